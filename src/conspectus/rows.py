@@ -1,0 +1,251 @@
+"""The rows of every table of an index, and what queries return.
+
+Ids derive from content, so that the same corpus gives the same ids. `number` is a row's place in its table within
+one snapshot: it is what references in texts name (`[Data: Entities (5, 7)]`) and what other tools call the
+human-readable id. Spans count characters of the stored text of a document, whose newlines are all `\\n`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+
+def content_id(*parts: str) -> str:
+    """Return an id of 32 hexadecimal digits that depends on nothing but the parts, in their order."""
+    return sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Characters `start` to `end` (exclusive) of one document."""
+
+    document_id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    id: str
+    number: int
+    title: str
+    text: str
+    path: str
+    """As it was given to `index`: for a file its path, for a record of a file `path#n`, for text from memory its name."""
+    date: str | None = None
+    """Only where the document states one."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    id: str
+    number: int
+    document_id: str
+    start: int
+    end: int
+    text: str
+    n_tokens: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.document_id, self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    id: str
+    number: int
+    name: str
+    type: str
+    description: str
+    chunk_ids: tuple[str, ...] = ()
+    spans: tuple[Span, ...] = ()
+    """Where the text that names it stands, the most telling first."""
+    aliases: tuple[str, ...] = ()
+    degree: int = 0
+
+    @property
+    def frequency(self) -> int:
+        """In how many chunks it occurs."""
+        return len(self.chunk_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Relationship:
+    """An undirected edge; `source` and `target` are entity names, in alphabetical order."""
+
+    id: str
+    number: int
+    source: str
+    target: str
+    description: str
+    weight: float = 1.0
+    """The number of distinct instances (distinct source spans) of it."""
+    strength: float = 1.0
+    """The mean of what the model gave its instances, 1 to 10."""
+    chunk_ids: tuple[str, ...] = ()
+    spans: tuple[Span, ...] = ()
+    combined_degree: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    id: str
+    number: int
+    subject: str
+    object: str
+    type: str
+    status: str
+    description: str
+    chunk_ids: tuple[str, ...] = ()
+    spans: tuple[Span, ...] = ()
+    start_date: str | None = None
+    end_date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """A set of entities on one level of the hierarchy; level 0 is the root.
+
+    A community that is not split further (`children` is empty) stands for itself in the view of every deeper level.
+    """
+
+    id: str
+    number: int
+    level: int
+    parent: int
+    """The number of the community it is part of, -1 at level 0."""
+    children: tuple[int, ...]
+    entity_numbers: tuple[int, ...]
+    relationship_numbers: tuple[int, ...] = ()
+    """The relationships whose two ends are both in it."""
+    chunk_ids: tuple[str, ...] = ()
+    unsplit: str = ""
+    """Why a leaf of more than the allowed number of entities was not split; empty for the others."""
+
+    @property
+    def size(self) -> int:
+        return len(self.entity_numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    summary: str
+    explanation: str
+    """Ends in references, `[Data: Entities (5, 7); Relationships (23)]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    id: str
+    number: int
+    """Its place in the table of reports: what `[Data: Reports (3)]` names."""
+    community: int
+    level: int
+    parent: int
+    children: tuple[int, ...]
+    title: str
+    summary: str
+    rating: float
+    """The importance of its community, 0 to 10."""
+    rating_explanation: str
+    findings: tuple[Finding, ...]
+    size: int
+    n_tokens: int = 0
+    """Tokens of `text`."""
+
+    @property
+    def text(self) -> str:
+        """The report as Markdown: what a model is given to read."""
+        findings = "\n\n".join(f"## {f.summary}\n\n{f.explanation}" for f in self.findings)
+        return f"# {self.title}\n\n{self.summary}\n\n{findings}".rstrip() + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A decision that two names are one entity; `evidence` says why, in words."""
+
+    name: str
+    into: str
+    rule: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something that could not be done, while the rest was."""
+
+    stage: str
+    error: str
+    document: str = ""
+    """The path of the document it happened to, where it was one."""
+
+
+# What queries return
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One chunk of a ranking; `score` grows with relevance and compares only within the ranking."""
+
+    document: str
+    title: str
+    chunk: str
+    start: int
+    end: int
+    score: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Characters of a document that a statement stands on."""
+
+    document: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """`marker` is the number the reader sees; `kind` and `id` name the row it leads to, `sources` where that ends."""
+
+    marker: int
+    kind: str
+    id: str
+    title: str
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a piece of work took of a model; all zero where no language model was used."""
+
+    calls: int = 0
+    cached_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    question: str
+    text: str
+    """Markdown, with `[1]` where a citation stands."""
+    method: str
+    citations: tuple[Citation, ...] = ()
+    level: int | None = None
+    why: str = ""
+    """Why this method (and level) was taken, where it was chosen by the question."""
+    context_tokens: int = 0
+    removed_references: int = 0
+    """References that a model wrote and that lead nowhere; they are not in the text."""
+    notices: tuple[str, ...] = ()
+    """What the reader should know of how the answer came about, a line each."""
+    usage: Usage = Usage()
+    seconds: float = 0.0

@@ -1,0 +1,79 @@
+"""An index as one value: its tables of rows and its arrays, whether they were just made or are read from a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from conspectus.rows import (
+    Chunk,
+    Claim,
+    Community,
+    Document,
+    Entity,
+    Failure,
+    Join,
+    Relationship,
+    Report,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+@dataclass(frozen=True)
+class Index:
+    """Everything that queries read. Each table is a sequence in which row `i` has `number` i."""
+
+    documents: Sequence[Document] = ()
+    chunks: Sequence[Chunk] = ()
+    entities: Sequence[Entity] = ()
+    relationships: Sequence[Relationship] = ()
+    claims: Sequence[Claim] = ()
+    communities: Sequence[Community] = ()
+    reports: Sequence[Report] = ()
+    joins: Sequence[Join] = ()
+    failures: Sequence[Failure] = ()
+    words: Sequence[str] = ()
+    """The vocabulary of the lexical arrays, in the order of their columns."""
+    arrays: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    """Numbers that go with the tables, by name: postings, sentence spans, mentions, vectors."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What it was built with, by stage."""
+    usage: Mapping[str, Usage] = field(default_factory=dict)
+    """What the build took of language models, by task."""
+    snapshot: str = ""
+    """The id of the snapshot; it changes when a table does. Empty for an index that is not stored."""
+
+    @cached_property
+    def document_of(self) -> Mapping[str, Document]:
+        """Documents by id."""
+        return {d.id: d for d in self.documents}
+
+    @cached_property
+    def chunk_of(self) -> Mapping[str, Chunk]:
+        """Chunks by id."""
+        return {c.id: c for c in self.chunks}
+
+    @cached_property
+    def report_of_community(self) -> Mapping[int, Report]:
+        """Reports by the number of their community."""
+        return {r.community: r for r in self.reports}
+
+    @cached_property
+    def levels(self) -> range:
+        """The levels of the hierarchy, 0 the root; empty where there are no communities."""
+        return range(1 + max((c.level for c in self.communities), default=-1))
+
+    def communities_at(self, level: int) -> Iterator[Community]:
+        """Yield the partition of a level: its own communities and those above it that are not split further."""
+        for community in self.communities:
+            if community.level == level or (community.level < level and not community.children):
+                yield community
+
+    def reports_at(self, level: int) -> list[Report]:
+        """Return the reports in the view of a level, in the order of their communities (P1 4.1.2: C0 to C3)."""
+        reported = self.report_of_community
+        return [reported[c.number] for c in self.communities_at(level) if c.number in reported]
