@@ -1,0 +1,42 @@
+"""What every model can do: perform tasks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from conspectus.errors import ModelError
+from conspectus.tasks import Task
+
+R = TypeVar("R")
+Tick = Callable[[], None]
+"""Called once for each piece of work that is done."""
+
+
+def no_tick() -> None:
+    """Do nothing."""
+
+
+class Model(Protocol):
+    """Performs tasks. References in what comes back are in the index's numbers, whoever wrote them."""
+
+    name: str
+    generative: bool
+    """Whether it writes text of its own; False for one that only selects from the sources."""
+
+    async def perform(self, task: Task[R]) -> R:
+        """Perform one task; raise ModelError where that fails for good."""
+        ...
+
+    async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
+        """Perform tasks in any order and return their replies in the given one, failures as values among them."""
+        ...
+
+    def stream(self, task: Task[str]) -> AsyncIterator[str]:
+        """Perform a task whose reply is text, piece by piece."""
+        ...
+
+
+def succeeded(replies: Iterable[R | ModelError]) -> list[R]:
+    """Return the replies that are no failures, in their order."""
+    return [reply for reply in replies if not isinstance(reply, ModelError)]

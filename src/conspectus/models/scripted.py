@@ -1,0 +1,57 @@
+"""A model for tests: it says what the test wrote, and remembers what it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from conspectus.errors import ModelError
+from conspectus.models.base import Tick, no_tick
+from conspectus.tasks import Task
+
+R = TypeVar("R")
+Script = Mapping[type[Task[Any]], Sequence[Any] | Callable[[Any], Any]]
+
+
+class ScriptedModel:
+    """Answers each type of task from a list, in order, or by a function of the task; an exception there is raised."""
+
+    name = "scripted"
+    generative = True
+
+    def __init__(self, script: Script) -> None:
+        self._script = {kind: said if callable(said) else list(said) for kind, said in script.items()}
+        self.tasks: list[Task[Any]] = []
+
+    def seen(self, kind: type[Any]) -> Any:
+        """Return the only task of a type that was asked; AssertionError where there were none or more."""
+        found = self.all_seen(kind)
+        assert len(found) == 1, f"{kind.__name__} was asked {len(found)} times"
+        return found[0]
+
+    def all_seen(self, kind: type[Any]) -> list[Any]:
+        """Return all tasks of a type that were asked, in order."""
+        return [task for task in self.tasks if type(task) is kind]
+
+    async def perform(self, task: Task[R]) -> R:
+        self.tasks.append(task)
+        said = self._script.get(type(task))
+        assert said is not None, f"the script has no reply to {type(task).__name__}"
+        reply: Any = said(task) if callable(said) else cast("list[Any]", said).pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return cast("R", reply)
+
+    async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
+        replies: list[R | ModelError] = []
+        for task in tasks:
+            try:
+                replies.append(await self.perform(task))
+            except ModelError as error:
+                replies.append(error)
+            tick()
+        return replies
+
+    async def stream(self, task: Task[str]) -> AsyncIterator[str]:
+        for word in (await self.perform(task)).splitlines(keepends=True):
+            yield word

@@ -1,0 +1,95 @@
+"""References in texts, `[Data: Reports (1, 3); Entities (5, +more)]`: read leniently, written strictly.
+
+Models write them in many ways: with `,` or `;` between tables, in full-width signs, in Chinese, with `+more` with or
+without the comma. All forms are read; one is written (P1 E.2: at most five ids of a table, then `+more`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+TABLES = ("Reports", "Sources", "Entities", "Relationships", "Claims")
+_NAMES = {
+    **{form: table for table in TABLES for form in (table.lower(), table.lower().rstrip("s"))},
+    "entity": "Entities",
+    "text units": "Sources",
+    "报告": "Reports",
+    "来源": "Sources",
+    "实体": "Entities",
+    "关系": "Relationships",
+    "声明": "Claims",
+}
+MOST = 5
+"""Ids of one table in a reference; the rest is `+more`."""
+
+_BLOCK = re.compile(r"[\[［【]\s*(?:Data|数据(?:来源)?)\s*[:：]\s*(.*?)[\]］】]", re.IGNORECASE | re.DOTALL)
+_PART = re.compile(r"([^\W\d_]+(?:\s[^\W\d_]+)?)\s*[（(]([^()（）]*)[)）]")
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One row named in a text: row `number` of `table`."""
+
+    table: str
+    number: int
+
+
+def write(references: Iterable[Reference]) -> str:
+    """Return the one form in which references are written; empty for none."""
+    by_table: dict[str, list[int]] = {}
+    for reference in references:
+        numbers = by_table.setdefault(reference.table, [])
+        if reference.number not in numbers:
+            numbers.append(reference.number)
+    parts = [f"{table} ({_ids(by_table[table])})" for table in TABLES if by_table.get(table)]
+    return f"[Data: {'; '.join(parts)}]" if parts else ""
+
+
+def _ids(numbers: Sequence[int]) -> str:
+    more = ", +more" if len(numbers) > MOST else ""
+    return ", ".join(map(str, numbers[:MOST])) + more
+
+
+def find(text: str) -> list[Reference]:
+    """Return the references of a text in the order in which they stand, repeated ones too."""
+    return [reference for block in _BLOCK.finditer(text) for reference in _read(block.group(1))]
+
+
+def _read(inside: str) -> list[Reference]:
+    return [
+        Reference(table, int(number))
+        for part in _PART.finditer(inside)
+        if (table := _NAMES.get(" ".join(part.group(1).lower().split())))
+        for number in _NUMBER.findall(part.group(2))
+    ]
+
+
+def rewrite(text: str, replace: Callable[[list[Reference]], str]) -> str:
+    """Return the text with each block of references replaced; an emptied block takes the space before it along."""
+
+    def one(block: re.Match[str]) -> str:
+        return replace(_read(block.group(1)))
+
+    result = _BLOCK.sub(lambda block: one(block) or "\x00", text)
+    return re.sub(r"[ \t]*\x00", "", result)
+
+
+def strip(text: str) -> str:
+    """Return the text without its references."""
+    return rewrite(text, lambda _: "")
+
+
+def translate(text: str, to: Callable[[Reference], Reference | None]) -> tuple[str, int]:
+    """Return the text with each reference mapped, and how many led nowhere (mapped to None) and were removed."""
+    removed = 0
+
+    def block(references: list[Reference]) -> str:
+        nonlocal removed
+        mapped = [to(reference) for reference in references]
+        removed += mapped.count(None)
+        return write(m for m in mapped if m is not None)
+
+    return rewrite(text, block), removed

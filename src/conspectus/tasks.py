@@ -1,0 +1,184 @@
+"""The language tasks: everything that a method needs language for, and the replies that come back.
+
+A task carries rows and strings, never a rendered prompt, and its type names its reply: `Task[Graph]` is answered by
+a `Graph`. Whoever performs a task (see `models`) returns references in texts as numbers of the index's tables.
+The sources of the tasks are the appendices of *From Local to Global* (P1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from conspectus.evidence import Evidence
+from conspectus.rows import Chunk, Finding, Span
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(Generic[R]):
+    """Something to be done with language; `R` is the type of its reply."""
+
+    language: str = "en"
+    """The language to write in, as a two-letter code."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A task and its reply, as the conversation that a later task goes on with."""
+
+    task: Task[Any]
+    reply: Any
+
+
+# Replies
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEntity:
+    """One instance of an entity; `span` is where it was read, None for anywhere in the chunk."""
+
+    name: str
+    type: str
+    description: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRelationship:
+    """One instance of a relationship; `strength` is 1 to 10."""
+
+    source: str
+    target: str
+    description: str
+    strength: float
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What was found in one chunk."""
+
+    entities: tuple[FoundEntity, ...] = ()
+    relationships: tuple[FoundRelationship, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundClaim:
+    subject: str
+    object: str
+    type: str
+    status: str
+    description: str
+    source_text: str = ""
+    start_date: str | None = None
+    end_date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """One description made of many; `used` gives the places of those it stands on, the most telling first."""
+
+    text: str
+    used: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDraft:
+    """What a model writes of a community; the rest of a report is known without it."""
+
+    title: str
+    summary: str
+    rating: float
+    rating_explanation: str
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartialAnswer:
+    """An answer from one window of reports (or sources); `score` is 0 to 100, 0 for no help at all."""
+
+    text: str
+    score: int
+
+
+# Tasks of indexing
+
+
+@dataclass(frozen=True)
+class ExtractGraph(Task[Graph]):
+    """Find every entity of the given types in a chunk, and every pair of them that is clearly related (P1 E.1)."""
+
+    chunk: Chunk
+    entity_types: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AnyMissed(Task[bool]):
+    """Tell whether an extraction missed entities (P1 A.2)."""
+
+    after: Turn
+
+
+@dataclass(frozen=True)
+class GleanMore(Task[Graph]):
+    """Find what an extraction missed (P1 A.2)."""
+
+    after: Turn
+
+
+@dataclass(frozen=True)
+class ExtractClaims(Task["tuple[FoundClaim, ...]"]):
+    """Find the factual statements about the given entities in a chunk (P1 3.1.2)."""
+
+    chunk: Chunk
+    entities: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DescribeElement(Task[Description]):
+    """Make one description of all the descriptions of an entity, a relationship or a claim (P1 3.1.3)."""
+
+    name: str
+    kind: str
+    descriptions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WriteReport(Task[ReportDraft]):
+    """Write the report of a community from its elements and the reports of its parts (P1 E.2)."""
+
+    evidence: Evidence
+
+
+# Tasks of answering
+
+
+@dataclass(frozen=True)
+class MapAnswer(Task[PartialAnswer]):
+    """Answer a question from one window of reports or sources, and say how helpful that is (P1 E.4)."""
+
+    question: str
+    evidence: Evidence
+    response: str = "multiple paragraphs"
+
+
+@dataclass(frozen=True)
+class ReduceAnswer(Task[str]):
+    """Make one answer of the partial ones, given in descending helpfulness (P1 E.3)."""
+
+    question: str
+    answers: tuple[PartialAnswer, ...]
+    response: str = "multiple paragraphs"
+
+
+@dataclass(frozen=True)
+class AnswerFromContext(Task[str]):
+    """Answer a question from one window of evidence."""
+
+    question: str
+    evidence: Evidence
+    response: str = "multiple paragraphs"
+
+

@@ -1,0 +1,111 @@
+"""Words: how text is cut into tokens, which of them carry no content, and which are forms of one word."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from functools import cache
+
+TOKEN = re.compile(
+    r"\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s|%)?(?!\w)"  # numbers, times, ordinals, decades
+    r"|(?:[^\W\d_]\.){2,}"  # U.S.
+    r"|\w+(?:['’\-.&/+]\w+)*\+*"  # words, with what holds them together
+    r"|\S"
+)
+"""Tokens of a text for the rules about names: words with their inner marks, numbers, single signs."""
+
+WORD = re.compile(r"\w+(?:['’]\w+)*")
+"""Words of a text for searching."""
+
+STOPWORDS = frozenset(
+    """
+    a about above across after again against ago ah all almost along already also although always am amid among an and
+    another any anybody anyone anything anyway anywhere are aren't around as aside at away back be became because
+    become becomes been before behind being below beside besides between beyond both but by came can can't cannot
+    come comes coming could couldn't did didn't do does doesn't doing don't done down during each either else enough
+    especially etc even ever every everybody everyone everything everywhere except few fewer first for former from
+    further gave get gets getting give given gives go goes going gone got gotten had hadn't has hasn't have haven't
+    having he he'd he'll he's hello her here here's hers herself hey hi him himself his how however i i'd i'll i'm
+    i've if in indeed inside instead into is isn't it it'd it'll it's its itself just keep kept last least less let
+    let's like likely many may maybe me might mine more most mostly much must my myself near nearly neither never
+    nevertheless no nobody none nor not nothing now nowhere of off often oh ok okay on once one one's ones only onto
+    or other others otherwise ought our ours ourselves out outside over own per perhaps please put quite rather
+    really said same saw say saying says see seem seemed seems seen several shall she she'd she'll she's should
+    shouldn't simply since so some somebody somehow someone something sometimes somewhere soon still such take taken
+    takes taking than thank thanks that that'd that'll that's the their theirs them themselves then there there'd
+    there'll there's therefore these they they'd they'll they're they've this those though through throughout thus
+    till to together too took toward towards uh um under unless until unto up upon us use used uses using usually
+    very via was wasn't we we'd we'll we're we've went were weren't what what's whatever when whenever where
+    where's whereas wherever whether which whichever while who who'd who'll who's whoever whole whom whose why will
+    with within without won't would wouldn't yeah yes yet you you'd you'll you're you've your yours yourself
+    yourselves
+    """.split()
+)
+"""English words that carry no content of their own."""
+
+VAGUE = frozenset(
+    """
+    able actual actually amazing awesome bad basic basically best better big bit bunch certain clear cool couple day
+    days different early easy end entire exactly example fact fine full fun general good great guess guy guys happen
+    happened happening happens hard high huge idea ideas important incredible interesting kind kinds know known knew
+    large late later left little long look looked looking looks lot lots main make makes making made mean means
+    meant minute moment need needed needs new next nice number okay old part parts people person piece place places
+    point pretty probably problem real reason right second sense set short show side simple single small sort sorts
+    special start started story stuff super sure talk talked talking tell telling thing things think thinking third
+    thought time times today told tomorrow tonight totally tried true truly try trying two type types understand
+    want wanted wants way ways week weeks well wonderful word words work worked working works world wow year years
+    yesterday young
+    """.split()
+)
+"""English words that say too little to tell one text from another; kept in searches, never a name or concept."""
+
+WH = frozenset("what which who whom whose when where why how whether".split())
+
+_APOSTROPHE = str.maketrans("’ʼ", "''")
+_NAME_PUNCTUATION = re.compile(r"[^\w&+#/ ]+")
+_POSSESSIVE = re.compile(r"'s\b|'(?=\s|$)")
+_ARTICLE = re.compile(r"^(?:the|a|an) (?=\S)")
+
+
+def fold(text: str) -> str:
+    """Return the text in one Unicode form, width and case, with plain apostrophes."""
+    return unicodedata.normalize("NFKC", text).translate(_APOSTROPHE).casefold()
+
+
+@cache
+def name_key(name: str) -> str:
+    """Return what two spellings of one name have in common: case, width, accents, articles and marks removed."""
+    text = fold(name)
+    text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    text = _POSSESSIVE.sub("", text).replace(".", "")
+    text = " ".join(_NAME_PUNCTUATION.sub(" ", text).split())
+    return _ARTICLE.sub("", text)
+
+
+@cache
+def _stemmer() -> Callable[[str], str]:
+    import Stemmer
+
+    return Stemmer.Stemmer("english").stemWord
+
+
+@cache
+def stem(word: str) -> str:
+    """Return the stem of a folded English word (Snowball); other scripts come back as they are."""
+    return _stemmer()(word.removesuffix("'s"))
+
+
+def is_content(word: str) -> bool:
+    """Tell whether a folded word carries content: no stopword, and more than a sign."""
+    return word not in STOPWORDS and (len(word) > 1 or not word.isascii())
+
+
+def terms(text: str) -> list[str]:
+    """Return the search terms of a text, in order: folded, stopwords left out, stemmed."""
+    return [stem(w) for w in WORD.findall(fold(text)) if is_content(w)]
+
+
+def stems(words: Iterable[str]) -> frozenset[str]:
+    """Return the stems of a word list."""
+    return frozenset(stem(w) for w in words)
