@@ -9,7 +9,19 @@
      │    ├── IndexDamaged     a file of the snapshot is missing or is not what the manifest says
      │    └── IndexBusy        another process is writing to it
      ├── ModelError            a model did not perform a task
-     │    └── NotSupported     this model cannot perform this kind of task at all
+     │    ├── NotSupported     this model cannot perform this kind of task at all
+     │    ├── Unusable         nothing more can be asked of it now; what was bought is kept
+     │    │    ├── ServerDown     there is no server at its address
+     │    │    ├── BadKey         its server wants a key, another key, or money on the account
+     │    │    ├── UnknownModel   its server does not know the model
+     │    │    └── BudgetReached  the next call would pass the budget of the run
+     │    └── CallFailed       this call failed for good, others need not
+     │         ├── ContextTooLong  the request is longer than the model's context
+     │         ├── Refused         the server will not answer it (content filter, a request it cannot take)
+     │         │    └── NotAccepted  the server does not take a feature of the request; `feature` says which
+     │         ├── RateLimited     the server's limits left no room, however long we waited
+     │         ├── TimedOut        no reply came in time
+     │         └── ServerFailed    the server failed, broke the connection, or sent what is no reply
      └── NothingToIndex        no document could be read from the sources
 
 Messages say what happened, to which document or call, and what to do next. A failure that leaves the rest of the
@@ -55,6 +67,68 @@ class ModelError(ConspectusError):
 
 class NotSupported(ModelError):
     """This model cannot perform this kind of task at all."""
+
+
+class Unusable(ModelError):
+    """Nothing more can be asked of a model now: a reason to stop, not a failure of one call."""
+
+
+class ServerDown(Unusable):
+    """There is no server at the model's address."""
+
+
+class BadKey(Unusable):
+    """The model's server wants a key, another key, or money on the account."""
+
+
+class UnknownModel(Unusable):
+    """The model's server does not know the model."""
+
+
+class BudgetReached(Unusable):
+    """The next call would pass the budget of the run."""
+
+
+class CallFailed(ModelError):
+    """One call failed for good; others need not. `passing` tells whether asking again later can help."""
+
+    passing = False
+    retry_after: float | None = None
+    """Seconds that the server asked to wait, where it said so."""
+
+
+class ContextTooLong(CallFailed):
+    """The request is longer than the model's context."""
+
+
+class Refused(CallFailed):
+    """The server will not answer a request."""
+
+
+class NotAccepted(Refused):
+    """The server does not take a feature of the request: `json_schema`, `json_object`, `logit_bias`, `streaming`."""
+
+    def __init__(self, message: str, feature: str) -> None:
+        super().__init__(message)
+        self.feature = feature
+
+
+class RateLimited(CallFailed):
+    """The server's limits left no room, however long we waited."""
+
+    passing = True
+
+
+class TimedOut(CallFailed):
+    """No reply came in time."""
+
+    passing = True
+
+
+class ServerFailed(CallFailed):
+    """The server failed, broke the connection, or sent what is no reply."""
+
+    passing = True
 
 
 class NothingToIndex(ConspectusError):

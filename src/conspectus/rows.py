@@ -184,6 +184,14 @@ class Failure:
     """The path of the document it happened to, where it was one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file or folder that was passed over because it is not of a kind that is read."""
+
+    document: str
+    reason: str
+
+
 # What queries return
 
 

@@ -7,11 +7,11 @@ The sources of the tasks are the appendices of *From Local to Global* (P1).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from conspectus.evidence import Evidence
-from conspectus.rows import Chunk, Finding, Span
+from conspectus.rows import Chunk, Finding, Report, Span
 
 R = TypeVar("R")
 
@@ -22,6 +22,8 @@ class Task(Generic[R]):
 
     language: str = "en"
     """The language to write in, as a two-letter code."""
+    priority: float = field(default=0.0, compare=False)
+    """When many wait for a place, the highest goes first."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,7 @@ class MapAnswer(Task[PartialAnswer]):
     question: str
     evidence: Evidence
     response: str = "multiple paragraphs"
+    general_knowledge: bool = False
 
 
 @dataclass(frozen=True)
@@ -171,6 +174,7 @@ class ReduceAnswer(Task[str]):
     question: str
     answers: tuple[PartialAnswer, ...]
     response: str = "multiple paragraphs"
+    general_knowledge: bool = False
 
 
 @dataclass(frozen=True)
@@ -180,5 +184,12 @@ class AnswerFromContext(Task[str]):
     question: str
     evidence: Evidence
     response: str = "multiple paragraphs"
+    general_knowledge: bool = False
 
 
+@dataclass(frozen=True)
+class RateReport(Task[int]):
+    """Rate how relevant a report is to a question: 0 (not at all) to 5, for a descent from the root of the hierarchy."""
+
+    question: str
+    report: Report

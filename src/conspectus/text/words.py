@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 TOKEN = re.compile(
-    r"\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s|%)?(?!\w)"  # numbers, times, ordinals, decades
+    r"(?:https?://|www\.)\S+|\S+@\S+\.\w+"  # addresses
+    r"|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s|%)?(?!\w)"  # numbers, times, ordinals, decades
     r"|(?:[^\W\d_]\.){2,}"  # U.S.
     r"|\w+(?:['’\-.&/+]\w+)*\+*"  # words, with what holds them together
     r"|\S"
@@ -46,7 +47,11 @@ STOPWORDS = frozenset(
 
 VAGUE = frozenset(
     """
-    able actual actually amazing awesome bad basic basically best better big bit bunch certain clear cool couple day
+    able actual amount answer answers area aspect back base bottom box case cases center century chance choice couple
+    decade decades edge end hour hours instance issue issues item level line list middle million billion month months
+    number numbers order percent per phone question questions range rate result results role season side source stage
+    state step steps term terms thousand hundred top topic total two three four five six seven eight nine ten dozen
+    half quarter dollars pounds euros past present future-ready actual actually amazing awesome bad basic basically best better big bit bunch certain clear cool couple day
     days different early easy end entire exactly example fact fine full fun general good great guess guy guys happen
     happened happening happens hard high huge idea ideas important incredible interesting kind kinds know known knew
     large late later left little long look looked looking looks lot lots main make makes making made mean means

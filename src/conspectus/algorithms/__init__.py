@@ -1,0 +1,1 @@
+"""Algorithms on arrays: arrays in, arrays out, and nothing else of Conspectus imported."""

@@ -1,0 +1,1 @@
+"""The stages that make an index from documents, each a function from rows to rows."""

@@ -1,0 +1,150 @@
+"""Stage 2: from documents to chunks, the overlapping windows of tokens that everything else is found in (P1 3.1.1)."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conspectus.rows import Chunk, Document, content_id
+from conspectus.tokens import Encoding, encoding
+
+if TYPE_CHECKING:
+    from conspectus.settings import ChunkSettings
+
+_WIDE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+_SENTENCE_END = re.compile(
+    rf"""[.!?…]["'”’»)\]]*(?=[\s{_WIDE}])"""
+    r"""|[。！？]["'”’」』）]*"""
+    r"""|\n[ \t]*(?=\n)"""
+)
+
+
+def chunk(documents: Iterable[Document], settings: ChunkSettings) -> list[Chunk]:
+    """Cut all documents, in their order; see `chunk_document`."""
+    chunks: list[Chunk] = []
+    for document in documents:
+        chunks += chunk_document(document, settings, len(chunks))
+    return chunks
+
+
+def chunk_document(document: Document, settings: ChunkSettings, first_number: int) -> list[Chunk]:
+    """Cut a document into windows of `tokens` tokens that share `overlap` with the one before (P1 3.1.1).
+
+    The chunks are in order and cover everything but white space. Where the edge of a window falls inside a character,
+    it moves to the next edge of a token that does not. A tail that adds no more tokens than the overlap is part of
+    the window before it, unless `strict`. With `mode="sentence"`, a window ends at its last end of a sentence, if
+    there is one in its second half, and the next one starts at a sentence, if one starts in the overlap.
+    """
+    text = document.text
+    windows = [w for w in _windows(text, settings) if not text[w.start : w.end].isspace()]
+    return [
+        Chunk(
+            id=content_id(document.id, str(w.start), str(w.end)),
+            number=number,
+            document_id=document.id,
+            start=w.start,
+            end=w.end,
+            text=text[w.start : w.end],
+            n_tokens=w.n_tokens,
+        )
+        for number, w in enumerate(windows, start=first_number)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Characters `start` to `end`."""
+
+    start: int
+    end: int
+    n_tokens: int
+
+
+def _windows(text: str, settings: ChunkSettings) -> Iterator[_Window]:
+    vocabulary = encoding(settings.encoding)
+    tail = 0 if settings.strict else settings.overlap
+    if (whole := vocabulary.count_up_to(text, settings.tokens + tail)) is not None:
+        if whole:
+            yield _Window(0, len(text), whole)
+        return
+    tape = _Tape(vocabulary, vocabulary.encode(text))
+    sentences = [m.end() for m in _SENTENCE_END.finditer(text)] if settings.mode == "sentence" else []
+    first, start = 0, 0  # the same place, in tokens and in characters
+    while True:
+        last = tape.edge(first + settings.tokens)
+        if tape.length - last <= tail:
+            last = tape.length
+        elif sentences:
+            last = _last_sentence_end(tape, first, last, start, sentences, settings)
+        end = start + tape.characters(first, last)
+        yield _Window(start, end, last - first)
+        if last == tape.length:
+            return
+        following = tape.edge(last - settings.overlap)
+        if sentences:
+            following = _first_sentence_start(tape, first, following, last, start, sentences)
+        start += tape.characters(first, following)
+        first = following
+
+
+@dataclass(frozen=True, slots=True)
+class _Tape:
+    """The tokens of a text. Places in it are counted in tokens; an edge is one that is not inside a character."""
+
+    vocabulary: Encoding
+    ids: list[int]
+
+    @property
+    def length(self) -> int:
+        return len(self.ids)
+
+    def edge(self, at: int) -> int:
+        """Return the first edge from a place on.
+
+        What begins inside a character never decodes. What begins at one does, with the one to four tokens that spell
+        it (more where tokens straddle characters, which is rare; such an edge may be passed over).
+        """
+        while at < len(self.ids):
+            if any(self.vocabulary.decode(self.ids[at : at + n]) is not None for n in range(1, 9)):
+                return at
+            at += 1
+        return len(self.ids)
+
+    def characters(self, first: int, last: int) -> int:
+        """Return how many characters there are between two edges."""
+        text = self.vocabulary.decode(self.ids[first:last])
+        assert text is not None, "both are edges"
+        return len(text)
+
+    def edge_after(self, characters: int, first: int, last: int) -> int:
+        """Return the first edge up to `last` that has at least so many characters between `first` and it."""
+        places = range(first, last + 1)
+        return self.edge(
+            places[bisect_left(places, characters, key=lambda at: self.characters(first, self.edge(at)))]
+        )
+
+
+def _last_sentence_end(
+    tape: _Tape, first: int, last: int, start: int, sentences: Sequence[int], settings: ChunkSettings
+) -> int:
+    """Return the last end of a sentence in the second half of a window, or the window's end where there is none."""
+    least = tape.edge(first + max(settings.tokens // 2, settings.overlap) + 1)  # so that the next window moves on
+    if least >= last:
+        return last
+    place = bisect_right(sentences, start + tape.characters(first, last)) - 1
+    if place < 0 or sentences[place] < start + tape.characters(first, least):
+        return last
+    return tape.edge_after(sentences[place] - start, first, last)
+
+
+def _first_sentence_start(
+    tape: _Tape, first: int, following: int, last: int, start: int, sentences: Sequence[int]
+) -> int:
+    """Return where the first sentence starts between two edges, or the former where none does."""
+    place = bisect_left(sentences, start + tape.characters(first, following))
+    if place == len(sentences) or sentences[place] >= start + tape.characters(first, last):
+        return following
+    return tape.edge_after(sentences[place] - start, first, last)

@@ -1,0 +1,126 @@
+"""What a server's refusals mean: one error, in one line that says what to do next, and never shows a key."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from conspectus.errors import (
+    BadKey,
+    CallFailed,
+    ContextTooLong,
+    ModelError,
+    NotAccepted,
+    RateLimited,
+    Refused,
+    ServerDown,
+    ServerFailed,
+    TimedOut,
+    UnknownModel,
+)
+from conspectus.models.presets import Endpoint
+from conspectus.models.wire import Request
+
+LONGEST = 300
+"""Characters of a server's message that are shown."""
+
+_KEY = re.compile(r"\b(?:sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9*]{8,}|(?<=Bearer )\S+|(?<=://)[^/\s@]+(?=@)")
+_CONTEXT = re.compile(r"context.{0,20}(length|window|size)|too many tokens|(prompt|input) is too long", re.I)
+_NO_CREDIT = re.compile(r"insufficient_quota|insufficient.{0,10}(credit|balance|funds)|billing", re.I)
+_NO_MODEL = re.compile(r"model_not_found|(not a valid|unknown|no such) model|model .{0,80}(not found|not exist)", re.I)
+_FEATURES: Mapping[str, re.Pattern[str]] = {
+    "json_schema": re.compile(r"json_schema|response_format|schema|guided|structured", re.I),
+    "json_object": re.compile(r"json_object|response_format|json mode", re.I),
+    "logit_bias": re.compile(r"logit_bias|logit bias", re.I),
+}
+
+
+def redact(text: str, key: str | None = None) -> str:
+    """Return a text without the key, and without whatever else looks like one."""
+    return _KEY.sub("[key]", text.replace(key, "[key]") if key else text)
+
+
+def where(endpoint: Endpoint) -> str:
+    """Name a server as messages do: by its host, or its kind where it has no address."""
+    parts = urlsplit(endpoint.base_url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else endpoint.name
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Return the seconds that a Retry-After header asks to wait, which is a number or a date; None without one."""
+    try:
+        if milliseconds := headers.get("retry-after-ms"):
+            return max(0.0, float(milliseconds) / 1000)
+        if not (value := headers.get("Retry-After", headers.get("retry-after", ""))):
+            return None
+        if re.fullmatch(r"\s*[\d.]+\s*", value):
+            return float(value)
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+
+
+def said(body: str, key: str | None = None) -> tuple[str, str]:
+    """Return a server's error message on one line, and all that it says for machines (code, type, parameter)."""
+    try:
+        answer: Any = json.loads(body)
+    except ValueError:
+        answer = None
+    error: Any = answer
+    if isinstance(answer, dict):
+        fields = cast("dict[str, Any]", answer)
+        error = fields.get("error") or fields.get("detail") or fields
+    if isinstance(error, dict):
+        details = cast("dict[str, Any]", error)
+        message = str(details.get("message") or details)
+        codes = " ".join(str(details.get(name) or "") for name in ("code", "type", "param"))
+    else:
+        message, codes = str(error if error is not None else re.sub(r"<[^>]*>", " ", body)), ""
+    message = " ".join(redact(message, key).split())
+    return message if len(message) <= LONGEST else message[: LONGEST - 1] + "…", codes
+
+
+def fault(status: int, headers: Mapping[str, str], body: str, at: Endpoint, request: Request | None) -> ModelError:
+    """Return the error that an HTTP reply other than 200 stands for; `request` is None for embeddings."""
+    message, codes = said(body, at.key)
+    everything, host = f"{codes} {message}", where(at)
+    if status in (401, 403):
+        what = f"does not accept the key in {at.key_variable}" if at.key else f"wants a key: set {at.key_variable}"
+        return BadKey(f"{host} {what} (HTTP {status}: {message})")
+    if status == 402 or (status in (403, 429) and _NO_CREDIT.search(everything)):
+        return BadKey(f"the account behind {at.key_variable} has no credit left at {host} ({message})")
+    if status == 404 and body.lstrip()[:1] != "{":
+        return ServerDown(f"{host} is no server of language models at {at.base_url} (HTTP 404): check --base-url")
+    if status == 404 or (status in (400, 422) and _NO_MODEL.search(everything)):
+        pull = f"; `ollama pull {at.model}` fetches it" if at.preset.dialect == "ollama" else "; check --model"
+        return UnknownModel(f"{host} has no model {at.model!r} ({message}){pull}")
+    if status == 408:
+        return TimedOut(f"{host} gave up waiting (HTTP 408: {message})")
+    if status == 429:
+        return _passing(RateLimited(f"{host} keeps saying that there are too many calls (HTTP 429: {message})"), headers)
+    if status >= 500 or status in (409, 425):
+        return _passing(ServerFailed(f"{host} failed (HTTP {status}: {message})"), headers)
+    if status < 400:
+        return ServerDown(f"{host} sends calls elsewhere (HTTP {status}): give its own address with --base-url")
+    if status == 413 or _CONTEXT.search(everything):
+        return ContextTooLong(f"the request is longer than the context of {at.model} ({message}); lower context_tokens")
+    if request and (feature := _refused_feature(everything, request)):
+        return NotAccepted(f"{host} does not take {feature} for {at.model} ({message})", feature)
+    return Refused(f"{host} refused the request (HTTP {status}: {message})")
+
+
+def _passing(error: CallFailed, headers: Mapping[str, str]) -> CallFailed:
+    error.retry_after = retry_after(headers)
+    return error
+
+
+def _refused_feature(message: str, request: Request) -> str | None:
+    used = {request.response_format, "logit_bias" if request.logit_bias else ""}
+    return next((name for name, named in _FEATURES.items() if name in used and named.search(message)), None)

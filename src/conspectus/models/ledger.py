@@ -1,0 +1,196 @@
+"""The books of one run: calls, tokens and money per task, the budget they must not pass, and the trace of every call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from conspectus.errors import BudgetReached, UsageError
+from conspectus.models.wire import Status
+from conspectus.rows import Usage
+from conspectus.settings import Price
+
+USUAL_COMPLETION = 2000
+"""Tokens set aside for a reply of no stated maximum, until a longer one has been seen."""
+
+
+@dataclass(slots=True)
+class Reservation:
+    """What one call may take at the most, set aside until it is known what it took."""
+
+    model: str
+    task: str
+    prompt_tokens: int
+    tokens: int
+    cost: float
+
+
+@dataclass(slots=True)
+class _Account:
+    calls: int = 0
+    cached_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+
+
+class Trace:
+    """A file of JSON lines, one for each call; the texts of requests and replies only where they were asked for."""
+
+    def __init__(self, path: Path, *, texts: bool = False) -> None:
+        self.texts = texts
+        try:
+            self._file: IO[str] = path.open("a", encoding="utf-8", buffering=1)
+        except OSError as error:
+            raise UsageError(f"the trace cannot be written to {path}: {error.strerror}") from None
+
+    def write(self, **fields: object) -> None:
+        self._file.write(json.dumps(fields, ensure_ascii=True, default=str) + "\n")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@dataclass
+class Ledger:
+    """Counts what a run takes, and stops it before the call that would pass its budget.
+
+    `prices` are per million tokens, by model name; a model of no known price counts tokens only.
+    """
+
+    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
+    budget: float | None = None
+    budget_tokens: int | None = None
+    trace: Trace | None = None
+    _tasks: dict[str, _Account] = field(default_factory=dict[str, "_Account"], init=False)
+    _longest: dict[str, int] = field(default_factory=dict[str, int], init=False)
+    _excess: dict[str, float] = field(default_factory=dict[str, float], init=False)
+    _lost: Usage = field(default=Usage(), init=False)
+    _reserved_tokens: int = field(default=0, init=False)
+    _reserved_cost: float = field(default=0.0, init=False)
+    _settled: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a budget, so that requests have to be counted before they are sent."""
+        return self.budget is not None or self.budget_tokens is not None
+
+    def price(self, model: str) -> Price | None:
+        """Return the price of a model, if it is known."""
+        return self.prices.get(model)
+
+    def cost(self, model: str, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return what tokens of a model cost; 0 where its price is not known."""
+        price = self.price(model)
+        return (prompt_tokens * price.input + completion_tokens * price.output) / 1e6 if price else 0.0
+
+    def check(self, model: str) -> None:
+        """Raise UsageError where a budget of money cannot be kept, because the price of the model is not known."""
+        if self.budget is not None and self.price(model) is None:
+            raise UsageError(
+                f"a budget of money needs the price of {model}: add it to `prices` in the settings, or use --budget-tokens"
+            )
+
+    async def reserve(self, model: str, task: str, prompt_tokens: int, completion_tokens: int | None) -> Reservation:
+        """Set aside what a call may take; where only calls under way stand in the way of it, wait for them.
+
+        A count that was too low for this model before is raised accordingly. `completion_tokens` is the stated
+        maximum of the reply; without one, the longest reply of the task so far stands in for it.
+
+        Raises:
+            BudgetReached: the call would pass the budget.
+        """
+        self.check(model)
+        prompt = int(prompt_tokens * self._excess.get(model, 1.0)) + 1
+        while True:
+            reply = self._longest.get(task, USUAL_COMPLETION) if completion_tokens is None else completion_tokens
+            held = Reservation(model, task, prompt_tokens, prompt + reply, self.cost(model, prompt, reply))
+            if self._fits(held):
+                self._reserved_tokens += held.tokens
+                self._reserved_cost += held.cost
+                return held
+            if self._reserved_tokens <= 0:
+                raise BudgetReached(self._reached(held))
+            self._settled.clear()
+            await self._settled.wait()
+
+    def settle(self, held: Reservation, prompt_tokens: int, completion_tokens: int) -> None:
+        """Replace what was set aside by what was taken."""
+        self._release(held)
+        account = self._account(held.task)
+        account.calls += 1
+        account.prompt_tokens += prompt_tokens
+        account.completion_tokens += completion_tokens
+        account.cost += self.cost(held.model, prompt_tokens, completion_tokens)
+        self._longest[held.task] = max(self._longest.get(held.task, USUAL_COMPLETION), completion_tokens)
+        if held.prompt_tokens:
+            ratio = prompt_tokens / held.prompt_tokens
+            self._excess[held.model] = max(self._excess.get(held.model, 1.0), ratio)
+
+    def release(self, held: Reservation, *, lost: bool = False) -> None:
+        """Give back what was set aside; not for a `lost` call, whose reply never came but may be charged for."""
+        self._release(held)
+        if lost:
+            was = self._lost
+            self._lost = Usage(was.calls + 1, prompt_tokens=was.prompt_tokens + held.tokens, cost=was.cost + held.cost)
+
+    def served(self, task: str) -> None:
+        """Count a reply that took no call."""
+        self._account(task).cached_calls += 1
+
+    def usage(self) -> dict[str, Usage]:
+        """Return what each task took in this run."""
+        return {
+            task: Usage(a.calls, a.cached_calls, a.prompt_tokens, a.completion_tokens, a.cost)
+            for task, a in sorted(self._tasks.items())
+        }
+
+    def total(self) -> Usage:
+        """Return what the run took."""
+        accounts = self._tasks.values()
+        return Usage(
+            sum(a.calls for a in accounts),
+            sum(a.cached_calls for a in accounts),
+            sum(a.prompt_tokens for a in accounts),
+            sum(a.completion_tokens for a in accounts),
+            sum(a.cost for a in accounts),
+        )
+
+    def record(
+        self, task: str, model: str, key: str, status: Status, *, prompt: str = "", reply: str = "", **facts: object
+    ) -> None:
+        """Write a line of the trace, where there is one."""
+        if self.trace:
+            texts = {"request": prompt, "reply": reply} if self.trace.texts else {}
+            self.trace.write(task=task, model=model, key=key, status=status, **facts, **texts)
+
+    def _account(self, task: str) -> _Account:
+        return self._tasks.setdefault(task, _Account())
+
+    def _release(self, held: Reservation) -> None:
+        self._reserved_tokens -= held.tokens
+        self._reserved_cost -= held.cost
+        self._settled.set()
+
+    def _fits(self, held: Reservation) -> bool:
+        if not self.limited:
+            return True
+        spent = self.total()
+        taken = spent.prompt_tokens + spent.completion_tokens + self._lost.prompt_tokens + self._reserved_tokens
+        money = spent.cost + self._lost.cost + max(0.0, self._reserved_cost)
+        return (self.budget_tokens is None or taken + held.tokens <= self.budget_tokens) and (
+            self.budget is None or money + held.cost <= self.budget
+        )
+
+    def _reached(self, held: Reservation) -> str:
+        spent = self.total()
+        if self.budget is not None and spent.cost + self._lost.cost + held.cost > self.budget:
+            state = f"of {self.budget:g}, {spent.cost + self._lost.cost:.4f} is spent and the next call may take {held.cost:.4f}"
+        else:
+            used = spent.prompt_tokens + spent.completion_tokens + self._lost.prompt_tokens
+            state = f"of {self.budget_tokens} tokens, {used} are used and the next call may take {held.tokens}"
+        return f"the budget is reached before {held.task or 'a call'}: {state}; what was bought is kept, run again to go on"

@@ -1,0 +1,246 @@
+"""The cache of replies, `replies.sqlite`: every attempt with its status, durable before it is used.
+
+Only replies that are `ok` are served, the first of them where there are several, so that a run repeated is the same.
+Several processes may have it open at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from conspectus.errors import IndexDamaged
+from conspectus.models.wire import Completion, Feature, Status
+
+FILE_NAME = "replies.sqlite"
+GATHER_SECONDS = 0.002
+"""How long a write waits for others: calls that end together share one sync of the disk."""
+BUSY_SECONDS = 60.0
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS replies (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL, model TEXT NOT NULL, task TEXT NOT NULL, status TEXT NOT NULL,
+    reply BLOB NOT NULL, finish_reason TEXT NOT NULL, prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL, seconds REAL NOT NULL, made REAL NOT NULL, used REAL NOT NULL,
+    hits INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS replies_key ON replies (key);
+CREATE TABLE IF NOT EXISTS features (
+    server TEXT NOT NULL, model TEXT NOT NULL, feature TEXT NOT NULL, accepted INTEGER NOT NULL,
+    PRIMARY KEY (server, model, feature)
+);
+"""
+_ADD = (
+    "INSERT INTO replies (key, model, task, status, reply, finish_reason, prompt_tokens, completion_tokens, seconds,"
+    " made, used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_GET = (
+    "SELECT id, reply, finish_reason, prompt_tokens, completion_tokens FROM replies"
+    " WHERE key = ? AND status = 'ok' ORDER BY id LIMIT 1"
+)
+_MARK = "UPDATE replies SET status = ? WHERE id = (SELECT id FROM replies WHERE key = ? AND status {} ORDER BY id {} LIMIT 1)"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One call and how it ended; `reply` is its text (the error, for one that failed), or the bytes of a vector."""
+
+    key: str
+    model: str
+    task: str
+    status: Status
+    reply: str | bytes
+    finish_reason: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What all attempts of one task with one model took, in every run so far."""
+
+    task: str
+    model: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    hits: int
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStats:
+    """The size of the cache: attempts and how they ended, bytes on disk, and replies served per task."""
+
+    rows: int
+    bytes: int
+    by_status: dict[str, int]
+    hits: dict[str, int]
+
+
+_Write = tuple[str, Sequence[Any], "asyncio.Future[None]"]
+
+
+@dataclass
+class Replies:
+    """The cache in one file. Reads are immediate; a write is durable when what it returns has been awaited."""
+
+    path: Path
+    _pending: list[_Write] = field(default_factory=list, init=False)
+    _flushing: asyncio.Task[None] | None = field(default=None, init=False)
+    _hits: Counter[int] = field(default_factory=Counter, init=False)
+
+    def __post_init__(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._reader, self._writer = self._connect(), self._connect()
+            self._writer.executescript(SCHEMA)
+        except sqlite3.DatabaseError as error:
+            raise IndexDamaged(f"the cache of replies {self.path} cannot be opened ({error}); delete or restore it") from None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="replies")
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=32
+        )
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    def get(self, key: str) -> Completion | None:
+        """Return the completion that is served for a key, if there is one."""
+        row = self._first(key)
+        return row and Completion(str(row[1]), row[2], row[3], row[4], cached=True)
+
+    def get_bytes(self, key: str) -> bytes | None:
+        """Return the vector that is served for a key, if there is one."""
+        row = self._first(key)
+        return row and bytes(row[1])
+
+    def _first(self, key: str) -> Any:
+        row = self._reader.execute(_GET, (key,)).fetchone()
+        if row:
+            self._hits[row[0]] += 1
+        return row
+
+    async def add(self, attempts: Sequence[Attempt]) -> None:
+        """Keep attempts; they are durable on return."""
+        now = time.time()
+        await asyncio.gather(
+            *(
+                self._write(
+                    _ADD,
+                    (a.key, a.model, a.task, a.status, a.reply, a.finish_reason, a.prompt_tokens, a.completion_tokens)
+                    + (a.seconds, now, now),
+                )
+                for a in attempts
+            )
+        )
+
+    async def mark(self, key: str, status: Status) -> None:
+        """Change the status of a key's reply: of the one that is served, or, to make it `ok`, of the last."""
+        which = ("!= 'failed'", "DESC") if status == "ok" else ("= 'ok'", "ASC")
+        await self._write(_MARK.format(*which), (status, key))
+
+    async def learn(self, server: str, model: str, feature: Feature, accepted: bool) -> None:
+        """Keep whether a server takes a feature of a model."""
+        await self._write("INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)", (server, model, feature, accepted))
+
+    def features(self, server: str) -> dict[tuple[str, str], bool]:
+        """Return what is known of a server: (model, feature) to whether it is taken."""
+        rows = self._reader.execute("SELECT model, feature, accepted FROM features WHERE server = ?", (server,))
+        return {(model, feature): bool(accepted) for model, feature, accepted in rows}
+
+    def _write(self, sql: str, values: Sequence[Any]) -> asyncio.Future[None]:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        self._pending.append((sql, values, done))
+        if self._flushing is None or self._flushing.done():
+            self._flushing = loop.create_task(self._flush())
+        return done
+
+    async def _flush(self) -> None:
+        await asyncio.sleep(GATHER_SECONDS)
+        while self._pending:
+            batch, self._pending = self._pending, []
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, batch)
+            except sqlite3.Error as error:
+                failure = IndexDamaged(f"replies cannot be kept in {self.path} ({error}); is the disk full?")
+                for _, _, done in batch:
+                    if not done.done():
+                        done.set_exception(failure)
+            else:
+                for _, _, done in batch:
+                    if not done.done():
+                        done.set_result(None)
+
+    def _commit(self, batch: Sequence[_Write]) -> None:
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            for sql, values, _ in batch:
+                self._writer.execute(sql, values)
+            self._writer.execute("COMMIT")
+        except BaseException:
+            self._writer.execute("ROLLBACK")
+            raise
+
+    def stats(self) -> CacheStats:
+        """Return the size of the cache and how much of it was used again."""
+        by_status = dict(self._reader.execute("SELECT status, count(*) FROM replies GROUP BY status ORDER BY status"))
+        hits = dict(self._reader.execute("SELECT task, sum(hits) FROM replies GROUP BY task ORDER BY task"))
+        unwritten = Counter[str]()
+        for row, number in self._hits.items():
+            for (task,) in self._reader.execute("SELECT task FROM replies WHERE id = ?", (row,)):
+                unwritten[task] += number
+        size = sum(p.stat().st_size for end in ("", "-wal") if (p := Path(f"{self.path}{end}")).exists())
+        return CacheStats(sum(by_status.values()), size, by_status, {t: n + unwritten[t] for t, n in hits.items()})
+
+    def spent(self) -> list[Spent]:
+        """Return what was asked of servers in all runs, per task and model."""
+        rows = self._reader.execute(
+            "SELECT task, model, count(*), sum(prompt_tokens), sum(completion_tokens), sum(hits) FROM replies"
+            " GROUP BY task, model ORDER BY task, model"
+        )
+        return [Spent(*row) for row in rows]
+
+    def prune(self, *, made_before: float | None = None, unused_since: float | None = None, bad: bool = False) -> int:
+        """Delete attempts and return how many: those made before or not used since a moment (seconds since 1970),
+        and with `bad` all that are not served anyway. The file shrinks by it."""
+        self._write_hits()
+        rules = [("made < ?", made_before), ("used < ?", unused_since)]
+        which = [rule for rule, value in rules if value is not None] + (["status != 'ok'"] if bad else [])
+        if not which:
+            return 0
+        values = [value for _, value in rules if value is not None]
+        removed = self._writer.execute(f"DELETE FROM replies WHERE {' OR '.join(which)}", values).rowcount
+        self._writer.execute("VACUUM")
+        return removed
+
+    def _write_hits(self) -> None:
+        now, hits = time.time(), [(n, row) for row, n in self._hits.items()]
+        self._hits.clear()
+        if hits:
+            self._writer.execute("BEGIN IMMEDIATE")
+            self._writer.executemany("UPDATE replies SET hits = hits + ?, used = ? WHERE id = ?", [(n, now, r) for n, r in hits])
+            self._writer.execute("COMMIT")
+
+    async def aclose(self) -> None:
+        """Write what waits to be written, and close."""
+        while self._flushing is not None and not self._flushing.done():
+            await asyncio.wait([self._flushing])
+        self.close()
+
+    def close(self) -> None:
+        """Close; what was not awaited may be lost."""
+        self._thread.shutdown()
+        self._write_hits()
+        self._reader.close()
+        self._writer.close()

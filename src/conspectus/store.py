@@ -1,0 +1,387 @@
+"""The only code that touches an index's files.
+
+    FOLDER/
+      manifest.json                      names the files of the current snapshot, with their hashes
+      tables/entities-<hash>.parquet     the tables; see `columns`
+      arrays/<name>-<hash>.npy           numbers that go with them, mapped into memory when used
+      history/<snapshot>.json            the manifest of the snapshot before
+      lock                               held, and holds the process id, while a process writes
+
+Files are named by their content and never change, so snapshots share what is the same in both. A commit writes new
+files and then replaces the manifest: a reader sees the old snapshot or the new one, whenever the writer is killed.
+A reader maps all files of its snapshot when it opens it, so that no later commit can take them away from it.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cache, cached_property, partial
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from conspectus.errors import IndexBusy, IndexDamaged, IndexError_, IndexMissing, UsageError
+from conspectus.rows import Usage
+from conspectus.tables import Index
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from conspectus.columns import Stored
+
+T = TypeVar("T")
+
+FORMAT, VERSION = "conspectus-index", 1
+
+TABLES = {
+    "documents": "documents",
+    "chunks": "text_units",
+    "entities": "entities",
+    "relationships": "relationships",
+    "claims": "covariates",
+    "communities": "communities",
+    "reports": "community_reports",
+    "joins": "joins",
+    "failures": "failures",
+    "words": "words",
+}
+"""The name of the file of each table of `Index`."""
+
+_OURS = re.compile(r"[\w.-]+-[0-9a-f]{12}\.(parquet|npy)(\.tmp)?|[0-9a-f]{16}\.json(\.tmp)?", re.ASCII)
+
+
+# The manifest
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One snapshot: its files and what is known of it as a whole."""
+
+    snapshot: str
+    created: str
+    counts: dict[str, int]
+    """The number of rows of each table, by the names of the fields of `Index`."""
+    files: dict[str, dict[str, Any]]
+    """The `sha256` and `size` of each file, by its path in the folder."""
+    settings: dict[str, Any]
+    usage: dict[str, dict[str, Any]]
+
+    def to_json(self) -> bytes:
+        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1).encode()
+
+
+def _manifest(folder: Path) -> Manifest:
+    path = folder / "manifest.json"
+    try:
+        content = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        make = f"conspectus index FOLDER --index {folder}"
+        raise IndexMissing(f"there is no index in {folder}; make one: {make}") from None
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+        advice = "name another folder, or, if it was an index, delete the file and index again"
+        raise IndexDamaged(f"{path} is not the manifest of an index; {advice}")
+    if (version := content.pop("version")) != VERSION:
+        raise IndexError_(f"{folder} has format {version}, this Conspectus reads {VERSION}; upgrade, or index again")
+    return Manifest(**content)
+
+
+# Writing
+
+
+_held: dict[Path, int] = {}
+"""The locks of this process: file descriptors by folder."""
+
+
+def _let_go() -> None:
+    while _held:
+        os.close(_held.popitem()[1])
+
+
+if hasattr(os, "register_at_fork"):
+    # a forked child shares the lock, and would keep it past the end of its parent
+    os.register_at_fork(after_in_child=_let_go)
+
+
+def _lock(descriptor: int) -> bool:
+    """Take the lock if it is free; the system frees it when this process ends, however it ends."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # far behind the process id, which others must read
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Be the only writer of the index in a folder, which is made where it is missing.
+
+    Raises `IndexBusy` at once where another process (or another thread of this one) is.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder.resolve()
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+    if not _lock(descriptor):
+        process = os.read(descriptor, 20).decode("ascii", "replace") or "unknown"
+        os.close(descriptor)
+        advice = "wait until it is done, or stop it, then run the same command again"
+        raise IndexBusy(f"the index {folder} is being written by process {process}; {advice}")
+    _held[folder] = descriptor
+    try:
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, str(os.getpid()).encode())
+        yield
+    finally:
+        if folder in _held:  # and not in a forked child
+            os.close(_held.pop(folder))
+
+
+def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> str:
+    """Make an index the current snapshot of its folder, and return the snapshot's id.
+
+    Equal tables and arrays have equal ids; settings and usage are kept with the snapshot but are no part of its id.
+    The snapshot before is kept, older ones are removed. Must stand inside `with writing(folder)`.
+
+    Raises `UsageError` where it does not, where a row names another that is not there, or where an array cannot be
+    stored; `IndexDamaged` where the folder has a manifest that is not ours. Nothing has changed then.
+    """
+    folder = folder.resolve()
+    if folder not in _held:
+        raise UsageError(f"commit to {folder} outside of `with writing(folder)`: another process could write there")
+    try:
+        before = _manifest(folder)
+    except IndexMissing:
+        before = None
+    files = dict(_put(folder, *content) for content in _contents(index))
+    _sync(folder / "tables", folder / "arrays")
+    manifest = Manifest(
+        snapshot=sha256("\n".join(f"{path} {files[path]['sha256']}" for path in sorted(files)).encode()).hexdigest()[:16],
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        counts={name: len(getattr(index, name)) for name in TABLES},
+        files=files,
+        settings=dict(settings),
+        usage={task: asdict(used) for task, used in usage.items()},
+    )
+    text = manifest.to_json()
+    changed = before is None or before.snapshot != manifest.snapshot
+    if before and changed:
+        _write(folder / "history" / f"{before.snapshot}.json", [before.to_json()])
+        _sync(folder / "history")
+    _write(folder / "manifest.json", [text])
+    _sync(folder)
+    if changed:
+        kept = {*files, *before.files, f"history/{before.snapshot}.json"} if before else {*files}
+        _sweep(folder, kept)
+    return manifest.snapshot
+
+
+def _contents(index: Index) -> Iterator[tuple[str, str, list[bytes | memoryview]]]:
+    """Yield path without hash, suffix and content (in parts) of every file of a snapshot."""
+    from conspectus.columns import encode
+
+    for name, content in encode(index):
+        yield f"tables/{TABLES[name]}", ".parquet", [content]
+    for name in sorted(index.arrays):
+        yield f"arrays/{name}", ".npy", _npy(name, index.arrays[name])
+
+
+def _npy(name: str, array: np.ndarray[Any, Any]) -> list[bytes | memoryview]:
+    import numpy as np
+    from numpy.lib import format as npy
+
+    if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
+        raise UsageError(f"an array is named {name!r}; letters, digits, '.', '_' and '-' can be stored")
+    if array.dtype.hasobject:
+        raise UsageError(f"the array {name} holds Python objects; only numbers and fixed-width text can be stored")
+    array = np.asarray(array, order="C")
+    head = BytesIO()
+    npy.write_array_header_1_0(head, npy.header_data_from_array_1_0(array))
+    return [head.getvalue(), memoryview(array.reshape(-1).view(np.uint8)) if array.nbytes else b""]
+
+
+def _put(folder: Path, stem: str, suffix: str, parts: list[bytes | memoryview]) -> tuple[str, dict[str, Any]]:
+    """Store a file under the name of its content, unless it is there, and return its path and what it is."""
+    digest = sha256()
+    for part in parts:
+        digest.update(part)
+    path = f"{stem}-{digest.hexdigest()[:12]}{suffix}"
+    facts = {"sha256": digest.hexdigest(), "size": sum(map(len, parts))}
+    try:
+        _map(folder / path, facts, verify=True)
+    except IndexDamaged:
+        _write(folder / path, parts)
+    return path, facts
+
+
+def _write(path: Path, parts: list[bytes | memoryview]) -> None:
+    """Write a file so that under its name it is there as a whole or not at all."""
+    path.parent.mkdir(exist_ok=True)
+    temporary = path.with_name(path.name + ".tmp")
+    with temporary.open("wb") as file:
+        for part in parts:
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _sync(*folders: Path) -> None:
+    """Make the names in folders durable (Windows does so by itself)."""
+    if sys.platform != "win32":
+        for folder in filter(Path.exists, folders):
+            descriptor = os.open(folder, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+
+
+def _sweep(folder: Path, kept: set[str]) -> None:
+    """Remove our files that no kept snapshot names; what others have put in the folder stays."""
+    for path in (p for name in ("tables", "arrays", "history") for p in (folder / name).glob("*")):
+        if _OURS.fullmatch(path.name) and path.relative_to(folder).as_posix() not in kept:
+            # Windows does not remove a file that a reader has mapped: a later commit will
+            with suppress(PermissionError):
+                path.unlink()
+
+
+# Reading
+
+
+def read(folder: Path, verify: bool = False) -> Index:
+    """Open the current snapshot of an index; tables and arrays are read when they are used.
+
+    What was opened stays as it is, whatever is committed later. `verify` reads every file and compares its hash.
+
+    Raises `IndexMissing` where there is no index, `IndexDamaged` where a file is missing or is not what the manifest
+    says: by its size, or with `verify` by its hash.
+    """
+    manifest, files = _open(folder, verify)
+    contents = {Path(path).with_suffix("").as_posix().rpartition("-")[0]: content for path, content in files.items()}
+
+    @cache
+    def stored(name: str) -> Stored[Any]:
+        from conspectus.columns import Stored
+
+        return Stored(name, contents[f"tables/{TABLES[name]}"], document_ids)
+
+    @cache
+    def document_ids() -> list[str]:
+        return stored("documents").column("id")
+
+    tables: dict[str, Any] = {name: Rows(manifest.counts[name], partial(stored, name)) for name in TABLES}
+    return Index(
+        **tables,
+        arrays=Arrays({k.removeprefix("arrays/"): v for k, v in contents.items() if k.startswith("arrays/")}),
+        settings=manifest.settings,
+        usage={task: Usage(**used) for task, used in manifest.usage.items()},
+        snapshot=manifest.snapshot,
+    )
+
+
+def _open(folder: Path, verify: bool) -> tuple[Manifest, dict[str, mmap.mmap]]:
+    while True:
+        manifest = _manifest(folder)
+        try:
+            return manifest, {path: _map(folder / path, facts, verify) for path, facts in manifest.files.items()}
+        except IndexDamaged:
+            if _manifest(folder).snapshot == manifest.snapshot:
+                raise
+            # commits have replaced the snapshot between reading its manifest and its files: take the new one
+
+
+def _map(path: Path, facts: Mapping[str, Any], verify: bool) -> mmap.mmap:
+    """Map a file into memory; it can be read even when it is removed later."""
+    advice = "restore it, or delete manifest.json and index again"
+    try:
+        with path.open("rb") as file:
+            if (size := os.fstat(file.fileno()).st_size) != facts["size"]:
+                raise IndexDamaged(f"{path} has {size} bytes, its manifest says {facts['size']}; {advice}")
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except FileNotFoundError:
+        raise IndexDamaged(f"{path} is missing; {advice}") from None
+    if verify and sha256(content).hexdigest() != facts["sha256"]:
+        raise IndexDamaged(f"{path} is not what was written, by its hash; {advice}")
+    return content
+
+
+class Rows(Sequence[T]):
+    """The rows of a stored table, built when they are used: one row or a slice alone, all of them by iteration."""
+
+    _ALONE = 10
+    """What building a part costs beside its rows, in rows built together with all others (40 us against 4 us)."""
+
+    def __init__(self, length: int, stored: Callable[[], Stored[T]]) -> None:
+        self._length = length
+        self._stored = stored
+        self._spent = 0
+
+    @cached_property
+    def _all(self) -> list[T]:
+        return self._stored().rows(0, self._length)
+
+    def _part(self, start: int, stop: int) -> list[T]:
+        # once the parts have cost as much as all rows do, all are built, and kept
+        self._spent += self._ALONE + stop - start
+        if "_all" in self.__dict__ or self._spent > self._length:
+            return self._all[start:stop]
+        return self._stored().rows(start, stop)
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[T]: ...
+    def __getitem__(self, at: int | slice) -> T | Sequence[T]:
+        places = range(self._length)[at]
+        if isinstance(places, int):
+            return self._part(places, places + 1)[0]
+        if not places:
+            return []
+        first, last = min(places[0], places[-1]), max(places[0], places[-1])
+        return self._part(first, last + 1)[:: places.step]
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class Arrays(Mapping[str, "np.ndarray[Any, Any]"]):
+    """The stored arrays by name, read-only, each mapped into memory rather than read."""
+
+    def __init__(self, contents: Mapping[str, mmap.mmap]) -> None:
+        self._contents = contents
+
+    def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
+        import numpy as np
+        from numpy.lib import format as npy
+
+        content = self._contents[name]
+        head = BytesIO(content[: 10 + int.from_bytes(content[8:10], "little")])
+        npy.read_magic(head)
+        shape, _, dtype = npy.read_array_header_1_0(head)
+        return np.ndarray(shape, dtype, buffer=content, offset=head.tell())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._contents)
+
+    def __len__(self) -> int:
+        return len(self._contents)

@@ -1,0 +1,189 @@
+"""Names: runs of capitalised words, told from words that only open a sentence by how the corpus writes them.
+
+Each token of the corpus is given a class, one letter; a name is then a pattern over these letters. Where a small word
+may either stand inside a name or between two ("Bank of England", "head of Marketing"), the corpus decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from conspectus.text.vocabulary import Bools, Vocabulary
+from conspectus.text.words import STOPWORDS, VAGUE, name_key
+
+PARTICLES = frozenset("de del della der di da du des den dos la le las los van von y e al el bin ibn ten ter &".split())
+"""Small words that hold one name together wherever they stand between two of its words."""
+JOINTS = frozenset("of for in on at to and with".split())
+"""Small words that may stand inside a name or between two."""
+TITLES = frozenset(
+    "mr mrs ms miss dr prof professor sir dame lord lady rev reverend capt captain col colonel sgt sergeant lt "
+    "lieutenant cllr councillor sen senator gov governor hon mayor judge justice president chairman uncle aunt".split()
+)
+"""Words before the name of a person that are no part of it."""
+LONGEST = 7
+"""Words in a name at the most; longer runs are headings."""
+HEADING = 0.6
+"""In a sentence with a larger share of capitalised words no capital tells of a name."""
+
+_WORD = rb"(?:I\.?|C|H)"
+_RUN = rb"(?:T\.?)*(?:%(w)s(?:P{1,2}(?=[CIHS]))?)*(?:S|%(w)sD?)" % {b"w": _WORD}
+_GROUP = re.compile(rb"%(r)s(?:(?:(?<=S)|Jt*(?=[CIHST]))%(r)s)*" % {b"r": _RUN})
+_ONE_RUN = re.compile(_RUN)
+_POSSESSIVE = ("'s", "’s")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A name as it stands in the corpus: its tokens, and its words as written."""
+
+    start: int
+    end: int
+    words: tuple[str, ...]
+    titled: bool
+    """Whether a title such as Dr stands before it."""
+
+
+def find_names(vocabulary: Vocabulary) -> Iterator[Mention]:
+    """Yield every mention of a name in the corpus, in order of the text."""
+    groups = list(_groups(vocabulary))
+    alone: Counter[str] = Counter()
+    joined: Counter[str] = Counter()
+    for group in groups:
+        alone.update(name_key(" ".join(run.words)) for run in group)
+        joined.update(_key(a, b, vocabulary) for a, b in zip(group, group[1:], strict=False))
+    for group in groups:
+        yield from _joined(group, alone, joined, vocabulary)
+
+
+def _joined(
+    group: Sequence[Mention], alone: Counter[str], joined: Counter[str], vocabulary: Vocabulary
+) -> Iterator[Mention]:
+    """Join neighbours of a group into one name where the corpus writes them together more than it does apart."""
+    current = group[0]
+    before = current
+    for run in group[1:]:
+        together = joined[_key(before, run, vocabulary)]
+        joint = _between(before, run, vocabulary)
+        if _belongs(together, joint, alone, before, run) and len(current.words) + len(run.words) < LONGEST:
+            words = (*_with_possessive(current.words, joint), *run.words)
+            current = Mention(current.start, run.end, words, current.titled)
+        else:
+            yield current
+            current = run
+        before = run
+    yield current
+
+
+def _belongs(together: int, joint: str, alone: Counter[str], before: Mention, after: Mention) -> bool:
+    """Tell whether two runs are one name: together at least as often as apart, more strictly for looser joints."""
+    left, right = (alone[name_key(" ".join(run.words))] - together for run in (before, after))
+    if joint.split()[0] in ("of", "'s", "for"):
+        return together >= (2 if joint == "for" else 1) and left <= together
+    return together >= (3 if joint == "and" else 2) and max(left, right) <= together // 2
+
+
+def _with_possessive(words: tuple[str, ...], joint: str) -> tuple[str, ...]:
+    return (*words[:-1], words[-1] + "'s") if joint == "'s" else (*words, *joint.split())
+
+
+def _key(a: Mention, b: Mention, vocabulary: Vocabulary) -> str:
+    return name_key(" ".join((*_with_possessive(a.words, _between(a, b, vocabulary)), *b.words)))
+
+
+def _between(a: Mention, b: Mention, vocabulary: Vocabulary) -> str:
+    if a.end == b.start:
+        return "'s"
+    return " ".join(vocabulary.forms[f] for f in vocabulary.form[a.end : b.start])
+
+
+def _groups(vocabulary: Vocabulary) -> Iterator[tuple[Mention, ...]]:
+    """Yield the runs of capitalised words, those linked by joints or a possessive together."""
+    classes, sentence = _classes(vocabulary)
+    line = bytearray(len(classes) + len(vocabulary.starts))
+    place = np.arange(len(classes)) + sentence
+    array = np.frombuffer(line, np.uint8)
+    array[place] = classes
+    text = bytes(line)
+    of_token = np.full(len(line) + 1, len(classes), np.int64)
+    of_token[place] = np.arange(len(classes))
+    token = of_token.tolist()
+    for match in _GROUP.finditer(text):
+        runs = (_mention(m, token, vocabulary) for m in _ONE_RUN.finditer(text, *match.span()))
+        group = tuple(run for run in runs if 0 < len(run.words) <= LONGEST)
+        if group:
+            yield group
+
+
+def _mention(match: re.Match[bytes], token: list[int], vocabulary: Vocabulary) -> Mention:
+    classes, begin = match.group(), token[match.start()]
+    forms = [vocabulary.forms[f] for f in vocabulary.form[begin : begin + len(classes)]]
+    titled = classes[:1] == b"T"
+    words: list[str] = []
+    for kind, form in zip(classes.decode(), forms, strict=True):
+        if kind == ".":
+            if words:
+                words[-1] += "."
+        elif kind != "T" or words:
+            words.append(form.removesuffix("'s").removesuffix("’s") if kind == "S" else form)
+    return Mention(begin, begin + len(classes), tuple(words), titled)
+
+
+def _classes(vocabulary: Vocabulary) -> tuple[np.ndarray[tuple[int], np.dtype[np.uint8]], np.ndarray]:  # type: ignore[type-arg]
+    """Return the class of each token, and its sentence."""
+    by_form = np.frombuffer("".join(map(_class, vocabulary.forms)).encode(), np.uint8)
+    classes = by_form[vocabulary.form].copy()
+    named = np.isin(classes, np.frombuffer(b"CISH", np.uint8))
+    classes[named & ~_usable(vocabulary, named)] = ord("x")
+    return classes, vocabulary.sentence
+
+
+def _class(form: str) -> str:
+    word = form.lower()
+    if form == ".":
+        return "."
+    if word == "the":
+        return "t"
+    if form in PARTICLES:
+        return "P"
+    if form in JOINTS:
+        return "J"
+    if form.isdigit() and len(form) <= 3:
+        return "D"
+    if not (form[0].isupper() or form[0].istitle()) or "@" in form:
+        return "x"
+    if word in TITLES:
+        return "T"
+    if word.replace("’", "'") in STOPWORDS and form not in ("US", "IT", "WHO"):
+        return "x"
+    if len(form) == 1:
+        return "I"
+    return "S" if form.endswith(_POSSESSIVE) else "C"
+
+
+def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
+    """Whether a capital tells of a name: its place does not ask for it, or the corpus writes the word so anywhere."""
+    word, first = vocabulary.token_word, vocabulary.first
+    proper = vocabulary.proper[word]
+    before_name = np.zeros(len(word), bool)
+    before_name[:-1] = named[1:] & (vocabulary.sentence[1:] == vocabulary.sentence[:-1]) & ~first[1:]
+    seldom_lower = vocabulary.lower[word] <= vocabulary.capitalised[word]
+    return (~first | proper | (before_name & seldom_lower)) & ~_in_heading(vocabulary)
+
+
+def _in_heading(vocabulary: Vocabulary) -> Bools:
+    """Whether a token stands in a sentence of four words or more that are mostly capitalised."""
+    sentences = len(vocabulary.starts) - 1
+    letters = vocabulary.alphabetic[vocabulary.form]
+    words = np.bincount(vocabulary.sentence[letters], minlength=sentences)
+    capitals = np.bincount(vocabulary.sentence[vocabulary.capital[vocabulary.form]], minlength=sentences)
+    return ((words >= 4) & (capitals > HEADING * words))[vocabulary.sentence]
+
+
+def is_telling(words: Sequence[str]) -> bool:
+    """Tell whether a name says what it names: not made of vague words, single letters and numbers alone."""
+    return any(len(w) > 1 and not w[0].isdigit() and w.lower() not in VAGUE and w.lower() not in STOPWORDS for w in words)

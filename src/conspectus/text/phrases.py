@@ -1,0 +1,128 @@
+"""Concepts: noun phrases that a corpus keeps coming back to, told by how their words are used in it.
+
+No tagger is asked. A word is nominal where determiners stand before it more than pronouns and modal verbs do; a phrase
+holds together where its words meet more than by chance; it says something where it is bursty: many times in few
+documents, as its residual IDF measures (Church and Gale, 1995).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from conspectus.text.vocabulary import Bools, Floats, Ints, Vocabulary
+
+NOMINAL = 0.35
+"""Least nominality of a phrase's last word; its other words may have less by half."""
+CLOSING = 0.45
+"""Least share of uses in which a phrase's last word ends its phrase."""
+BURSTY_WORD = 0.55
+"""Least residual IDF, in bits, of a single word."""
+BURSTY_PHRASE = 0.1
+COHESION = 3.5
+"""Least pointwise mutual information, in bits, of the words of a phrase."""
+_ADVERBIAL = ("ly",)
+_VERBAL = ("ing", "ed")
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """Every mention of a concept: its first token and its number of words, in order of the text."""
+
+    start: Ints
+    words: Ints
+
+
+def find_phrases(vocabulary: Vocabulary, document: Ints, unit: Ints, least: int) -> Phrases:
+    """Return the mentions of concepts.
+
+    Sentence `s` stands in document `document[s]`; burstiness is measured over `unit[s]`, its source or a stretch of
+    it. A concept is named at least `least` times and in two documents (in one, where there is only one). Longer
+    phrases win over the phrases inside them.
+    """
+    taken = np.zeros(len(vocabulary.form), bool)
+    starts: list[Ints] = []
+    sizes: list[Ints] = []
+    where = (document[vocabulary.sentence], unit[vocabulary.sentence])
+    for size in (3, 2, 1):
+        place = _candidates(vocabulary, size)
+        for k in range(size):
+            place = place[~taken[place + k]]
+        place = place[_kept(vocabulary, where, place, size, least)]
+        for k in range(size):
+            taken[place + k] = True
+        starts.append(place.astype(np.int32))
+        sizes.append(np.full(len(place), size, np.int32))
+    start, words = np.concatenate(starts), np.concatenate(sizes)
+    order = np.argsort(start, kind="stable")
+    return Phrases(start[order], words[order])
+
+
+def _candidates(vocabulary: Vocabulary, size: int) -> Ints:
+    """Return the first tokens of all runs of `size` lower-case content words that could be a noun phrase."""
+    word, n = vocabulary.token_word, len(vocabulary.form)
+    last = _can_end(vocabulary)[word] & ~vocabulary.capital[vocabulary.form]
+    inner = _can_stand_inside(vocabulary)[word] & ~vocabulary.capital[vocabulary.form]
+    ok = np.ones(max(n - size + 1, 0), bool)
+    for k in range(size - 1):
+        ok &= inner[k : n - size + 1 + k]
+        ok &= vocabulary.sentence[k : n - size + 1 + k] == vocabulary.sentence[size - 1 :]
+    ok &= last[size - 1 :]
+    return np.flatnonzero(ok)
+
+
+def _can_end(vocabulary: Vocabulary) -> Bools:
+    return _content(vocabulary) & (vocabulary.nominal >= NOMINAL) & (vocabulary.closing >= CLOSING)
+
+
+def _can_stand_inside(vocabulary: Vocabulary) -> Bools:
+    adverbs = np.array([w.endswith(_ADVERBIAL) for w in vocabulary.words], bool)
+    return _content(vocabulary) & (vocabulary.nominal >= NOMINAL / 2) & ~adverbs
+
+
+def _content(vocabulary: Vocabulary) -> Bools:
+    long = np.array([len(w) > 2 and w[0].isalpha() and "'" not in w for w in vocabulary.words], bool)
+    return long & ~vocabulary.vague
+
+
+def _kept(vocabulary: Vocabulary, where: tuple[Ints, Ints], place: Ints, size: int, least: int) -> Bools:
+    """Tell which mentions are of phrases frequent, spread, coherent and bursty enough."""
+    if not len(place):
+        return np.zeros(0, bool)
+    words = np.stack([vocabulary.token_word[place + k] for k in range(size)], axis=1).astype(np.int64)
+    code = words[:, 0]
+    for k in range(1, size):
+        code = code * len(vocabulary.words) + words[:, k]
+    phrase, first, kind = np.unique(code, return_index=True, return_inverse=True)
+    count = np.bincount(kind, minlength=len(phrase))
+    documents, units = where
+    total = int(units.max()) + 1
+    good = (count >= least) & (_spread(kind, documents[place]) >= min(2, int(documents.max()) + 1))
+    spread = _spread(kind, units[place])
+    if size > 1:
+        chance = np.prod(vocabulary.count[words[first]] / len(vocabulary.form), axis=1)
+        cohesion = np.log2(count / len(vocabulary.form) / chance) / (size - 1)
+        good &= (cohesion >= COHESION) & (_burstiness(count, spread, total) >= BURSTY_PHRASE)
+    else:
+        alone = np.array([not w.endswith(_VERBAL) for w in vocabulary.words], bool)
+        good &= alone[phrase] & (_burstiness(vocabulary.count[phrase], spread, total) >= BURSTY_WORD)
+    return good[kind]
+
+
+def _spread(kind: Ints, where: Ints) -> Ints:
+    """Return in how many places each kind occurs."""
+    width = int(where.max()) + 1
+    return np.bincount(np.unique(kind.astype(np.int64) * width + where) // width)
+
+
+def _burstiness(count: Ints, spread: Ints, total: int) -> Floats:
+    """Return the residual IDF in bits: how much rarer documents with it are than chance would have them."""
+    return np.log2(total / spread) + np.log2(1 - np.exp(-count / total) + 1e-12)
+
+
+def texts(vocabulary: Vocabulary, phrases: Phrases) -> Iterator[str]:
+    """Yield the words of each mention."""
+    for start, size in zip(phrases.start.tolist(), phrases.words.tolist(), strict=True):
+        yield " ".join(vocabulary.words[w] for w in vocabulary.token_word[start : start + size])

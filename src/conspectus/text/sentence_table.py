@@ -1,0 +1,191 @@
+"""All sentences of a corpus with who speaks them, and without what is only furniture.
+
+Furniture is recognised by its statistics, never by name: what many documents repeat (headers, footers, greetings),
+what stands in brackets for itself, labels before turns of speech.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from conspectus.rows import Document
+from conspectus.text.sentences import lines, sentences
+
+REPEATED = 4
+"""A sentence that so many documents share letter by letter is furniture (overlapping parts share theirs by twos)."""
+OPENING = 200
+"""Characters at the start of a document in which a shared header is looked for."""
+
+_LABEL = re.compile(r"[^\w(\[]*([^\W\d_][\w.'’\- ]{0,40}?)\s*(?:\([^)]{1,20}\))?:(?=\s|$)\s*")
+_ASIDE = re.compile(r"[(\[][^)\]]{1,60}[)\]][.!?]?")
+_FILE_LIKE = re.compile(r"\S*(?:_\S*|\.[a-z]{2,5})(?:\s+[./\\]+)*\s+")
+_LETTER = re.compile(r"[^\W\d_]")
+
+IntArray = np.ndarray[tuple[int], np.dtype[np.int32]]
+
+
+@dataclass(frozen=True)
+class SentenceTable:
+    """Sentence `i` is characters `start[i]` to `end[i]` of document number `document[i]`, in the order of the corpus.
+
+    `speaker[i]` is a place in `speakers`, -1 where nobody is known to say it.
+    """
+
+    document: IntArray
+    start: IntArray
+    end: IntArray
+    speaker: IntArray
+    speakers: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.document)
+
+    def text(self, i: int, documents: Sequence[Document]) -> str:
+        """Return sentence `i` as one line."""
+        return " ".join(documents[self.document[i]].text[self.start[i] : self.end[i]].split())
+
+
+def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[str]]:
+    """Return the sentences of the documents that are no furniture, and their texts, each as one line."""
+    headers = _shared_openings([d.text for d in documents])
+    speakers = _speakers(documents, headers)
+    rows: list[tuple[int, int, int, str]] = []
+    texts: list[str] = []
+    for number, document in enumerate(documents):
+        text, speaker = document.text, ""
+        for start, end in lines(text):
+            start = max(start, headers[number])
+            if start >= end:
+                continue
+            label = _LABEL.match(text, start, min(end, start + 60))
+            if label:
+                name = _full(label.group(1), speakers, at_start=start == headers[number])
+                if name:
+                    speaker, start = name, label.end()
+            for a, b in sentences(text, start, end):
+                sentence = " ".join(text[a:b].split())
+                if _LETTER.search(sentence) and not _ASIDE.fullmatch(sentence) and not _cut_label(sentence, speakers):
+                    rows.append((number, a, b, speaker))
+                    texts.append(sentence)
+    keep = _not_repeated([row[0] for row in rows], texts)
+    rows, texts = [rows[i] for i in keep], [texts[i] for i in keep]
+    return _table(rows, texts), texts
+
+
+def _table(rows: list[tuple[int, int, int, str]], texts: list[str]) -> SentenceTable:
+    said = _carried_over(rows, texts)
+    names = sorted(set(said) - {""})
+    place = {"": -1} | {name: i for i, name in enumerate(names)}
+    columns = np.array([row[:3] for row in rows], np.int32).reshape(-1, 3)
+    return SentenceTable(
+        columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].copy(),
+        np.array([place[s] for s in said], np.int32), tuple(names),
+    )  # fmt: skip
+
+
+def _key(label: str) -> str:
+    return " ".join(label.split()).casefold()
+
+
+def _full(label: str, speakers: set[str], at_start: bool) -> str:
+    """Return the speaker that a label names, "" for none; at the start of a document it may have lost its head."""
+    key = _key(label)
+    if key in speakers:
+        return label
+    whole = [s for s in speakers if at_start and len(key) > 2 and s.endswith(key)]
+    return whole[0].upper() if len(whole) == 1 else ""
+
+
+def _cut_label(sentence: str, speakers: set[str]) -> bool:
+    return sentence.isupper() and len(sentence) < 30 and any(s.startswith(sentence.casefold()) for s in speakers)
+
+
+def _speakers(documents: Sequence[Document], headers: Sequence[int]) -> set[str]:
+    """Return the labels that name who speaks: said again and again inside single documents, and written as names."""
+    found: Counter[str] = Counter()
+    most_in_one: Counter[str] = Counter()
+    for document, header in zip(documents, headers, strict=True):
+        here: Counter[str] = Counter()
+        for start, end in lines(document.text):
+            start = max(start, header)
+            label = _LABEL.match(document.text, start, min(end, start + 60))
+            if label and _written_as_name(label.group(1)):
+                here[_key(label.group(1))] += 1
+        found += here
+        for key, count in here.items():
+            most_in_one[key] = max(most_in_one[key], count)
+    return {key for key, count in found.items() if most_in_one[key] >= 2 and (count >= 3 or " " in key)}
+
+
+def _written_as_name(label: str) -> bool:
+    words = label.split()
+    return len(words) <= 5 and all(w[0].isupper() or not w[0].isalpha() for w in words) and (
+        len(words) > 1 or words[0].isupper() or not words[0].isascii() or len(words[0]) > 2
+    )  # fmt: skip
+
+
+def _shared_openings(texts: Sequence[str]) -> list[int]:
+    """Return for each text how many of its first characters are a header that looks like a file's name or path.
+
+    It is one where at least three texts open with the same characters; a header ends with its last such token.
+    """
+    order = sorted(range(len(texts)), key=lambda i: texts[i][:OPENING])
+    opening = [texts[i][:OPENING] for i in order]
+    common = [0, *(_common_prefix(a, b) for a, b in zip(opening, opening[1:], strict=False)), 0]
+    result = [0] * len(texts)
+    for place, i in enumerate(order):
+        here, after = common[place], common[place + 1]
+        before = common[place - 1] if place else 0
+        beyond = common[place + 2] if place + 2 < len(common) else 0
+        shared = max(min(before, here), min(here, after), min(after, beyond))
+        ends = [m.end() for m in _FILE_LIKE.finditer(texts[i], 0, OPENING) if m.start() < shared - 4]
+        result[i] = ends[-1] if ends else 0
+    return result
+
+
+def _common_prefix(a: str, b: str) -> int:
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[:middle] == b[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _not_repeated(document: list[int], texts: list[str]) -> list[int]:
+    """Return the places of the sentences that fewer than REPEATED documents share, or that are all a document has."""
+    where: dict[str, set[int]] = defaultdict(set)
+    for number, text in zip(document, texts, strict=True):
+        where[text].add(number)
+    repeated = {text for text, numbers in where.items() if len(numbers) >= REPEATED}
+    own = Counter(n for n, t in zip(document, texts, strict=True) if t not in repeated)
+    return [i for i, (n, t) in enumerate(zip(document, texts, strict=True)) if t not in repeated or not own[n]]
+
+
+def _carried_over(rows: list[tuple[int, int, int, str]], texts: list[str]) -> list[str]:
+    """Return who says each sentence; where a document is cut inside a turn, its overlap with another one tells.
+
+    A sentence of unknown speaker takes the speaker of the same sentence elsewhere, and those after it follow.
+    """
+    known: dict[str, set[str]] = defaultdict(set)
+    for row, text in zip(rows, texts, strict=True):
+        if row[3] and len(text) > 30:
+            known[text].add(row[3])
+    said: list[str] = []
+    current, at = "", -1
+    for row, text in zip(rows, texts, strict=True):
+        if row[0] != at:
+            current, at = "", row[0]
+        if row[3]:
+            current = row[3]
+        elif not current and len(known.get(text, ())) == 1:
+            (current,) = known[text]
+        said.append(current)
+    return said

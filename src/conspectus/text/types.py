@@ -1,0 +1,99 @@
+"""What kind of thing a name names, by its words and by the words around it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from conspectus.text import gazetteer as known
+from conspectus.text.names import PARTICLES
+
+PERSON, ORGANIZATION, LOCATION = "person", "organization", "location"
+EVENT, DATE, WORK, CONCEPT = "event", "date", "work", "concept"
+ALL = (PERSON, ORGANIZATION, LOCATION, EVENT, DATE, WORK, CONCEPT)
+
+_HEADS = (
+    (ORGANIZATION, known.ORGANIZATION_WORDS),
+    (EVENT, known.EVENT_WORDS),
+    (LOCATION, known.LOCATION_WORDS),
+    (WORK, known.WORK_WORDS),
+)
+
+
+@dataclass(slots=True)
+class Context:
+    """What stands around the mentions of a name."""
+
+    before: Counter[str] = field(default_factory=Counter[str])
+    after: Counter[str] = field(default_factory=Counter[str])
+    titled: int = 0
+    """How often a title such as Dr stands before it."""
+    speaks: bool = False
+    """Whether it is the label of a speaker."""
+    quoted: int = 0
+
+
+def type_of(words: tuple[str, ...], context: Context, given: frozenset[str], foreign: bool) -> str:
+    """Return the type of a name.
+
+    `given` are first names, those that the corpus taught among them; `foreign` says that the corpus writes none of
+    the name's words in lower case, as with the names of people.
+    """
+    lower = [w.lower().rstrip(".") for w in words]
+    mentions = max(sum(context.before.values()), sum(context.after.values()), 1)
+    if context.speaks or context.titled >= max(1, 0.25 * mentions):
+        return PERSON
+    if " ".join(lower) in known.COUNTRIES_AND_CITIES | _TWO_WORD_PLACES:
+        return LOCATION
+    head = _head(lower) if len(words) > 1 else ""
+    if head:
+        return head
+    plain = all(w[0].isupper() and w[1:].islower() for w in words if len(w.rstrip(".")) > 1 and w not in PARTICLES)
+    if 2 <= len(words) <= 4 and plain and (lower[0] in given or (foreign and len(words) < 4)):
+        return LOCATION if _places(context) >= max(2.0, 0.5 * mentions) else PERSON
+    return _by_context(lower, context, given, plain, mentions)
+
+
+_TWO_WORD_PLACES = frozenset(
+    ("united states", "united kingdom", "new york", "los angeles", "san francisco", "buenos aires", "palo alto", "hong kong")
+)
+
+
+def _head(lower: list[str]) -> str:
+    """Return the type that the last word of a name tells, or in "Bank of X" the word before "of"."""
+    ends = [lower[-1]]
+    for joint in ("of", "for", "at", "in", "on"):
+        if joint in lower[1:]:
+            ends.insert(0, lower[lower.index(joint, 1) - 1])
+            break
+    for end in ends:
+        for kind, heads in _HEADS:
+            if end in heads or (end.endswith("s") and end[:-1] in heads):
+                return kind
+    if lower[0] in {"lake", "mount", "port", "cape", "fort", "isle", "river", "san", "santa", "los", "las"}:
+        return LOCATION
+    return LOCATION if lower[0] in {"north", "south", "east", "west", "new"} and len(lower) == 2 else ""
+
+
+def _places(context: Context) -> float:
+    return _share(context.before, known.BEFORE_PLACES)
+
+
+def _by_context(lower: list[str], context: Context, given: frozenset[str], plain: bool, mentions: int) -> str:
+    """Return the type that the words around a name speak for, where enough of its mentions do."""
+    score = {
+        PERSON: 2.0 * _share(context.after, known.SAYING) + _share(context.before, known.BEFORE_PERSONS),
+        ORGANIZATION: 1.5 * _share(context.before, known.BEFORE_ORGANIZATIONS),
+        LOCATION: 0.8 * _places(context),
+        WORK: 1.5 * _share(context.before, known.BEFORE_WORKS) + 2.0 * context.quoted,
+    }
+    if len(lower) == 1 and lower[0] in given:
+        score[PERSON] += 2 + mentions
+    if not plain:
+        score[PERSON] = score[LOCATION] = 0.0
+    best = max(score, key=lambda kind: score[kind])
+    return best if score[best] >= max(1.5, 0.25 * mentions) else CONCEPT
+
+
+def _share(counts: Counter[str], words: frozenset[str]) -> float:
+    return float(sum(n for word, n in counts.items() if word in words))

@@ -1,0 +1,146 @@
+"""The words of a corpus in one flat array, and what their use there tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from conspectus.text.words import STOPWORDS, TOKEN, VAGUE, fold
+
+Ints = np.ndarray[Any, np.dtype[np.int32]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
+
+DETERMINERS = frozenset(
+    "a an the this that these those my your his her its our their some any every each no many much few several "
+    "another of in with for about into from between as per more less most all both 's".split()
+)
+BEFORE_VERBS = frozenset(
+    "to i you we they he she it who can could will would shall should may might must don't didn't doesn't not never "
+    "always just really can't couldn't won't wouldn't i'll you'll we'll they'll let's".split()
+)
+_OPENERS = frozenset("\"“‘'([:-–—")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Token `i` of the corpus is `forms[form[i]]`, in sentence `sentence[i]`; `word[form]` is its folded word."""
+
+    forms: tuple[str, ...]
+    words: tuple[str, ...]
+    form: Ints
+    sentence: Ints
+    word: Ints
+
+    @cached_property
+    def starts(self) -> Ints:
+        """The place of the first token of each sentence, and one more: the number of tokens."""
+        count = int(self.sentence[-1]) + 1 if len(self.sentence) else 0
+        return np.searchsorted(self.sentence, np.arange(count + 1)).astype(np.int32)
+
+    @cached_property
+    def first(self) -> Bools:
+        """Whether a token opens its sentence, or what is quoted or stands after a colon or dash in it."""
+        first = np.ones(len(self.form), bool)
+        first[1:] = self.sentence[1:] != self.sentence[:-1]
+        first[1:] |= self._are(_OPENERS)[self.form[:-1]]
+        return first
+
+    @cached_property
+    def capital(self) -> Bools:
+        """Whether a form opens with a capital letter."""
+        return np.array([f[0].isupper() or f[0].istitle() for f in self.forms], bool)
+
+    @cached_property
+    def alphabetic(self) -> Bools:
+        """Whether a form opens with a letter."""
+        return np.array([f[0].isalpha() for f in self.forms], bool)
+
+    @cached_property
+    def token_word(self) -> Ints:
+        """The word of each token."""
+        return self.word[self.form]
+
+    @cached_property
+    def count(self) -> Ints:
+        """How often each word occurs."""
+        return self._counted(self.token_word)
+
+    @cached_property
+    def capitalised(self) -> Ints:
+        """How often each word stands with a capital where its place does not ask for one."""
+        return self._counted(self.token_word[self.capital[self.form] & ~self.first])
+
+    @cached_property
+    def lower(self) -> Ints:
+        """How often each word stands without a capital."""
+        return self._counted(self.token_word[~self.capital[self.form]])
+
+    @cached_property
+    def proper(self) -> Bools:
+        """Whether a word is more than twice as often capitalised, inside sentences, as not."""
+        return self.capitalised > 2 * self.lower
+
+    @cached_property
+    def stop(self) -> Bools:
+        """Whether a word carries no content."""
+        return np.array([w in STOPWORDS or not w[0].isalnum() for w in self.words], bool)
+
+    @cached_property
+    def vague(self) -> Bools:
+        """Whether a word carries too little content to be a name or concept."""
+        return self.stop | np.array([w in VAGUE for w in self.words], bool)
+
+    @cached_property
+    def nominal(self) -> Floats:
+        """How far each word is used as a noun or adjective, -1 to 1, by what stands before it."""
+        before = self.token_word[:-1][self.sentence[1:] == self.sentence[:-1]]
+        after = self.token_word[1:][self.sentence[1:] == self.sentence[:-1]]
+        of_noun = self._counted(after[self._words_are(DETERMINERS)[before]])
+        of_verb = self._counted(after[self._words_are(BEFORE_VERBS)[before]])
+        return (of_noun - 1.5 * of_verb) / np.maximum(of_noun + 1.5 * of_verb, 3.0)
+
+    @cached_property
+    def closing(self) -> Floats:
+        """How often each word ends its phrase: the share of its uses before a function word, a sign or the end."""
+        ends = np.ones(len(self.form), bool)
+        ends[:-1] = self.stop[self.token_word[1:]] | (self.sentence[1:] != self.sentence[:-1])
+        return self._counted(self.token_word[ends]) / np.maximum(self.count, 1)
+
+    def _counted(self, words: Ints) -> Ints:
+        return np.bincount(words, minlength=len(self.words)).astype(np.int32)
+
+    def _are(self, forms: frozenset[str]) -> Bools:
+        return np.array([f in forms for f in self.forms], bool)
+
+    def _words_are(self, words: frozenset[str]) -> Bools:
+        return np.array([w in words for w in self.words], bool)
+
+
+def read_vocabulary(sentences: Sequence[str]) -> Vocabulary:
+    """Cut sentences into tokens and number their forms and words in order of appearance."""
+    forms: dict[str, int] = {}
+    flat: list[int] = []
+    lengths: list[int] = []
+    find, number = TOKEN.findall, forms.setdefault
+    for sentence in sentences:
+        tokens = find(sentence)
+        lengths.append(len(tokens))
+        flat.extend([number(token, len(forms)) for token in tokens])
+    words: dict[str, int] = {}
+    word = [words.setdefault(_word(form), len(words)) for form in forms]
+    return Vocabulary(
+        tuple(forms),
+        tuple(words),
+        np.array(flat, np.int32),
+        np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
+        np.array(word, np.int32),
+    )
+
+
+def _word(form: str) -> str:
+    return fold(form).removesuffix("'s") or form

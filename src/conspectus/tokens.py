@@ -1,0 +1,101 @@
+"""Counting tokens exactly as OpenAI's vocabularies do, from vocabularies that come with a package (no download)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol
+
+from conspectus.errors import UsageError
+
+DEFAULT = "cl100k_base"
+NAMES = ("cl100k_base", "o200k_base")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Encoding(Protocol):
+    """A vocabulary. Lone surrogates, which no token can spell, count as U+FFFD; special tokens are ordinary text."""
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text; decoding them gives the text back."""
+        ...
+
+    def decode(self, ids: list[int]) -> str | None:
+        """Return the text of tokens, or None where they begin or end inside a character."""
+        ...
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of a text."""
+        ...
+
+    def count_up_to(self, text: str, limit: int) -> int | None:
+        """Return the number of tokens of a text, or None as soon as it is known to be over the limit."""
+        ...
+
+
+def well_formed(text: str) -> str:
+    """Return the text with every lone surrogate replaced by U+FFFD, so that it can be stored as UTF-8.
+
+    One character becomes one character: spans stay what they were.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _LONE_SURROGATE.sub("\ufffd", text)
+    return text
+
+
+@cache
+def encoding(name: str = DEFAULT) -> Encoding:
+    """Return a vocabulary by its name, loaded once in a process.
+
+    Raises:
+        UsageError: there is no vocabulary of this name.
+    """
+    if name not in NAMES:
+        raise UsageError(f"unknown token vocabulary {name!r}; there are {' and '.join(NAMES)}")
+    return _Vocabulary(_tokenizer(name))
+
+
+def count(text: str, name: str = DEFAULT) -> int:
+    """Return the number of tokens of a text."""
+    return encoding(name).count(text)
+
+
+def at_most(text: str, limit: int, name: str = DEFAULT) -> bool:
+    """Return whether a text has no more tokens than the limit; short texts are not counted to know it."""
+    if len(text.encode("utf-8", "surrogatepass")) <= limit:  # a token is at least one byte
+        return True
+    return limit >= 0 and encoding(name).count_up_to(text, limit) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Vocabulary:
+    tokenizer: Any
+
+    def encode(self, text: str) -> list[int]:
+        return self.tokenizer.encode(well_formed(text))
+
+    def decode(self, ids: list[int]) -> str | None:
+        try:
+            return self.tokenizer.decode(ids)
+        except ValueError:  # bpe-openai raises where rs-bpe returns None
+            return None
+
+    def count(self, text: str) -> int:
+        return self.tokenizer.count(well_formed(text))
+
+    def count_up_to(self, text: str, limit: int) -> int | None:
+        return self.tokenizer.count_till_limit(well_formed(text), limit)
+
+
+def _tokenizer(name: str) -> Any:
+    """Load the lighter of two packages of the same vocabularies; it has no wheels for Python 3.14 yet."""
+    try:
+        from rs_bpe.bpe import openai  # pyright: ignore
+    except ImportError:
+        from bpe_openai._bindings import tokenizer_for_encoding  # pyright: ignore
+
+        return tokenizer_for_encoding(name)
+    return getattr(openai, name)()

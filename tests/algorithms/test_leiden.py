@@ -1,0 +1,299 @@
+"""What holds of every hierarchy of communities, and what becomes of graphs that do not divide."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from conspectus.algorithms.leiden import Ints, Part, hierarchical_leiden, memberships, modularity
+
+
+class Edges(NamedTuple):
+    source: list[int]
+    target: list[int]
+    weight: list[float]
+    n: int
+
+
+@st.composite
+def graphs(draw: st.DrawFn, max_nodes: int = 40) -> Edges:
+    """Sparse and dense graphs with parallel edges, loops, isolated nodes and weights of any size."""
+    n = draw(st.integers(1, max_nodes))
+    node = st.integers(0, n - 1)
+    weight = st.one_of(st.integers(1, 5).map(float), st.floats(0.01, 1000))
+    edges = draw(st.lists(st.tuples(node, node, weight), max_size=5 * n))
+    return Edges([a for a, _, _ in edges], [b for _, b, _ in edges], [w for _, _, w in edges], n)
+
+
+def graph(pairs: list[tuple[int, int]], n: int) -> Edges:
+    return Edges([a for a, _ in pairs], [b for _, b in pairs], [1.0] * len(pairs), n)
+
+
+def planted(groups: int, size: int, inside: float, across: float, seed: int) -> tuple[Edges, Ints]:
+    """Groups of equal size whose nodes are linked with one probability inside and another across."""
+    n = groups * size
+    group = np.repeat(np.arange(groups), size)
+    chance = np.where(group[:, None] == group[None, :], inside, across)
+    linked = np.triu(np.random.default_rng(seed).random((n, n)) < chance, 1)
+    source, target = np.nonzero(linked)
+    return Edges(source.tolist(), target.tolist(), [1.0] * source.size, n), group
+
+
+def is_connected(edges: Edges, members: Ints) -> bool:
+    matrix = csr_array((edges.weight, (edges.source, edges.target)), shape=(edges.n, edges.n))
+    return connected_components(matrix[members][:, members], directed=False)[0] == 1
+
+
+def same(one: list[Part], other: list[Part]) -> bool:
+    def plain(parts: list[Part]) -> list[object]:
+        return [(p.level, p.parent, p.members.tolist(), p.children, p.unsplit) for p in parts]
+
+    return plain(one) == plain(other)
+
+
+@given(graphs())
+def test_every_level_is_a_partition_of_all_nodes(edges: Edges):
+    parts = hierarchical_leiden(*edges, max_size=4)
+
+    for level, row in enumerate(memberships(parts, edges.n)):
+        view = [
+            number
+            for number, part in enumerate(parts)
+            if part.level == level or (part.level < level and not part.children)
+        ]
+        assert sorted(node for number in view for node in parts[number].members.tolist()) == list(range(edges.n))
+        assert set(row.tolist()) == set(view)
+
+
+@given(graphs())
+def test_children_divide_their_parent_one_level_down(edges: Edges):
+    parts = hierarchical_leiden(*edges, max_size=4)
+
+    for number, part in enumerate(parts):
+        assert all(parts[child].parent == number for child in part.children)
+        assert all(parts[child].level == part.level + 1 for child in part.children)
+        assert len(part.children) != 1
+        if part.children:
+            together = np.concatenate([parts[child].members for child in part.children])
+            assert sorted(together.tolist()) == part.members.tolist()
+        assert (part.parent == -1) == (part.level == 0)
+        assert part.parent == -1 or number in parts[part.parent].children
+
+
+@given(graphs(), st.integers(2, 12))
+def test_a_leaf_is_small_or_says_why_not(edges: Edges, max_size: int):
+    for part in hierarchical_leiden(*edges, max_size=max_size):
+        large_leaf = part.members.size > max_size and not part.children
+        assert bool(part.unsplit) == large_leaf
+        assert part.members.size > max_size or not part.children
+
+
+@given(graphs())
+def test_every_part_is_connected(edges: Edges):
+    assert all(is_connected(edges, part.members) for part in hierarchical_leiden(*edges, max_size=3))
+
+
+@given(graphs())
+def test_parts_come_by_level_then_size_then_smallest_node(edges: Edges):
+    parts = hierarchical_leiden(*edges, max_size=4)
+
+    keys = [(part.level, -part.members.size, int(part.members[0])) for part in parts]
+    assert keys == sorted(keys)
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+def test_the_order_and_direction_of_edges_do_not_matter(edges: Edges, random):
+    rows = list(zip(edges.source, edges.target, edges.weight, strict=True))
+    random.shuffle(rows)
+    turned = [(b, a, w) if random.random() < 0.5 else (a, b, w) for a, b, w in rows]
+    shuffled = Edges([a for a, _, _ in turned], [b for _, b, _ in turned], [w for _, _, w in turned], edges.n)
+
+    assert same(hierarchical_leiden(*edges, max_size=4), hierarchical_leiden(*shuffled, max_size=4))
+
+
+@given(graphs())
+def test_loops_and_the_splitting_of_weights_over_parallel_edges_do_not_matter(edges: Edges):
+    doubled = Edges(
+        edges.source * 2 + [0], edges.target * 2 + [0], [w / 2 for w in edges.weight] * 2 + [9.0], edges.n
+    )
+    whole = Edges(edges.source, edges.target, edges.weight, edges.n)
+
+    # Halves add up exactly only where there is one edge for a pair; elsewhere the order of sums may differ.
+    if len({(min(a, b), max(a, b)) for a, b in zip(edges.source, edges.target, strict=True)}) == len(edges.source):
+        assert same(hierarchical_leiden(*doubled, max_size=4), hierarchical_leiden(*whole, max_size=4))
+
+
+@given(graphs(), st.integers(0, 2**32))
+def test_the_same_seed_gives_the_same_hierarchy(edges: Edges, seed: int):
+    assert same(hierarchical_leiden(*edges, seed=seed), hierarchical_leiden(*edges, seed=seed))
+
+
+def test_the_hierarchy_does_not_depend_on_the_hash_seed():
+    script = (
+        "import numpy as np; from conspectus.algorithms.leiden import *;"
+        "ends = np.random.default_rng(3).integers(0, 400, (2, 1500));"
+        "parts = hierarchical_leiden(*ends, np.ones(1500), 400);"
+        "again = hierarchical_leiden(*ends[:, 9:], np.ones(1491), 400, start=memberships(parts, 400));"
+        "print([(p.level, p.parent, p.members.tolist()) for p in parts + again])"
+    )
+    path = os.pathsep.join(sys.path)
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("0", "1", "4711")
+    }
+
+    assert len(printed) == 1
+
+
+@given(graphs())
+def test_level_0_has_no_less_modularity_than_nodes_by_themselves(edges: Edges):
+    parts = hierarchical_leiden(*edges)
+    graph = [e for e in zip(edges.source, edges.target, edges.weight, strict=True) if e[0] != e[1]]
+    columns = list(zip(*graph, strict=True)) or [(), (), ()]
+
+    found = modularity(*columns, memberships(parts, edges.n)[0])
+    assert found >= modularity(*columns, np.arange(edges.n)) - 1e-9
+
+
+@given(graphs(), st.data())
+def test_modularity_does_not_depend_on_the_names_of_communities_or_nodes(edges: Edges, data: st.DataObject):
+    membership = np.array(data.draw(st.lists(st.integers(0, 5), min_size=edges.n, max_size=edges.n)))
+    renamed = np.array(data.draw(st.permutations([7, -3, 90, 2, 11, 5])))[membership]
+    place = np.array(data.draw(st.permutations(range(edges.n))))
+    moved = np.empty_like(membership)
+    moved[place] = membership
+    before = modularity(*edges[:3], membership)
+
+    assert modularity(*edges[:3], renamed) == pytest.approx(before)
+    source, target = place[np.array(edges.source, int)], place[np.array(edges.target, int)]
+    assert modularity(source, target, edges.weight, moved) == pytest.approx(before)
+
+
+def test_modularity_of_two_triangles_joined_by_an_edge():
+    source, target = [0, 0, 1, 3, 3, 4, 2], [1, 2, 2, 4, 5, 5, 3]
+
+    assert modularity(source, target, [1] * 7, [0, 0, 0, 1, 1, 1]) == pytest.approx(6 / 7 - 1 / 2)
+    assert modularity(source, target, [1] * 7, [4] * 6) == pytest.approx(0)
+    assert modularity(source, target, [1] * 7, [0, 0, 0, 1, 1, 1], resolution=2) == pytest.approx(6 / 7 - 1)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_planted_groups_are_found_at_level_0(seed: int):
+    edges, group = planted(groups=8, size=30, inside=0.4, across=0.01, seed=seed)
+
+    found = memberships(hierarchical_leiden(*edges), edges.n)[0]
+
+    assert len(set(zip(found.tolist(), group.tolist(), strict=True))) == len(set(found.tolist())) == 8
+
+
+def test_groups_within_groups_are_found_one_below_the_other():
+    cliques = [[8 * k + i for i in range(8)] for k in range(16)]
+    pairs = [pair for clique in cliques for pair in combinations(clique, 2)]
+    for four in range(0, 16, 4):  # each clique is tied to the three of its group at every node, to the next by one
+        for a, b in combinations(range(four, four + 4), 2):
+            pairs += [(cliques[a][i], cliques[b][i]) for i in range(8)]
+        pairs.append((cliques[four][0], cliques[(four + 4) % 16][1]))
+
+    parts = hierarchical_leiden(*graph(pairs, 128))
+
+    assert [p.members.tolist() for p in parts if p.level == 0] == [list(range(k, k + 32)) for k in (0, 32, 64, 96)]
+    assert [p.members.tolist() for p in parts if p.level == 1] == cliques
+
+
+def test_nodes_without_edges_are_communities_of_their_own():
+    parts = hierarchical_leiden([1], [3], [2.0], 5)
+
+    assert [p.members.tolist() for p in parts] == [[1, 3], [0], [2], [4]]
+    assert [p.members.tolist() for p in hierarchical_leiden([], [], [], 3)] == [[0], [1], [2]]
+    assert hierarchical_leiden([], [], [], 0) == []
+
+
+def test_a_star_stays_whole_and_says_so():
+    parts = hierarchical_leiden(*graph([(0, i) for i in range(1, 30)], 30))
+
+    assert [(p.members.size, p.unsplit) for p in parts] == [(30, "a star around one node")]
+
+
+def test_a_clique_stays_whole_and_says_so():
+    parts = hierarchical_leiden(*graph(list(combinations(range(14), 2)), 14))
+
+    assert [(p.members.size, p.unsplit) for p in parts] == [(14, "a clique")]
+
+
+def test_what_is_neither_and_does_not_divide_says_how_far_it_was_tried():
+    parts = hierarchical_leiden(*graph(list(combinations(range(14), 2))[1:], 14), resolution=0.5)
+
+    assert [(p.members.size, p.unsplit) for p in parts] == [(14, "no division found at resolution 32")]
+
+
+def test_a_hub_keeps_the_nodes_that_only_it_knows():
+    triangles = [pair for a in range(1, 31, 2) for pair in ((0, a), (0, a + 1), (a, a + 1))]
+    edges = graph(triangles + [(0, i) for i in range(31, 40)], 40)
+
+    parts = hierarchical_leiden(*edges)
+
+    assert min(p.members.size for p in parts) > 1
+    assert all(part.members.size <= 10 or part.unsplit or part.children for part in parts)
+
+
+def test_below_the_root_no_node_is_left_alone():
+    edges, _ = planted(groups=10, size=40, inside=0.08, across=0.004, seed=5)
+
+    parts = hierarchical_leiden(*edges, max_size=5)
+
+    assert min(p.members.size for p in parts if p.level > 0) > 1
+
+
+@given(graphs(), graphs(), st.integers(2, 6))
+def test_the_laws_hold_whatever_it_starts_from(earlier: Edges, edges: Edges, max_size: int):
+    before = memberships(hierarchical_leiden(*earlier, max_size=max_size), earlier.n)
+    kept = min(earlier.n, edges.n)
+    start = [np.concatenate((row[:kept], np.full(edges.n - kept, -1))) for row in before]
+
+    parts = hierarchical_leiden(*edges, max_size=max_size, start=start)
+
+    for row in memberships(parts, edges.n):
+        assert (row >= 0).all()
+    for part in parts:
+        assert is_connected(edges, part.members)
+        assert part.members.size <= max_size or part.children or part.unsplit
+        assert sum(parts[child].members.size for child in part.children) in (0, part.members.size)
+
+
+def test_a_start_keeps_more_of_an_earlier_hierarchy_than_none_does():
+    edges, _ = planted(groups=40, size=25, inside=0.25, across=0.004, seed=7)
+    earlier = hierarchical_leiden(*edges)
+    fewer = Edges(edges.source[20:], edges.target[20:], edges.weight[20:], edges.n)
+    known = {part.members.tobytes() for part in earlier}
+
+    def kept(parts: list[Part]) -> int:
+        return sum(part.members.tobytes() in known for part in parts)
+
+    started = hierarchical_leiden(*fewer, start=memberships(earlier, edges.n))
+    assert kept(started) > kept(hierarchical_leiden(*fewer))
+    assert kept(started) > len(earlier) / 2
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "weight"),
+    [([0], [3], [1.0]), ([-1], [0], [1.0]), ([0], [1], [0.0]), ([0], [1], [float("nan")])],
+)
+def test_edges_that_make_no_sense_are_refused(source: list[int], target: list[int], weight: list[float]):
+    with pytest.raises(ValueError, match=r"an edge ends outside|every weight must be"):
+        hierarchical_leiden(source, target, weight, 3)

@@ -1,0 +1,102 @@
+"""What every test stands on: no network, no settings of whoever runs it, and the shared data where it is."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+SHARED = Path(__file__).parents[1] / "../shared/data"
+
+settings.register_profile("default", deadline=None, max_examples=60)
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+class NetworkRefused(RuntimeError):
+    """A test reached for the network. Not an OSError, which code under test might take for one to retry."""
+
+    def __init__(self, target: object) -> None:
+        super().__init__(
+            f"a test reached for the network ({target}), which tests/conftest.py refuses: "
+            "use a ScriptedModel, or a server on 127.0.0.1"
+        )
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of shared data; a test that asks for it is skipped where it is missing."""
+    if not SHARED.is_dir():
+        pytest.skip("the shared data is not there (../shared/data beside the project root)")
+    return SHARED.resolve()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def refuse_the_network() -> Iterator[None]:
+    """Let sockets reach nothing but this machine, and names be looked up for nothing else.
+
+    asyncio's `create_connection` and every HTTP client on it end in the same functions. A child process is
+    out of reach.
+    """
+    real = {name: getattr(socket.socket, name) for name in ("connect", "connect_ex", "sendto")}
+    look_up = socket.getaddrinfo
+
+    def guarded(name: str) -> Any:
+        def reach(self: socket.socket, *args: Any) -> Any:
+            local = self.family == getattr(socket, "AF_UNIX", None)
+            if not local and not is_loopback(args[-1][0]):  # the address is the last argument of all three
+                raise NetworkRefused(args[-1])
+            return real[name](self, *args)
+
+        return reach
+
+    def getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_loopback(host) and not is_numeric(host):
+            raise NetworkRefused(host)
+        return look_up(host, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in real:
+            patch.setattr(socket.socket, name, guarded(name))
+        patch.setattr(socket, "getaddrinfo", getaddrinfo)
+        yield
+
+
+def is_numeric(host: object) -> bool:
+    """Whether a host is an address already, so that nothing has to be asked to look it up."""
+    try:
+        ipaddress.ip_address(as_text(host))
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: object) -> bool:
+    """Whether a host is this machine; None and the empty text are what a server that listens says."""
+    name = as_text(host)
+    return name in ("", "None", "localhost") or (is_numeric(name) and ipaddress.ip_address(name).is_loopback)
+
+
+def as_text(host: object) -> str:
+    return host.decode("ascii", "replace") if isinstance(host, bytes) else str(host)
+
+
+@pytest.fixture(autouse=True)
+def leave_no_trace() -> Iterator[None]:
+    """Hide settings and keys of the environment from tests, and see that they leave the working directory."""
+    before = Path.cwd()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ:
+            if name.upper().startswith("CONSPECTUS_") or name.upper().endswith("_API_KEY"):
+                patch.delenv(name)
+        yield
+    after = Path.cwd()
+    if after != before:
+        os.chdir(before)
+        pytest.fail(f"the test left the working directory in {after}: use monkeypatch.chdir", pytrace=False)

@@ -1,0 +1,404 @@
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conspectus.errors import SettingsError
+from conspectus.settings import (
+    FIELDS,
+    FILE_NAME,
+    LOOSE,
+    TABLES,
+    ChunkSettings,
+    GlobalSettings,
+    Settings,
+    as_toml,
+    describe,
+    load,
+    variable,
+)
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in an empty folder, so that no `conspectus.toml` is read but the test's own."""
+    monkeypatch.chdir(tmp_path)
+
+
+def written(text: str, folder: Path | None = None) -> Path:
+    path = (folder or Path.cwd()) / FILE_NAME
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def complaint(
+    overrides: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None, text: str = ""
+) -> str:
+    """What `load` says is wrong; it is one line and none of pydantic's words."""
+    if text:
+        written(text)
+    with pytest.raises(SettingsError) as error:
+        load(overrides, environ=environ or {})
+    said = str(error.value)
+    assert "\n" not in said
+    assert "pydantic" not in said
+    assert "Input should" not in said
+    return said
+
+
+# Where values come from
+
+
+def test_without_any_source_everything_is_the_default():
+    resolved = load(environ={})
+
+    assert resolved.settings == Settings()
+    assert resolved.origins == dict.fromkeys(FIELDS, "default")
+
+
+def test_a_later_source_wins_and_each_value_knows_its_own():
+    path = written("model = 'file'\n[chunk]\ntokens = 601\noverlap = 61\nmode = 'sentence'\n")
+    environ = {"CONSPECTUS_CHUNK_TOKENS": "602", "CONSPECTUS_CHUNK_OVERLAP": "62", "CONSPECTUS_MODEL": "env"}
+
+    resolved = load({"chunk.tokens": 603}, environ=environ)
+
+    assert resolved.settings.chunk == ChunkSettings(tokens=603, overlap=62, mode="sentence")
+    assert resolved.settings.model == "env"
+    assert resolved.origins["chunk.tokens"] == "given"
+    assert resolved.origins["chunk.overlap"] == "CONSPECTUS_CHUNK_OVERLAP"
+    assert resolved.origins["model"] == "CONSPECTUS_MODEL"
+    assert resolved.origins["chunk.mode"] == f"conspectus.toml ({path})"
+    assert resolved.origins["chunk.encoding"] == "default"
+
+
+def test_a_named_file_goes_before_the_one_beside_and_that_before_the_working_directory(tmp_path: Path):
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    named = tmp_path / "mine.toml"
+    named.write_text("model = 'named'", encoding="utf-8")
+    written("model = 'here'")
+    assert load(beside=beside, environ={}).settings.model == "here"
+
+    there = written("model = 'beside'", beside)
+    resolved = load(beside=beside, environ={})
+    assert resolved.settings.model == "beside"
+    assert resolved.origins["model"] == f"conspectus.toml ({there})"
+
+    resolved = load(file=named, beside=beside, environ={})
+    assert resolved.settings.model == "named"
+    assert resolved.origins["model"] == f"mine.toml ({named})"
+
+
+def test_only_one_file_is_read(tmp_path: Path):
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    written("[search]\nk = 9")
+    written("model = 'beside'", beside)
+
+    assert load(beside=beside, environ={}).settings.search.k == 5
+
+
+def test_a_named_file_that_is_missing_is_an_error(tmp_path: Path):
+    with pytest.raises(SettingsError, match=r"missing\.toml cannot be read: No such file"):
+        load(file=tmp_path / "missing.toml", environ={})
+
+
+def test_a_file_with_a_byte_order_mark_and_windows_newlines_is_read(tmp_path: Path):
+    (tmp_path / FILE_NAME).write_bytes(b"\xef\xbb\xbf[chunk]\r\ntokens = 700\r\n")
+
+    assert load(environ={}).settings.chunk.tokens == 700
+
+
+def test_overrides_are_dotted_or_nested():
+    resolved = load({"chunk.tokens": 700, "chunk": {"overlap": 7}, "global": {"level": 1}}, environ={})
+
+    assert resolved.settings.chunk == ChunkSettings(tokens=700, overlap=7)
+    assert resolved.settings.global_ == GlobalSettings(level=1)
+    assert resolved.origins["global.level"] == "given"
+
+
+def test_none_is_a_value_where_a_setting_may_be_left_open():
+    written("global.level = 2")
+
+    assert load({"global.level": None}, environ={}).settings.global_.level is None
+    assert "`chunk.tokens` = not set (given)" in complaint({"chunk.tokens": None})
+
+
+def test_two_keys_never_share_an_environment_variable():
+    assert len({variable(key) for key in FIELDS}) == len(FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("chunk.tokens", " 800 ", 800),
+        ("chunk.strict", "TRUE", True),
+        ("chunk.strict", "0", False),
+        ("search.b", ".5", 0.5),
+        ("global.level", "2", 2),
+        ("extract.entity_types", "person, place", ("person", "place")),
+        ("extract.entity_types", '["person", "place"]', ("person", "place")),
+        ("model", "3", "3"),
+        ("chunk.mode", "sentence", "sentence"),
+    ],
+)
+def test_a_text_is_read_as_what_its_setting_holds(key: str, text: str, value: object):
+    by_variable = load(environ={variable(key): text})
+    by_override = load({key: text}, environ={})
+
+    assert next(row.value for row in describe(by_variable) if row.key == key) == value
+    assert by_variable.origins[key] == variable(key)
+    assert by_override.settings == by_variable.settings
+
+
+def test_an_empty_variable_is_not_set_and_reserved_ones_are_not_settings():
+    environ = {
+        "CONSPECTUS_SEARCH_K": "",
+        "CONSPECTUS_INDEX": "folder",
+        "CONSPECTUS_LOG": "debug",
+        "CONSPECTUS_ANY_API_KEY": "secret",
+        "PATH": "/bin",
+    }
+
+    assert load(environ=environ).settings == Settings()
+
+
+def test_tables_of_the_readers_own_keys_come_from_every_source():
+    tasks = {"ExtractGraph": "small"}
+    prices = {"a/b.c": {"input": 0.5, "output": 2}}
+    path = written('[llm.tasks]\nExtractGraph = "small"\n[prices."a/b.c"]\ninput = 0.5\noutput = 2\n')
+    variables = {
+        "CONSPECTUS_LLM_TASKS": '{ ExtractGraph = "small" }',
+        "CONSPECTUS_PRICES": '{ "a/b.c" = { input = 0.5, output = 2 } }',
+    }
+    read = load(file=path, environ={}).settings
+    path.unlink()
+
+    assert read.llm.tasks == tasks
+    assert read.prices["a/b.c"].output == 2
+    assert load(environ=variables).settings == read
+    assert load({"llm.tasks": tasks, "prices": prices}, environ={}).settings == read
+
+
+# Keys that nobody knows
+
+
+def test_an_unknown_key_of_a_file_names_file_line_key_and_the_nearest():
+    said = complaint(text="model = 'x'\n\n[chunk]\ntokens = 700\noverlpa = 3\n")
+
+    assert f"{Path.cwd() / FILE_NAME}), line 5" in said
+    assert "`chunk.overlpa`" in said
+    assert said.endswith("did you mean `overlap`?")
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("[chnk]\ntokens = 3", "line 1): did you mean `chunk`?"),
+        ("[chnk]", "line 1): did you mean `chunk`?"),
+        ("tokens = 3", "line 1): did you mean `chunk.tokens`?"),
+        ("\nmax_size = 3", "line 2): did you mean `communities.max_size`?"),
+        ("[search]\nzebra = 3", "known are k, k1, b"),
+        ("zebra = 3", f"known are {', '.join([*LOOSE, *TABLES])}"),
+        ("search = 3", "it is a table, whose keys are k, k1, b"),
+        ("[[search]]\nk = 3", "it is a table, whose keys are k, k1, b"),
+        ("[global_]\nlevel = 3", "did you mean `global`?"),
+        (
+            "[prices.x]\ninput = 1\noutptu = 2",
+            "unknown setting `outptu` in `prices` ({}): did you mean `output`?",
+        ),
+    ],
+)
+def test_an_unknown_key_gets_the_nearest_or_the_known_ones(text: str, end: str):
+    assert complaint(text=text).endswith(end.format(f"{FILE_NAME} ({Path.cwd() / FILE_NAME}), line 1"))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "end"),
+    [
+        ({"chunk.overlpa": 3}, "`chunk.overlpa` (given): did you mean `overlap`?"),
+        ({"chunk": {"overlpa": 3}}, "`chunk.overlpa` (given): did you mean `overlap`?"),
+        ({"chnk.tokens": 3}, "`chnk.tokens` (given): did you mean `chunk`?"),
+        ({"modle": "x"}, "`modle` (given): did you mean `model`?"),
+    ],
+)
+def test_an_unknown_override_is_an_error(overrides: dict[str, Any], end: str):
+    assert complaint(overrides).endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        ("CONSPECTUS_CHUNK_TOKNES", "did you mean `CONSPECTUS_CHUNK_TOKENS`?"),
+        ("CONSPECTUS_CHNK_TOKENS", "did you mean `CONSPECTUS_CHUNK_TOKENS`?"),
+        ("CONSPECTUS_chunk_tokens", "did you mean `CONSPECTUS_CHUNK_TOKENS`?"),
+        ("CONSPECTUS_MODLE", "did you mean `CONSPECTUS_MODEL`?"),
+        (
+            "CONSPECTUS_SEARCH_ZEBRA",
+            "known are CONSPECTUS_SEARCH_K, CONSPECTUS_SEARCH_K1, CONSPECTUS_SEARCH_B",
+        ),
+        ("CONSPECTUS_ZEBRA", ", ".join(variable(f"{table}.…") for table in TABLES)),
+    ],
+)
+def test_an_unknown_variable_is_an_error(name: str, end: str):
+    said = complaint(environ={name: "1"})
+
+    assert said.startswith(f"unknown environment variable {name}: ")
+    assert said.endswith(end)
+
+
+# Values that are not allowed
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "chunk.tokens = 5",
+            "`chunk.tokens` = 5 ({}, line 1) is not allowed: it takes a whole number, at least 10",
+        ),
+        ("chunk.tokens = '600'", '= "600" ({}, line 1) is not allowed: it takes a whole number'),
+        ("global.seed = true", "= true ({}, line 1) is not allowed: it takes a whole number"),
+        ("chunk.tokens = 600.5", "= 600.5 ({}, line 1) is not allowed: it takes a whole number"),
+        ("chunk.strict = 1", "= 1 ({}, line 1) is not allowed: it takes true or false"),
+        ("chunk.mode = 'x'", '= "x" ({}, line 1) is not allowed: it takes one of "tokens", "sentence"'),
+        ("search.b = 2", "= 2 ({}, line 1) is not allowed: it takes a number, at least 0, at most 1"),
+        ("communities.resolution = 0", "= 0 ({}, line 1) is not allowed: it takes a number, above 0"),
+        ("communities.resolution = inf", "({}, line 1) is not allowed: it takes a number"),
+        ("search.k1 = nan", "({}, line 1) is not allowed: it takes a number"),
+        ("model = 2024-01-01", "({}, line 1) is not allowed: it takes a text"),
+        (
+            "extract.entity_types = 'person'",
+            '= "person" ({}, line 1) is not allowed: it takes a list of texts',
+        ),
+        (
+            "llm.tasks = 'x'",
+            '= "x" ({}, line 1) is not allowed: it takes a table whose values are each a text',
+        ),
+        ("llm.tasks = { A = 1 }", '= {{"A" = 1}} ({}, line 1) is not allowed: it takes a table whose values'),
+        ("prices.x = {}", "each {{ input = a number, at least 0; output = a number, at least 0 }}"),
+        (
+            "extract.entity_types = ['a', 1]",
+            '= ["a", 1] ({}, line 1) is not allowed: it takes a list of texts',
+        ),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_told_with_its_place_and_what_is(line: str, said: str):
+    assert said.format(f"{FILE_NAME} ({Path.cwd() / FILE_NAME})") in complaint(text=line)
+
+
+def test_a_value_of_the_environment_or_of_the_caller_is_told_with_its_source():
+    said = complaint(environ={"CONSPECTUS_CHUNK_TOKENS": "many"})
+    assert said == (
+        '`chunk.tokens` = "many" (CONSPECTUS_CHUNK_TOKENS) is not allowed: '
+        "it takes a whole number, at least 10"
+    )
+    assert complaint({"search.k": 0}).startswith("`search.k` = 0 (given) is not allowed")
+    assert complaint({"search.k": {(1, 2): object}}).startswith("`search.k` = {")
+    assert complaint({"search.k": object}).startswith("`search.k` = <class 'object'> (given)")
+    assert len(complaint({"search.k": "x" * 9999})) < 200
+
+
+def test_a_rule_between_two_keys_tells_where_both_come_from():
+    said = complaint({"chunk.overlap": 800}, {"CONSPECTUS_CHUNK_TOKENS": "700"})
+    assert said == (
+        "`chunk`: overlap (800) must be smaller than tokens (700) "
+        "(tokens: CONSPECTUS_CHUNK_TOKENS, overlap: given)"
+    )
+    assert complaint({"chunk.tokens": 50}).endswith("(tokens: given, overlap: default)")
+
+
+def test_a_broken_file_is_told_with_line_and_reason():
+    said = complaint(text="[chunk]\ntokens = = 5\n")
+
+    assert said == f"{FILE_NAME} ({Path.cwd() / FILE_NAME}), line 2, column 10: not valid TOML: Invalid value"
+
+
+def test_a_file_that_is_not_text_is_told(tmp_path: Path):
+    (tmp_path / FILE_NAME).write_bytes(b"model = '\xff'")
+
+    assert "is not UTF-8" in complaint()
+
+
+# What is shown
+
+some_settings = st.fixed_dictionaries(
+    {},
+    optional={
+        "model": st.text(),
+        "read.text_field": st.text(),
+        "chunk.tokens": st.integers(101),
+        "chunk.overlap": st.integers(0, 100),
+        "chunk.mode": st.sampled_from(["tokens", "sentence"]),
+        "chunk.strict": st.booleans(),
+        "extract.entity_types": st.lists(st.text()),
+        "communities.resolution": st.floats(0, exclude_min=True, allow_infinity=False),
+        "llm.tasks": st.dictionaries(st.text(), st.text()),
+        "prices": st.dictionaries(st.text(), st.fixed_dictionaries({"input": st.floats(0, 9)})),
+        "global.level": st.none() | st.integers(0),
+        "search.b": st.floats(0, 1),
+    },
+).map(lambda overrides: load(overrides, environ={}).settings)
+
+
+@given(some_settings)
+def test_settings_written_as_toml_are_read_back_equal(settings: Settings):
+    text = as_toml(settings, commented=False)
+
+    assert load(file=written(text), environ={}).settings == settings
+
+
+@given(some_settings)
+def test_a_commented_file_changes_nothing_until_it_is_uncommented(settings: Settings):
+    text = as_toml(settings, commented=True)
+
+    assert tomllib.loads(text) == {}
+    assert load(file=written(text), environ={}).origins == dict.fromkeys(FIELDS, "default")
+    uncommented = re.sub(r"^#(?! )", "", text, flags=re.MULTILINE)
+    assert uncommented == as_toml(settings, commented=False)
+    assert load(file=written(uncommented), environ={}).settings == settings
+
+
+def test_a_single_line_can_be_uncommented_by_itself():
+    text = as_toml(load(environ={}), commented=True).replace(
+        "#local.context_tokens = 8000", "local.context_tokens = 900"
+    )
+
+    settings = load(file=written(text), environ={}).settings
+
+    assert settings.local.context_tokens == 900
+    assert settings.reports.context_tokens == settings.global_.context_tokens == 8000
+
+
+def test_the_file_tells_of_every_table_and_key_what_it_is_and_its_default():
+    text = as_toml(Settings(model="mine"), commented=True)
+
+    for table, kind in TABLES.items():
+        assert f"# --- {table}: {(kind.__doc__ or '').splitlines()[0]}\n" in text
+    for row in describe(load(environ={})):
+        assert row.description, f"{row.key} has no description"
+        assert f"# {row.description}\n" in text
+        assert f"{row.key} " in text
+    assert '# a text; default: "extractive"\n#model = "mine"\n' in text
+    assert "# a whole number, at least 0; default: not set\n# global.level is not set\n" in text
+
+
+def test_a_description_has_the_value_the_default_and_the_origin_of_every_key():
+    rows = describe(load({"search.k": 7}, environ={"CONSPECTUS_MODEL": "mine"}))
+
+    assert [row.key for row in rows] == list(FIELDS)
+    assert ("search.k", 7, 5, "given", "number of chunks") in rows
+    assert next(row for row in rows if row.key == "model")[:4] == (
+        "model",
+        "mine",
+        "extractive",
+        "CONSPECTUS_MODEL",
+    )
+    assert all(row.value == row.default for row in rows if row.origin == "default")
