@@ -1,20 +1,20 @@
-"""Between rows and Parquet: the columns of every table, and how values of each kind become Arrow arrays and back.
+"""Between rows and Parquet: the columns of every table, and how values become Arrow arrays and back.
 
-Each table has the columns of Microsoft GraphRAG 3.x first, in its names, order and types, then our own; so other
-tools read our tables as they are. A column that holds a field of the row is read back into it; a column that is
-computed (`entity_ids` of a chunk, the JSON of a report) is written for those tools alone.
+Each table has the columns of Microsoft GraphRAG 3.x first, in its names, order and types, then our own; so
+other tools read our tables as they are. A column that holds a field of the row is read back into it. A column
+that is computed (`entity_ids` of a chunk, the JSON of a report) is written for those tools alone.
 """
 # pyarrow carries no types of its own, so nothing of it is known to a type checker:
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownParameterType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from itertools import chain, pairwise
 from operator import attrgetter
@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from conspectus.errors import UsageError
+from conspectus.errors import IndexDamaged, UsageError
 from conspectus.rows import (
     Chunk,
     Claim,
@@ -52,8 +52,8 @@ T = TypeVar("T")
 class Kind:
     """How values of one kind become an Arrow array of `type`, and back.
 
-    Both take what they need to know of documents: packing the row number of each id, unpacking a function that
-    returns the ids in the order of their rows.
+    Both are also given what spans need to know of documents: packing, the row number of each id; unpacking, a
+    function that returns the ids in the order of their rows.
     """
 
     type: pa.DataType
@@ -73,7 +73,8 @@ def _many(kind: Kind) -> Kind:
     def pack(values: list[Any], rows: Mapping[str, int]) -> pa.Array:
         offsets = np.zeros(len(values) + 1, np.int32)
         np.cumsum(np.fromiter(map(len, values), np.int32, len(values)), out=offsets[1:])
-        return pa.ListArray.from_arrays(offsets, kind.pack(list(chain.from_iterable(values)), rows), type=type_)
+        flat = kind.pack(list(chain.from_iterable(values)), rows)
+        return pa.ListArray.from_arrays(offsets, flat, type=type_)
 
     def unpack(array: pa.Array, ids: Callable[[], Sequence[str]]) -> list[Any]:
         offsets: list[int] = array.offsets.to_pylist()
@@ -89,7 +90,7 @@ def _pack_spans(spans: list[Span], rows: Mapping[str, int]) -> pa.Array:
     try:
         documents = np.fromiter((rows[s.document_id] for s in spans), np.int32, n)
     except KeyError as missing:
-        raise UsageError(f"a span names the document {missing}, which is not in the table of documents") from None
+        raise UsageError(f"a span is in document {missing}, which is not in the table of documents") from None
     starts = np.fromiter((s.start for s in spans), np.int32, n)
     ends = np.fromiter((s.end for s in spans), np.int32, n)
     return pa.StructArray.from_arrays([documents, starts, ends], fields=list(_SPAN_TYPE))
@@ -136,12 +137,11 @@ def _naming(table: str) -> Callable[[Index], Iterable[Any]]:
     """Return the column of chunks that holds the ids of the rows of a table that name the chunk."""
 
     def column(index: Index) -> Iterable[Any]:
-        found: dict[str, list[str]] = {c.id: [] for c in index.chunks}
+        found: dict[str, list[str]] = {}
         for row in getattr(index, table):
             for chunk in row.chunk_ids:
-                if chunk in found:
-                    found[chunk].append(row.id)
-        return found.values() if len(found) == len(index.chunks) else [found[c.id] for c in index.chunks]
+                found.setdefault(chunk, []).append(row.id)
+        return [found.get(c.id, ()) for c in index.chunks]
 
     return column
 
@@ -168,9 +168,10 @@ def _ids(table: str, numbers: str) -> Callable[[Index], Iterable[Any]]:
 
 def _quotations(index: Index) -> Iterable[Any]:
     """Yield the text that each claim stands on."""
+    texts = {d.id: d.text for d in index.documents} if index.claims else {}
     for claim in index.claims:
-        texts = (index.document_of[s.document_id].text[s.start : s.end] for s in claim.spans)
-        yield "\n".join(texts) if claim.spans else None
+        quoted = [texts[s.document_id][s.start : s.end] for s in claim.spans if s.document_id in texts]
+        yield "\n".join(quoted) if quoted else None
 
 
 def _as_json(report: Report) -> str:
@@ -195,150 +196,153 @@ class Column:
     """The attribute of the row that it holds, or the function that computes it from the whole index."""
 
 
+def _same(kind: Kind, *names: str) -> list[Column]:
+    """Return columns that have the names of the attributes they hold."""
+    return [Column(name, kind, name) for name in names]
+
+
 @dataclass(frozen=True)
 class Table(Generic[T]):
+    file: str
+    """Its name on disk, and Microsoft's."""
     make: Callable[..., T]
     """Makes a row of the values of `stored`."""
-    columns: tuple[Column, ...]
+    columns: list[Column]
 
     @cached_property
-    def stored(self) -> tuple[Column, ...]:
+    def stored(self) -> list[Column]:
         """The columns that a row is made of, in the order in which `make` takes them."""
-        if self.make is str:
+        if not is_dataclass(self.make):
             return self.columns
         by_source = {c.source: c for c in self.columns}
-        return tuple(by_source[f.name] for f in fields(self.make))  # type: ignore[arg-type]
+        return [by_source[f.name] for f in fields(self.make)]
 
     @cached_property
     def schema(self) -> pa.Schema:
         return pa.schema([(c.name, c.kind.type) for c in self.columns])
 
 
-_KEYS = (Column("id", TEXT, "id"), Column("human_readable_id", INTEGER, "number"))
-_PLACE = (
-    Column("level", INTEGER, "level"),
-    Column("parent", INTEGER, "parent"),
-    Column("children", INTEGERS, "children"),
-)
+_KEYS = [Column("id", TEXT, "id"), Column("human_readable_id", INTEGER, "number")]
 
 TABLES: Mapping[str, Table[Any]] = {
-    "documents": Table(Document, (
+    "documents": Table("documents", Document, [
         *_KEYS,
-        Column("title", TEXT, "title"),
-        Column("text", TEXT, "text"),
+        *_same(TEXT, "title", "text"),
         Column("text_unit_ids", TEXTS, _chunks_of_documents),
         Column("creation_date", TEXT, "date"),
         Column("raw_data", TEXT, _nothing("documents")),
-        Column("path", TEXT, "path"),
-        Column("metadata", METADATA, "metadata"),
-    )),
-    "chunks": Table(Chunk, (
+        # ours
+        *_same(TEXT, "path"),
+        *_same(METADATA, "metadata"),
+    ]),
+    "chunks": Table("text_units", Chunk, [
         *_KEYS,
-        Column("text", TEXT, "text"),
-        Column("n_tokens", INTEGER, "n_tokens"),
-        Column("document_id", TEXT, "document_id"),
+        *_same(TEXT, "text"),
+        *_same(INTEGER, "n_tokens"),
+        *_same(TEXT, "document_id"),
         Column("entity_ids", TEXTS, _naming("entities")),
         Column("relationship_ids", TEXTS, _naming("relationships")),
         Column("covariate_ids", TEXTS, _naming("claims")),
-        Column("start", INTEGER, "start"),
-        Column("end", INTEGER, "end"),
-    )),
-    "entities": Table(Entity, (
+        # ours
+        *_same(INTEGER, "start", "end"),
+    ]),
+    "entities": Table("entities", Entity, [
         *_KEYS,
         Column("title", TEXT, "name"),
-        Column("type", TEXT, "type"),
-        Column("description", TEXT, "description"),
+        *_same(TEXT, "type", "description"),
         Column("text_unit_ids", TEXTS, "chunk_ids"),
-        Column("frequency", INTEGER, "frequency"),
-        Column("degree", INTEGER, "degree"),
-        Column("spans", SPANS, "spans"),
-        Column("aliases", TEXTS, "aliases"),
-    )),
-    "relationships": Table(Relationship, (
+        *_same(INTEGER, "frequency", "degree"),
+        # ours
+        *_same(SPANS, "spans"),
+        *_same(TEXTS, "aliases"),
+    ]),
+    "relationships": Table("relationships", Relationship, [
         *_KEYS,
-        Column("source", TEXT, "source"),
-        Column("target", TEXT, "target"),
-        Column("description", TEXT, "description"),
-        Column("weight", NUMBER, "weight"),
-        Column("combined_degree", INTEGER, "combined_degree"),
+        *_same(TEXT, "source", "target", "description"),
+        *_same(NUMBER, "weight"),
+        *_same(INTEGER, "combined_degree"),
         Column("text_unit_ids", TEXTS, "chunk_ids"),
-        Column("strength", NUMBER, "strength"),
-        Column("spans", SPANS, "spans"),
-    )),
-    "claims": Table(Claim, (
+        # ours
+        *_same(NUMBER, "strength"),
+        *_same(SPANS, "spans"),
+    ]),
+    "claims": Table("covariates", Claim, [
         *_KEYS,
         Column("covariate_type", TEXT, lambda index: ["claim"] * len(index.claims)),
-        Column("type", TEXT, "type"),
-        Column("description", TEXT, "description"),
+        *_same(TEXT, "type", "description"),
         Column("subject_id", TEXT, "subject"),
         Column("object_id", TEXT, "object"),
-        Column("status", TEXT, "status"),
-        Column("start_date", TEXT, "start_date"),
-        Column("end_date", TEXT, "end_date"),
+        *_same(TEXT, "status", "start_date", "end_date"),
         Column("source_text", TEXT, _quotations),
         Column("text_unit_id", TEXT, lambda index: [next(iter(c.chunk_ids), None) for c in index.claims]),
+        # ours
         Column("text_unit_ids", TEXTS, "chunk_ids"),
-        Column("spans", SPANS, "spans"),
-    )),
-    "communities": Table(Community, (
+        *_same(SPANS, "spans"),
+    ]),
+    "communities": Table("communities", Community, [
         *_KEYS,
         Column("community", INTEGER, lambda index: [c.number for c in index.communities]),
-        *_PLACE,
+        *_same(INTEGER, "level", "parent"),
+        *_same(INTEGERS, "children"),
         Column("title", TEXT, lambda index: [f"Community {c.number}" for c in index.communities]),
         Column("entity_ids", TEXTS, _ids("entities", "entity_numbers")),
         Column("relationship_ids", TEXTS, _ids("relationships", "relationship_numbers")),
         Column("text_unit_ids", TEXTS, "chunk_ids"),
         Column("period", TEXT, _nothing("communities")),
-        Column("size", INTEGER, "size"),
-        Column("entity_numbers", INTEGERS, "entity_numbers"),
-        Column("relationship_numbers", INTEGERS, "relationship_numbers"),
-        Column("unsplit", TEXT, "unsplit"),
-    )),
-    "reports": Table(Report, (
+        *_same(INTEGER, "size"),
+        # ours
+        *_same(INTEGERS, "entity_numbers", "relationship_numbers"),
+        *_same(TEXT, "unsplit"),
+    ]),
+    "reports": Table("community_reports", Report, [
         *_KEYS,
-        Column("community", INTEGER, "community"),
-        *_PLACE,
-        Column("title", TEXT, "title"),
-        Column("summary", TEXT, "summary"),
+        *_same(INTEGER, "community", "level", "parent"),
+        *_same(INTEGERS, "children"),
+        *_same(TEXT, "title", "summary"),
         Column("full_content", TEXT, "text"),
         Column("rank", NUMBER, "rating"),
-        Column("rating_explanation", TEXT, "rating_explanation"),
-        Column("findings", FINDINGS, "findings"),
+        *_same(TEXT, "rating_explanation"),
+        *_same(FINDINGS, "findings"),
         Column("full_content_json", TEXT, lambda index: map(_as_json, index.reports)),
         Column("period", TEXT, _nothing("reports")),
-        Column("size", INTEGER, "size"),
-        Column("n_tokens", INTEGER, "n_tokens"),
-    )),
-    "joins": Table(Join, tuple(Column(name, TEXT, name) for name in ("name", "into", "rule", "evidence"))),
-    "failures": Table(Failure, tuple(Column(name, TEXT, name) for name in ("stage", "error", "document"))),
-    "words": Table(str, (Column("word", TEXT, lambda index: index.words),)),
+        *_same(INTEGER, "size"),
+        # ours
+        *_same(INTEGER, "n_tokens"),
+    ]),
+    "joins": Table("joins", Join, _same(TEXT, "name", "into", "rule", "evidence")),
+    "failures": Table("failures", Failure, _same(TEXT, "stage", "error", "document")),
+    "words": Table("words", str, [Column("word", TEXT, lambda index: index.words)]),
 }  # fmt: skip
+"""The tables by their names in `Index`."""
 
 
 # To Parquet and back
 
 
-def encode(index: Index) -> Iterable[tuple[str, memoryview]]:
-    """Yield the name and the Parquet file of each table; equal rows give equal bytes.
+def encode(index: Index) -> Iterator[tuple[str, memoryview]]:
+    """Yield the file name (without suffix) and the Parquet file of each table; equal rows give equal bytes.
 
-    Raises `UsageError` where a row names another that is not there.
+    Raises `UsageError` where a row names another that is not there, or holds text that is not valid Unicode.
     """
     row_of_document = {d.id: row for row, d in enumerate(index.documents)}
     for name, table in TABLES.items():
-        rows = list(getattr(index, name))
-        arrays = [
-            c.kind.pack(list(map(attrgetter(c.source), rows) if isinstance(c.source, str) else c.source(index)),
-                        row_of_document)
-            for c in table.columns
-        ]  # fmt: skip
+        arrays: list[pa.Array] = []
+        for column in table.columns:
+            take = column.source
+            values = map(attrgetter(take), getattr(index, name)) if isinstance(take, str) else take(index)
+            try:
+                arrays.append(column.kind.pack(list(values), row_of_document))
+            except UnicodeEncodeError as error:
+                raise UsageError(f"a text in {table.file}.{column.name} cannot be stored: {error}") from None
         sink = pa.BufferOutputStream()
-        pq.write_table(pa.Table.from_arrays(arrays, schema=table.schema), sink, compression="zstd", compression_level=1)
-        yield name, memoryview(sink.getvalue())
+        # zstd at level 1 makes 15 MB of 37, but a commit takes .24 s CPU for .19, and a read .027 for .014
+        pq.write_table(pa.Table.from_arrays(arrays, schema=table.schema), sink, compression="none")
+        yield table.file, memoryview(sink.getvalue())
 
 
 @contextmanager
-def _collector_resting() -> Iterator[None]:
-    """Keep the garbage collector from searching a growing mass of new rows, none of which is garbage, again and again."""
+def _collector_resting() -> Generator[None]:
+    """Keep the garbage collector from searching a growing mass of new rows over and over (half the time)."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -349,27 +353,38 @@ def _collector_resting() -> Iterator[None]:
 
 
 class Stored(Generic[T]):
-    """One table in the bytes of its Parquet file, read from them once, on first use."""
+    """One table in the bytes of its Parquet file, which are read once, on first use.
 
-    def __init__(self, name: str, content: Any, document_ids: Callable[[], Sequence[str]]) -> None:
-        self._table: Table[T] = TABLES[name]
-        self._file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content)))
+    `document_ids` returns the ids of documents in the order of their rows; only tables with spans ask for it.
+    """
+
+    def __init__(self, table: Table[T], content: Any, document_ids: Callable[[], Sequence[str]]) -> None:
+        self._table = table
+        self._content = content
         self._document_ids = document_ids
+
+    def _read(self, columns: Iterable[Column]) -> pa.Table:
+        try:
+            file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._content)))
+            return file.read([c.name for c in columns], use_threads=False)
+        except (pa.ArrowException, OSError) as error:
+            advice = "delete manifest.json and index again"
+            raise IndexDamaged(f"the table {self._table.file} cannot be read ({error}); {advice}") from error
 
     @cached_property
     def _arrow(self) -> pa.Table:
-        return self._file.read([c.name for c in self._table.stored], use_threads=False)
+        return self._read(self._table.stored)
 
     def rows(self, start: int, stop: int) -> list[T]:
         """Return the rows from `start` to `stop`, built column by column."""
         part = self._arrow.slice(start, stop - start)
         with _collector_resting():
             columns = [
-                list(chain.from_iterable(c.kind.unpack(a, self._document_ids) for a in part.column(c.name).chunks))
+                [v for array in part.column(c.name).chunks for v in c.kind.unpack(array, self._document_ids)]
                 for c in self._table.stored
             ]
             return list(map(self._table.make, *columns))
 
-    def column(self, name: str) -> list[Any]:
-        """Return the values of one column, without reading the others."""
-        return self._file.read([name], use_threads=False).column(name).to_pylist()
+    def ids(self) -> list[str]:
+        """Return the ids of all rows, without reading anything else."""
+        return self._read(_KEYS[:1]).column(0).to_pylist()

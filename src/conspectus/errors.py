@@ -20,6 +20,7 @@
      │         ├── Refused         the server will not answer it (content filter, a request it cannot take)
      │         │    └── NotAccepted  the server does not take a feature of the request; `feature` says which
      │         ├── RateLimited     the server's limits left no room, however long we waited
+     │         ├── BadReply        what the model replied is not what was asked for, and cannot be repaired
      │         ├── TimedOut        no reply came in time
      │         └── ServerFailed    the server failed, broke the connection, or sent what is no reply
      └── NothingToIndex        no document could be read from the sources
@@ -115,6 +116,12 @@ class NotAccepted(Refused):
 
 class RateLimited(CallFailed):
     """The server's limits left no room, however long we waited."""
+
+    passing = True
+
+
+class BadReply(CallFailed):
+    """What the model replied was cut off, or is not what was asked for and cannot be repaired without guessing."""
 
     passing = True
 

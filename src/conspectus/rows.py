@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import NamedTuple
 
 
 def content_id(*parts: str) -> str:
@@ -17,8 +18,7 @@ def content_id(*parts: str) -> str:
     return sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """Characters `start` to `end` (exclusive) of one document."""
 
     document_id: str

@@ -7,9 +7,10 @@
       history/<snapshot>.json            the manifest of the snapshot before
       lock                               held, and holds the process id, while a process writes
 
-Files are named by their content and never change, so snapshots share what is the same in both. A commit writes new
-files and then replaces the manifest: a reader sees the old snapshot or the new one, whenever the writer is killed.
-A reader maps all files of its snapshot when it opens it, so that no later commit can take them away from it.
+Files are named by their content and never change, so that snapshots share what is the same in both. A commit
+writes new files and then replaces the manifest: a reader sees the old snapshot or the new one, whenever the
+writer is killed. A reader maps all files of its snapshot when it opens it, so that no later commit can take
+them away from it.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ import mmap
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from conspectus.errors import IndexBusy, IndexDamaged, IndexError_, IndexMissing, UsageError
 from conspectus.rows import Usage
@@ -41,20 +42,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FORMAT, VERSION = "conspectus-index", 1
-
-TABLES = {
-    "documents": "documents",
-    "chunks": "text_units",
-    "entities": "entities",
-    "relationships": "relationships",
-    "claims": "covariates",
-    "communities": "communities",
-    "reports": "community_reports",
-    "joins": "joins",
-    "failures": "failures",
-    "words": "words",
-}
-"""The name of the file of each table of `Index`."""
 
 _OURS = re.compile(r"[\w.-]+-[0-9a-f]{12}\.(parquet|npy)(\.tmp)?|[0-9a-f]{16}\.json(\.tmp)?", re.ASCII)
 
@@ -82,18 +69,19 @@ class Manifest:
 def _manifest(folder: Path) -> Manifest:
     path = folder / "manifest.json"
     try:
-        content = json.loads(path.read_bytes())
+        content: dict[str, Any] = json.loads(path.read_bytes())
+        kind, version = content.pop("format"), content.pop("version")
+        if kind == FORMAT and version == VERSION:
+            return Manifest(**content)
     except (FileNotFoundError, NotADirectoryError):
         make = f"conspectus index FOLDER --index {folder}"
         raise IndexMissing(f"there is no index in {folder}; make one: {make}") from None
-    except ValueError:
-        content = None
-    if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-        advice = "name another folder, or, if it was an index, delete the file and index again"
-        raise IndexDamaged(f"{path} is not the manifest of an index; {advice}")
-    if (version := content.pop("version")) != VERSION:
-        raise IndexError_(f"{folder} has format {version}, this Conspectus reads {VERSION}; upgrade, or index again")
-    return Manifest(**content)
+    except (ValueError, KeyError, TypeError, AttributeError):  # not JSON, or not JSON of ours
+        kind, version = None, None
+    if kind == FORMAT:
+        raise IndexError_(f"{folder} has index format {version}, this Conspectus reads {VERSION}; upgrade it")
+    advice = "name another folder, or, if it was an index, delete the file and index again"
+    raise IndexDamaged(f"{path} is not the manifest of an index; {advice}")
 
 
 # Writing
@@ -132,7 +120,7 @@ def _lock(descriptor: int) -> bool:
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[None]:
+def writing(folder: Path) -> Generator[None]:
     """Be the only writer of the index in a folder, which is made where it is missing.
 
     Raises `IndexBusy` at once where another process (or another thread of this one) is.
@@ -158,30 +146,36 @@ def writing(folder: Path) -> Iterator[None]:
 def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> str:
     """Make an index the current snapshot of its folder, and return the snapshot's id.
 
-    Equal tables and arrays have equal ids; settings and usage are kept with the snapshot but are no part of its id.
+    Equal tables and arrays have equal ids; settings and usage are kept beside them and do not change the id.
     The snapshot before is kept, older ones are removed. Must stand inside `with writing(folder)`.
 
-    Raises `UsageError` where it does not, where a row names another that is not there, or where an array cannot be
-    stored; `IndexDamaged` where the folder has a manifest that is not ours. Nothing has changed then.
+    Raises `UsageError` where it does not, where a row names another that is not there, or where a text or an
+    array cannot be stored; `IndexDamaged` where the folder has a manifest that is not ours. The current
+    snapshot then stays what it was.
     """
+    from conspectus.columns import TABLES
+
     folder = folder.resolve()
     if folder not in _held:
-        raise UsageError(f"commit to {folder} outside of `with writing(folder)`: another process could write there")
+        raise UsageError(
+            f"commit to {folder} must stand inside `with writing(folder)`, which keeps other writers out"
+        )
     try:
         before = _manifest(folder)
     except IndexMissing:
         before = None
     files = dict(_put(folder, *content) for content in _contents(index))
     _sync(folder / "tables", folder / "arrays")
+    names = "\n".join(f"{path} {files[path]['sha256']}" for path in sorted(files))
     manifest = Manifest(
-        snapshot=sha256("\n".join(f"{path} {files[path]['sha256']}" for path in sorted(files)).encode()).hexdigest()[:16],
+        snapshot=sha256(names.encode()).hexdigest()[:16],
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         counts={name: len(getattr(index, name)) for name in TABLES},
         files=files,
         settings=dict(settings),
         usage={task: asdict(used) for task, used in usage.items()},
     )
-    text = manifest.to_json()
+    text = manifest.to_json()  # before anything is replaced: settings may hold what JSON cannot
     changed = before is None or before.snapshot != manifest.snapshot
     if before and changed:
         _write(folder / "history" / f"{before.snapshot}.json", [before.to_json()])
@@ -199,7 +193,7 @@ def _contents(index: Index) -> Iterator[tuple[str, str, list[bytes | memoryview]
     from conspectus.columns import encode
 
     for name, content in encode(index):
-        yield f"tables/{TABLES[name]}", ".parquet", [content]
+        yield f"tables/{name}", ".parquet", [content]
     for name in sorted(index.arrays):
         yield f"arrays/{name}", ".npy", _npy(name, index.arrays[name])
 
@@ -211,11 +205,11 @@ def _npy(name: str, array: np.ndarray[Any, Any]) -> list[bytes | memoryview]:
     if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
         raise UsageError(f"an array is named {name!r}; letters, digits, '.', '_' and '-' can be stored")
     if array.dtype.hasobject:
-        raise UsageError(f"the array {name} holds Python objects; only numbers and fixed-width text can be stored")
+        raise UsageError(f"the array {name} holds Python objects; numbers and fixed-width text can be stored")
     array = np.asarray(array, order="C")
     head = BytesIO()
     npy.write_array_header_1_0(head, npy.header_data_from_array_1_0(array))
-    return [head.getvalue(), memoryview(array.reshape(-1).view(np.uint8)) if array.nbytes else b""]
+    return [head.getvalue(), array.reshape(-1).view(np.uint8).data if array.nbytes else b""]
 
 
 def _put(folder: Path, stem: str, suffix: str, parts: list[bytes | memoryview]) -> tuple[str, dict[str, Any]]:
@@ -268,25 +262,22 @@ def _sweep(folder: Path, kept: set[str]) -> None:
 def read(folder: Path, verify: bool = False) -> Index:
     """Open the current snapshot of an index; tables and arrays are read when they are used.
 
-    What was opened stays as it is, whatever is committed later. `verify` reads every file and compares its hash.
+    What was opened stays as it is, whatever is committed later. `verify` compares the hash of every file.
 
-    Raises `IndexMissing` where there is no index, `IndexDamaged` where a file is missing or is not what the manifest
-    says: by its size, or with `verify` by its hash.
+    Raises `IndexMissing` where there is no index, `IndexDamaged` where a file is missing or is not what the
+    manifest says: by its size, or with `verify` by its hash.
     """
+    from conspectus.columns import TABLES, Stored
+
     manifest, files = _open(folder, verify)
-    contents = {Path(path).with_suffix("").as_posix().rpartition("-")[0]: content for path, content in files.items()}
-
-    @cache
-    def stored(name: str) -> Stored[Any]:
-        from conspectus.columns import Stored
-
-        return Stored(name, contents[f"tables/{TABLES[name]}"], document_ids)
+    contents = {path.rpartition("-")[0]: content for path, content in files.items()}
 
     @cache
     def document_ids() -> list[str]:
-        return stored("documents").column("id")
+        return stored["documents"].ids()
 
-    tables: dict[str, Any] = {name: Rows(manifest.counts[name], partial(stored, name)) for name in TABLES}
+    stored = {name: Stored(t, contents[f"tables/{t.file}"], document_ids) for name, t in TABLES.items()}
+    tables: dict[str, Any] = {name: Rows(manifest.counts[name], table) for name, table in stored.items()}
     return Index(
         **tables,
         arrays=Arrays({k.removeprefix("arrays/"): v for k, v in contents.items() if k.startswith("arrays/")}),
@@ -300,7 +291,7 @@ def _open(folder: Path, verify: bool) -> tuple[Manifest, dict[str, mmap.mmap]]:
     while True:
         manifest = _manifest(folder)
         try:
-            return manifest, {path: _map(folder / path, facts, verify) for path, facts in manifest.files.items()}
+            return manifest, {path: _map(folder / path, f, verify) for path, f in manifest.files.items()}
         except IndexDamaged:
             if _manifest(folder).snapshot == manifest.snapshot:
                 raise
@@ -323,26 +314,26 @@ def _map(path: Path, facts: Mapping[str, Any], verify: bool) -> mmap.mmap:
 
 
 class Rows(Sequence[T]):
-    """The rows of a stored table, built when they are used: one row or a slice alone, all of them by iteration."""
+    """The rows of a stored table, built when they are used: a row or a slice alone, all by iteration."""
 
     _ALONE = 10
-    """What building a part costs beside its rows, in rows built together with all others (40 us against 4 us)."""
+    """What building a part costs beside its rows, in rows built together with all others (40 and 4 us)."""
 
-    def __init__(self, length: int, stored: Callable[[], Stored[T]]) -> None:
+    def __init__(self, length: int, stored: Stored[T]) -> None:
         self._length = length
         self._stored = stored
         self._spent = 0
 
     @cached_property
     def _all(self) -> list[T]:
-        return self._stored().rows(0, self._length)
+        return self._stored.rows(0, self._length)
 
     def _part(self, start: int, stop: int) -> list[T]:
         # once the parts have cost as much as all rows do, all are built, and kept
         self._spent += self._ALONE + stop - start
         if "_all" in self.__dict__ or self._spent > self._length:
             return self._all[start:stop]
-        return self._stored().rows(start, stop)
+        return self._stored.rows(start, stop)
 
     @overload
     def __getitem__(self, at: int) -> T: ...

@@ -189,7 +189,7 @@ class AnswerFromContext(Task[str]):
 
 @dataclass(frozen=True)
 class RateReport(Task[int]):
-    """Rate how relevant a report is to a question: 0 (not at all) to 5, for a descent from the root of the hierarchy."""
+    """Rate how relevant a report is to a question, 0 (not at all) to 5: the descent from the root goes by it."""
 
     question: str
     report: Report

@@ -1,11 +1,11 @@
-"""Counting tokens exactly as OpenAI's vocabularies do, from vocabularies that come with a package (no download)."""
+"""Counting tokens exactly, with the vocabularies of OpenAI; they come in a package, nothing is downloaded."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from conspectus.errors import UsageError
 
@@ -15,7 +15,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Encoding(Protocol):
-    """A vocabulary. Lone surrogates, which no token can spell, count as U+FFFD; special tokens are ordinary text."""
+    """A vocabulary. Lone surrogates, which no token spells, count as U+FFFD; special tokens are mere text."""
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a text; decoding them gives the text back."""
@@ -93,9 +93,9 @@ class _Vocabulary:
 def _tokenizer(name: str) -> Any:
     """Load the lighter of two packages of the same vocabularies; it has no wheels for Python 3.14 yet."""
     try:
-        from rs_bpe.bpe import openai  # pyright: ignore
+        import rs_bpe.bpe as package
     except ImportError:
-        from bpe_openai._bindings import tokenizer_for_encoding  # pyright: ignore
+        from bpe_openai._bindings import tokenizer_for_encoding
 
         return tokenizer_for_encoding(name)
-    return getattr(openai, name)()
+    return getattr(cast("Any", package).openai, name)()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from itertools import combinations
@@ -55,7 +56,7 @@ def is_connected(edges: Edges, members: Ints) -> bool:
 
 
 def same(one: list[Part], other: list[Part]) -> bool:
-    def plain(parts: list[Part]) -> list[object]:
+    def plain(parts: list[Part]) -> list[tuple[object, ...]]:
         return [(p.level, p.parent, p.members.tolist(), p.children, p.unsplit) for p in parts]
 
     return plain(one) == plain(other)
@@ -71,7 +72,8 @@ def test_every_level_is_a_partition_of_all_nodes(edges: Edges):
             for number, part in enumerate(parts)
             if part.level == level or (part.level < level and not part.children)
         ]
-        assert sorted(node for number in view for node in parts[number].members.tolist()) == list(range(edges.n))
+        held = np.concatenate([parts[number].members for number in view])
+        assert sorted(held.tolist()) == list(range(edges.n))
         assert set(row.tolist()) == set(view)
 
 
@@ -112,25 +114,23 @@ def test_parts_come_by_level_then_size_then_smallest_node(edges: Edges):
 
 
 @given(graphs(), st.randoms(use_true_random=False))
-def test_the_order_and_direction_of_edges_do_not_matter(edges: Edges, random):
+def test_the_order_and_direction_of_edges_do_not_matter(edges: Edges, shuffler: random.Random):
     rows = list(zip(edges.source, edges.target, edges.weight, strict=True))
-    random.shuffle(rows)
-    turned = [(b, a, w) if random.random() < 0.5 else (a, b, w) for a, b, w in rows]
+    shuffler.shuffle(rows)
+    turned = [(b, a, w) if shuffler.random() < 0.5 else (a, b, w) for a, b, w in rows]
     shuffled = Edges([a for a, _, _ in turned], [b for _, b, _ in turned], [w for _, _, w in turned], edges.n)
 
     assert same(hierarchical_leiden(*edges, max_size=4), hierarchical_leiden(*shuffled, max_size=4))
 
 
 @given(graphs())
-def test_loops_and_the_splitting_of_weights_over_parallel_edges_do_not_matter(edges: Edges):
-    doubled = Edges(
-        edges.source * 2 + [0], edges.target * 2 + [0], [w / 2 for w in edges.weight] * 2 + [9.0], edges.n
-    )
-    whole = Edges(edges.source, edges.target, edges.weight, edges.n)
+def test_loops_do_not_matter_and_parallel_edges_add_up(edges: Edges):
+    whole = {tuple(sorted(pair)): 4.0 for pair in zip(edges.source, edges.target, strict=True)}
+    source, target = [a for a, _ in whole], [b for _, b in whole]
+    halves = Edges([*source, *target, 0], [*target, *source, 0], [2.0] * (2 * len(whole)) + [9.0], edges.n)
 
-    # Halves add up exactly only where there is one edge for a pair; elsewhere the order of sums may differ.
-    if len({(min(a, b), max(a, b)) for a, b in zip(edges.source, edges.target, strict=True)}) == len(edges.source):
-        assert same(hierarchical_leiden(*doubled, max_size=4), hierarchical_leiden(*whole, max_size=4))
+    once = hierarchical_leiden(source, target, [4.0] * len(whole), edges.n)
+    assert same(hierarchical_leiden(*halves), once)
 
 
 @given(graphs(), st.integers(0, 2**32))
@@ -164,11 +164,11 @@ def test_the_hierarchy_does_not_depend_on_the_hash_seed():
 @given(graphs())
 def test_level_0_has_no_less_modularity_than_nodes_by_themselves(edges: Edges):
     parts = hierarchical_leiden(*edges)
-    graph = [e for e in zip(edges.source, edges.target, edges.weight, strict=True) if e[0] != e[1]]
-    columns = list(zip(*graph, strict=True)) or [(), (), ()]
+    linked = np.array(edges.source, int) != np.array(edges.target, int)
+    source, target, weight = (np.array(column, float)[linked] for column in edges[:3])
 
-    found = modularity(*columns, memberships(parts, edges.n)[0])
-    assert found >= modularity(*columns, np.arange(edges.n)) - 1e-9
+    found = modularity(source, target, weight, memberships(parts, edges.n)[0])
+    assert found >= modularity(source, target, weight, np.arange(edges.n)) - 1e-9
 
 
 @given(graphs(), st.data())
@@ -203,16 +203,17 @@ def test_planted_groups_are_found_at_level_0(seed: int):
 
 
 def test_groups_within_groups_are_found_one_below_the_other():
-    cliques = [[8 * k + i for i in range(8)] for k in range(16)]
+    cliques = [list(range(8 * k, 8 * k + 8)) for k in range(32)]
     pairs = [pair for clique in cliques for pair in combinations(clique, 2)]
-    for four in range(0, 16, 4):  # each clique is tied to the three of its group at every node, to the next by one
+    for four in range(0, 32, 4):  # every two cliques of a group are tied four times, a group to the next once
         for a, b in combinations(range(four, four + 4), 2):
-            pairs += [(cliques[a][i], cliques[b][i]) for i in range(8)]
-        pairs.append((cliques[four][0], cliques[(four + 4) % 16][1]))
+            pairs += [(cliques[a][i], cliques[b][i]) for i in range(4)]
+        pairs.append((cliques[four][0], cliques[(four + 4) % 32][1]))
 
-    parts = hierarchical_leiden(*graph(pairs, 128))
+    parts = hierarchical_leiden(*graph(pairs, 256))
 
-    assert [p.members.tolist() for p in parts if p.level == 0] == [list(range(k, k + 32)) for k in (0, 32, 64, 96)]
+    groups = [list(range(start, start + 32)) for start in range(0, 256, 32)]
+    assert [p.members.tolist() for p in parts if p.level == 0] == groups
     assert [p.members.tolist() for p in parts if p.level == 1] == cliques
 
 
@@ -244,12 +245,23 @@ def test_what_is_neither_and_does_not_divide_says_how_far_it_was_tried():
 
 def test_a_hub_keeps_the_nodes_that_only_it_knows():
     triangles = [pair for a in range(1, 31, 2) for pair in ((0, a), (0, a + 1), (a, a + 1))]
-    edges = graph(triangles + [(0, i) for i in range(31, 40)], 40)
 
-    parts = hierarchical_leiden(*edges)
+    parts = hierarchical_leiden(*graph(triangles + [(0, i) for i in range(31, 40)], 40))
 
-    assert min(p.members.size for p in parts) > 1
-    assert all(part.members.size <= 10 or part.unsplit or part.children for part in parts)
+    hubs = [set(part.members.tolist()) for part in parts if 0 in part.members]
+    assert all(hub >= set(range(31, 40)) for hub in hubs)
+    assert min(part.members.size for part in parts) == 2
+
+
+def test_groups_that_a_heavy_hub_holds_together_are_parted_by_weights_relative_to_strength():
+    groups = [range(start, start + 4) for start in range(1, 25, 4)]
+    inside = [pair for group in groups for pair in combinations(group, 2)]
+    edges = graph(inside + [(0, node) for node in range(1, 25)], 25)
+    weight = [1.0] * len(inside) + [20.0] * 24
+
+    parts = hierarchical_leiden(edges.source, edges.target, weight, 25)
+
+    assert sorted(part.members.size for part in parts if part.level == 1) == [4, 4, 4, 4, 4, 5]
 
 
 def test_below_the_root_no_node_is_left_alone():

@@ -83,25 +83,32 @@ def test_no_chunk_is_larger_than_a_window_and_the_tail_it_takes_in(text: str, se
     assert all(0 < c.n_tokens <= settings.tokens + FARTHEST + tail for c in chunks)
 
 
-@given(prose, some_settings())
-def test_chunks_are_those_of_the_tokens_of_the_whole_document(text: str, settings: ChunkSettings):
+def edges_of(text: str, settings: ChunkSettings) -> dict[int, int]:
+    """The places between tokens that are not inside a character: tokens before each, by characters before."""
     vocabulary = encoding(settings.encoding)
     ids = vocabulary.encode(text)
-    edges = {len(p): n for n in range(len(ids) + 1) if (p := vocabulary.decode(ids[:n])) is not None}
-    chunks = chunk_document(a_document(text), settings, 0)
+    return {len(p): n for n in range(len(ids) + 1) if (p := vocabulary.decode(ids[:n])) is not None}
 
-    assert all(edges[c.end] - edges[c.start] == c.n_tokens for c in chunks)
-    for a, b in pairwise(chunks):
-        if text[a.end : b.end].isspace() or a.end < b.start:
-            continue  # a window of white space between them was left out
-        shared = edges[a.end] - edges[b.start]
-        if settings.mode == "sentence":
-            assert 0 <= shared <= settings.overlap
-        else:
+
+@given(prose, some_settings())
+def test_chunks_begin_and_end_between_tokens_of_the_whole_document(text: str, settings: ChunkSettings):
+    edges = edges_of(text, settings)
+
+    for c in chunk_document(a_document(text), settings, 0):
+        assert edges[c.end] - edges[c.start] == c.n_tokens
+
+
+@given(prose.map(lambda text: "".join("-" if c.isspace() else c for c in text)), some_settings())
+def test_neighbours_share_the_overlap_as_far_as_characters_let_them(text: str, settings: ChunkSettings):
+    edges = edges_of(text, settings)
+
+    for a, b in pairwise(chunk_document(a_document(text), settings, 0)):
+        shared, exact = edges[a.end] - edges[b.start], edges[a.end] - settings.overlap
+        assert 0 <= shared <= settings.overlap
+        if settings.mode == "tokens":
             assert a.n_tokens >= settings.tokens
-            assert settings.overlap - FARTHEST <= shared <= settings.overlap
-            exact = edges[a.end] - settings.overlap
-            assert shared == settings.overlap or exact not in edges.values(), "it moved for no reason"
+            between = range(exact, edges[b.start])
+            assert not set(between) & set(edges.values()), "it moved over an edge"
 
 
 @given(st.text(alphabet="abc ,.\n", max_size=300), some_settings())

@@ -178,6 +178,7 @@ def leiden(graph: Graph, resolution: float, seed: int, start: Ints | None = None
         labels[list(found)] = list(found.values())
         return labels
     start = np.where(start < 0, start.max() + 1 + labels, start)
+    start = _connected(graph, start)  # on one that is not connected the native function panics
     rows = graph.rows
     upper = rows < graph.indices
     ends = (map(str, end[upper].tolist()) for end in (rows, graph.indices))
@@ -256,11 +257,11 @@ def _join_the_lone(graph: Graph, labels: Ints) -> Ints:
         ties = np.flatnonzero(lone[rows] & ~lone[graph.indices])
         pair, which = np.unique(rows[ties] * graph.n + labels[graph.indices[ties]], return_inverse=True)
         pair = pair[np.argsort(np.bincount(which, graph.data[ties]), kind="stable")]
-        labels[pair // graph.n] = pair % graph.n  # of the pairs of one node the last stays, the strongest
+        labels[pair // graph.n] = pair % graph.n  # the strongest, which is the last, stays
 
 
 def _inside(graph: Graph, nodes: Ints, owner: Ints) -> Graph:
-    """Return the graph of some nodes in the given order, with only the edges between two of the same owner."""
+    """Return the graph of some nodes in the given order, with only the edges between two of one owner."""
     place = np.full(graph.n, -1)
     place[nodes] = np.arange(nodes.size)
     rows, columns = place[graph.rows], place[graph.indices]
@@ -272,13 +273,18 @@ def _inside(graph: Graph, nodes: Ints, owner: Ints) -> Graph:
     return Graph(offsets, columns[order].astype(np.int32), graph.data[keep][order])
 
 
-def _components(graph: Graph, labels: Ints) -> list[Ints]:
-    """Return the nodes of each community, ascending; one that is not connected gives its components."""
+def _connected(graph: Graph, labels: Ints) -> Ints:
+    """Return labels from 0, each community that is not connected divided into its components."""
     inner = _inside(graph, np.arange(graph.n), labels)
     matrix = csr_array((inner.data, inner.indices, inner.indptr), shape=(graph.n, graph.n))
-    count, component = connected_components(matrix, directed=False)
+    return connected_components(matrix, directed=False)[1].astype(np.int64)
+
+
+def _components(graph: Graph, labels: Ints) -> list[Ints]:
+    """Return the nodes of each community, ascending; one that is not connected gives its components."""
+    component = _connected(graph, labels)
     order = np.argsort(component, kind="stable")
-    ends: list[int] = _offsets(np.bincount(component, minlength=count)).tolist()
+    ends: list[int] = _offsets(np.bincount(component)).tolist()
     return [order[a:b] for a, b in pairwise(ends)]
 
 

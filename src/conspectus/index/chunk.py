@@ -1,4 +1,4 @@
-"""Stage 2: from documents to chunks, the overlapping windows of tokens that everything else is found in (P1 3.1.1)."""
+"""Stage 2: from documents to chunks, overlapping windows of tokens (P1 3.1.1)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ def chunk(documents: Iterable[Document], settings: ChunkSettings) -> list[Chunk]
 def chunk_document(document: Document, settings: ChunkSettings, first_number: int) -> list[Chunk]:
     """Cut a document into windows of `tokens` tokens that share `overlap` with the one before (P1 3.1.1).
 
-    The chunks are in order and cover everything but white space. Where the edge of a window falls inside a character,
-    it moves to the next edge of a token that does not. A tail that adds no more tokens than the overlap is part of
-    the window before it, unless `strict`. With `mode="sentence"`, a window ends at its last end of a sentence, if
-    there is one in its second half, and the next one starts at a sentence, if one starts in the overlap.
+    The chunks are in order and cover everything but white space. Where the edge of a window falls inside a
+    character, it moves to the next edge of a token that does not. A tail that adds no more tokens than the
+    overlap is part of the window before it, unless `strict`. With `mode="sentence"`, a window ends at the
+    last end of a sentence in its second half, and the next one starts at the first sentence that starts in
+    the overlap, where there are such.
     """
     text = document.text
     windows = [w for w in _windows(text, settings) if not text[w.start : w.end].isspace()]
@@ -92,7 +93,7 @@ def _windows(text: str, settings: ChunkSettings) -> Iterator[_Window]:
 
 @dataclass(frozen=True, slots=True)
 class _Tape:
-    """The tokens of a text. Places in it are counted in tokens; an edge is one that is not inside a character."""
+    """The tokens of a text. Places are counted in tokens; an edge is one that is not inside a character."""
 
     vocabulary: Encoding
     ids: list[int]
@@ -104,8 +105,8 @@ class _Tape:
     def edge(self, at: int) -> int:
         """Return the first edge from a place on.
 
-        What begins inside a character never decodes. What begins at one does, with the one to four tokens that spell
-        it (more where tokens straddle characters, which is rare; such an edge may be passed over).
+        What begins inside a character never decodes. What begins at one does, with the one to four tokens
+        that spell it (more where tokens straddle characters, which is rare; such an edge may be passed over).
         """
         while at < len(self.ids):
             if any(self.vocabulary.decode(self.ids[at : at + n]) is not None for n in range(1, 9)):
@@ -130,8 +131,9 @@ class _Tape:
 def _last_sentence_end(
     tape: _Tape, first: int, last: int, start: int, sentences: Sequence[int], settings: ChunkSettings
 ) -> int:
-    """Return the last end of a sentence in the second half of a window, or the window's end where there is none."""
-    least = tape.edge(first + max(settings.tokens // 2, settings.overlap) + 1)  # so that the next window moves on
+    """Return the last end of a sentence in the second half of a window, or else the end of the window."""
+    # past the overlap, so that the next window moves on
+    least = tape.edge(first + max(settings.tokens // 2, settings.overlap) + 1)
     if least >= last:
         return last
     place = bisect_right(sentences, start + tape.characters(first, last)) - 1

@@ -10,7 +10,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import StringIO
@@ -32,6 +32,7 @@ _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),
 )
 _CONTROL = bytes(c for c in (*range(32), 127) if c not in b"\t\n\r\v\f\b\x1b")
+_BINARY = "is binary, not text; remove it, or save it as UTF-8 text"
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*)")
 _CLOSING = re.compile(r"[ \t]+#+[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -46,7 +47,7 @@ class Found:
     text: str
     title: str = ""
     date: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def decode(data: bytes) -> str:
@@ -59,18 +60,19 @@ def decode(data: bytes) -> str:
     """
     encoding = next((name for bom, name in _BOMS if data.startswith(bom)), None)
     if encoding in (None, "utf-8-sig") and _is_binary(data):
-        raise DocumentError("is binary, not text; remove it, or save it as UTF-8 text")
+        raise DocumentError(_BINARY)
     try:
         text = data.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
         if encoding:
+            marked = encoding.removesuffix("-sig").upper()
             raise DocumentError(
-                f"begins with the byte order mark of {encoding.removesuffix('-sig').upper()} but is not valid in it"
-                f" at byte {error.start}; save it again as UTF-8"
+                f"begins with the byte order mark of {marked} but is not valid in it at byte {error.start}; "
+                "save it again as UTF-8"
             ) from error
         text = _detected(data)
     if "\0" in text:
-        raise DocumentError("holds NUL characters: it is binary, not text; remove it, or save it as UTF-8 text")
+        raise DocumentError(_BINARY)
     return newlines(text)
 
 
@@ -168,16 +170,18 @@ def _place(error: ValueError | RecursionError, line: int | None = None) -> str:
 
 def _csv(path: str, text: str, settings: ReadSettings) -> Iterator[Found | Failure]:
     values: list[object] = []
-    rows = csv.reader(StringIO(text), strict=True)  # strict: an open quote is told, not left to swallow the rest
+    rows = csv.reader(StringIO(text), strict=True)  # an open quote must be told, not swallow the rest
     with _fields_of_any_size():
         try:
-            header = next((row for row in rows if row), [])
-            for row in filter(None, rows):
+            filled = filter(None, rows)
+            header = next(filled, list[str]())
+            for row in filled:
                 values.append(_row(header, row, rows.line_num))
         except csv.Error as error:
-            values.append(DocumentError(f"is not CSV: line {rows.line_num}: {error}; nothing after it was read"))
+            problem = f"is not CSV: line {rows.line_num}: {error}; nothing after it was read"
+            values.append(DocumentError(problem))
     if not values:
-        raise DocumentError("has no records: CSV needs a first line that names the fields, and records after it")
+        raise DocumentError("has no records: its first line must name the fields, with records after it")
     return records(path, iter(values), settings)
 
 
@@ -191,7 +195,7 @@ def _row(header: list[str], row: list[str], line: int) -> object:
 
 
 @contextmanager
-def _fields_of_any_size() -> Iterator[None]:
+def _fields_of_any_size() -> Generator[None]:
     before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a C long, which has 32 bits on Windows
     try:
         yield
@@ -200,7 +204,14 @@ def _fields_of_any_size() -> Iterator[None]:
 
 
 Parser = Callable[[str, str, "ReadSettings"], "Iterator[Found | Failure]"]
-PARSERS: Mapping[str, Parser] = {".txt": _plain, ".md": _markdown, ".json": _json, ".jsonl": _jsonl, ".csv": _csv}
+PARSERS: Mapping[str, Parser] = {
+    ".txt": _plain,
+    ".md": _markdown,
+    ".json": _json,
+    ".jsonl": _jsonl,
+    ".csv": _csv,
+}
+"""Who reads which suffix."""
 
 
 # Records
@@ -212,9 +223,9 @@ def records(path: str, values: Iterator[object], settings: ReadSettings) -> Iter
     fields: dict[str, None] = {}
     for number, value in enumerate(values, start=1):
         name = f"{path}#{number}"
-        if isinstance(value, Mapping) and settings.text_field not in value:
+        if (own := _fields(value)) is not None and settings.text_field not in own:
             without.append(name)
-            fields |= dict.fromkeys(map(str, cast("Mapping[object, object]", value)))
+            fields |= dict.fromkeys(own)
         else:
             yield record(name, value, settings)
     if without:
@@ -226,7 +237,7 @@ def _without_text(names: list[str], fields: list[str], settings: ReadSettings) -
     others = f" (and {len(names) - 1:,} records after it, too)" if len(names) > 1 else ""
     return Failure(
         "read",
-        f"has no field {settings.text_field!r}{others}; {have}: name the field that holds the text with --text-field",
+        f"has no field {settings.text_field!r}{others}; {have}: name the one with the text by --text-field",
         names[0],
     )
 
@@ -235,11 +246,9 @@ def record(name: str, value: object, settings: ReadSettings) -> Found | Failure:
     """Return the document of one record: a text, or an object that has the text field."""
     if isinstance(value, DocumentError):
         return Failure("read", str(value), name)
-    if isinstance(value, str):
-        value = {settings.text_field: value}
-    if not isinstance(value, Mapping):
+    fields = {settings.text_field: value} if isinstance(value, str) else _fields(value)
+    if fields is None:
         return Failure("read", "is neither a text nor an object with fields", name)
-    fields = {str(k): v for k, v in cast("Mapping[object, object]", value).items()}
     if settings.text_field not in fields:
         return _without_text([name], list(fields), settings)
     text = fields.pop(settings.text_field)
@@ -248,21 +257,27 @@ def record(name: str, value: object, settings: ReadSettings) -> Found | Failure:
     if not text.strip():
         return Failure("read", "is empty", name)
     if "\0" in text:
-        return Failure("read", "holds NUL characters: it is binary, not text", name)
+        return Failure("read", _BINARY, name)
     stated = {well_formed(k): s for k, v in fields.items() if (s := _scalar(v))}
     title = " ".join(stated.pop(settings.title_field, "").split())
     date = stated.pop("date") if any(c.isdigit() for c in stated.get("date", "")) else None
     return Found(name, newlines(well_formed(text)), title, date, stated)
 
 
+def _fields(value: object) -> dict[str, object] | None:
+    """Return the fields of an object, or None for what is none."""
+    if not isinstance(value, Mapping):
+        return None
+    return {str(name): content for name, content in cast("Mapping[object, object]", value).items()}
+
+
 def _scalar(value: Any) -> str:
-    """Return a scalar as a string; "" for one that says nothing (null, not a number) and for lists and objects."""
+    """Return a scalar as a string, "" for lists, objects and what says nothing (null, not a number)."""
     if isinstance(value, str):
         return well_formed(value)
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, int | float) or hasattr(value, "isoformat"):
-        if value != value:  # how a table without a value says so
-            return ""
-        return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
-    return ""
+    state = str if isinstance(value, int | float) else getattr(value, "isoformat", None)
+    if state is None or value != value:  # only what stands for a missing number or date is unlike itself
+        return ""
+    return str(value) if state is str else str(state())

@@ -1,7 +1,7 @@
 """Stage 1: from files, folders and memory to documents.
 
-Files come in natural order of their paths (`part2` before `part10`, upper and lower case alike), whatever the order
-of the sources and of the file system; documents from memory follow in the order they are given.
+Files come in natural order of their paths (`part2` before `part10`, upper and lower case alike), whatever the
+order of the sources and of the file system; documents from memory follow in the order they are given.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ Read = tuple[list[Document], list[Failure], list[Skipped]]
 
 
 def read(sources: Sources, settings: ReadSettings) -> Read:
-    """Read every document there is in files and folders; objects with fields and data frames are documents as they are.
+    """Read all documents of files and folders; objects with fields and rows of data frames are documents.
 
-    Strings are paths here; `read_texts` takes them as documents. Folders are read with all that is in them, except
-    hidden files and folders, what links lead to outside of them, and indexes.
+    Strings are paths here; `read_texts` takes them as documents. Folders are read with all that is in them,
+    except hidden files and folders, what links lead to outside of them, and indexes.
 
     Returns:
         The documents, what could not be read and why, and what was passed over and why.
@@ -51,30 +51,30 @@ def read(sources: Sources, settings: ReadSettings) -> Read:
         NothingToIndex: not one document could be read.
     """
     given = _listed(sources)
-    outcomes = list(_from_files([os.fspath(s) for s in given if isinstance(s, str | os.PathLike)], settings))
-    outcomes += _from_memory((s for s in given if not isinstance(s, str | os.PathLike)), settings)
-    return _placed(outcomes, given)
+    paths = [str(s) for s in given if isinstance(s, str | Path)]
+    outcomes = list(_from_files(paths, settings))
+    outcomes += _from_memory((s for s in given if not isinstance(s, str | Path)), settings)
+    return _placed(outcomes, paths)
 
 
 def read_texts(documents: str | Fields | Frame | Iterable[str | Fields], settings: ReadSettings) -> Read:
-    """Take documents from memory: texts, objects with fields (`text`, `title`, `path` or `id`, `date`, others) or rows.
+    """Take documents from memory: texts, or objects with `text`, `title`, `path` or `id`, `date` and others.
 
     Raises:
         NothingToIndex: not one of them is a document.
     """
-    given = _listed(documents)
-    return _placed(list(_from_memory(given, settings)), given)
+    return _placed(list(_from_memory(_listed(documents), settings)), [])
 
 
 def _listed(sources: Any) -> list[Any]:
-    if isinstance(sources, str | os.PathLike | Mapping):
+    if isinstance(sources, str | Path | Mapping):
         return [cast("Any", sources)]
     if hasattr(sources, "to_dict"):
         return list(sources.to_dict("records"))
     return list(sources)
 
 
-def _placed(outcomes: list[Found | Failure | Skipped], sources: list[Any]) -> Read:
+def _placed(outcomes: list[Found | Failure | Skipped], paths: list[str]) -> Read:
     """Give every document its number and id; equal texts are told apart by their order."""
     documents: list[Document] = []
     equal: Counter[str] = Counter()
@@ -87,14 +87,14 @@ def _placed(outcomes: list[Found | Failure | Skipped], sources: list[Any]) -> Re
     failures = [o for o in outcomes if isinstance(o, Failure)]
     skipped = [o for o in outcomes if isinstance(o, Skipped)]
     if not documents:
-        raise NothingToIndex(_nothing(failures, skipped, sources))
+        raise NothingToIndex(_nothing(failures, skipped, paths))
     return documents, failures, skipped
 
 
-def _nothing(failures: list[Failure], skipped: list[Skipped], sources: list[Any]) -> str:
+def _nothing(failures: list[Failure], skipped: list[Skipped], paths: list[str]) -> str:
     reasons = [f"{f.document}: {f.error}" for f in failures] + [f"{s.document}: {s.reason}" for s in skipped]
     if not reasons:
-        named = ", ".join(str(s) for s in sources[:3] if isinstance(s, str | os.PathLike)) or "what was given"
+        named = ", ".join(paths[:3]) or "what was given"
         return f"no document could be read: there is none in {named}; what is read are {_known()}"
     more = [f"and {len(reasons) - 3:,} more"] if len(reasons) > 3 else []
     return "no document could be read:\n" + "\n".join(f"  {line}" for line in reasons[:3] + more)
@@ -137,9 +137,14 @@ def _from_files(sources: list[str], settings: ReadSettings) -> Iterator[Found | 
 
 
 def natural_order(path: str) -> tuple[Any, ...]:
-    """Return what sorts paths folder by folder, with numbers by their value and upper and lower case alike."""
-    folders = path.split("/")
-    return *([int(p) if p.isdecimal() else p for p in _NUMBER.split(f.casefold())] for f in folders), path
+    """Return what sorts paths folder by folder, numbers by their value, upper and lower case alike."""
+    return [_natural(name) for name in path.casefold().split("/")], path
+
+
+def _natural(name: str) -> list[Any]:
+    parts: list[Any] = _NUMBER.split(name)
+    parts[1::2] = map(int, parts[1::2])  # every second one is a number
+    return parts
 
 
 def _documents_of(real: str, name: str, settings: ReadSettings) -> Iterator[Found | Failure | Skipped]:
@@ -199,7 +204,7 @@ def _linked(link: str, root: str, name: str) -> Iterator[tuple[str, str] | Skipp
     if not os.path.exists(real):
         yield Skipped(name, "it is a link that leads nowhere")
     elif os.path.commonpath([root, real]) != root:
-        yield Skipped(name, "it is a link that leads out of the folder; to read what is there, name that as a source")
+        yield Skipped(name, "it is a link that leads out of the folder; name it as a source to have it read")
     elif os.path.isfile(real):
         yield real, name
 

@@ -11,7 +11,15 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 
 from conspectus import tokens
-from conspectus.errors import ContextTooLong, ModelError, NotAccepted, Refused, ServerDown, ServerFailed, TimedOut
+from conspectus.errors import (
+    ContextTooLong,
+    ModelError,
+    NotAccepted,
+    Refused,
+    ServerDown,
+    ServerFailed,
+    TimedOut,
+)
 from conspectus.models.dialects import (
     Dialect,
     OllamaDialect,
@@ -26,8 +34,6 @@ from conspectus.models.presets import Endpoint, vocabulary
 from conspectus.models.wire import Completion, Request
 
 CONNECT_SECONDS = 10.0
-CHARACTERS_PER_TOKEN_AT_MOST = 16
-"""Beyond it even the most compressible text is longer than a context; short requests need no counting."""
 
 
 class Client(Protocol):
@@ -46,11 +52,12 @@ class Client(Protocol):
         ...
 
 
-def open_session(timeout: float) -> aiohttp.ClientSession:
-    """Return the one session of a run; what bounds its connections is the gate, and nothing leaves by redirection."""
+def open_session() -> aiohttp.ClientSession:
+    """Return the one session of a run; what bounds its connections is the gate, and cookies are of no use to it."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0),  # servers close idle ones after five seconds
-        timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=min(CONNECT_SECONDS, timeout)),
+        connector=aiohttp.TCPConnector(
+            limit=0, keepalive_timeout=4.0
+        ),  # servers close idle ones after five seconds
         cookie_jar=aiohttp.DummyCookieJar(),
     )
 
@@ -58,7 +65,9 @@ def open_session(timeout: float) -> aiohttp.ClientSession:
 class HttpClient:
     """A client for OpenAI's wire format and Ollama's."""
 
-    def __init__(self, endpoint: Endpoint, session: aiohttp.ClientSession, timeout: float, context_window: int) -> None:
+    def __init__(
+        self, endpoint: Endpoint, session: aiohttp.ClientSession, timeout: float, context_window: int
+    ) -> None:
         self.endpoint = endpoint
         self._session = session
         self._timeout = timeout
@@ -77,7 +86,13 @@ class HttpClient:
                 async with self._post(self._dialect.chat_path, body) as response:
                     if response.status == 200:
                         return self._completion(request, self._read(await response.read()))
-                    self._learn(response.status, response.headers, await response.text("utf-8", "replace"), body, request)
+                    self._learn(
+                        response.status,
+                        response.headers,
+                        await response.text("utf-8", "replace"),
+                        body,
+                        request,
+                    )
             except (aiohttp.ClientError, OSError) as error:
                 raise self._broken(error) from None
 
@@ -91,7 +106,13 @@ class HttpClient:
                         async for piece in self._pieces(request, response):
                             yield piece
                         return
-                    self._learn(response.status, response.headers, await response.text("utf-8", "replace"), body, request)
+                    self._learn(
+                        response.status,
+                        response.headers,
+                        await response.text("utf-8", "replace"),
+                        body,
+                        request,
+                    )
             except (aiohttp.ClientError, OSError) as error:
                 raise self._broken(error) from None
 
@@ -101,7 +122,13 @@ class HttpClient:
             async with self._post(self._dialect.embed_path, body) as response:
                 data = await response.read()
                 if response.status != 200:
-                    raise fault(response.status, response.headers, data.decode("utf-8", "replace"), self.endpoint, None)
+                    raise fault(
+                        response.status,
+                        response.headers,
+                        data.decode("utf-8", "replace"),
+                        self.endpoint,
+                        None,
+                    )
         except (aiohttp.ClientError, OSError) as error:
             raise self._broken(error) from None
         try:
@@ -113,14 +140,16 @@ class HttpClient:
         return vectors, sum(tokens.count(text) for text in texts) if used is None else used
 
     def _post(self, path: str, body: Mapping[str, Any], *, stream: bool = False) -> Any:
-        timeout = aiohttp.ClientTimeout(sock_connect=min(CONNECT_SECONDS, self._timeout), sock_read=self._timeout)
+        connect = min(CONNECT_SECONDS, self._timeout)
         return self._session.post(
             self.endpoint.base_url + path,
             data=json.dumps(body).encode(),
             headers=self._headers,
             allow_redirects=False,
             proxy=self._proxy,
-            **({"timeout": timeout} if stream else {}),
+            timeout=aiohttp.ClientTimeout(sock_connect=connect, sock_read=self._timeout)
+            if stream
+            else aiohttp.ClientTimeout(total=self._timeout, sock_connect=connect),
         )
 
     def _learn(
@@ -128,7 +157,11 @@ class HttpClient:
     ) -> None:
         """Raise what a refusal means, unless it is of a parameter that can be left out from now on."""
         error = fault(status, headers, text, self.endpoint, request)
-        spare = dropped_parameter(text, body) if isinstance(error, Refused) and not isinstance(error, NotAccepted) else None
+        spare = (
+            dropped_parameter(text, body)
+            if isinstance(error, Refused) and not isinstance(error, NotAccepted)
+            else None
+        )
         if spare is None:
             raise error
         self._dropped.add(spare)
@@ -139,7 +172,9 @@ class HttpClient:
         except (ValueError, LookupError, TypeError, AttributeError):
             raise self._unreadable(data) from None
 
-    async def _pieces(self, request: Request, response: aiohttp.ClientResponse) -> AsyncIterator[str | Completion]:
+    async def _pieces(
+        self, request: Request, response: aiohttp.ClientResponse
+    ) -> AsyncIterator[str | Completion]:
         thinking, shown, last = ThinkingFilter(), [""], Part()
         async for line in response.content:
             try:
@@ -166,7 +201,9 @@ class HttpClient:
         text = part.text if thought else tokens.well_formed(without_thinking(part.text))
         name = vocabulary(request.model)
         asked = part.prompt_tokens if part.prompt_tokens is not None else prompt_tokens(request)
-        written = part.completion_tokens if part.completion_tokens is not None else tokens.count(part.text, name)
+        written = (
+            part.completion_tokens if part.completion_tokens is not None else tokens.count(part.text, name)
+        )
         return Completion(text, part.finish_reason or "stop", asked, written)
 
     def _check_length(self, request: Request) -> None:
@@ -181,7 +218,9 @@ class HttpClient:
 
     def _broken(self, error: Exception) -> ModelError:
         host = where(self.endpoint)
-        if isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)):
+        if isinstance(
+            error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+        ):
             reason = redact(str(getattr(error, "os_error", None) or error), self.endpoint.key)
             return ServerDown(f"no server answers at {host} ({reason}): start it, or check --base-url")
         if isinstance(error, asyncio.TimeoutError):

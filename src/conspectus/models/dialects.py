@@ -34,7 +34,9 @@ class Dialect(Protocol):
     chat_path: str
     embed_path: str
 
-    def chat_body(self, request: Request, model: str, dropped: Collection[str], stream: bool) -> dict[str, Any]: ...
+    def chat_body(
+        self, request: Request, model: str, dropped: Collection[str], stream: bool
+    ) -> dict[str, Any]: ...
     def read_reply(self, reply: Any) -> Part: ...
     def read_line(self, line: bytes) -> Part | None: ...
     def embed_body(self, texts: Sequence[str], model: str) -> dict[str, Any]: ...
@@ -47,7 +49,9 @@ class OpenAIDialect:
     chat_path = "/chat/completions"
     embed_path = "/embeddings"
 
-    def chat_body(self, request: Request, model: str, dropped: Collection[str], stream: bool) -> dict[str, Any]:
+    def chat_body(
+        self, request: Request, model: str, dropped: Collection[str], stream: bool
+    ) -> dict[str, Any]:
         """Return the body of a request; parameters that are `dropped` stay out, or go under their newer name."""
         limit = "max_completion_tokens" if "max_tokens" in dropped else "max_tokens"
         body: dict[str, Any] = {
@@ -72,16 +76,16 @@ class OpenAIDialect:
         return {"type": "json_object"} if request.response_format == "json_object" else None
 
     def read_reply(self, reply: Any) -> Part:
-        choice = reply["choices"][0]
+        choice: Any = reply["choices"][0]
         return self._part(choice, choice["message"], reply.get("usage"))
 
     def read_line(self, line: bytes) -> Part | None:
         if not line.startswith(b"data:") or (data := line[5:].strip()) == b"[DONE]":
             return None
-        event = json.loads(data)
+        event: Any = json.loads(data)
         if event.get("error"):
             raise LookupError(str(event["error"]))
-        choice = (event.get("choices") or [{}])[0]
+        choice: Any = (event.get("choices") or [{}])[0]
         return self._part(choice, choice.get("delta") or {}, event.get("usage"))
 
     @staticmethod
@@ -100,7 +104,8 @@ class OpenAIDialect:
 
     def read_vectors(self, reply: Any) -> tuple[list[list[float]], int | None]:
         rows = sorted(reply["data"], key=lambda row: row["index"])
-        return [row["embedding"] for row in rows], (reply.get("usage") or {}).get("prompt_tokens")
+        usage: Any = reply.get("usage") or {}
+        return [row["embedding"] for row in rows], usage.get("prompt_tokens")
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,9 @@ class OllamaDialect:
     chat_path = "/api/chat"
     embed_path = "/api/embed"
 
-    def chat_body(self, request: Request, model: str, dropped: Collection[str], stream: bool) -> dict[str, Any]:
+    def chat_body(
+        self, request: Request, model: str, dropped: Collection[str], stream: bool
+    ) -> dict[str, Any]:
         options = {
             "num_ctx": self.context_window,
             "num_predict": request.max_tokens,
@@ -140,7 +147,7 @@ class OllamaDialect:
         )
 
     def read_line(self, line: bytes) -> Part | None:
-        event = json.loads(line) if line.strip() else {}
+        event: Any = json.loads(line) if line.strip() else {}
         if "error" in event:
             raise LookupError(str(event["error"]))
         return self.read_reply(event) if event else None
@@ -154,7 +161,9 @@ class OllamaDialect:
 
 def dropped_parameter(message: str, body: Mapping[str, Any]) -> str | None:
     """Return the parameter of a refused request that can go without changing what is asked, if that was its fault."""
-    if not re.search(r"unsupported|not support|unrecogni[sz]ed|unknown|not permitted|extra|use '?max_comp", message, re.I):
+    if not re.search(
+        r"unsupported|not support|unrecogni[sz]ed|unknown|not permitted|extra|use '?max_comp", message, re.IGNORECASE
+    ):
         return None
     spare = ("max_tokens", "temperature", "seed", "stream_options", "truncate")
     return next((name for name in spare if name in body and re.search(rf"\b{name}\b", message)), None)

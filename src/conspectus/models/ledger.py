@@ -17,6 +17,9 @@ from conspectus.settings import Price
 USUAL_COMPLETION = 2000
 """Tokens set aside for a reply of no stated maximum, until a longer one has been seen."""
 
+FREE = ("ollama/", "vllm/")
+"""Models of one's own machines, which a budget of money does not stop at."""
+
 
 @dataclass(slots=True)
 class Reservation:
@@ -90,12 +93,14 @@ class Ledger:
 
     def check(self, model: str) -> None:
         """Raise UsageError where a budget of money cannot be kept, because the price of the model is not known."""
-        if self.budget is not None and self.price(model) is None:
+        if self.budget is not None and self.price(model) is None and not model.startswith(FREE):
             raise UsageError(
                 f"a budget of money needs the price of {model}: add it to `prices` in the settings, or use --budget-tokens"
             )
 
-    async def reserve(self, model: str, task: str, prompt_tokens: int, completion_tokens: int | None) -> Reservation:
+    async def reserve(
+        self, model: str, task: str, prompt_tokens: int, completion_tokens: int | None
+    ) -> Reservation:
         """Set aside what a call may take; where only calls under way stand in the way of it, wait for them.
 
         A count that was too low for this model before is raised accordingly. `completion_tokens` is the stated
@@ -107,7 +112,9 @@ class Ledger:
         self.check(model)
         prompt = int(prompt_tokens * self._excess.get(model, 1.0)) + 1
         while True:
-            reply = self._longest.get(task, USUAL_COMPLETION) if completion_tokens is None else completion_tokens
+            reply = (
+                self._longest.get(task, USUAL_COMPLETION) if completion_tokens is None else completion_tokens
+            )
             held = Reservation(model, task, prompt_tokens, prompt + reply, self.cost(model, prompt, reply))
             if self._fits(held):
                 self._reserved_tokens += held.tokens
@@ -136,7 +143,9 @@ class Ledger:
         self._release(held)
         if lost:
             was = self._lost
-            self._lost = Usage(was.calls + 1, prompt_tokens=was.prompt_tokens + held.tokens, cost=was.cost + held.cost)
+            self._lost = Usage(
+                was.calls + 1, prompt_tokens=was.prompt_tokens + held.tokens, cost=was.cost + held.cost
+            )
 
     def served(self, task: str) -> None:
         """Count a reply that took no call."""
@@ -161,7 +170,15 @@ class Ledger:
         )
 
     def record(
-        self, task: str, model: str, key: str, status: Status, *, prompt: str = "", reply: str = "", **facts: object
+        self,
+        task: str,
+        model: str,
+        key: str,
+        status: Status,
+        *,
+        prompt: str = "",
+        reply: str = "",
+        **facts: object,
     ) -> None:
         """Write a line of the trace, where there is one."""
         if self.trace:
@@ -180,7 +197,9 @@ class Ledger:
         if not self.limited:
             return True
         spent = self.total()
-        taken = spent.prompt_tokens + spent.completion_tokens + self._lost.prompt_tokens + self._reserved_tokens
+        taken = (
+            spent.prompt_tokens + spent.completion_tokens + self._lost.prompt_tokens + self._reserved_tokens
+        )
         money = spent.cost + self._lost.cost + max(0.0, self._reserved_cost)
         return (self.budget_tokens is None or taken + held.tokens <= self.budget_tokens) and (
             self.budget is None or money + held.cost <= self.budget
@@ -192,5 +211,7 @@ class Ledger:
             state = f"of {self.budget:g}, {spent.cost + self._lost.cost:.4f} is spent and the next call may take {held.cost:.4f}"
         else:
             used = spent.prompt_tokens + spent.completion_tokens + self._lost.prompt_tokens
-            state = f"of {self.budget_tokens} tokens, {used} are used and the next call may take {held.tokens}"
+            state = (
+                f"of {self.budget_tokens} tokens, {used} are used and the next call may take {held.tokens}"
+            )
         return f"the budget is reached before {held.task or 'a call'}: {state}; what was bought is kept, run again to go on"

@@ -57,7 +57,10 @@ PRESETS: Mapping[str, Preset] = {
         key="ANTHROPIC_API_KEY", needs_key=True, dialect="native", features=("json_schema", "streaming")
     ),
     "gemini": Preset(
-        key="GEMINI_API_KEY", needs_key=True, dialect="native", features=("json_schema", "json_object", "streaming")
+        key="GEMINI_API_KEY",
+        needs_key=True,
+        dialect="native",
+        features=("json_schema", "json_object", "streaming"),
     ),
     "bedrock": Preset(key="AWS_BEARER_TOKEN_BEDROCK", dialect="native", features=("streaming",)),
 }

@@ -103,12 +103,18 @@ class Replies:
             self._reader, self._writer = self._connect(), self._connect()
             self._writer.executescript(SCHEMA)
         except sqlite3.DatabaseError as error:
-            raise IndexDamaged(f"the cache of replies {self.path} cannot be opened ({error}); delete or restore it") from None
+            raise IndexDamaged(
+                f"the cache of replies {self.path} cannot be opened ({error}); delete or restore it"
+            ) from None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="replies")
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=32
+            self.path,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=32,
         )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
@@ -137,7 +143,16 @@ class Replies:
             *(
                 self._write(
                     _ADD,
-                    (a.key, a.model, a.task, a.status, a.reply, a.finish_reason, a.prompt_tokens, a.completion_tokens)
+                    (
+                        a.key,
+                        a.model,
+                        a.task,
+                        a.status,
+                        a.reply,
+                        a.finish_reason,
+                        a.prompt_tokens,
+                        a.completion_tokens,
+                    )
                     + (a.seconds, now, now),
                 )
                 for a in attempts
@@ -151,11 +166,15 @@ class Replies:
 
     async def learn(self, server: str, model: str, feature: Feature, accepted: bool) -> None:
         """Keep whether a server takes a feature of a model."""
-        await self._write("INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)", (server, model, feature, accepted))
+        await self._write(
+            "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)", (server, model, feature, accepted)
+        )
 
     def features(self, server: str) -> dict[tuple[str, str], bool]:
         """Return what is known of a server: (model, feature) to whether it is taken."""
-        rows = self._reader.execute("SELECT model, feature, accepted FROM features WHERE server = ?", (server,))
+        rows = self._reader.execute(
+            "SELECT model, feature, accepted FROM features WHERE server = ?", (server,)
+        )
         return {(model, feature): bool(accepted) for model, feature, accepted in rows}
 
     def _write(self, sql: str, values: Sequence[Any]) -> asyncio.Future[None]:
@@ -194,14 +213,18 @@ class Replies:
 
     def stats(self) -> CacheStats:
         """Return the size of the cache and how much of it was used again."""
-        by_status = dict(self._reader.execute("SELECT status, count(*) FROM replies GROUP BY status ORDER BY status"))
+        by_status = dict(
+            self._reader.execute("SELECT status, count(*) FROM replies GROUP BY status ORDER BY status")
+        )
         hits = dict(self._reader.execute("SELECT task, sum(hits) FROM replies GROUP BY task ORDER BY task"))
         unwritten = Counter[str]()
         for row, number in self._hits.items():
             for (task,) in self._reader.execute("SELECT task FROM replies WHERE id = ?", (row,)):
                 unwritten[task] += number
         size = sum(p.stat().st_size for end in ("", "-wal") if (p := Path(f"{self.path}{end}")).exists())
-        return CacheStats(sum(by_status.values()), size, by_status, {t: n + unwritten[t] for t, n in hits.items()})
+        return CacheStats(
+            sum(by_status.values()), size, by_status, {t: n + unwritten[t] for t, n in hits.items()}
+        )
 
     def spent(self) -> list[Spent]:
         """Return what was asked of servers in all runs, per task and model."""
@@ -211,7 +234,9 @@ class Replies:
         )
         return [Spent(*row) for row in rows]
 
-    def prune(self, *, made_before: float | None = None, unused_since: float | None = None, bad: bool = False) -> int:
+    def prune(
+        self, *, made_before: float | None = None, unused_since: float | None = None, bad: bool = False
+    ) -> int:
         """Delete attempts and return how many: those made before or not used since a moment (seconds since 1970),
         and with `bad` all that are not served anyway. The file shrinks by it."""
         self._write_hits()
@@ -229,7 +254,9 @@ class Replies:
         self._hits.clear()
         if hits:
             self._writer.execute("BEGIN IMMEDIATE")
-            self._writer.executemany("UPDATE replies SET hits = hits + ?, used = ? WHERE id = ?", [(n, now, r) for n, r in hits])
+            self._writer.executemany(
+                "UPDATE replies SET hits = hits + ?, used = ? WHERE id = ?", [(n, now, r) for n, r in hits]
+            )
             self._writer.execute("COMMIT")
 
     async def aclose(self) -> None:

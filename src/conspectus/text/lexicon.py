@@ -22,6 +22,7 @@ from conspectus.text.sentence_table import SentenceTable, find_sentences
 from conspectus.text.types import ALL, CONCEPT, DATE, PERSON, WORK, Context, type_of
 from conspectus.text.vocabulary import Vocabulary, read_vocabulary
 from conspectus.text.words import VAGUE, name_key, stem
+from conspectus.text.words import terms as search_terms
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]
 
@@ -45,8 +46,11 @@ class Lexicon:
     mentions: Ints
     speaker_names: Ints
     """For each speaker of the table of sentences, the place of their name in `names`, or -1."""
-    opens: Ints
-    """For each mention, the number of tokens before it in its sentence."""
+    terms: tuple[str, ...]
+    """The search terms of the sentences (see `words.terms`)."""
+    term_starts: Ints
+    """Sentence `i` holds terms `term_ids[term_starts[i]:term_starts[i + 1]]`, in order, repeated ones too."""
+    term_ids: Ints
 
 
 @dataclass
@@ -72,11 +76,12 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
             first.append(i)
         which[i] = distinct[text]
     unique = list(distinct)
+    vocabulary = read_vocabulary(unique)
     document = table.document[first] if first else np.zeros(0, np.int32)
-    found = _gather(unique, document, _units(document, sources([d.path for d in documents])), table.speakers)
+    found = _gather(unique, vocabulary, document, _units(document, sources([d.path for d in documents])), table.speakers)
     wanted = frozenset(entity_types)
     kept = {key: thing for key, thing in found.items() if thing.type in wanted}
-    return _assemble(table, texts, which, len(unique), kept)
+    return _assemble(table, texts, which, len(unique), kept, vocabulary)
 
 
 def _units(document: Ints, source: Sequence[int]) -> Ints:
@@ -88,11 +93,12 @@ def _units(document: Ints, source: Sequence[int]) -> Ints:
     return np.unique(units.astype(np.int64) * (len(document) + 1) + stretch, return_inverse=True)[1].astype(np.int32)
 
 
-def _gather(texts: list[str], document: Ints, unit: Ints, speakers: Sequence[str]) -> dict[str, _Found]:
+def _gather(
+    texts: list[str], vocabulary: Vocabulary, document: Ints, unit: Ints, speakers: Sequence[str]
+) -> dict[str, _Found]:
     """Return everything that the distinct sentences mention, by key, typed and sifted."""
     if not texts:
         return {}
-    vocabulary = read_vocabulary(texts)
     large = len(texts) >= LARGE
     found: dict[str, _Found] = defaultdict(_Found)
     for speaker in speakers:
@@ -144,7 +150,7 @@ def _sifted_names(found: Mapping[str, _Found], vocabulary: Vocabulary, large: bo
             proper = place is None or vocabulary.proper[place]
             if not proper or key in gazetteer.NATIONALITIES or key in gazetteer.CALENDAR or len(key) < 2:
                 continue
-            if large and len(thing.places) < 2:
+            if large and len(thing.places) < 2 and (place is None or not vocabulary.capitalised[place]):
                 continue
         elif all(p in gazetteer.CALENDAR or p.isdigit() for p in parts):
             continue
@@ -193,27 +199,50 @@ def _note_dates_and_titles(found: dict[str, _Found], texts: list[str], large: bo
 
 
 def _assemble(
-    table: SentenceTable, texts: Sequence[str], which: Ints, distinct: int, found: Mapping[str, _Found]
+    table: SentenceTable,
+    texts: Sequence[str],
+    which: Ints,
+    distinct: int,
+    found: Mapping[str, _Found],
+    vocabulary: Vocabulary,
 ) -> Lexicon:
     """Turn what was found into arrays over all sentences, names in order of first mention."""
     order = sorted(found, key=lambda key: (min(found[key].places, default=(distinct, 0)), key))
     names = tuple(_written(found[key].forms) for key in order)
     place = {key: i for i, key in enumerate(order)}
-    rows: list[list[tuple[int, int]]] = [[] for _ in range(distinct)]
+    rows: list[dict[int, int]] = [{} for _ in range(distinct)]
     for key in order:
         for sentence, offset in found[key].places:
-            rows[sentence].append((offset, place[key]))
-    unique = [sorted({e: o for o, e in sorted(row, reverse=True)}.items(), key=lambda pair: pair[1]) for row in rows]
-    sizes = np.array([len(row) for row in unique], np.int32)
-    flat = np.array([e for row in unique for e, _ in row], np.int32)
-    offsets = np.array([o for row in unique for _, o in row], np.int32)
-    begin = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    count = sizes[which] if distinct else np.zeros(0, np.int32)
-    starts = np.concatenate(([0], np.cumsum(count))).astype(np.int32)
-    within = np.arange(int(starts[-1])) - np.repeat(starts[:-1], count)
-    take = np.repeat(begin[which], count) + within if distinct else np.zeros(0, np.int64)
+            rows[sentence][place[key]] = min(offset, rows[sentence].get(place[key], offset))
+    ordered = [sorted(row, key=row.__getitem__) for row in rows]
+    sizes = np.array([len(row) for row in ordered], np.int64)
+    flat = np.array([e for row in ordered for e in row], np.int32)
+    starts, mentions = _repeated(which, sizes, flat)
+    terms, term_sizes, term_flat = _terms(vocabulary, distinct)
+    term_starts, term_ids = _repeated(which, term_sizes, term_flat)
     speakers = np.array([place.get(name_key(s), -1) for s in table.speakers], np.int32)
-    return Lexicon(table, texts, names, tuple(found[k].type for k in order), starts, flat[take], speakers, offsets[take])
+    types = tuple(found[key].type for key in order)
+    return Lexicon(table, texts, names, types, starts, mentions, speakers, terms, term_starts, term_ids)
+
+
+def _repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Ints, Ints]:
+    """Spread lists that belong to distinct sentences over all sentences; return starts and values."""
+    count = sizes[which] if len(sizes) else np.zeros(0, np.int64)
+    starts = np.concatenate(([0], np.cumsum(count)))
+    begin = np.concatenate(([0], np.cumsum(sizes)))[which] if len(sizes) else count
+    take = np.repeat(begin - starts[:-1], count) + np.arange(int(starts[-1]))
+    return starts.astype(np.int32), flat[take]
+
+
+def _terms(vocabulary: Vocabulary, distinct: int) -> tuple[tuple[str, ...], np.ndarray[Any, Any], Ints]:
+    """Return the search terms, how many each distinct sentence has, and their numbers sentence by sentence."""
+    number: dict[str, int] = {}
+    of_word = [[number.setdefault(term, len(number)) for term in search_terms(word)] for word in vocabulary.words]
+    sizes = np.array([len(each) for each in of_word], np.int64)
+    flat = np.array([t for each in of_word for t in each], np.int32)
+    _, ids = _repeated(vocabulary.token_word, sizes, flat)
+    in_sentence = np.bincount(vocabulary.sentence, sizes[vocabulary.token_word], minlength=distinct)
+    return tuple(number), in_sentence.astype(np.int64), ids
 
 
 def _written(forms: Counter[tuple[str, ...]]) -> str:

@@ -18,8 +18,9 @@ NOMINAL = 0.35
 """Least nominality of a phrase's last word; its other words may have less by half."""
 CLOSING = 0.45
 """Least share of uses in which a phrase's last word ends its phrase."""
-BURSTY_WORD = 0.55
-"""Least residual IDF, in bits, of a single word."""
+BURSTY_WORD = 0.5
+"""Least residual IDF over units, in bits, of a single word; that over documents is to make it up to more than double."""
+BURSTY_SUM = 1.1
 BURSTY_PHRASE = 0.1
 COHESION = 3.5
 """Least pointwise mutual information, in bits, of the words of a phrase."""
@@ -39,8 +40,8 @@ def find_phrases(vocabulary: Vocabulary, document: Ints, unit: Ints, least: int)
     """Return the mentions of concepts.
 
     Sentence `s` stands in document `document[s]`; burstiness is measured over `unit[s]`, its source or a stretch of
-    it. A concept is named at least `least` times and in two documents (in one, where there is only one). Longer
-    phrases win over the phrases inside them.
+    it. A word is a concept from `least` mentions in two documents on, a phrase from two; in one document it takes a
+    little more. Longer phrases win over the phrases inside them.
     """
     taken = np.zeros(len(vocabulary.form), bool)
     starts: list[Ints] = []
@@ -99,7 +100,9 @@ def _kept(vocabulary: Vocabulary, where: tuple[Ints, Ints], place: Ints, size: i
     count = np.bincount(kind, minlength=len(phrase))
     documents, units = where
     total = int(units.max()) + 1
-    good = (count >= least) & (_spread(kind, documents[place]) >= min(2, int(documents.max()) + 1))
+    seen_in, everything = _spread(kind, documents[place]), int(documents.max()) + 1
+    enough = np.where(seen_in >= min(2, everything), 2 if size > 1 else least, 3 if size > 1 else least + 2)
+    good = count >= enough
     spread = _spread(kind, units[place])
     if size > 1:
         chance = np.prod(vocabulary.count[words[first]] / len(vocabulary.form), axis=1)
@@ -107,7 +110,9 @@ def _kept(vocabulary: Vocabulary, where: tuple[Ints, Ints], place: Ints, size: i
         good &= (cohesion >= COHESION) & (_burstiness(count, spread, total) >= BURSTY_PHRASE)
     else:
         alone = np.array([not w.endswith(_VERBAL) for w in vocabulary.words], bool)
-        good &= alone[phrase] & (_burstiness(vocabulary.count[phrase], spread, total) >= BURSTY_WORD)
+        over_units = _burstiness(vocabulary.count[phrase], spread, total)
+        over_documents = _burstiness(vocabulary.count[phrase], seen_in, everything)
+        good &= alone[phrase] & (over_units >= BURSTY_WORD) & (over_units + over_documents >= BURSTY_SUM)
     return good[kind]
 
 

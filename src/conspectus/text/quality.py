@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from conspectus.text.words import STOPWORDS, VAGUE
 
@@ -27,13 +28,19 @@ _END = re.compile(r"[.!?。！？…][\"”’')\]」』]*$")
 
 def without_opening(sentence: str) -> str:
     """Return the sentence without the small words that only link it to what was said before ("Yeah, and so …")."""
+    if sentence[:1].islower():  # a fragment; a capital would hide that
+        return sentence
     rest = _OPENING.sub("", sentence, count=1)
     return rest[:1].upper() + rest[1:] if len(rest) >= 25 else sentence
 
 
 def quality(sentence: str) -> float:
     """Return 0 to 1: how well a sentence reads alone. A fragment, a greeting or a question scores near 0."""
-    rest = without_opening(sentence)
+    return _quality(without_opening(sentence))
+
+
+@lru_cache(maxsize=1 << 17)
+def _quality(rest: str) -> float:
     words = [w.lower().replace("’", "'") for w in _WORD.findall(rest)]
     count = len(words)
     if count < 4:
@@ -42,8 +49,8 @@ def quality(sentence: str) -> float:
     score = min(content / count / 0.45, 1.0) * _length(count)
     if not _END.search(rest):
         score *= 0.35
-    first = sentence.lstrip("\"“‘'([")[:1]
-    if first.islower():
+    first = rest.lstrip("\"“‘'([")[:1]
+    if first.islower() or not first.isalnum():
         score *= 0.35
     if rest.rstrip("\"”’')").endswith("?"):
         score *= 0.3

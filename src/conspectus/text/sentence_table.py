@@ -18,6 +18,8 @@ from conspectus.text.sentences import lines, sentences
 
 REPEATED = 4
 """A sentence that so many documents share letter by letter is furniture (overlapping parts share theirs by twos)."""
+CUT = 12
+"""Characters by which a piece of a sentence and the whole one are matched."""
 OPENING = 200
 """Characters at the start of a document in which a shared header is looked for."""
 
@@ -72,8 +74,9 @@ def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[s
                 if _LETTER.search(sentence) and not _ASIDE.fullmatch(sentence) and not _cut_label(sentence, speakers):
                     rows.append((number, a, b, speaker))
                     texts.append(sentence)
-    keep = _not_repeated([row[0] for row in rows], texts)
-    rows, texts = [rows[i] for i in keep], [texts[i] for i in keep]
+    for keep in (_not_cut, _not_repeated):
+        places = keep([row[0] for row in rows], texts)
+        rows, texts = [rows[i] for i in places], [texts[i] for i in places]
     return _table(rows, texts), texts
 
 
@@ -97,7 +100,7 @@ def _full(label: str, speakers: set[str], at_start: bool) -> str:
     key = _key(label)
     if key in speakers:
         return label
-    whole = [s for s in speakers if at_start and len(key) > 2 and s.endswith(key)]
+    whole = [s for s in speakers if at_start and len(key) > 1 and s.endswith(key)]
     return whole[0].upper() if len(whole) == 1 else ""
 
 
@@ -157,6 +160,30 @@ def _common_prefix(a: str, b: str) -> int:
         else:
             high = middle - 1
     return low
+
+
+def _not_cut(document: list[int], texts: list[str]) -> list[int]:
+    """Return the places of the sentences that are not just the tail or head of a whole one elsewhere.
+
+    Such a piece opens or closes a document that was cut out of a longer text, with some overlap.
+    """
+    by_tail: dict[str, list[int]] = defaultdict(list)
+    by_head: dict[str, list[int]] = defaultdict(list)
+    for i, text in enumerate(texts):
+        by_tail[text[-CUT:]].append(i)
+        by_head[text[:CUT]].append(i)
+
+    def whole(i: int) -> bool:
+        text = texts[i]
+        opens = i == 0 or document[i - 1] != document[i]
+        closes = i + 1 == len(texts) or document[i + 1] != document[i]
+        tails = by_tail[text[-CUT:]] if opens and len(text) >= CUT else ()
+        heads = by_head[text[:CUT]] if closes and len(text) >= CUT else ()
+        return not any(len(texts[j]) > len(text) and texts[j].endswith(text) for j in tails) and not any(
+            len(texts[j]) > len(text) and texts[j].startswith(text) for j in heads
+        )
+
+    return [i for i in range(len(texts)) if whole(i)]
 
 
 def _not_repeated(document: list[int], texts: list[str]) -> list[int]:

@@ -12,6 +12,11 @@ SAME_SENTENCE = 8.0
 NEXT_SENTENCE = 3.0
 SPOKEN = 4.0
 """Strength of the relationship between a speaker and what they speak of."""
+OPENS = 0.25
+"""What a sentence gains as a description of the thing that it mentions first."""
+WORTH_SAYING = 0.5
+"""Least quality of a sentence that relates its speaker to what it mentions."""
+MOST_SPOKEN_OF = 3
 MOST_PAIRED = 12
 """Of a sentence that mentions more things than this, only the first ones are paired."""
 
@@ -19,20 +24,23 @@ MOST_PAIRED = 12
 def extract_graph(task: ExtractGraph, passages: Passages) -> Graph:
     """Find the entities of a chunk, each described by the sentence that tells most of it, and the pairs of them.
 
-    Two entities are related where one sentence mentions both, or, more weakly, two neighbouring ones do.
+    Two entities are related where one sentence mentions both, more weakly where two neighbouring ones do, and where
+    one speaks of the other.
     """
-    sentences = passages.within(task.chunk)
     best: dict[int, tuple[float, int]] = {}
     relationships: list[FoundRelationship] = []
     before: list[int] = []
-    for sentence in sentences:
+    for sentence in passages.within(task.chunk):
         mentioned = passages.mentioned(sentence)
         quality = passages.quality(sentence) if mentioned else 0.0
         for place, entity in enumerate(mentioned):
-            score = quality + (0.25 if place == 0 else 0.0)
-            if entity not in best or score > best[entity][0]:
-                best[entity] = (score, sentence)
-        relationships += _pairs(sentence, mentioned, before if passages.follows(sentence) else [], passages)
+            _keep_best(best, entity, quality + (OPENS if place == 0 else 0.0), sentence)
+        speaker = passages.speaker(sentence)
+        if speaker >= 0 and quality >= WORTH_SAYING:
+            _keep_best(best, speaker, quality - 1, sentence)  # what is said of them comes before what they say
+        else:
+            speaker = -1
+        relationships += _pairs(sentence, mentioned, before if passages.follows(sentence) else [], speaker, passages)
         before = mentioned
     names, types = passages.lexicon.names, passages.lexicon.types
     entities = (
@@ -42,20 +50,26 @@ def extract_graph(task: ExtractGraph, passages: Passages) -> Graph:
     return Graph(tuple(entities), tuple(relationships))
 
 
-def _pairs(sentence: int, mentioned: list[int], before: list[int], passages: Passages) -> list[FoundRelationship]:
-    found: list[FoundRelationship] = []
+def _keep_best(best: dict[int, tuple[float, int]], entity: int, score: float, sentence: int) -> None:
+    if entity not in best or score > best[entity][0]:
+        best[entity] = (score, sentence)
+
+
+def _pairs(
+    sentence: int, mentioned: list[int], before: list[int], speaker: int, passages: Passages
+) -> list[FoundRelationship]:
+    """Return the relationships that one sentence gives, with the one before it where that stands near."""
     if not mentioned:
-        return found
+        return []
     names, here = passages.lexicon.names, mentioned[:MOST_PAIRED]
     text, span = passages.quoted(sentence), passages.span(sentence)
-    for a, b in combinations(here, 2):
-        found.append(FoundRelationship(names[a], names[b], text, SAME_SENTENCE, span))
-    known = set(mentioned)
-    if before and known.isdisjoint(before):
-        first = passages.span(sentence - 1)
+    found = [FoundRelationship(names[a], names[b], text, SAME_SENTENCE, span) for a, b in combinations(here, 2)]
+    if speaker >= 0 and speaker not in here:
+        found += [FoundRelationship(names[speaker], names[b], text, SPOKEN, span) for b in here[:MOST_SPOKEN_OF]]
+    if before and set(mentioned).isdisjoint(before):
         both = f"{passages.quoted(sentence - 1)} {text}"
-        wide = Span(span.document_id, first.start, span.end)
-        for a in before[:MOST_PAIRED]:
-            for b in here:
-                found.append(FoundRelationship(names[a], names[b], both, NEXT_SENTENCE, wide))
+        wide = Span(span.document_id, passages.span(sentence - 1).start, span.end)
+        found += [
+            FoundRelationship(names[a], names[b], both, NEXT_SENTENCE, wide) for a in before[:MOST_PAIRED] for b in here
+        ]
     return found

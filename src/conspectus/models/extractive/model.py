@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from functools import singledispatchmethod
 from typing import Any, TypeVar, cast
 
 from conspectus.errors import ModelError, NotSupported
+from conspectus.evidence import Evidence
 from conspectus.models.base import Tick, no_tick
+from conspectus.models.extractive.describe import describe_element
 from conspectus.models.extractive.extract import extract_graph
 from conspectus.models.extractive.passages import Passages
-from conspectus.rows import Document
-from conspectus.tasks import AnyMissed, ExtractGraph, Graph, Task
+from conspectus.models.extractive.report import write_report
+from conspectus.rows import Document, Finding
+from conspectus.tasks import AnyMissed, DescribeElement, Description, ExtractGraph, Graph, ReportDraft, Task, WriteReport
 from conspectus.text.lexicon import read_lexicon
 
 R = TypeVar("R")
+
+
+def globalized(draft: ReportDraft, evidence: Evidence) -> ReportDraft:
+    """Return a draft with its references in the index's numbers."""
+    findings = tuple(Finding(f.summary, evidence.globalize(f.explanation)[0]) for f in draft.findings)
+    return replace(draft, summary=evidence.globalize(draft.summary)[0], findings=findings)
 
 
 class ExtractiveModel:
@@ -54,6 +64,14 @@ class ExtractiveModel:
         if passages is None or not passages.knows(task.chunk):
             passages = Passages.of_chunk(task.chunk, task.entity_types)
         return extract_graph(task, passages)
+
+    @_do.register
+    def _(self, task: DescribeElement) -> Description:
+        return describe_element(task)
+
+    @_do.register
+    def _(self, task: WriteReport) -> ReportDraft:
+        return globalized(write_report(task), task.evidence)
 
     @_do.register
     def _(self, task: AnyMissed) -> bool:

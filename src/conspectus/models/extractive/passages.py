@@ -70,19 +70,20 @@ class Passages:
     def _speaker(self) -> list[int]:
         return self.lexicon.sentences.speaker.tolist()
 
-    def speaker(self, sentence: int) -> str:
-        """Return the name of who says a sentence, "" where nobody is known to."""
+    @cached_property
+    def _speaker_names(self) -> list[int]:
+        return self.lexicon.speaker_names.tolist()
+
+    def speaker(self, sentence: int) -> int:
+        """Return who says a sentence, as a place in the lexicon's names, -1 where nobody is known to."""
         place = self._speaker[sentence]
-        if place < 0:
-            return ""
-        name = int(self.lexicon.speaker_names[place])
-        return self.lexicon.names[name] if name >= 0 else self.lexicon.sentences.speakers[place]
+        return self._speaker_names[place] if place >= 0 else -1
 
     def quoted(self, sentence: int) -> str:
         """Return a sentence as it is quoted: its linking words left out, who says it before it."""
         text = without_opening(self.lexicon.texts[sentence])
         speaker = self.speaker(sentence)
-        return f'{speaker}: "{text.strip(QUOTES)}"' if speaker else text
+        return f'{self.lexicon.names[speaker]}: "{text.strip(QUOTES)}"' if speaker >= 0 else text
 
     def quality(self, sentence: int) -> float:
         """Return how well a sentence reads alone, 0 to 1."""

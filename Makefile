@@ -1,0 +1,65 @@
+# make setup    an environment in .venv with everything; `make setup PYTHON=python3.12` picks the interpreter
+# make demo     index the sample corpus and ask it two questions
+# make test     the tests, without those marked `long`; `make test-long` runs all
+# make check    formatting, lint and types; `make format` mends the first two where it can
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+DEMO_GLOBAL ?= What are the main themes of these documents?
+DEMO_LOCAL ?= Who is Dorothea Quill?
+
+# The words of the questions reach the shell as variables, so that quotes in them do no harm.
+export DEMO_GLOBAL DEMO_LOCAL
+# Settings of the caller's own environment that would send uv elsewhere.
+unexport VIRTUAL_ENV UV_PYTHON UV_NO_DEV UV_NO_GROUP
+export UV_PROJECT_ENVIRONMENT := $(VENV)
+export UV_PYTHON_DOWNLOADS := never
+export UV_HTTP_TIMEOUT ?= 180
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-long check format
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
+
+setup: $(READY)
+
+$(READY): pyproject.toml uv.lock
+	@$(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+			echo "Conspectus needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo missing)." >&2; \
+			echo "Name a newer one: make setup PYTHON=python3.12" >&2; \
+			exit 1; }; \
+		$(PYTHON) -m venv --clear $(VENV); }
+	@command -v uv >/dev/null || test -x $(BIN)/uv || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
+	PATH="$$PATH:$(CURDIR)/$(BIN)" uv sync --frozen --python $(BIN)/python
+	@touch $@
+
+demo: $(READY)
+	@rm -rf .demo
+	@printf '$$ conspectus index src/conspectus/sample --index .demo\n'
+	@$(BIN)/conspectus index src/conspectus/sample --index .demo
+	@printf '\n$$ conspectus ask "%s" --index .demo --method global\n' "$$DEMO_GLOBAL"
+	@$(BIN)/conspectus ask "$$DEMO_GLOBAL" --index .demo --method global
+	@printf '\n$$ conspectus ask "%s" --index .demo --method local\n' "$$DEMO_LOCAL"
+	@$(BIN)/conspectus ask "$$DEMO_LOCAL" --index .demo --method local
+	@printf '\nNow ask your own: %s/conspectus ask "..." --index .demo, or index a folder of yours; README.md goes on from here.\n' $(BIN)
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+test-long: $(READY)
+	$(BIN)/python -m pytest -m ""
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .

@@ -1,0 +1,75 @@
+"""BM25 over postings: which texts hold a term, how often (Robertson and Zaragoza, 2009)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Ints = np.ndarray[Any, np.dtype[np.int32]]
+Floats = np.ndarray[Any, np.dtype[np.float32]]
+
+
+@dataclass(frozen=True)
+class Postings:
+    """Term `t` stands in texts `texts[starts[t]:starts[t + 1]]`, `counts` times each; `lengths` are in terms."""
+
+    starts: Ints
+    texts: Ints
+    counts: Ints
+    lengths: Ints
+
+    def arrays(self, name: str) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the arrays by the names under which an index keeps them."""
+        return {
+            f"{name}.{part}": getattr(self, part) for part in ("starts", "texts", "counts", "lengths")
+        }
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, np.ndarray[Any, Any]], name: str) -> Postings:
+        """Return the postings kept under a name."""
+        return cls(*(arrays[f"{name}.{part}"] for part in ("starts", "texts", "counts", "lengths")))
+
+    def frequency(self, term: int) -> int:
+        """Return how many texts hold a term."""
+        return int(self.starts[term + 1] - self.starts[term])
+
+
+def postings(terms: Sequence[Sequence[int]] | Ints, owners: Ints | None = None, *, size: int, texts: int = 0) -> Postings:
+    """Count the terms of texts: a list of term numbers for each text, or flat terms with the text of each.
+
+    `size` is the number of terms in the vocabulary, `texts` the number of texts where `owners` is given.
+    """
+    if owners is None:
+        lists: Any = terms
+        texts = len(lists)
+        owners = np.repeat(np.arange(texts, dtype=np.int32), [len(each) for each in lists])
+        flat = np.fromiter((t for each in lists for t in each), np.int64, count=len(owners))
+    else:
+        flat = np.asarray(terms, np.int64)
+    code, counts = np.unique(flat * max(texts, 1) + owners, return_counts=True)
+    starts = np.searchsorted(code, np.arange(size + 1, dtype=np.int64) * max(texts, 1))
+    lengths = np.bincount(owners, minlength=texts)
+    return Postings(
+        starts.astype(np.int32), (code % max(texts, 1)).astype(np.int32), counts.astype(np.int32), lengths.astype(np.int32)
+    )
+
+
+def idf(texts: int, frequency: int) -> float:
+    """Return the inverse document frequency of a term, never below zero."""
+    return float(np.log(1 + (texts - frequency + 0.5) / (frequency + 0.5)))
+
+
+def bm25(index: Postings, query: Iterable[tuple[int, float]], k1: float = 1.2, b: float = 0.75) -> Floats:
+    """Return the score of every text for a query of terms with weights; a repeated term counts again."""
+    texts = len(index.lengths)
+    scores = np.zeros(texts, np.float32)
+    mean = float(index.lengths.mean()) if texts else 1.0
+    for term, weight in query:
+        low, high = int(index.starts[term]), int(index.starts[term + 1])
+        where, count = index.texts[low:high], index.counts[low:high]
+        norm = k1 * (1 - b + b * index.lengths[where] / max(mean, 1e-9))
+        scores[where] += weight * idf(texts, high - low) * count * (k1 + 1) / (count + norm)
+    return scores

@@ -1,0 +1,178 @@
+"""Resolve: decide which names are one entity.
+
+Names equal after normalisation always are (P1 3.1.3 matches by exact string). Beyond that a name joins another only
+where the evidence is unambiguous, and every join is recorded: setting `resolve = "exact"` undoes them all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from conspectus.rows import Chunk, Document, Join
+from conspectus.settings import ResolveSettings
+from conspectus.tasks import Graph
+from conspectus.text.names import JOINTS, PARTICLES, TITLES
+from conspectus.text.sources import sources
+from conspectus.text.words import name_key
+
+_LEGAL = frozenset("inc incorporated corp corporation ltd limited llc plc gmbh ag sa".split())
+
+
+@dataclass
+class _Name:
+    """What is known of all that is written with one key."""
+
+    forms: Counter[str] = field(default_factory=Counter[str])
+    types: Counter[str] = field(default_factory=Counter[str])
+    sources: set[int] = field(default_factory=set[int])
+    documents: set[str] = field(default_factory=set[str])
+
+    @property
+    def person(self) -> bool:
+        return bool(self.types) and self.types.most_common(1)[0][0].lower() == "person"
+
+
+@dataclass
+class Names:
+    """Which entity each name stands for, in each document."""
+
+    display: dict[str, str]
+    """The name of the entity with each key."""
+    everywhere: dict[str, str]
+    """Keys that stand for another key wherever they occur."""
+    within: dict[tuple[str, int], str]
+    """Keys that stand for another key within one source."""
+    source_of: dict[str, int]
+    """The source of each document, by id."""
+    joins: list[Join]
+
+    def key(self, name: str, document_id: str) -> str:
+        """Return the key of the entity that a name stands for in a document."""
+        key = name_key(name) or name
+        key = self.within.get((key, self.source_of.get(document_id, -1)), key)
+        return self.everywhere.get(key, key)
+
+    def name(self, key: str) -> str:
+        """Return the name of the entity with a key."""
+        return self.display[key]
+
+
+def resolve(
+    chunks: Sequence[Chunk], graphs: Sequence[Graph], documents: Sequence[Document], settings: ResolveSettings
+) -> Names:
+    """Decide which names of the chunks' graphs are one entity."""
+    source_of = dict(zip((d.id for d in documents), sources([d.path for d in documents]), strict=True))
+    names = _known_names(chunks, graphs, source_of)
+    result = Names({key: _display(name) for key, name in names.items()}, {}, {}, source_of, [])
+    if settings.resolve == "aliases":
+        _join_acronyms(names, chunks, result)
+        _join_forms(names, result)
+        _join_short_names(names, result)
+    return result
+
+
+def _known_names(chunks: Sequence[Chunk], graphs: Sequence[Graph], source_of: dict[str, int]) -> dict[str, _Name]:
+    names: dict[str, _Name] = defaultdict(_Name)
+    for chunk, graph in zip(chunks, graphs, strict=True):
+        for entity in graph.entities:
+            name = names[name_key(entity.name) or entity.name]
+            name.forms[entity.name] += 1
+            name.types[entity.type] += 1
+            name.sources.add(source_of.get(chunk.document_id, -1))
+            name.documents.add(chunk.document_id)
+    return dict(names)
+
+
+def _display(name: _Name) -> str:
+    return min(name.forms, key=lambda form: (-name.forms[form], form))
+
+
+def _join(result: Names, key: str, into: str, rule: str, evidence: str) -> None:
+    into = result.everywhere.get(into, into)
+    if key != into and key not in result.everywhere:
+        result.everywhere[key] = into
+        for k, v in result.everywhere.items():
+            if v == key:
+                result.everywhere[k] = into
+        result.joins.append(Join(result.display[key], result.display[into], rule, evidence))
+
+
+def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Names) -> None:
+    """Join an acronym with the one name that has its initials, where the text sets one in brackets after the other."""
+    short = {key for key, name in names.items() if re.fullmatch(r"[A-Z][A-Z&.]{1,7}", _display(name))}
+    by_initials: dict[str, set[str]] = defaultdict(set)
+    for key in names:
+        for initials in _initials(_display(names[key])):
+            by_initials[initials].add(key)
+    for key in sorted(short):
+        letters = _display(names[key]).replace(".", "").replace("&", "").lower()
+        stated = sorted(c for c in by_initials[letters] if c != key and names[c].documents & names[key].documents)
+        stated = [c for c in stated if _in_brackets(names[c], names[key], chunks)]
+        if len(stated) == 1:
+            _join(result, key, stated[0], "acronym", "the text gives one in brackets after the other")
+
+
+def _initials(name: str) -> Iterator[str]:
+    words = re.split(r"[\s\-]+", name)
+    if len(words) > 1:
+        content = [w for w in words if w.lower() not in JOINTS | PARTICLES | {"the"}]
+        yield "".join(w[0] for w in words if w).lower()
+        yield "".join(w[0] for w in content if w).lower()
+
+
+def _in_brackets(long: _Name, short: _Name, chunks: Sequence[Chunk]) -> bool:
+    forms = [(re.escape(a), re.escape(b)) for a in long.forms for b in short.forms]
+    pattern = re.compile("|".join(rf"{a}\s*[(\[]\s*(?:the )?{b}\b|{b}\s*[(\[]\s*(?:the )?{a}\b" for a, b in forms), re.I)
+    both = long.documents & short.documents
+    return any(pattern.search(chunk.text) for chunk in chunks if chunk.document_id in both)
+
+
+def _join_forms(names: dict[str, _Name], result: Names) -> None:
+    """Join names that differ only in a title, a legal form or a middle initial, where just one other name is meant."""
+    by_ends: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for key in sorted(names):
+        words = key.split()
+        if names[key].person and len(words) in (2, 3):
+            by_ends[words[0], words[-1]].append(key)
+        bare = " ".join(_without(words))
+        if bare and bare != key and bare in names:
+            _join(result, key, bare, "title or legal form", f"without it, it is {result.display[bare]!r}")
+    for keys in by_ends.values():
+        long = [k for k in keys if len(k.split()) == 3 and len(k.split()[1]) == 1]
+        plain = [k for k in keys if len(k.split()) == 2]
+        if len(long) == 1 and plain:
+            _join(result, long[0], plain[0], "middle initial", "first and last name agree")
+
+
+def _without(words: list[str]) -> list[str]:
+    while len(words) > 1 and words[0] in TITLES:
+        words = words[1:]
+    while len(words) > 1 and words[-1] in _LEGAL:
+        words = words[:-1]
+    return words
+
+
+def _join_short_names(names: dict[str, _Name], result: Names) -> None:
+    """Join a first or last name with the one person in the same source whose full name has it."""
+    full: dict[str, list[str]] = defaultdict(list)
+    for key, name in names.items():
+        words = _without(key.split())
+        if name.person and 2 <= len(words) <= 4 and key not in result.everywhere:
+            for word in {words[0], words[-1]}:
+                full[word].append(key)
+    for key in sorted(names):
+        word = _without(key.split())
+        if len(word) != 1 or not full.get(word[0]) or not (names[key].person or len(word) < len(key.split())):
+            continue
+        joined: Counter[str] = Counter()
+        for source in sorted(names[key].sources):
+            meant = [other for other in full[word[0]] if source in names[other].sources]
+            if len(meant) == 1 and (key, source) not in result.within:
+                result.within[key, source] = meant[0]
+                joined[meant[0]] += 1
+        for other, count in sorted(joined.items()):
+            evidence = f"the only person of that name in {count} source{'s' if count > 1 else ''}"
+            result.joins.append(Join(result.display[key], result.display[other], "short name", evidence))

@@ -1,0 +1,51 @@
+"""A description of an entity or relationship: the sentences that say most about it, as they stand in the sources."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from conspectus.tasks import DescribeElement, Description
+from conspectus.text.quality import quality
+
+MOST_SENTENCES = {"entity": 3, "relationship": 2}
+MOST_WORDS = 70
+_QUOTED = re.compile(r'^([^":]{2,40}): "(.*)"$', re.DOTALL)
+_DEFINES = re.compile(r"^.{0,12}\b(?:is|was|are|were|has been|became|founded|created|means|works?)\b", re.IGNORECASE)
+
+
+def describe_element(task: DescribeElement) -> Description:
+    """Choose the few instances that read best and say something of their own; name them in order of merit."""
+    chosen: list[int] = []
+    words: set[str] = set()
+    length = 0
+    for i in sorted(range(len(task.descriptions)), key=lambda i: (-_merit(task.name, task.descriptions[i]), i)):
+        own = frozenset(task.descriptions[i].lower().split())
+        if chosen and (len(own & words) > 0.6 * len(own) or length + len(own) > MOST_WORDS):
+            continue
+        chosen.append(i)
+        words |= own
+        length += len(own)
+        if len(chosen) == MOST_SENTENCES.get(task.kind, 2):
+            break
+    return Description(" ".join(task.descriptions[i] for i in chosen), tuple(chosen))
+
+
+@lru_cache(maxsize=1 << 17)
+def _reading(description: str) -> tuple[float, str, str]:
+    """Return the quality of a description, who says it, and what is said."""
+    match = _QUOTED.match(description)
+    speaker, said = (match.group(1), match.group(2)) if match else ("", description)
+    return quality(said), speaker, said
+
+
+def _merit(name: str, description: str) -> float:
+    merit, speaker, said = _reading(description)
+    if name == speaker:  # what somebody says is no description of them
+        merit -= 1
+    at = said.lower().find(name.lower())
+    if at >= 0:
+        merit += 0.15 if at < 20 else 0.0
+        if _DEFINES.match(said[at + len(name) :]):
+            merit += 0.35
+    return merit

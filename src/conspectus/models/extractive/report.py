@@ -1,0 +1,182 @@
+"""A report made of the sources' own sentences: the central ones, chosen so that together they cover the community."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from conspectus.evidence import Evidence
+from conspectus.models.extractive.statements import Statement, speaker_of, statements, words_of
+from conspectus.references import write
+from conspectus.rows import Finding
+from conspectus.tasks import ReportDraft, WriteReport
+from conspectus.text.words import VAGUE, WORD, fold, is_content, name_key
+
+MOST_FINDINGS = 10
+SUPPORT = 2
+"""Further statements that a finding is given at the most."""
+READABLE = 0.45
+"""Least quality of a statement in a report, where there are enough."""
+TOO_ALIKE = 0.45
+"""Share of a statement's terms that another one may already have said."""
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A statement, the topics it names, and how much it would give a report."""
+
+    statement: Statement
+    named: tuple[str, ...]
+    merit: float
+
+
+def write_report(task: WriteReport) -> ReportDraft:
+    """Write the report of a community from its evidence alone."""
+    evidence = task.evidence
+    topics = _topics(evidence)
+    candidates = _ranked(statements(evidence), topics)
+    chosen = _cover(candidates)
+    used = [candidate.statement.terms for candidate in chosen]
+    findings = tuple(_finding(lead, candidates, used) for lead in chosen)
+    rating, why = _rating(evidence)
+    return ReportDraft(_title(topics, evidence), _summary(chosen, topics), rating, why, findings)
+
+
+def _topics(evidence: Evidence) -> dict[str, float]:
+    """Return the names of the entities with their weight here times the share of their relationships that is here.
+
+    Of parts that stand as reports, the names in the titles count, the first ones and those of large parts most.
+    """
+    weight: Counter[str] = Counter()
+    edges: Counter[str] = Counter()
+    for relationship in evidence.relationships:
+        for end in (relationship.source, relationship.target):
+            weight[end] += relationship.weight
+            edges[end] += 1
+    weights = {e.name: weight[e.name] * edges[e.name] / max(e.degree, 1) for e in evidence.entities}
+    most = max(weights.values(), default=1.0) or 1.0
+    written = {name_key(name): name for name in weights}
+    for report in evidence.reports:
+        for rank, name in enumerate(report.title.split(", ")):
+            size = math.sqrt(report.size / max(r.size for r in evidence.reports))
+            name = written.setdefault(name_key(name), name)
+            weights[name] = weights.get(name, 0.0) + most * size * report.rating / 10 / (1 + rank)
+    return {name: weights[name] for name in sorted(weights, key=lambda name: (-weights[name], name))}
+
+
+def _ranked(found: Sequence[Statement], topics: Mapping[str, float]) -> list[_Candidate]:
+    """Return the statements, the most central first: those that share their terms with many, and read well."""
+    spread: Counter[str] = Counter(term for statement in found for term in statement.terms)
+    names = {name_key(name): name for name in reversed(topics)}
+    most = max(topics.values(), default=0.0) or 1.0
+    candidates: list[_Candidate] = []
+    for statement in found:
+        named = _named(statement, names)
+        central = sum(math.log(1 + spread[t]) for t in statement.terms) / math.sqrt(8 + len(statement.terms))
+        weight = max((topics[name] for name in named), default=0.0) / most
+        merit = (central + 2 * weight) * statement.quality * statement.weight if statement.terms else 0.0
+        candidates.append(_Candidate(statement, named, merit))
+    return sorted(candidates, key=lambda c: (-c.merit, c.statement.text))
+
+
+def _named(statement: Statement, names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the topics that a statement names, in the order of its words, the longest name at each place."""
+    words = name_key(words_of(statement.text)).split()
+    found: dict[str, None] = {}
+    at = 0
+    while at < len(words):
+        size = next((n for n in (3, 2, 1) if " ".join(words[at : at + n]) in names), 0)
+        if size:
+            found[names[" ".join(words[at : at + size])]] = None
+        at += size or 1
+    return tuple(found)
+
+
+def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """Choose leads from the top that say something of their own, first about topics that no other one leads with."""
+    pool = [c for c in candidates if c.statement.quality >= READABLE] or list(candidates[:3])
+    chosen: list[_Candidate] = []
+    covered: set[str] = set()
+    said: list[frozenset[str]] = []
+    for fresh_only in (True, False):
+        for candidate in pool:
+            if len(chosen) == MOST_FINDINGS:
+                return chosen
+            if candidate in chosen or _repeats(candidate.statement, said):
+                continue
+            if fresh_only and covered.issuperset(candidate.named):
+                continue
+            chosen.append(candidate)
+            covered.update(candidate.named)
+            said.append(candidate.statement.terms)
+    return chosen or list(pool[:1])
+
+
+def _repeats(statement: Statement, said: Sequence[frozenset[str]]) -> bool:
+    terms = statement.terms
+    return any(len(terms & other) > TOO_ALIKE * min(len(terms), len(other)) for other in said)
+
+
+def _finding(lead: _Candidate, candidates: Sequence[_Candidate], used: list[frozenset[str]]) -> Finding:
+    """Return a finding: the lead, and what else is said of the same things; `used` takes what no other may repeat."""
+    about = set(lead.named[:2])
+    support: list[Statement] = []
+    for candidate in candidates if about else ():
+        statement = candidate.statement
+        if len(support) == SUPPORT or candidate.merit < 0.4 * lead.merit:
+            break
+        if about & set(candidate.named) and statement.quality >= READABLE and not _repeats(statement, used):
+            support.append(statement)
+            used.append(statement.terms)
+    explanation = " ".join(f"{s.text} {write(s.references)}" for s in (lead.statement, *support))
+    return Finding(_heading(lead), explanation)
+
+
+def _heading(lead: _Candidate) -> str:
+    speaker = speaker_of(lead.statement.text)
+    things = [name for name in lead.named if name != speaker][:2]
+    subject = " and ".join(things) or _gist(words_of(lead.statement.text))
+    return f"{speaker} on {subject}" if speaker else upper(subject)
+
+
+def _gist(said: str) -> str:
+    """Return the longest words of a statement that names no topic, as they stand there."""
+    words = [w for w in WORD.findall(said) if fold(w) not in VAGUE and is_content(fold(w))]
+    longest = sorted(words, key=lambda w: (-len(w), w))[:2]
+    return " and ".join(w for w in words if w in longest) or "this"
+
+
+def upper(text: str) -> str:
+    """Return a text with its first letter in upper case."""
+    return text[:1].upper() + text[1:]
+
+
+def _title(topics: Mapping[str, float], evidence: Evidence) -> str:
+    names = list(topics)[:3] or [entity.name for entity in evidence.entities[:3]]
+    return upper(", ".join(names)) or "Unnamed"
+
+
+def _summary(chosen: Sequence[_Candidate], topics: Mapping[str, float]) -> str:
+    """Open with the statement that says most, then say what the community holds."""
+    lead = chosen[0].statement if chosen else None
+    opening = f"{lead.text} {write(lead.references)} " if lead else ""
+    names = list(topics)[:6]
+    if len(names) < 2:
+        return opening.strip() or f"The sources mention {names[0] if names else 'nothing more'}."
+    more = len(topics) - len(names)
+    others = f", and {more} more" if more > 0 else ""
+    return f"{opening}The sources link {', '.join(names[:-1])} and {names[-1]}{others}."
+
+
+def _rating(evidence: Evidence) -> tuple[float, str]:
+    """Rate a community by how often the sources state its relationships, on a logarithmic scale."""
+    stated = sum(r.weight for r in evidence.relationships)
+    below = max((report.rating for report in evidence.reports), default=0.0)
+    rating = round(min(10.0, max(math.log2(1 + stated), below + 0.5 if below else 0.0)), 1)
+    entities, relationships = len(evidence.entities), len(evidence.relationships)
+    parts = f", and on {len(evidence.reports)} reports of its parts" if evidence.reports else ""
+    return rating, (
+        f"It stands on {relationships} relationships of {entities} entities, stated {int(stated)} times{parts}."
+    )

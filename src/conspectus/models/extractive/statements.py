@@ -1,0 +1,99 @@
+"""Statements: the sentences that evidence is made of, each with the references that prove it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from conspectus.evidence import Evidence
+from conspectus.references import Reference, find, strip
+from conspectus.text.quality import quality
+from conspectus.text.sentences import sentences
+from conspectus.text.words import VAGUE, fold, stem, terms
+
+_SPEAKER = re.compile(r'(?:^|(?<=["”.!?])\s+)([^\s":.!?][^":.!?]{1,40}(?:\.[^":.!?]{1,30})*): "')
+_VAGUE_STEMS = frozenset(stem(word) for word in VAGUE)
+_FIRST_PERSON = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|my|me)\b")
+_RUN_ON = 420
+"""Characters of a statement at the most: longer ones are no single sentence."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One sentence as it is quoted, with who says it before it."""
+
+    text: str
+    references: tuple[Reference, ...]
+    quality: float
+    terms: frozenset[str]
+    weight: float = 1.0
+    """What it gains from the evidence that it comes from."""
+
+
+def statements(evidence: Evidence) -> list[Statement]:
+    """Return the distinct statements of a piece of evidence, with references by its local numbers."""
+    gathered: dict[str, list[Reference]] = {}
+    weights: dict[str, float] = {}
+    for text, reference, weight in _quoted(evidence):
+        gathered.setdefault(text, []).append(reference)
+        weights[text] = max(weights.get(text, 0.0), weight)
+    return [
+        Statement(text, tuple(dict.fromkeys(references)), *reading(text), weights[text])
+        for text, references in gathered.items()
+    ]
+
+
+def _quoted(evidence: Evidence) -> Iterator[tuple[str, Reference, float]]:
+    for i, report in enumerate(evidence.reports, 1):
+        for place, finding in enumerate(report.findings):
+            for text in split(strip(finding.explanation)):
+                yield text, Reference("Reports", i), 1.3 - 0.05 * place
+    for table, rows in (("Relationships", evidence.relationships), ("Entities", evidence.entities)):
+        for i, row in enumerate(rows, 1):
+            for text in split(row.description):
+                yield text, Reference(table, i), 1.0
+    for i, claim in enumerate(evidence.claims, 1):
+        yield claim.description, Reference("Claims", i), 1.0
+
+
+@lru_cache(maxsize=1 << 17)
+def split(description: str) -> tuple[str, ...]:
+    """Cut a description into its statements: each quotation with its speaker, each other sentence."""
+    marks = [m.start(1) for m in _SPEAKER.finditer(description)]
+    if not marks:
+        return tuple(description[a:b] for a, b in sentences(description))
+    pieces = [description[a:b].strip() for a, b in zip([0, *marks], [*marks, len(description)], strict=True)]
+    found: list[str] = []
+    for piece in filter(None, pieces):
+        if _SPEAKER.match(piece):
+            end = piece.find('"', piece.index(': "') + 3)
+            found.append(piece[: end + 1] if end > 0 else piece)
+            found += [piece[end + 1 :][a:b] for a, b in sentences(piece[end + 1 :])] if end > 0 else []
+        else:
+            found += [piece[a:b] for a, b in sentences(piece)]
+    return tuple(found)
+
+
+@lru_cache(maxsize=1 << 17)
+def reading(text: str) -> tuple[float, frozenset[str]]:
+    """Return how well a statement reads alone, and the terms that it is about."""
+    said = words_of(text)
+    if said == text and _FIRST_PERSON.search(text):  # nobody knows who speaks
+        return 0.5 * quality(said), frozenset()
+    if len(text) > _RUN_ON:
+        return 0.2 * quality(said), frozenset()
+    return quality(said), frozenset(t for t in terms(fold(said)) if t not in _VAGUE_STEMS and not t.isdigit())
+
+
+def words_of(statement: str) -> str:
+    """Return what a statement quotes, without who says it."""
+    match = _SPEAKER.match(statement)
+    return statement[match.end() :].rstrip('"') if match else statement
+
+
+def speaker_of(statement: str) -> str:
+    """Return who says a statement, "" where that is not given."""
+    match = _SPEAKER.match(statement)
+    return match.group(1) if match else ""

@@ -1,0 +1,209 @@
+"""Reading the JSON that models write: text stands around it, and some of its errors can be mended in one way.
+
+Mended are: code fences and text around, single and typographic quotes, quotes and line breaks inside texts,
+trailing commas, commas missing between records, Python's `True`, `False` and `None`, keys without quotes, and
+closing brackets missing at the very end of a reply that was not cut off. Where a repair would be a guess
+there is none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+_SPACE = re.compile(r"\s*")
+_BARE = re.compile(r"[\w.+-]+")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+_WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_DEEPEST = 50
+_TRIES = 3
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse an object that has a key twice, of which Python's reader would lose one in silence."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise ValueError("a key is there twice")
+    return result
+
+
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_once)
+
+
+class NotJson(ValueError):
+    """There is no JSON in a text that can be read without guessing; says what and where."""
+
+
+def read(text: str, wanted: Callable[[Any], bool], cut: bool = False) -> tuple[Any, list[str]]:
+    """Return the one JSON value of a reply that is `wanted`, and what had to be mended to read it.
+
+    Nothing is closed in a reply that was `cut`. Raises NotJson where there is none, or are two that differ.
+    """
+    try:
+        value = _DECODER.decode(text)
+        if wanted(value):
+            return value, []
+    except (ValueError, RecursionError):
+        pass
+    found = [value for value in _sound(text) if wanted(value)]
+    if found and all(value == found[0] for value in found):
+        return found[0], ["text around the JSON"]
+    if found:
+        raise NotJson("there are two replies in it that differ")
+    return _mended(text, wanted, cut)
+
+
+def _sound(text: str) -> list[Any]:
+    """Return the objects of a text that are sound JSON, leaving out those inside other sound ones."""
+    values: list[Any] = []
+    place = 0
+    while (place := text.find("{", place)) >= 0:
+        try:
+            value, place = _DECODER.raw_decode(text, place)
+            values.append(value)
+        except (ValueError, RecursionError):
+            place += 1
+    return values
+
+
+def _mended(text: str, wanted: Callable[[Any], bool], cut: bool) -> tuple[Any, list[str]]:
+    """Read the first object that can be mended to be wanted; the text around may have braces of its own."""
+    wrong = NotJson("there is no JSON in it")
+    openings = [match.start() for match in re.finditer(r"\{", text)]
+    for start in openings[:_TRIES]:
+        reader = _Reader(text, start, cut)
+        try:
+            value = reader.value(0)
+        except NotJson as error:
+            wrong = wrong if start > openings[0] else error
+            continue
+        if wanted(value):
+            return value, list(dict.fromkeys(reader.repairs))
+        wrong = wrong if start > openings[0] else NotJson("it has not the keys that were asked for")
+    raise wrong
+
+
+class _Reader:
+    """A recursive descent through one value of JSON with errors in it."""
+
+    def __init__(self, text: str, place: int, cut: bool) -> None:
+        self.text, self.place, self.cut = text, place, cut
+        self.repairs: list[str] = []
+
+    def value(self, depth: int) -> Any:
+        if depth > _DEEPEST:
+            raise self.wrong("it is nested too deeply")
+        sign = self.peek()
+        if sign == "{":
+            return self.members(depth)
+        if sign == "[":
+            return self.items(depth)
+        if sign in _QUOTES:
+            return self.quoted(",}]")
+        return self.bare()
+
+    def members(self, depth: int) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        self.place += 1
+        while not self.closes("}", bool(result)):
+            key = self.quoted(":") if self.peek() in _QUOTES else self.word()
+            if self.peek() != ":":
+                raise self.wrong("a colon is missing")
+            self.place += 1
+            if key in result:
+                raise self.wrong(f"the key {key!r} is there twice")
+            result[key] = self.value(depth + 1)
+            self.separates("}")
+        return result
+
+    def items(self, depth: int) -> list[Any]:
+        result: list[Any] = []
+        self.place += 1
+        while not self.closes("]", bool(result)):
+            result.append(self.value(depth + 1))
+            self.separates("]")
+        return result
+
+    def closes(self, bracket: str, after_one: bool) -> bool:
+        """Take the closing bracket if it is next, or would be if the reply had not ended one too early."""
+        sign = self.peek()
+        if sign == bracket:
+            self.place += 1
+            return True
+        if sign or not after_one or self.cut or not self.ended_well():
+            return False
+        self.repairs.append("closing brackets were missing")
+        return True
+
+    def ended_well(self) -> bool:
+        """Whether the text ends with a whole record: after anything else, more may have been to come."""
+        return self.text.rstrip().removesuffix("```").rstrip()[-1:] in ("}", "]")
+
+    def separates(self, bracket: str) -> None:
+        """Take the comma after a value; none is needed before a bracket, nor between two records."""
+        sign = self.peek()
+        if sign == ",":
+            self.place += 1
+            if self.peek() == bracket:
+                self.repairs.append("a comma too many")
+        elif sign in "{[" and sign and self.text[: self.place].rstrip()[-1:] in "}]" and bracket == "]":
+            self.repairs.append("a comma was missing")
+        elif sign and sign != bracket:
+            raise self.wrong("a comma or a bracket is missing")
+
+    def quoted(self, after: str) -> str:
+        """Read a text up to the first closing quote that one of the signs `after`, or the end, follows."""
+        opening = self.peek()
+        closing = _QUOTES[opening]
+        if opening != '"':
+            self.repairs.append("other quotes than double ones")
+        start = place = self.place + 1
+        while place < len(self.text):
+            sign = self.text[place]
+            if sign == "\\":
+                place += 2
+                continue
+            if sign == closing:
+                follows = _SPACE.match(self.text, place + 1).end()  # pyright: ignore[reportOptionalMemberAccess]
+                if self.text[follows : follows + 1] in after or self.text.startswith("```", follows):
+                    self.place = place + 1
+                    return self.unescaped(self.text[start:place])
+                self.repairs.append("quotes inside a text")
+            place += 1
+        raise self.wrong("a text does not end")
+
+    def unescaped(self, inside: str) -> str:
+        def one(match: re.Match[str]) -> str:
+            sign = match[1]
+            return chr(int(sign[1:], 16)) if len(sign) == 5 else _ESCAPES.get(sign, sign)
+
+        plain = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", one, inside, flags=re.DOTALL)
+        # Two escapes may be one character; a half without the other stays as it is.
+        return plain.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+    def word(self) -> str:
+        match = _BARE.match(self.text, self.place)
+        if not match:
+            raise self.wrong("a value is missing" if self.peek() else "it ends too early")
+        self.place = match.end()
+        return match[0]
+
+    def bare(self) -> Any:
+        word = self.word()
+        if word in _WORDS:
+            return _WORDS[word]
+        if not _NUMBER.fullmatch(word) or not self.peek():
+            raise self.wrong(f"{word[:20]!r} is no value")
+        return float(word)
+
+    def peek(self) -> str:
+        """Return the next sign that is no space, moving there; empty at the end (or a closing code fence)."""
+        self.place = _SPACE.match(self.text, self.place).end()  # pyright: ignore[reportOptionalMemberAccess]
+        return "" if self.text.startswith("```", self.place) else self.text[self.place : self.place + 1]
+
+    def wrong(self, what: str) -> NotJson:
+        return NotJson(f"{what} at character {self.place + 1}")

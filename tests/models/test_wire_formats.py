@@ -1,0 +1,164 @@
+"""Presets, the meaning of refusals, thinking, and the light import: what needs no server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conspectus import errors
+from conspectus.models.dialects import OllamaDialect, OpenAIDialect, ThinkingFilter, without_thinking
+from conspectus.models.faults import fault, redact, retry_after, said
+from conspectus.models.presets import find, vocabulary
+from conspectus.models.wire import Message, Request
+
+ENVIRON = {"OPENAI_API_KEY": "o", "CONSPECTUS_API_KEY": "c", "AZURE_OPENAI_ENDPOINT": "https://me.openai.azure.com/"}
+
+
+@pytest.mark.parametrize(
+    ("name", "base_url", "model", "address", "key"),
+    [
+        ("openai/gpt-4.1-mini", "", "gpt-4.1-mini", "https://api.openai.com/v1", "o"),
+        ("openai/gpt-4.1-mini", "http://host:8000/v1/", "gpt-4.1-mini", "http://host:8000/v1", "c"),
+        ("Qwen/Qwen3-8B", "host:8000/v1", "Qwen/Qwen3-8B", "http://host:8000/v1", "c"),
+        ("vllm/Qwen/Qwen3-8B", "", "Qwen/Qwen3-8B", "http://localhost:8000/v1", None),
+        ("ollama/qwen3", "", "qwen3", "http://localhost:11434", None),
+        ("ollama/qwen3", "http://host:11434/v1", "qwen3", "http://host:11434", "c"),
+        ("azure/my-deployment", "", "my-deployment", "https://me.openai.azure.com/openai/v1", None),
+        ("openrouter/openai/gpt-4.1", "", "openai/gpt-4.1", "https://openrouter.ai/api/v1", None),
+        ("anthropic/claude-sonnet-4-5", "", "claude-sonnet-4-5", "", None),
+    ],
+)
+def test_a_name_leads_to_a_model_an_address_and_a_key(name: str, base_url: str, model: str, address: str, key: str):
+    found = find(name, base_url, ENVIRON)
+    assert (found.model, found.base_url, found.key) == (model, address, key)
+    assert "'c'" not in repr(found) and "'o'" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "base_url", "says"),
+    [
+        ("gpt-4.1", "", "no server is known for the model 'gpt-4.1'.*--base-url"),
+        ("nobody/x", "", "no server is known"),
+        ("azure/x", "", "set AZURE_OPENAI_ENDPOINT"),
+        ("openai/x", "ftp://host", "not the address of a server"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_told(name: str, base_url: str, says: str):
+    with pytest.raises(errors.UsageError, match=says):
+        find(name, base_url, {})
+
+
+def test_azure_takes_its_key_in_a_header_of_its_own():
+    assert find("azure/x", "", {**ENVIRON, "AZURE_OPENAI_API_KEY": "a"}).headers == {"api-key": "a"}
+    assert find("openai/x", "", ENVIRON).headers == {"Authorization": "Bearer o"}
+
+
+def test_tokens_are_counted_by_the_vocabulary_of_the_model():
+    names = ("openai/gpt-4.1-mini", "openai/gpt-4o", "openai/o3", "openai/gpt-4-turbo", "ollama/qwen3")
+    assert [vocabulary(name)[:5] for name in names] == ["o200k", "o200k", "o200k", "cl100", "cl100"]
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("2", 2.0),
+        ("0.5", 0.5),
+        ("Fri, 21 Nov 2025 10:00:30 GMT", 30.0),
+        ("Fri, 21 Nov 2025 09:00:00 GMT", 0.0),
+        ("soon", None),
+        ("", None),
+    ],
+)
+def test_retry_after_is_read_as_seconds_or_as_a_date(value: str, seconds: float | None):
+    assert retry_after({"Retry-After": value}, datetime(2025, 11, 21, 10, tzinfo=UTC)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error"),
+    [
+        (400, '{"error":{"message":"This model\'s maximum context length is 8192 tokens."}}', errors.ContextTooLong),
+        (400, '{"object":"error","message":"prompt is too long: 9 > 8"}', errors.ContextTooLong),
+        (413, "Request Entity Too Large", errors.ContextTooLong),
+        (400, '{"error":{"message":"bad model","code":"model_not_found"}}', errors.UnknownModel),
+        (404, '{"error":"model \\"qwen3\\" not found, try pulling it first"}', errors.UnknownModel),
+        (404, "<html>404 page not found</html>", errors.ServerDown),
+        (429, '{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}', errors.BadKey),
+        (429, '{"error":{"message":"slow down"}}', errors.RateLimited),
+        (402, '{"error":{"message":"Insufficient credits"}}', errors.BadKey),
+        (403, '{"error":{"message":"not allowed"}}', errors.BadKey),
+        (400, '{"error":{"message":"filtered","code":"content_filter"}}', errors.Refused),
+        (422, '{"detail":[{"msg":"extra fields"}]}', errors.Refused),
+        (503, "", errors.ServerFailed),
+        (302, "", errors.ServerDown),
+        (408, "", errors.TimedOut),
+    ],
+)
+def test_a_refusal_is_told_by_what_it_means(status: int, body: str, error: type[errors.ModelError]):
+    found = fault(status, {}, body, find("openai/x", "", ENVIRON), None)
+    assert type(found) is error
+    assert "\n" not in str(found)
+
+
+def test_a_servers_message_is_one_line_of_bearable_length():
+    message, _ = said('{"error":{"message":"' + "long\\n" * 500 + '"}}')
+    assert len(message) == 300 and "\n" not in message
+
+
+@pytest.mark.parametrize("text", ["Bearer abcdef", "key sk-proj-abcdefgh12", "http://me:secret@host/v1", "the KEY itself"])
+def test_what_looks_like_a_key_is_redacted(text: str):
+    assert "[key]" in redact(text, "KEY itself")
+
+
+THOUGHTS = [
+    ("<think>\nhm </think>\n\nyes", "yes"),
+    ("<thinking>a</thinking>b <think>c</think>", "b <think>c</think>"),
+    ("<think>never ends", ""),
+    ("thoughts without opening\n</think>\n{}", "{}"),
+    ('{"a": "say </think> here"}', '{"a": "say </think> here"}'),
+    ('{"a": "x\n</think>\ny"}', '{"a": "x\n</think>\ny"}'),
+    ("a < b", "a < b"),
+    ("<thin air>", "<thin air>"),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "rest"), THOUGHTS)
+def test_thinking_at_the_start_is_stripped_and_nothing_else(text: str, rest: str):
+    assert without_thinking(text) == rest
+
+
+@given(text=st.sampled_from([text for text, _ in THOUGHTS if "without opening" not in text]), size=st.integers(1, 9))
+def test_a_streams_thinking_is_stripped_wherever_it_is_cut(text: str, size: int):
+    thinking = ThinkingFilter()
+    shown = "".join(thinking.feed(text[n : n + size]) for n in range(0, len(text), size)) + thinking.end()
+    assert shown.strip() == without_thinking(text).strip()
+
+
+def test_a_body_has_only_what_was_asked_for():
+    request = Request((Message("user", "x"),), "openai/m")
+    assert OpenAIDialect().chat_body(request, "m", (), stream=False) == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "x"}],
+    }
+    schema = {"type": "object"}
+    request = Request((Message("user", "x"),), "ollama/m", response_format="json_schema", schema=schema, max_tokens=7)
+    body = OllamaDialect(4096).chat_body(request, "m", (), stream=True)
+    assert body["options"] == {"num_ctx": 4096, "num_predict": 7} and body["format"] == schema and body["stream"]
+
+
+def test_importing_conspectus_does_not_import_the_client():
+    code = "import sys, conspectus, conspectus.models.wire, conspectus.models.base; print('aiohttp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_a_native_model_without_its_extra_names_the_extra(monkeypatch: pytest.MonkeyPatch):
+    from conspectus.models.native import NativeClient
+
+    monkeypatch.setitem(sys.modules, "any_llm", None)
+    with pytest.raises(errors.UsageError, match=r"pip install 'conspectus\[native\]'"):
+        NativeClient(find("anthropic/claude", "", {"ANTHROPIC_API_KEY": "x"}), 10)

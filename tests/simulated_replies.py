@@ -1,0 +1,273 @@
+"""What the simulated server answers: plausible, valid in the format asked for, and a function of the messages alone.
+
+The last line `# Task: Name` of the messages says what is asked; a last user message without one, after a reply, asks
+to correct that reply, and is answered as the reply was. Names are found by capitalisation (in Chinese: runs of two
+to four characters between common ones that occur twice), names next to each other in a sentence are related, and
+descriptions are the sentences themselves. A first extraction leaves out one name in twelve, which gleaning finds.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+Conversation = Sequence[Mapping[str, Any]]
+
+MISSED_OF = 12
+LONGEST = 240
+_TASK = re.compile(r"^# Task: (\w+)", re.MULTILINE)
+_DATA = re.compile(r"<(data(?:-\d+)?)>\n(.*?)\n</\1>", re.DOTALL)
+_TYPES = re.compile(r"(?:these types|以下类型的一切)[:：]\s*([^\n.。]+)")
+_SENTENCE = re.compile(r"[^.!?\n。！？]+[.!?。！？]*")
+_NAME = re.compile(r"\b[A-Z][\w'’-]+(?: (?:(?:of|de|van) )?[A-Z][\w'’-]+){0,3}")
+_RUN = re.compile(r"[\u4e00-\u9fff]{2,4}")
+_COMMON_HAN = re.compile("[的了是在和与对把被这那个我你他她它们也都就不有说要会去上中下来到着过一之以为于而其]")
+_COMMON = frozenset(
+    "The A An And But Or So It Its He She They We You I His Her Their Our My This That These Those There Then When If "
+    "In On At For With From To As By Is Was Are Were Be Yes No Not What Which Who How Why Well Now Just Because".split()
+)
+
+
+def number(*parts: object) -> int:
+    """Return a number that depends on nothing but the parts."""
+    return int.from_bytes(sha256("\x00".join(map(str, parts)).encode("utf-8", "replace")).digest()[:6], "big")
+
+
+def reply_to(messages: Conversation, schema: Mapping[str, Any] | None = None, schema_name: str = "") -> str:
+    """Return the reply to a conversation, in JSON or in tuples or as text, as its task wants it."""
+    messages = without_repairs(messages)
+    task = task_of(messages) or schema_name
+    if task in REPLIES:
+        return REPLIES[task](messages)
+    if schema:
+        return json.dumps(filled(schema, words(said(messages, "user")), 0), ensure_ascii=False)
+    return "Of " + " ".join(words(said(messages, "user"))[:20])
+
+
+def without_repairs(messages: Conversation) -> Conversation:
+    """Return the conversation up to the request that replies were asked to be corrected for."""
+    while len(messages) > 2 and messages[-2]["role"] == "assistant" and not _TASK.search(messages[-1]["content"]):
+        messages = messages[:-2]
+    return messages
+
+
+def task_of(messages: Conversation) -> str:
+    """Return the name of the task that is asked for, or an empty text."""
+    found = [name for m in messages if m["role"] != "assistant" for name in _TASK.findall(m["content"])]
+    return found[-1] if found else ""
+
+
+def said(messages: Conversation, role: str) -> str:
+    return "\n".join(m["content"] for m in messages if m["role"] == role)
+
+
+def data_of(messages: Conversation) -> str:
+    """Return what the first user message fences as data, or the whole of it where nothing is fenced."""
+    first = next((m["content"] for m in messages if m["role"] == "user"), "")
+    found = _DATA.search(first)
+    return found[2] if found else first
+
+
+def sentences(text: str) -> list[str]:
+    return [" ".join(s.split())[:LONGEST] for s in _SENTENCE.findall(text) if s.strip(" .!?。！？\n\"'")]
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[^\W\d_]{2,}|[\u4e00-\u9fff]", text)
+
+
+def names_in(sentence: str, text: str) -> list[str]:
+    """Return the names in a sentence of a text, in order, each once."""
+    found = [n for n in _NAME.findall(sentence) if n not in _COMMON and len(n) > 2]
+    parts = (run for piece in _COMMON_HAN.split(sentence) for run in _RUN.findall(piece))
+    return list(dict.fromkeys([*found, *(run for run in parts if text.count(run) > 1)]))
+
+
+# Indexing
+
+
+def graph(messages: Conversation) -> str:
+    """Answer ExtractGraph and GleanMore: what the conversation has not listed yet."""
+    text = data_of(messages)
+    types = _TYPES.search(said(messages, "system"))
+    kinds = [kind.strip() for kind in re.split("[,，、]", types[1])] if types else ["person", "organization", "location"]
+    listed = said(messages, "assistant")
+    entities: dict[str, dict[str, Any]] = {}
+    pairs: dict[tuple[str, str], dict[str, Any]] = {}
+    for sentence in sentences(text):
+        names = [n for n in names_in(sentence, text) if listed or not is_missed(n)]
+        for name in names:
+            kind = kinds[number("type", name) % len(kinds)]
+            entities.setdefault(name, {"name": name, "type": kind, "description": sentence})
+        for source, target in zip(names, names[1:], strict=False):
+            strength = number(source, target) % 10 + 1
+            related = {"source": source, "target": target, "description": sentence, "strength": strength}
+            pairs.setdefault((source, target), related)
+    if listed:  # only what is new: names not listed, and pairs of which one is not
+        new = {name for name in entities if is_missed(name)}
+        entities = {name: entity for name, entity in entities.items() if name in new}
+        pairs = {pair: related for pair, related in pairs.items() if new & set(pair)}
+    rows = {"entities": list(entities.values()), "relationships": list(pairs.values())}
+    return formatted(rows, {"entities": "entity", "relationships": "relationship"}, messages)
+
+
+def is_missed(name: str) -> bool:
+    """Whether a first extraction leaves a name out."""
+    return number("missed", name) % MISSED_OF == 0
+
+
+def any_missed(messages: Conversation) -> str:
+    text = data_of(messages)
+    gleaned = sum(m["role"] == "assistant" for m in messages) > 1
+    return "yes" if not gleaned and any(is_missed(n) for s in sentences(text) for n in names_in(s, text)) else "no"
+
+
+def claims(messages: Conversation) -> str:
+    data = data_of(messages)
+    listed, _, text = data.partition("\n")
+    names = [name.strip() for name in listed.partition(":")[2].split(";") if name.strip()]
+    rows: list[dict[str, Any]] = []
+    for sentence in sentences(text):
+        found = [name for name in names if name.lower() in sentence.lower()]
+        if found and number("claim", sentence) % 4 == 0:
+            date = re.search(r"\b(1[5-9]|20)\d\d\b", sentence)
+            rows.append(
+                {
+                    "subject": found[0],
+                    "object": found[1] if len(found) > 1 else "NONE",
+                    "type": "STATEMENT",
+                    "status": ("TRUE", "FALSE", "SUSPECTED")[number("status", sentence) % 3],
+                    "start_date": f"{date[0]}-01-01" if date else None,
+                    "end_date": None,
+                    "description": sentence,
+                    "source_text": sentence,
+                }
+            )
+    return formatted({"claims": rows}, {"claims": "claim"}, messages)
+
+
+def formatted(tables: Mapping[str, list[dict[str, Any]]], kinds: Mapping[str, str], messages: Conversation) -> str:
+    """Return rows as JSON, or as the paper's tuples where the system message shows their end mark."""
+    if "<|COMPLETE|>" not in said(messages, "system"):
+        return json.dumps(tables, ensure_ascii=False)
+
+    def cell(value: Any) -> str:
+        return str(value) if isinstance(value, int) else f'"{value if value is not None else "NONE"}"'
+
+    records = [
+        "<|>".join([f'("{kinds[table]}"', *map(cell, row.values())]) + ")" for table in tables for row in tables[table]
+    ]
+    return "\n##\n".join(records) + "\n<|COMPLETE|>"
+
+
+def description(messages: Conversation) -> str:
+    lines = [re.sub(r"^\d+\.\s*", "", line) for line in data_of(messages).splitlines()]
+    return f"{lines[0]}: " + " ".join(dict.fromkeys(line[:LONGEST] for line in lines[1:6]))
+
+
+def report(messages: Conversation) -> str:
+    tables = rows_of(data_of(messages))
+    entities, reports = tables.get("Entities", []), tables.get("Reports", [])
+    names = [row[1] for row in entities[:2]] or [row[1].partition("\n")[0].lstrip("# ") for row in reports[:2]]
+    findings: list[dict[str, str]] = []
+    for row in entities[:5]:
+        edges = [r[0] for r in tables.get("Relationships", []) if row[1] in r[1:3]][:5]
+        parts = [f"Entities ({row[0]})"] + ([f"Relationships ({', '.join(edges)})"] if edges else [])
+        findings.append({"summary": row[1], "explanation": f"{row[-1]} [Data: {'; '.join(parts)}]"})
+    for row in reports[:5]:
+        title, _, rest = row[1].partition("\n")
+        told = (sentences(rest.replace("#", " ")) or [title])[0]
+        findings.append({"summary": title.lstrip("# "), "explanation": f"{told} [Data: Reports ({row[0]})]"})
+    title = " and ".join(names) or "Nothing"
+    summary = f"{title} and {max(0, len(entities) - 2)} others, with {len(tables.get('Relationships', []))} relationships."
+    rating = number("rating", title) % 91 / 10
+    told = {"title": title, "summary": summary, "rating": rating, "rating_explanation": f"It is about {title}."}
+    return json.dumps({**told, "findings": findings}, ensure_ascii=False)
+
+
+def rows_of(data: str) -> dict[str, list[list[str]]]:
+    """Return the tables of evidence: rows of cells, the id first; a report or a source is one cell."""
+    tables: dict[str, list[list[str]]] = {}
+    for name, body in re.findall(r"^-----(\w+)-----\n[^\n]*\n(.*?)(?=^-----\w+-----\n|\Z)", data, re.M | re.S):
+        if name in ("Reports", "Sources"):
+            blocks = re.findall(r"^(\d+),\n(.*?)(?=^\d+,\n|\Z)", body, re.M | re.S)
+            tables[name] = [[n, text.strip()] for n, text in blocks]
+        else:
+            tables[name] = [row for row in csv.reader(body.splitlines()) if row]
+    return tables
+
+
+# Answering
+
+
+def found_in(messages: Conversation) -> tuple[list[str], int]:
+    """Return up to five sentences that share words with the question, each with its reference, and the score."""
+    user = next(m["content"] for m in messages if m["role"] == "user")
+    question = re.split(r"[:：]", user.partition("\n")[0], maxsplit=1)[-1]
+    asked = {word.lower() for word in words(question)}
+    found: list[tuple[int, str]] = []
+    for table, rows in rows_of(data_of(messages)).items():
+        for row in rows:
+            for sentence in sentences(re.sub(r"\[Data:[^\]]*\]|^#+ ", "", "\n".join(row[1:]), flags=re.M)):
+                shared = len(asked & {word.lower() for word in words(sentence)})
+                found.append((-shared, f"{sentence} [Data: {table} ({row[0]})]"))
+    best = sorted(found, key=lambda pair: pair[0])[:5]
+    score = min(100, 100 * -best[0][0] // max(1, len(asked))) if best else 0
+    return [text for shared, text in best if shared], score
+
+
+def map_answer(messages: Conversation) -> str:
+    told, score = found_in(messages)
+    text = "\n\n".join(told) or "The data does not tell."
+    return f"<ANSWER_HELPFULNESS> {score} </ANSWER_HELPFULNESS>\n{text}"
+
+
+def answer(messages: Conversation) -> str:
+    return "\n\n".join(found_in(messages)[0]) or "The data does not tell."
+
+
+def reduce_answer(messages: Conversation) -> str:
+    blocks = re.split(r"^-----[^\n]*-----\n", data_of(messages), flags=re.M)[1:]
+    parts = [block.strip().partition("\n\n")[0] for block in blocks]
+    return "## Answer\n\n" + "\n\n".join(dict.fromkeys(parts))
+
+
+def rating(messages: Conversation) -> str:
+    user = next(m["content"] for m in messages if m["role"] == "user")
+    question = {w.lower() for w in words(re.split(r"[:：]", user.partition("\n")[0], maxsplit=1)[-1])}
+    shared = len(question & {w.lower() for w in words(data_of(messages))})
+    return str(min(5, 5 * shared // max(1, len(question))))
+
+
+REPLIES: Mapping[str, Callable[[Conversation], str]] = {
+    "ExtractGraph": graph,
+    "GleanMore": graph,
+    "AnyMissed": any_missed,
+    "ExtractClaims": claims,
+    "DescribeElement": description,
+    "WriteReport": report,
+    "MapAnswer": map_answer,
+    "ReduceAnswer": reduce_answer,
+    "AnswerFromContext": answer,
+    "RateReport": rating,
+}
+
+
+def filled(schema: Mapping[str, Any], material: Sequence[str], depth: int) -> Any:
+    """Return a value of a JSON schema, made of the words at hand: so tasks that are not known here get a reply too."""
+    if "enum" in schema:
+        return schema["enum"][number(depth, *material[:20]) % len(schema["enum"])]
+    kind = schema.get("type", "string")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind == "object":
+        properties: Mapping[str, Any] = schema.get("properties", {})
+        return {name: filled(part, material[n:], depth + 1) for n, (name, part) in enumerate(properties.items())}
+    if kind == "array":
+        return [filled(schema.get("items", {}), material[n * 3 :], depth + 1) for n in range(2)]
+    if kind in ("number", "integer"):
+        return number(depth, *material[:20]) % 11
+    return True if kind == "boolean" else " ".join(material[:6]) or "nothing"

@@ -1,0 +1,432 @@
+"""A folder holds one whole snapshot at any moment, whoever writes, is killed or reads meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from conspectus import store
+from conspectus.columns import TABLES
+from conspectus.errors import IndexBusy, IndexDamaged, IndexError_, IndexMissing, UsageError
+from conspectus.rows import Chunk, Document, Entity, Failure, Report, Span, Usage
+from conspectus.store import Rows, commit, read, writing
+from conspectus.tables import Index
+
+
+def an_index(mark: str = "a", n: int = 3, **more: Any) -> Index:
+    """Return an index in which every row carries the mark."""
+    return Index(
+        documents=[Document(f"d{i}", i, mark, f"Text {mark}.", f"{i}.txt") for i in range(n)],
+        chunks=[Chunk(f"c{i}", i, f"d{i}", 0, 7, mark, 2) for i in range(n)],
+        entities=[
+            Entity(f"e{i}", i, f"E{i}", "person", mark, ("c0",), (Span("d0", 0, 4),)) for i in range(n)
+        ],
+        reports=[Report(f"p{i}", i, i, 0, -1, (), mark, mark, 5.0, "", (), 3) for i in range(n)],
+        **more,
+    )
+
+
+def put(folder: Path, index: Index, settings: dict[str, Any] | None = None) -> str:
+    with writing(folder):
+        return commit(folder, index, settings=settings or {}, usage={})
+
+
+def files(folder: Path) -> set[str]:
+    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+
+
+def environment() -> dict[str, str]:
+    """Return an environment in which a child process can import what this one can, and this file."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+
+
+# What is written is read again
+
+
+def test_a_committed_index_is_read_again(tmp_path: Path):
+    index = an_index(arrays={"vectors": np.arange(6, dtype=np.float32).reshape(2, 3)}, words=["a", "b"])
+    used = {"ExtractGraph": Usage(3, 1, 100, 20, 0.5)}
+
+    with writing(tmp_path / "new" / "index"):
+        snapshot = commit(tmp_path / "new" / "index", index, settings={"chunk": {"tokens": 600}}, usage=used)
+    found = read(tmp_path / "new" / "index", verify=True)
+
+    for name in TABLES:
+        assert list(getattr(found, name)) == list(getattr(index, name))
+    assert found.arrays["vectors"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert not found.arrays["vectors"].flags.writeable
+    assert (found.settings, found.usage, found.snapshot) == ({"chunk": {"tokens": 600}}, used, snapshot)
+
+
+def test_an_index_that_was_read_can_be_committed_elsewhere(tmp_path: Path):
+    snapshot = put(tmp_path / "one", an_index(arrays={"v": np.ones(3)}))
+
+    assert put(tmp_path / "two", read(tmp_path / "one")) == snapshot
+
+
+names = st.from_regex(r"[a-z][a-z_.-]{0,8}", fullmatch=True)
+types = npst.boolean_dtypes() | npst.integer_dtypes() | npst.floating_dtypes() | npst.unicode_string_dtypes()
+arrays = npst.arrays(types, npst.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3))
+
+
+@settings(max_examples=25)
+@given(st.dictionaries(names, arrays, max_size=3))
+def test_arrays_come_back_equal(tmp_path_factory: pytest.TempPathFactory, arrays: dict[str, Any]):
+    folder = tmp_path_factory.mktemp("index")
+    put(folder, Index(arrays=arrays))
+
+    found = read(folder, verify=True).arrays
+
+    assert set(found) == set(arrays)
+    for name, array in arrays.items():
+        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(found[name], array)
+        np.testing.assert_array_equal(np.load(next(folder.glob(f"arrays/{name}-*.npy"))), array)
+
+
+def test_arrays_that_cannot_be_stored_are_refused_by_name(tmp_path: Path):
+    for name, array in (("objects", np.array([{}])), ("../up", np.ones(1))):
+        with pytest.raises(UsageError, match=name):
+            put(tmp_path, Index(arrays={name: array}))
+    with pytest.raises(IndexMissing):
+        read(tmp_path)
+
+
+@given(st.integers(0, 30), st.data())
+def test_rows_are_a_sequence_like_the_list_of_them(length: int, data: st.DataObject):
+    class Numbers:
+        def rows(self, start: int, stop: int) -> list[int]:
+            return list(range(start, stop))
+
+    rows: Rows[int] = Rows(length, Numbers())  # type: ignore[arg-type]
+    expected = list(range(length))
+
+    assert len(rows) == length
+    for _ in range(data.draw(st.integers(0, 5))):
+        part = data.draw(st.slices(length))
+        assert list(rows[part]) == expected[part]
+        if length:
+            at = data.draw(st.integers(-length, length - 1))
+            assert rows[at] == expected[at]
+    for outside in (length, -length - 1):
+        with pytest.raises(IndexError):
+            rows[outside]
+    assert list(rows) == expected
+    assert list(reversed(rows)) == expected[::-1]
+
+
+def test_one_row_is_built_without_the_others_until_all_would_have_been_cheaper(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    built: list[int] = []
+
+    class Counted:
+        def rows(self, start: int, stop: int) -> list[int]:
+            built.append(stop - start)
+            return list(range(start, stop))
+
+    rows: Rows[int] = Rows(100, Counted())  # type: ignore[arg-type]
+
+    assert [rows[i] for i in range(50)] == list(range(50))
+    assert built == [1] * 9 + [100]
+
+
+# Snapshots
+
+
+def test_equal_content_has_an_equal_id_and_other_content_another(tmp_path: Path):
+    first = put(tmp_path / "one", an_index("a"))
+
+    assert put(tmp_path / "two", an_index("a"), {"other": "settings"}) == first
+    assert put(tmp_path / "two", an_index("b")) != first
+    assert put(tmp_path / "one", an_index("a", arrays={"v": np.ones(1)})) != first
+
+
+def test_files_of_equal_index_are_byte_identical_in_any_process(tmp_path: Path):
+    code = (
+        "from test_store import *\n"
+        "index = an_index('ä', 50, arrays={'v': np.arange(9.0)}, words=[f'w{i}' for i in range(50)])\n"
+        "put(Path(sys.argv[1]), index)"
+    )
+    for seed in ("1", "2"):
+        run = [sys.executable, "-c", code, str(tmp_path / seed)]
+        subprocess.run(run, check=True, env=environment() | {"PYTHONHASHSEED": seed})
+
+    names = files(tmp_path / "1") - {"lock", "manifest.json"}
+    assert names == files(tmp_path / "2") - {"lock", "manifest.json"}
+    for name in names:
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+    assert read(tmp_path / "1").snapshot == read(tmp_path / "2").snapshot
+
+
+def test_what_did_not_change_is_not_written_again(tmp_path: Path):
+    put(tmp_path, an_index("a"))
+    before = {p: (tmp_path / p).stat().st_mtime_ns for p in files(tmp_path) if p.startswith("tables")}
+
+    put(tmp_path, an_index("a", failures=[Failure("read", "encrypted")]))
+
+    after = {p: (tmp_path / p).stat().st_mtime_ns for p in files(tmp_path) if p.startswith("tables")}
+    assert {p.partition("-")[0] for p in set(after) - set(before)} == {"tables/failures"}
+    assert before.items() <= after.items()
+
+
+def test_the_current_snapshot_and_the_one_before_are_kept_and_no_other(tmp_path: Path):
+    ids = [put(tmp_path, an_index(mark)) for mark in "abc"]
+
+    current, before = (
+        set(json.loads((tmp_path / name).read_text())["files"])
+        for name in ("manifest.json", f"history/{ids[1]}.json")
+    )
+    assert files(tmp_path) == current | before | {"manifest.json", "lock", f"history/{ids[1]}.json"}
+
+
+def test_files_that_others_put_into_the_folder_stay(tmp_path: Path):
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "mine.parquet").write_text("mine")
+    (tmp_path / "replies.sqlite").write_text("replies")
+
+    for mark in "abc":
+        put(tmp_path, an_index(mark))
+
+    assert {"tables/mine.parquet", "replies.sqlite"} <= files(tmp_path)
+
+
+def test_a_reader_keeps_its_snapshot_whatever_is_committed_later(tmp_path: Path):
+    put(tmp_path, an_index("old", arrays={"v": np.zeros(3)}))
+    found = read(tmp_path)
+
+    for mark in "abc":
+        put(tmp_path, an_index(mark, arrays={"v": np.ones(3)}))
+
+    assert {r.title for r in found.reports} == {"old"}
+    assert found.arrays["v"].tolist() == [0, 0, 0]
+
+
+def test_a_reader_whose_files_are_removed_while_it_opens_them_takes_the_new_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    put(tmp_path, an_index("old"))
+    real = getattr(store, "_manifest")  # noqa: B009
+
+    def overtaken(folder: Path) -> Any:
+        manifest = real(folder)
+        monkeypatch.setattr(store, "_manifest", real)
+        put(folder, an_index("newer"))
+        put(folder, an_index("newest"))
+        return manifest
+
+    monkeypatch.setattr(store, "_manifest", overtaken)
+
+    assert {r.title for r in read(tmp_path, verify=True).reports} == {"newest"}
+
+
+def test_settings_and_usage_change_without_a_new_snapshot(tmp_path: Path):
+    first = put(tmp_path, an_index("a"))
+    second = put(tmp_path, an_index("b"))
+
+    assert put(tmp_path, an_index("b"), {"new": 1}) == second
+    assert read(tmp_path, verify=True).settings == {"new": 1}
+    assert f"history/{first}.json" in files(tmp_path)
+
+
+def test_a_commit_that_fails_leaves_the_snapshot_before(tmp_path: Path):
+    put(tmp_path, an_index("a"))
+
+    with pytest.raises(UsageError):
+        put(tmp_path, Index(entities=[Entity("e", 0, "Ann", "person", "", spans=(Span("gone", 0, 3),))]))
+    with pytest.raises(TypeError):
+        put(tmp_path, an_index("b"), {"not": object()})
+
+    assert {r.title for r in read(tmp_path, verify=True).reports} == {"a"}
+
+
+# Missing, damaged, foreign
+
+
+def test_a_missing_index_says_how_to_make_one(tmp_path: Path):
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(IndexMissing, match="conspectus index FOLDER --index"):
+            read(folder)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "removed"])
+def test_a_damaged_file_is_named(tmp_path: Path, damage: str):
+    put(tmp_path, an_index("a", arrays={"v": np.ones(30)}))
+    for path in [*(tmp_path / "tables").iterdir(), *(tmp_path / "arrays").iterdir()]:
+        content = path.read_bytes()
+        path.unlink() if damage == "removed" else path.write_bytes(
+            content[:-5] if damage == "truncated" else b""
+        )
+
+        with pytest.raises(IndexDamaged, match=path.name):
+            read(tmp_path)
+        path.write_bytes(content)
+    read(tmp_path, verify=True)
+
+
+def test_a_file_of_the_right_size_and_another_content_is_found_by_its_hash_and_mended_by_a_commit(
+    tmp_path: Path,
+):
+    put(tmp_path, an_index("a"))
+    [path] = (tmp_path / "tables").glob("entities-*")
+    path.write_bytes(path.read_bytes()[::-1])
+
+    with pytest.raises(IndexDamaged, match=path.name):
+        read(tmp_path, verify=True)
+    with pytest.raises(IndexDamaged, match="entities"):
+        list(read(tmp_path).entities)
+    put(tmp_path, an_index("a"))
+
+    assert list(read(tmp_path, verify=True).entities) == an_index("a").entities
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[1]", "{}", '{"format": "other", "version": 1}', '{"name": "my app"}']
+)
+def test_a_manifest_that_is_not_ours_is_neither_read_nor_replaced(tmp_path: Path, content: str):
+    (tmp_path / "manifest.json").write_text(content)
+
+    with pytest.raises(IndexDamaged, match=r"manifest\.json"):
+        read(tmp_path)
+    with pytest.raises(IndexDamaged, match=r"manifest\.json"):
+        put(tmp_path, an_index())
+    assert (tmp_path / "manifest.json").read_text() == content
+
+
+def test_an_index_of_a_later_format_asks_for_an_upgrade(tmp_path: Path):
+    put(tmp_path, an_index())
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"version": 99, "wings": 2}))
+
+    with pytest.raises(IndexError_, match=r"99.*upgrade"):
+        read(tmp_path)
+
+
+# One writer
+
+
+def test_a_commit_outside_of_writing_is_refused(tmp_path: Path):
+    with pytest.raises(UsageError, match="writing"):
+        commit(tmp_path, an_index(), settings={}, usage={})
+
+
+def test_a_second_writer_in_the_same_process_is_refused_until_the_first_is_done(tmp_path: Path):
+    with writing(tmp_path):
+        with pytest.raises(IndexBusy, match=str(os.getpid())), writing(tmp_path):
+            pass
+        commit(tmp_path, an_index(), settings={}, usage={})
+    put(tmp_path, an_index())
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
+
+
+@contextmanager
+def writers(folder: Path, work: str) -> Generator[Callable[[], int]]:
+    """Start a process that forks a writer when it is asked; yield what asks, and returns the writer's id."""
+    code = f"""
+from test_store import *
+import itertools
+folder = Path(sys.argv[1])
+put(folder / 'first', an_index())  # so that pyarrow has imported all that it imports on first use
+for line in sys.stdin:
+    if (child := os.fork()) == 0:
+        with writing(folder):
+            {work}
+    print(child, flush=True)
+    os.waitpid(child, 0)
+"""
+    run = [sys.executable, "-c", code, str(folder)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(run, stdin=pipe, stdout=pipe, text=True, env=environment()) as process:
+        assert process.stdin
+        assert process.stdout
+
+        def start() -> int:
+            print(file=process.stdin, flush=True)
+            return int(process.stdout.readline())  # type: ignore[union-attr]
+
+        yield start
+        process.stdin.close()
+
+
+@needs_fork
+def test_a_writer_that_was_killed_does_not_keep_the_next_one_out(tmp_path: Path):
+    with writers(tmp_path, "open(folder / 'started', 'w').close(); time.sleep(60)") as start:
+        writer = start()
+        while not (tmp_path / "started").exists():
+            time.sleep(0.005)
+        try:
+            with pytest.raises(IndexBusy, match=rf"{writer}.*wait"), writing(tmp_path):
+                pass
+        finally:
+            os.kill(writer, signal.SIGKILL)
+    put(tmp_path, an_index())
+
+
+@needs_fork
+def test_a_worker_that_outlives_the_killed_writer_that_forked_it_does_not_keep_the_lock(tmp_path: Path):
+    work = """if os.fork() == 0:
+                (folder / 'new').write_text(str(os.getpid()))
+                (folder / 'new').rename(folder / 'worker')
+            time.sleep(60)"""
+    with writers(tmp_path, work) as start:
+        writer = start()
+        while not (tmp_path / "worker").exists():
+            time.sleep(0.005)
+        os.kill(writer, signal.SIGKILL)
+    try:
+        put(tmp_path, an_index())
+    finally:
+        os.kill(int((tmp_path / "worker").read_text()), signal.SIGKILL)
+
+
+def generation(number: int) -> Index:
+    return an_index(str(number), arrays={"mark": np.full(9, number)})
+
+
+@needs_fork
+def test_a_writer_killed_at_any_moment_leaves_one_whole_snapshot_and_readers_never_see_less(tmp_path: Path):
+    work = """for i in itertools.count(random.SystemRandom().randrange(10**9)):
+                commit(folder, generation(i), settings={'mark': i}, usage={})"""
+    with writing(tmp_path):
+        commit(tmp_path, generation(0), settings={"mark": 0}, usage={})
+    moments = random.Random(7)
+    seen: set[str] = set()
+
+    def check() -> None:
+        index = read(tmp_path, verify=True)
+        marks = {d.title for d in index.documents} | {c.text for c in index.chunks}
+        marks |= {e.description for e in index.entities} | {r.title for r in index.reports}
+        marks |= {str(int(m)) for m in index.arrays["mark"]} | {str(index.settings["mark"])}
+        assert len(marks) == 1
+        seen.update(marks)
+
+    with writers(tmp_path, work) as start:
+        for _ in range(15):
+            writer, end = start(), time.monotonic() + moments.uniform(0.01, 0.12)
+            try:
+                while time.monotonic() < end:
+                    check()
+            finally:
+                os.kill(writer, signal.SIGKILL)
+            check()
+    assert len(seen) > 5
+    put(tmp_path, an_index("a"))
+    put(tmp_path, an_index("b"))
+    assert not [name for name in files(tmp_path) if name.endswith(".tmp")]
