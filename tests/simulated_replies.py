@@ -1,9 +1,10 @@
-"""What the simulated server answers: plausible, valid in the format asked for, and a function of the messages alone.
+"""What the simulated server answers: plausible, valid in the format asked for, made of the messages alone.
 
-The last line `# Task: Name` of the messages says what is asked; a last user message without one, after a reply, asks
-to correct that reply, and is answered as the reply was. Names are found by capitalisation (in Chinese: runs of two
-to four characters between common ones that occur twice), names next to each other in a sentence are related, and
-descriptions are the sentences themselves. A first extraction leaves out one name in twelve, which gleaning finds.
+The last line `# Task: Name` of the messages says what is asked; a last user message without one, after a
+reply, asks to correct that reply, and is answered as the reply was. Names are found by capitalisation (in
+Chinese: runs of two to four characters between common ones that occur twice), names next to each other in a
+sentence are related, and descriptions are the sentences themselves. A first extraction leaves out one name
+in twelve, which gleaning finds.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 Conversation = Sequence[Mapping[str, Any]]
@@ -25,10 +27,66 @@ _TYPES = re.compile(r"(?:these types|以下类型的一切)[:：]\s*([^\n.。]+)
 _SENTENCE = re.compile(r"[^.!?\n。！？]+[.!?。！？]*")
 _NAME = re.compile(r"\b[A-Z][\w'’-]+(?: (?:(?:of|de|van) )?[A-Z][\w'’-]+){0,3}")
 _RUN = re.compile(r"[\u4e00-\u9fff]{2,4}")
-_COMMON_HAN = re.compile("[的了是在和与对把被这那个我你他她它们也都就不有说要会去上中下来到着过一之以为于而其]")
+_COMMON_HAN = re.compile(
+    "[的了是在和与对把被这那个我你他她它们也都就不有说要会去上中下来到着过一之以为于而其]"
+)
 _COMMON = frozenset(
-    "The A An And But Or So It Its He She They We You I His Her Their Our My This That These Those There Then When If "
-    "In On At For With From To As By Is Was Are Were Be Yes No Not What Which Who How Why Well Now Just Because".split()
+    [
+        "The",
+        "A",
+        "An",
+        "And",
+        "But",
+        "Or",
+        "So",
+        "It",
+        "Its",
+        "He",
+        "She",
+        "They",
+        "We",
+        "You",
+        "I",
+        "His",
+        "Her",
+        "Their",
+        "Our",
+        "My",
+        "This",
+        "That",
+        "These",
+        "Those",
+        "There",
+        "Then",
+        "When",
+        "If",
+        "In",
+        "On",
+        "At",
+        "For",
+        "With",
+        "From",
+        "To",
+        "As",
+        "By",
+        "Is",
+        "Was",
+        "Are",
+        "Were",
+        "Be",
+        "Yes",
+        "No",
+        "Not",
+        "What",
+        "Which",
+        "Who",
+        "How",
+        "Why",
+        "Well",
+        "Now",
+        "Just",
+        "Because",
+    ]
 )
 
 
@@ -50,7 +108,11 @@ def reply_to(messages: Conversation, schema: Mapping[str, Any] | None = None, sc
 
 def without_repairs(messages: Conversation) -> Conversation:
     """Return the conversation up to the request that replies were asked to be corrected for."""
-    while len(messages) > 2 and messages[-2]["role"] == "assistant" and not _TASK.search(messages[-1]["content"]):
+    while (
+        len(messages) > 2
+        and messages[-2]["role"] == "assistant"
+        and not _TASK.search(messages[-1]["content"])
+    ):
         messages = messages[:-2]
     return messages
 
@@ -94,7 +156,11 @@ def graph(messages: Conversation) -> str:
     """Answer ExtractGraph and GleanMore: what the conversation has not listed yet."""
     text = data_of(messages)
     types = _TYPES.search(said(messages, "system"))
-    kinds = [kind.strip() for kind in re.split("[,，、]", types[1])] if types else ["person", "organization", "location"]
+    kinds = (
+        [kind.strip() for kind in re.split("[,，、]", types[1])]
+        if types
+        else ["person", "organization", "location"]
+    )
     listed = said(messages, "assistant")
     entities: dict[str, dict[str, Any]] = {}
     pairs: dict[tuple[str, str], dict[str, Any]] = {}
@@ -103,7 +169,7 @@ def graph(messages: Conversation) -> str:
         for name in names:
             kind = kinds[number("type", name) % len(kinds)]
             entities.setdefault(name, {"name": name, "type": kind, "description": sentence})
-        for source, target in zip(names, names[1:], strict=False):
+        for source, target in pairwise(names):
             strength = number(source, target) % 10 + 1
             related = {"source": source, "target": target, "description": sentence, "strength": strength}
             pairs.setdefault((source, target), related)
@@ -123,7 +189,11 @@ def is_missed(name: str) -> bool:
 def any_missed(messages: Conversation) -> str:
     text = data_of(messages)
     gleaned = sum(m["role"] == "assistant" for m in messages) > 1
-    return "yes" if not gleaned and any(is_missed(n) for s in sentences(text) for n in names_in(s, text)) else "no"
+    return (
+        "yes"
+        if not gleaned and any(is_missed(n) for s in sentences(text) for n in names_in(s, text))
+        else "no"
+    )
 
 
 def claims(messages: Conversation) -> str:
@@ -150,7 +220,9 @@ def claims(messages: Conversation) -> str:
     return formatted({"claims": rows}, {"claims": "claim"}, messages)
 
 
-def formatted(tables: Mapping[str, list[dict[str, Any]]], kinds: Mapping[str, str], messages: Conversation) -> str:
+def formatted(
+    tables: Mapping[str, list[dict[str, Any]]], kinds: Mapping[str, str], messages: Conversation
+) -> str:
     """Return rows as JSON, or as the paper's tuples where the system message shows their end mark."""
     if "<|COMPLETE|>" not in said(messages, "system"):
         return json.dumps(tables, ensure_ascii=False)
@@ -159,7 +231,9 @@ def formatted(tables: Mapping[str, list[dict[str, Any]]], kinds: Mapping[str, st
         return str(value) if isinstance(value, int) else f'"{value if value is not None else "NONE"}"'
 
     records = [
-        "<|>".join([f'("{kinds[table]}"', *map(cell, row.values())]) + ")" for table in tables for row in tables[table]
+        "<|>".join([f'("{kinds[table]}"', *map(cell, row.values())]) + ")"
+        for table in tables
+        for row in tables[table]
     ]
     return "\n##\n".join(records) + "\n<|COMPLETE|>"
 
@@ -172,7 +246,9 @@ def description(messages: Conversation) -> str:
 def report(messages: Conversation) -> str:
     tables = rows_of(data_of(messages))
     entities, reports = tables.get("Entities", []), tables.get("Reports", [])
-    names = [row[1] for row in entities[:2]] or [row[1].partition("\n")[0].lstrip("# ") for row in reports[:2]]
+    names = [row[1] for row in entities[:2]] or [
+        row[1].partition("\n")[0].lstrip("# ") for row in reports[:2]
+    ]
     findings: list[dict[str, str]] = []
     for row in entities[:5]:
         edges = [r[0] for r in tables.get("Relationships", []) if row[1] in r[1:3]][:5]
@@ -183,16 +259,24 @@ def report(messages: Conversation) -> str:
         told = (sentences(rest.replace("#", " ")) or [title])[0]
         findings.append({"summary": title.lstrip("# "), "explanation": f"{told} [Data: Reports ({row[0]})]"})
     title = " and ".join(names) or "Nothing"
-    summary = f"{title} and {max(0, len(entities) - 2)} others, with {len(tables.get('Relationships', []))} relationships."
+    edges = len(tables.get("Relationships", []))
+    summary = f"{title} and {max(0, len(entities) - 2)} others, with {edges} relationships."
     rating = number("rating", title) % 91 / 10
-    told = {"title": title, "summary": summary, "rating": rating, "rating_explanation": f"It is about {title}."}
+    told = {
+        "title": title,
+        "summary": summary,
+        "rating": rating,
+        "rating_explanation": f"It is about {title}.",
+    }
     return json.dumps({**told, "findings": findings}, ensure_ascii=False)
 
 
 def rows_of(data: str) -> dict[str, list[list[str]]]:
     """Return the tables of evidence: rows of cells, the id first; a report or a source is one cell."""
     tables: dict[str, list[list[str]]] = {}
-    for name, body in re.findall(r"^-----(\w+)-----\n[^\n]*\n(.*?)(?=^-----\w+-----\n|\Z)", data, re.M | re.S):
+    for name, body in re.findall(
+        r"^-----(\w+)-----\n[^\n]*\n(.*?)(?=^-----\w+-----\n|\Z)", data, re.M | re.S
+    ):
         if name in ("Reports", "Sources"):
             blocks = re.findall(r"^(\d+),\n(.*?)(?=^\d+,\n|\Z)", body, re.M | re.S)
             tables[name] = [[n, text.strip()] for n, text in blocks]
@@ -205,7 +289,7 @@ def rows_of(data: str) -> dict[str, list[list[str]]]:
 
 
 def found_in(messages: Conversation) -> tuple[list[str], int]:
-    """Return up to five sentences that share words with the question, each with its reference, and the score."""
+    """Return up to five sentences that share words with the question, with references, and the score."""
     user = next(m["content"] for m in messages if m["role"] == "user")
     question = re.split(r"[:：]", user.partition("\n")[0], maxsplit=1)[-1]
     asked = {word.lower() for word in words(question)}
@@ -258,14 +342,16 @@ REPLIES: Mapping[str, Callable[[Conversation], str]] = {
 
 
 def filled(schema: Mapping[str, Any], material: Sequence[str], depth: int) -> Any:
-    """Return a value of a JSON schema, made of the words at hand: so tasks that are not known here get a reply too."""
+    """Return a value of a JSON schema, made of the words at hand: so that unknown tasks get a reply too."""
     if "enum" in schema:
         return schema["enum"][number(depth, *material[:20]) % len(schema["enum"])]
     kind = schema.get("type", "string")
     kind = kind[0] if isinstance(kind, list) else kind
     if kind == "object":
         properties: Mapping[str, Any] = schema.get("properties", {})
-        return {name: filled(part, material[n:], depth + 1) for n, (name, part) in enumerate(properties.items())}
+        return {
+            name: filled(part, material[n:], depth + 1) for n, (name, part) in enumerate(properties.items())
+        }
     if kind == "array":
         return [filled(schema.get("items", {}), material[n * 3 :], depth + 1) for n in range(2)]
     if kind in ("number", "integer"):

@@ -1,14 +1,14 @@
 """A simulated OpenAI-compatible server, for tests (in a thread) and benchmarks (in a process of its own).
 
-It is deterministic: a reply depends on the messages alone (`simulated_replies`), a latency on the request, a fault on
-the seed, the request and how often that was asked before: so a request that failed may succeed when it is asked again.
-It counts what it is asked.
+It is deterministic: a reply depends on the messages alone (`simulated_replies`), a latency on the request,
+a fault on the seed, the request and how often that was asked before: so a request that failed may succeed
+when it is asked again. It counts what it is asked.
 
     with SimulatedServer(Behaviour(errors=0.05)) as server:
         ... CachingSender(ModelSettings(base_url=server.url)) ...
         assert server.counts["asked again"] == 0
 
-    python tests/simulated_server.py '{"latencies": [0.5]}'      # prints its address, then serves until it is stopped
+    python tests/simulated_server.py '{"latencies": [0.5]}'    # prints its address, then serves until stopped
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from email.utils import formatdate
 from hashlib import sha256
@@ -75,7 +75,7 @@ class Behaviour:
     """Requests in any `window` seconds; more get 429 with a Retry-After that is true."""
     window: float = 1.0
     refuses: tuple[str, ...] = ()
-    """Of json_schema, json_object, logit_bias, stream, temperature, max_tokens: refused as real servers do, with 400."""
+    """Of json_schema, json_object, logit_bias, stream, temperature, seed, max_tokens: refused with a 400."""
     never: tuple[str, ...] = ()
     """Requests whose messages contain one of these texts always fail."""
     filtered: tuple[str, ...] = ()
@@ -187,8 +187,10 @@ class Service:
         if any(mark in text for mark in is_.filtered):
             raise Refusal(400, "The response was filtered", "content_filter")
         if is_.context_tokens is not None and (count := prompt_tokens(body)) > is_.context_tokens:
-            said = f"This model's maximum context length is {is_.context_tokens} tokens. However, you requested {count}."
-            raise Refusal(400, said, "context_length_exceeded", "messages")
+            most = f"This model's maximum context length is {is_.context_tokens} tokens."
+            raise Refusal(
+                400, f"{most} However, you requested {count}.", "context_length_exceeded", "messages"
+            )
         if self._draws("errors", key) or any(mark in text for mark in is_.never):
             raise Refusal(500, "The server had an error while processing your request.")
 
@@ -203,8 +205,10 @@ class Service:
                 said = f"Unsupported parameter: '{name}' is not supported with this model."
                 raise Refusal(400, said, "unsupported_parameter", name)
         if "max_tokens" in refuses and "max_tokens" in body:
-            said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
-            raise Refusal(400, said, "unsupported_parameter", "max_tokens")
+            said = "Unsupported parameter: 'max_tokens' is not supported with this model."
+            raise Refusal(
+                400, f"{said} Use 'max_completion_tokens' instead.", "unsupported_parameter", "max_tokens"
+            )
 
     def _hold_to_limit(self, limit: int, window: float) -> None:
         now = time.monotonic()
@@ -215,7 +219,7 @@ class Service:
         self._recent.append(now)
 
     def _too_many(self, seconds: float) -> Refusal:
-        dated = formatdate(time.time() + math.ceil(seconds), usegmt=True)
+        dated = formatdate(math.ceil(time.time() + seconds), usegmt=True)
         wait = {"Retry-After": dated if self.behaviour.retry_after_date else f"{seconds:.3f}"}
         return Refusal(429, "Rate limit reached for requests", "rate_limit_exceeded", **wait)
 
@@ -285,10 +289,12 @@ class Service:
         used = sum(tokens.count(text) for text in body["input"])
         self.answered[key] += 1
         self.prompt_tokens += used
-        return web.json_response({"object": "list", "model": body["model"], "data": rows, "usage": {"prompt_tokens": used}})
+        return web.json_response(
+            {"object": "list", "model": body["model"], "data": rows, "usage": {"prompt_tokens": used}}
+        )
 
     def vector(self, text: str) -> list[float]:
-        """Return the unit vector of a text: the sum of those of its words, so that similar texts have similar ones."""
+        """Return the unit vector of a text, of the sum of those of its words: similar texts are near."""
         total = [0.0] * self.behaviour.dimension
         for word in simulated_replies.words(text.lower()) or [text]:
             draw = random.Random(number("word", word))
@@ -310,21 +316,30 @@ class Service:
         for n in range(0, len(text), 12):
             piece = {"message": {"role": "assistant", "content": text[n : n + 12]}, "done": False}
             await response.write(json.dumps(piece).encode() + b"\n")
-        await response.write(json.dumps({**whole, "message": {"role": "assistant", "content": ""}}).encode() + b"\n")
+        await response.write(
+            json.dumps({**whole, "message": {"role": "assistant", "content": ""}}).encode() + b"\n"
+        )
         return response
 
     async def ollama_embed(self, _: web.Request, body: Body, key: str) -> web.StreamResponse:
         self.answered[key] += 1
         used = sum(tokens.count(text) for text in body["input"])
-        return web.json_response({"embeddings": [self.vector(t) for t in body["input"]], "prompt_eval_count": used})
+        return web.json_response(
+            {"embeddings": [self.vector(t) for t in body["input"]], "prompt_eval_count": used}
+        )
 
     async def tell(self, _: web.Request) -> web.Response:
         return web.json_response(self.told())
 
     def told(self) -> dict[str, Any]:
-        """Return what was counted: by task, by status, by fault; `asked again` counts requests answered well before."""
+        """Return what was counted, by task, status and fault; `asked again`: of those answered before."""
         books = {"most under way": self.most_under_way, "prompt tokens": self.prompt_tokens}
-        return {**self.counts, **books, "completion tokens": self.completion_tokens, "different": len(self.asked)}
+        return {
+            **self.counts,
+            **books,
+            "completion tokens": self.completion_tokens,
+            "different": len(self.asked),
+        }
 
 
 def prompt_tokens(body: Body) -> int:
@@ -332,7 +347,11 @@ def prompt_tokens(body: Body) -> int:
     name = vocabulary(body["model"])
     schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
     texts = [m["content"] for m in body["messages"]] if "messages" in body else list(body["input"])
-    return sum(tokens.count(t, name) + 4 for t in texts) + 3 + (tokens.count(json.dumps(schema), name) if schema else 0)
+    return (
+        sum(tokens.count(t, name) + 4 for t in texts)
+        + 3
+        + (tokens.count(json.dumps(schema), name) if schema else 0)
+    )
 
 
 class SimulatedServer(Service):
@@ -371,7 +390,9 @@ class SimulatedServer(Service):
 
 async def listen(service: Service, port: int = 0) -> tuple[web.AppRunner, int]:
     """Serve on this machine, on any free port; return what stops it, and the port."""
-    runner = web.AppRunner(service.application(), access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
+    runner = web.AppRunner(
+        service.application(), access_log=None, shutdown_timeout=0.1, handler_cancellation=True
+    )
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port, backlog=512)
     await site.start()
@@ -391,18 +412,16 @@ def in_a_process(behaviour: Behaviour) -> Iterator[str]:
 
 
 def main() -> None:
-    given = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
-    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    given: dict[str, Any] = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+    lists: dict[str, Any] = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
 
     async def serve() -> None:
         _, port = await listen(Service(Behaviour(**{**given, **lists})))
         print(f"http://127.0.0.1:{port}/v1", flush=True)
         await asyncio.Event().wait()
 
-    try:
+    with suppress(KeyboardInterrupt):
         asyncio.run(serve())
-    except KeyboardInterrupt:
-        pass
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def test_the_first_columns_are_those_of_an_index_that_microsoft_graphrag_wrote(s
     for name in MICROSOFT:
         theirs = pq.read_schema(shared / f"graphrag-index/christmas-carol/{name}.parquet")
 
-        ours = [f for f in tables_of(AN_INDEX)[name].schema][: len(theirs)]
+        ours = list(tables_of(AN_INDEX)[name].schema)[: len(theirs)]
 
         assert [f.name for f in ours] == theirs.names
         for mine, other in zip(ours, theirs, strict=True):

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from conspectus.errors import SettingsError
-from conspectus.settings import Settings
+from conspectus.settings import Section, Settings
 
 FILE_NAME = "conspectus.toml"
 PREFIX = "CONSPECTUS_"

@@ -17,7 +17,7 @@
      │    │    └── BudgetReached  the next call would pass the budget of the run
      │    └── CallFailed       this call failed for good, others need not
      │         ├── ContextTooLong  the request is longer than the model's context
-     │         ├── Refused         the server will not answer it (content filter, a request it cannot take)
+     │         ├── Refused         the server will not answer it (a content filter, a bad request)
      │         │    └── NotAccepted  the server does not take a feature of the request; `feature` says which
      │         ├── RateLimited     the server's limits left no room, however long we waited
      │         ├── BadReply        what the model replied is not what was asked for, and cannot be repaired
@@ -91,9 +91,14 @@ class BudgetReached(Unusable):
 
 
 class CallFailed(ModelError):
-    """One call failed for good; others need not. `passing` tells whether asking again later can help."""
+    """One call failed for good; others need not.
+
+    `passing` tells whether asking again later can help, `charged` whether it may have to be paid for all the
+    same.
+    """
 
     passing = False
+    charged = False
     retry_after: float | None = None
     """Seconds that the server asked to wait, where it said so."""
 
@@ -107,7 +112,7 @@ class Refused(CallFailed):
 
 
 class NotAccepted(Refused):
-    """The server does not take a feature of the request: `json_schema`, `json_object`, `logit_bias`, `streaming`."""
+    """The server does not take a `feature` of the request: `json_schema`, `json_object`, `logit_bias`."""
 
     def __init__(self, message: str, feature: str) -> None:
         super().__init__(message)
@@ -130,6 +135,7 @@ class TimedOut(CallFailed):
     """No reply came in time."""
 
     passing = True
+    charged = True
 
 
 class ServerFailed(CallFailed):

@@ -19,6 +19,7 @@ from conspectus.rows import (
     Report,
     Usage,
 )
+from conspectus.text.words import name_key
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,3 +78,49 @@ class Index:
         """Return the reports in the view of a level, in the order of their communities (P1 4.1.2: C0 to C3)."""
         reported = self.report_of_community
         return [reported[c.number] for c in self.communities_at(level) if c.number in reported]
+
+    @cached_property
+    def entity_of_name(self) -> Mapping[str, int]:
+        """Numbers of entities by name."""
+        return {e.name: e.number for e in self.entities}
+
+    @cached_property
+    def entity_of_key(self) -> Mapping[str, int]:
+        """Numbers of entities by what all spellings of their names and aliases have in common.
+
+        An alias that several entities share leads to none; a name goes before an alias.
+        """
+        keys: dict[str, int] = {}
+        aliases: dict[str, set[int]] = {}
+        for entity in self.entities:
+            keys.setdefault(name_key(entity.name), entity.number)
+            for alias in entity.aliases:
+                aliases.setdefault(name_key(alias), set()).add(entity.number)
+        for key, numbers in aliases.items():
+            if len(numbers) == 1:
+                keys.setdefault(key, min(numbers))
+        return keys
+
+    @cached_property
+    def _edges(self) -> Mapping[str, list[int]]:
+        edges: dict[str, list[int]] = {}
+        for relationship in self.relationships:
+            edges.setdefault(relationship.source, []).append(relationship.number)
+            edges.setdefault(relationship.target, []).append(relationship.number)
+        return edges
+
+    def edges_of(self, entity: int) -> Sequence[int]:
+        """Return the numbers of an entity's relationships."""
+        return self._edges.get(self.entities[entity].name, ())
+
+    @cached_property
+    def _communities(self) -> Mapping[int, list[int]]:
+        holders: dict[int, list[int]] = {}
+        for community in sorted(self.communities, key=lambda c: (-c.level, c.number)):
+            for entity in community.entity_numbers:
+                holders.setdefault(entity, []).append(community.number)
+        return holders
+
+    def communities_of(self, entity: int) -> Sequence[int]:
+        """Return the numbers of the communities that hold an entity, the deepest first."""
+        return self._communities.get(entity, ())

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from conspectus.algorithms.leiden import Ints, Part, hierarchical_leiden, memberships, modularity
+from conspectus.algorithms.leiden import Ints, Part, adjacency, hierarchical_leiden, memberships, modularity
 
 
 class Edges(NamedTuple):
@@ -133,6 +133,15 @@ def test_loops_do_not_matter_and_parallel_edges_add_up(edges: Edges):
     assert same(hierarchical_leiden(*halves), once)
 
 
+def test_weights_add_up_to_the_last_bit_alike_in_any_order():
+    weight = [0.1, 0.2, 0.3, 0.7, 1e-9, 1e9]
+
+    one = adjacency([0] * 6, [1] * 6, weight, 2)
+    other = adjacency([0, 1] * 3, [1, 0] * 3, weight[::-1], 2)
+
+    assert one.data.tolist() == other.data.tolist() == [sum(sorted(weight))] * 2
+
+
 @given(graphs(), st.integers(0, 2**32))
 def test_the_same_seed_gives_the_same_hierarchy(edges: Edges, seed: int):
     assert same(hierarchical_leiden(*edges, seed=seed), hierarchical_leiden(*edges, seed=seed))
@@ -243,33 +252,28 @@ def test_what_is_neither_and_does_not_divide_says_how_far_it_was_tried():
     assert [(p.members.size, p.unsplit) for p in parts] == [(14, "no division found at resolution 32")]
 
 
-def test_a_hub_keeps_the_nodes_that_only_it_knows():
-    triangles = [pair for a in range(1, 31, 2) for pair in ((0, a), (0, a + 1), (a, a + 1))]
-
-    parts = hierarchical_leiden(*graph(triangles + [(0, i) for i in range(31, 40)], 40))
-
-    hubs = [set(part.members.tolist()) for part in parts if 0 in part.members]
-    assert all(hub >= set(range(31, 40)) for hub in hubs)
-    assert min(part.members.size for part in parts) == 2
-
-
-def test_groups_that_a_heavy_hub_holds_together_are_parted_by_weights_relative_to_strength():
-    groups = [range(start, start + 4) for start in range(1, 25, 4)]
+@pytest.mark.parametrize(("size", "lone"), [(3, 6), (4, 0)])
+def test_groups_around_a_heavy_hub_part_and_the_nodes_that_only_it_knows_stay_with_it(size: int, lone: int):
+    groups = [range(start, start + size) for start in range(1, 25, size)]
     inside = [pair for group in groups for pair in combinations(group, 2)]
-    edges = graph(inside + [(0, node) for node in range(1, 25)], 25)
-    weight = [1.0] * len(inside) + [20.0] * 24
+    edges = graph(inside + [(0, node) for node in range(1, 25 + lone)], 25 + lone)
+    weight = [1.0] * len(inside) + [20.0] * (24 + lone)
 
-    parts = hierarchical_leiden(edges.source, edges.target, weight, 25)
+    parts = hierarchical_leiden(edges.source, edges.target, weight, edges.n)
 
-    assert sorted(part.members.size for part in parts if part.level == 1) == [4, 4, 4, 4, 4, 5]
+    leaves = [set(part.members.tolist()) for part in parts if not part.children]
+    assert max(map(len, leaves)) <= 10
+    assert all(any(leaf.issuperset(group) for leaf in leaves) for group in groups)
+    assert any(leaf.issuperset([0, *range(25, 25 + lone)]) for leaf in leaves)
 
 
-def test_below_the_root_no_node_is_left_alone():
-    edges, _ = planted(groups=10, size=40, inside=0.08, across=0.004, seed=5)
+def test_what_comes_back_whole_is_divided_at_a_higher_resolution():
+    edges, group = planted(groups=4, size=20, inside=0.5, across=0.02, seed=1)
 
-    parts = hierarchical_leiden(*edges, max_size=5)
+    parts = hierarchical_leiden(*edges, resolution=0.05, max_size=20)
 
-    assert min(p.members.size for p in parts if p.level > 0) > 1
+    assert parts[0].members.size == 80
+    assert all(len(set(group[part.members])) == 1 for part in parts if not part.children)
 
 
 @given(graphs(), graphs(), st.integers(2, 6))
@@ -288,18 +292,16 @@ def test_the_laws_hold_whatever_it_starts_from(earlier: Edges, edges: Edges, max
         assert sum(parts[child].members.size for child in part.children) in (0, part.members.size)
 
 
-def test_a_start_keeps_more_of_an_earlier_hierarchy_than_none_does():
-    edges, _ = planted(groups=40, size=25, inside=0.25, across=0.004, seed=7)
-    earlier = hierarchical_leiden(*edges)
-    fewer = Edges(edges.source[20:], edges.target[20:], edges.weight[20:], edges.n)
-    known = {part.members.tobytes() for part in earlier}
+def test_of_divisions_that_are_as_good_the_one_it_starts_from_is_kept_at_every_level():
+    ring = Edges(list(range(40)), [*range(1, 40), 0], [1.0] * 40, 40)
+    turned = [np.roll(row, 3) for row in memberships(hierarchical_leiden(*ring, resolution=0.05), 40)]
 
-    def kept(parts: list[Part]) -> int:
-        return sum(part.members.tobytes() in known for part in parts)
+    parts = hierarchical_leiden(*ring, resolution=0.05, start=turned)
 
-    started = hierarchical_leiden(*fewer, start=memberships(earlier, edges.n))
-    assert kept(started) > kept(hierarchical_leiden(*fewer))
-    assert kept(started) > len(earlier) / 2
+    assert len(turned) == 3
+    for row, before in zip(memberships(parts, 40), turned, strict=True):
+        pairs = set(zip(row.tolist(), before.tolist(), strict=True))
+        assert len(pairs) == len(set(row.tolist())) == len(set(before.tolist()))
 
 
 @pytest.mark.parametrize(

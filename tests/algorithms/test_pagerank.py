@@ -56,6 +56,14 @@ def test_the_scale_of_weights_does_not_matter(walk: tuple[Floats, Floats], scale
     assert personalized_pagerank(csr_array(dense * scale), reset * scale) == pytest.approx(rank)
 
 
+def test_a_walk_that_mixes_slowly_is_followed_until_it_is_within_the_tolerance():
+    dense, reset = np.array([[1000.0, 1.0], [1.0, 1000.0]]), np.array([1.0, 0.0])
+
+    rank = personalized_pagerank(csr_array(dense), reset, 0.98, tolerance=1e-4)
+
+    assert np.abs(rank - solved(dense, reset, 0.98)).sum() <= 1e-4
+
+
 def test_what_cannot_be_reached_from_the_reset_has_no_rank():
     two_pairs = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], float)
 

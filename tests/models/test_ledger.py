@@ -9,15 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import BudgetReached, UsageError
-from conspectus.models.ledger import Ledger, Trace
+from conspectus.models.ledger import Ledger, Reservation, Trace
 from conspectus.rows import Usage
 from conspectus.settings import Price
 
 PRICES = {"m": Price(input=2.0, output=8.0)}
 
 
+async def reserve(ledger: Ledger, prompt: int, most: int, task: str = "T") -> Reservation:
+    held = ledger.estimate("m", task, prompt, most)
+    await ledger.reserve(held)
+    return held
+
+
 async def call(ledger: Ledger, prompt: int, reply: int, *, most: int | None = None, task: str = "T") -> None:
-    held = await ledger.reserve("m", task, prompt, most if most is not None else reply)
+    held = await reserve(ledger, prompt, most if most is not None else reply, task)
     await asyncio.sleep(0)
     ledger.settle(held, prompt, reply)
 
@@ -60,8 +66,8 @@ def test_a_budget_is_never_passed_however_calls_overlap(calls: list[tuple[int, i
 def test_a_call_waits_for_those_under_way_before_it_is_refused():
     async def run() -> None:
         ledger = Ledger(budget_tokens=1100)
-        held = await ledger.reserve("m", "T", 10, 900)
-        waiting = asyncio.create_task(ledger.reserve("m", "T", 10, 900))
+        held = await reserve(ledger, 10, 900)
+        waiting = asyncio.create_task(reserve(ledger, 10, 900))
         await asyncio.sleep(0)
         assert not waiting.done()
         ledger.settle(held, 10, 20)  # it took far less than it might have
@@ -73,10 +79,10 @@ def test_a_call_waits_for_those_under_way_before_it_is_refused():
 def test_a_model_whose_tokens_are_more_than_were_counted_is_held_to_what_it_takes():
     async def run() -> None:
         ledger = Ledger(budget_tokens=1000)
-        held = await ledger.reserve("m", "T", 100, 0)
+        held = await reserve(ledger, 100, 0)
         ledger.settle(held, 300, 0)  # it counts three times as many
         with pytest.raises(BudgetReached, match="of 1000 tokens, 300 are used"):
-            await ledger.reserve("m", "T", 240, 0)
+            await reserve(ledger, 240, 0)
 
     asyncio.run(run())
 
@@ -84,9 +90,9 @@ def test_a_model_whose_tokens_are_more_than_were_counted_is_held_to_what_it_take
 def test_a_lost_call_counts_against_the_budget():
     async def run() -> None:
         ledger = Ledger(budget_tokens=1000)
-        ledger.release(await ledger.reserve("m", "T", 100, 700), lost=True)
+        ledger.release(await reserve(ledger, 100, 700), lost=True)
         with pytest.raises(BudgetReached):
-            await ledger.reserve("m", "T", 100, 200)
+            await reserve(ledger, 100, 200)
 
     asyncio.run(run())
 
@@ -99,9 +105,9 @@ def test_models_of_ones_own_machine_need_no_price():
 
 @pytest.mark.parametrize("texts", [False, True])
 def test_the_trace_has_a_line_for_each_call_and_texts_only_where_asked(tmp_path: Path, texts: bool):
-    ledger = Ledger(trace=Trace(tmp_path / "t.jsonl", texts=texts))
-    ledger.record("T", "m", "k", "ok", prompt="asked", reply="said", seconds=0.5, cached=False)
-    ledger.record("T", "m", "k", "failed", error="why")
+    trace = Trace(tmp_path / "t.jsonl", texts=texts)
+    trace.call({"task": "T", "status": "ok", "seconds": 0.5}, "asked", "said")
+    trace.call({"task": "T", "status": "failed", "error": "why"}, "asked", "")
 
     first, second = (json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines())
     assert (first["task"], first["status"], first["seconds"]) == ("T", "ok", 0.5)

@@ -58,7 +58,9 @@ def test_the_highest_priority_goes_first_and_equals_in_their_order():
             await asyncio.sleep(0)
             gate.leave()
 
-        await asyncio.gather(call("first", 0), call("low", 1), call("high", 3), call("low too", 1), call("higher", 3.5))
+        await asyncio.gather(
+            call("first", 0), call("low", 1), call("high", 3), call("low too", 1), call("higher", 3.5)
+        )
         return order
 
     assert asyncio.run(run()) == ["first", "higher", "high", "low", "low too"]
@@ -141,10 +143,12 @@ def test_pauses_double_with_jitter_and_are_the_same_in_every_run():
         return [patience.pause(ServerFailed("x"), answered=True) for _ in range(9)]
 
     one, other = pauses("a"), pauses("b")
-    assert one == pauses("a") and one != other
+    assert one == pauses("a")
+    assert one != other
     assert one[-1] is None
     for n, pause in enumerate(one[:-1]):
-        assert pause is not None and 0.5 * min(2**n, LONGEST_PAUSE) <= pause <= 1.5 * min(2**n, LONGEST_PAUSE)
+        assert pause is not None
+        assert 0.5 * min(2**n, LONGEST_PAUSE) <= pause <= 1.5 * min(2**n, LONGEST_PAUSE)
 
 
 def test_what_cannot_pass_is_not_waited_for():

@@ -28,12 +28,20 @@ def replies(tmp_path: Path) -> Replies:
 
 
 def test_only_good_replies_are_served_and_of_those_the_first(replies: Replies):
-    add(replies, attempt("a", "failed", "error"), attempt("a", "cut off", "ye"), attempt("b", "unparsable", "??"))
-    assert replies.get("a") is None and replies.get("b") is None and replies.get("c") is None
+    add(
+        replies,
+        attempt("a", "failed", "error"),
+        attempt("a", "cut off", "ye"),
+        attempt("b", "unparsable", "??"),
+    )
+    assert replies.get("a") is None
+    assert replies.get("b") is None
+    assert replies.get("c") is None
 
     add(replies, attempt("a", reply="first"), attempt("a", reply="second"))
     kept = replies.get("a")
-    assert kept is not None and (kept.text, kept.prompt_tokens, kept.cached) == ("first", 10, True)
+    assert kept is not None
+    assert (kept.text, kept.prompt_tokens, kept.cached) == ("first", 10, True)
 
 
 def test_a_mark_takes_a_reply_out_of_service_and_puts_it_back(replies: Replies):
@@ -74,7 +82,8 @@ def test_stats_tell_size_and_hits_by_task(replies: Replies):
     again.get("a")
     stats = again.stats()
     assert (stats.rows, stats.by_status) == (3, {"failed": 1, "ok": 2})
-    assert stats.hits == {"One": 3, "Two": 1} and stats.bytes > 0
+    assert stats.hits == {"One": 3, "Two": 1}
+    assert stats.bytes > 0
 
 
 def test_what_was_spent_is_told_by_task_and_model_over_all_runs(replies: Replies):
@@ -90,14 +99,18 @@ def test_pruning_takes_the_old_the_unused_or_the_bad(replies: Replies):
     now = time.time()
     replies.get("a")
     assert replies.prune(unused_since=now) == 1
-    assert replies.get("a") is not None and replies.get("b") is None
+    assert replies.get("a") is not None
+    assert replies.get("b") is None
     assert replies.prune(made_before=time.time()) == 1
 
 
 def test_what_a_server_takes_is_kept(replies: Replies):
     asyncio.run(replies.learn("http://x", "m", "logit_bias", False))
     asyncio.run(replies.learn("http://x", "m", "json_schema", True))
-    assert Replies(replies.path).features("http://x") == {("m", "logit_bias"): False, ("m", "json_schema"): True}
+    assert Replies(replies.path).features("http://x") == {
+        ("m", "logit_bias"): False,
+        ("m", "json_schema"): True,
+    }
     assert replies.features("http://y") == {}
 
 

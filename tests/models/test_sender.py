@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,7 +41,12 @@ from conspectus.settings import ModelSettings, Price
 
 R = TypeVar("R")
 MODEL = "openai/gpt-4.1-mini"
-SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
 
 
 def ask(text: str = "Ada met Bob in Rome.", **more: Any) -> Request:
@@ -68,7 +75,9 @@ def using(
     return asyncio.run(run())
 
 
-def send(server: SimulatedServer | str, request: Request, folder: Path | None = None, **more: Any) -> Completion:
+def send(
+    server: SimulatedServer | str, request: Request, folder: Path | None = None, **more: Any
+) -> Completion:
     return using(server, lambda sender: sender.send(request), folder, **more)
 
 
@@ -90,7 +99,8 @@ def test_a_reply_is_asked_for_once_and_then_served_from_the_cache(tmp_path: Path
         first = send(server, ask(), tmp_path)
         second = send(server, ask(), tmp_path)
 
-        assert not first.cached and second.cached
+        assert not first.cached
+        assert second.cached
         assert (second.text, second.prompt_tokens) == (first.text, first.prompt_tokens)
         assert server.counts["requests"] == 1
 
@@ -144,7 +154,9 @@ def test_a_stream_gives_what_sending_gives_and_is_kept_under_the_same_key(tmp_pa
         kept = send(server, ask(), tmp_path)
 
         assert len(pieces) > 5
-        assert kept.cached and kept.text == "".join(pieces) and "think" not in kept.text
+        assert kept.cached
+        assert kept.text == "".join(pieces)
+        assert "think" not in kept.text
         assert kept.completion_tokens == server.completion_tokens
         assert using(server, stream, tmp_path) == [kept.text]
 
@@ -156,7 +168,10 @@ def test_a_stream_that_breaks_in_the_middle_is_an_error_and_is_not_kept(tmp_path
         async for piece in sender.stream(ask()):
             seen.append(piece)
 
-    with SimulatedServer(Behaviour(drops=1.0)) as server, pytest.raises(ServerFailed, match="broke the connection"):
+    with (
+        SimulatedServer(Behaviour(drops=1.0)) as server,
+        pytest.raises(ServerFailed, match="broke the connection"),
+    ):
         using(server, stream, tmp_path)
 
     assert seen
@@ -176,8 +191,10 @@ def test_vectors_come_in_the_order_of_the_texts_and_each_text_is_paid_for_once(t
         first = using(server, lambda s: s.embed(texts[:100], model), tmp_path)
         both = using(server, lambda s: s.embed([*texts, texts[0]], model), tmp_path)
 
-        assert both.shape == (151, 16) and both.dtype == np.float32
-        assert np.array_equal(both[:100], first) and np.array_equal(both[150], both[0])
+        assert both.shape == (151, 16)
+        assert both.dtype == np.float32
+        assert np.array_equal(both[:100], first)
+        assert np.array_equal(both[150], both[0])
         assert np.allclose(both[120], server.vector(texts[120]))
         assert server.counts["embeddings"] == 3  # 64 + 36, then 50
 
@@ -187,7 +204,13 @@ def test_vectors_come_in_the_order_of_the_texts_and_each_text_is_paid_for_once(t
 
 @pytest.mark.parametrize(
     "fault",
-    [{"errors": 0.3}, {"drops": 0.3}, {"garbage": 0.3}, {"too_many": 0.3, "retry_after": 0.02}, {"hangs": 0.2}],
+    [
+        {"errors": 0.3},
+        {"drops": 0.3},
+        {"garbage": 0.3},
+        {"too_many": 0.3, "retry_after": 0.02},
+        {"hangs": 0.2},
+    ],
     ids=lambda fault: next(iter(fault)),
 )
 def test_faults_that_pass_do_not_show(fault: dict[str, float], tmp_path: Path):
@@ -197,7 +220,9 @@ def test_faults_that_pass_do_not_show(fault: dict[str, float], tmp_path: Path):
     with SimulatedServer(Behaviour()) as server:
         expected = using(server, lambda s: send_all(s, 40))
 
-    assert [r.text for r in replies if isinstance(r, Completion)] == [r.text for r in expected if isinstance(r, Completion)]
+    assert [r.text for r in replies if isinstance(r, Completion)] == [
+        r.text for r in expected if isinstance(r, Completion)
+    ]
     assert Replies(tmp_path / FILE_NAME).stats().by_status["ok"] == 40
 
 
@@ -207,7 +232,8 @@ def test_a_retry_waits_as_long_as_the_server_asks():
         using(server, lambda s: send_all(s, 8))
 
         waits = max(server.asked.values()) - 1
-        assert waits and time.monotonic() - started >= 0.6 * waits
+        assert waits
+        assert time.monotonic() - started >= 0.6 * waits
 
 
 def test_a_retry_waits_until_the_date_that_the_server_gives():
@@ -235,12 +261,18 @@ def test_attempts_come_to_an_end_and_all_are_kept(tmp_path: Path):
 
 
 def test_a_server_that_hangs_is_given_up_on():
-    with SimulatedServer(Behaviour(hangs=1.0)) as server, pytest.raises(TimedOut, match="no reply within 0.2 seconds"):
+    with (
+        SimulatedServer(Behaviour(hangs=1.0)) as server,
+        pytest.raises(TimedOut, match=r"no reply within 0.2 seconds"),
+    ):
         send(server, ask(), timeout=0.2, attempts=2)
 
 
 def test_a_server_that_always_says_too_many_is_given_up_on():
-    with SimulatedServer(Behaviour(too_many=1.0, retry_after=0)) as server, pytest.raises(RateLimited, match="too many"):
+    with (
+        SimulatedServer(Behaviour(too_many=1.0, retry_after=0)) as server,
+        pytest.raises(RateLimited, match="too many"),
+    ):
         send(server, ask(), attempts=1)
 
 
@@ -262,13 +294,16 @@ def test_a_server_that_asks_to_wait_for_hours_is_not_waited_for():
         (Behaviour(refuses=("json_schema",)), NotAccepted, "does not take json_schema"),
     ],
 )
-def test_what_cannot_pass_is_asked_once_and_told_in_one_line(behaviour: Behaviour, error: type[ModelError], says: str):
+def test_what_cannot_pass_is_asked_once_and_told_in_one_line(
+    behaviour: Behaviour, error: type[ModelError], says: str
+):
     with SimulatedServer(behaviour) as server:
         with pytest.raises(error, match=says) as caught:
             send(server, ask(response_format="json_schema", schema=SCHEMA, schema_name="x"))
 
         assert type(caught.value) is error
-        assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 400
         assert server.counts["requests"] == 1
 
 
@@ -295,12 +330,15 @@ def test_a_server_that_is_restarted_is_waited_for():
 
 
 def test_an_address_of_something_else_is_told():
-    with SimulatedServer(Behaviour()) as server, pytest.raises(ServerDown, match="no server of language models"):
+    with (
+        SimulatedServer(Behaviour()) as server,
+        pytest.raises(ServerDown, match="no server of language models"),
+    ):
         send(server.url + "/elsewhere", ask())
 
 
 def test_a_missing_key_is_told_without_asking_anybody():
-    with pytest.raises(BadKey, match="openai/gpt-4.1-mini needs a key: set OPENAI_API_KEY"):
+    with pytest.raises(BadKey, match=r"openai/gpt-4\.1-mini needs a key: set OPENAI_API_KEY"):
         send("", ask())
 
 
@@ -318,6 +356,23 @@ def test_keys_show_in_no_error_and_in_no_file(tmp_path: Path):
     assert "Incorrect API key provided: [key]" in str(caught.value)
     for path in tmp_path.iterdir():
         assert key.encode() not in path.read_bytes(), path
+
+
+def test_the_trace_tells_of_calls_of_failures_and_of_kept_replies(tmp_path: Path):
+    with SimulatedServer(Behaviour(errors=0.5, seed=2)) as server:
+        for _ in range(2):
+            ledger = Ledger(trace=Trace(tmp_path / "trace.jsonl"))
+            using(server, lambda s: send_all(s, 4), tmp_path, ledger=ledger, attempts=12)
+
+    lines = [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
+    told = Counter((line["task"], line["status"], line["cached"]) for line in lines)
+    assert told == {
+        ("ExtractGraph", "failed", False): server.counts["500"],
+        ("ExtractGraph", "ok", False): 4,
+        ("ExtractGraph", "ok", True): 4,
+    }
+    assert server.counts["500"] > 0
+    assert not any("request" in line or "reply" in line for line in lines)
 
 
 def test_the_key_of_a_known_service_is_not_sent_to_another_address():
@@ -346,7 +401,9 @@ def test_what_a_server_refuses_is_remembered_by_the_index(tmp_path: Path):
 
 
 def test_parameters_of_no_consequence_are_left_out_where_a_server_refuses_them():
-    with SimulatedServer(Behaviour(refuses=("temperature", "max_tokens", "seed"), keep_bodies=True)) as server:
+    with SimulatedServer(
+        Behaviour(refuses=("temperature", "max_tokens", "seed"), keep_bodies=True)
+    ) as server:
         using(server, lambda s: send_all(s, 3, temperature=0.0, max_tokens=900, seed=1), concurrency=1)
 
         assert server.counts["400"] == 3  # each is learnt once
@@ -355,7 +412,9 @@ def test_parameters_of_no_consequence_are_left_out_where_a_server_refuses_them()
 
 
 def test_ollama_is_told_its_context_length_and_what_would_not_fit_is_not_sent():
-    request = Request((Message("user", "Hello there"),), "ollama/qwen3", temperature=0.0, reasoning_effort="none")
+    request = Request(
+        (Message("user", "Hello there"),), "ollama/qwen3", temperature=0.0, reasoning_effort="none"
+    )
     long = Request((Message("user", "many words " * 2000),), "ollama/qwen3")
 
     with SimulatedServer(Behaviour(keep_bodies=True, thinking=True)) as server:
@@ -364,9 +423,11 @@ def test_ollama_is_told_its_context_length_and_what_would_not_fit_is_not_sent():
         with pytest.raises(ContextTooLong, match="run with a context of 2048"):
             send(server, long, context_window=2048)
 
-        assert reply.text == "Of Hello there" and reply.prompt_tokens > 0
+        assert reply.text == "Of Hello there"
+        assert reply.prompt_tokens > 0
         assert server.bodies[0]["options"] == {"num_ctx": 2048, "temperature": 0.0}
-        assert server.bodies[0]["think"] is False and vectors.shape == (2, 64)
+        assert server.bodies[0]["think"] is False
+        assert vectors.shape == (2, 64)
         assert server.counts["requests"] == 2
 
 
@@ -378,12 +439,14 @@ def test_a_budget_of_tokens_stops_before_the_call_that_would_pass_it_and_goes_on
         replies = using(server, lambda s: send_all(s, 30, max_tokens=300), tmp_path, budget_tokens=2000)
         good = [r for r in replies if isinstance(r, Completion)]
 
-        assert 0 < len(good) < 30 and {type(r) for r in replies} == {Completion, BudgetReached}
+        assert 0 < len(good) < 30
+        assert {type(r) for r in replies} == {Completion, BudgetReached}
         assert 1500 < server.prompt_tokens + server.completion_tokens <= 2000
 
         again = using(server, lambda s: send_all(s, 30, max_tokens=300), tmp_path)
         assert all(isinstance(r, Completion) for r in again)
-        assert server.counts["asked again"] == 0 and server.counts["requests"] == 30
+        assert server.counts["asked again"] == 0
+        assert server.counts["requests"] == 30
 
 
 def test_a_budget_of_money_is_kept_by_the_price_table(tmp_path: Path):
@@ -393,9 +456,11 @@ def test_a_budget_of_money_is_kept_by_the_price_table(tmp_path: Path):
         replies = using(server, lambda s: send_all(s, 30, max_tokens=200), tmp_path, ledger=ledger)
         spent = server.prompt_tokens * 0.001 + server.completion_tokens * 0.002
 
-    assert 0.5 < spent <= 1.0 and abs(ledger.total().cost - spent) < 1e-9
+    assert 0.5 < spent <= 1.0
+    assert abs(ledger.total().cost - spent) < 1e-9
     reached = next(r for r in replies if isinstance(r, BudgetReached))
-    assert "of 1," in str(reached) and "run again to go on" in str(reached)
+    assert "of 1," in str(reached)
+    assert "run again to go on" in str(reached)
 
 
 def test_calls_that_may_have_been_charged_for_count_against_the_budget():
@@ -406,7 +471,7 @@ def test_calls_that_may_have_been_charged_for_count_against_the_budget():
 
 def test_a_budget_of_money_without_a_price_is_told_before_anything_is_spent():
     with SimulatedServer(Behaviour()) as server:
-        with pytest.raises(UsageError, match="needs the price of openai/gpt-4.1-mini"):
+        with pytest.raises(UsageError, match=r"needs the price of openai/gpt-4\.1-mini"):
             send(server, ask(), budget=5.0)
         assert server.counts["requests"] == 0
 
@@ -438,7 +503,11 @@ def test_no_durable_reply_is_asked_for_again_after_kill_9(tmp_path: Path):
             asked_before = len(server.bodies)
             child = subprocess.Popen([sys.executable, "-c", CHILD, server.url, str(path)])
             deadline = time.monotonic() + 20
-            while len(server.bodies) < asked_before + 5 + n and child.poll() is None and time.monotonic() < deadline:
+            while (
+                len(server.bodies) < asked_before + 5 + n
+                and child.poll() is None
+                and time.monotonic() < deadline
+            ):
                 time.sleep(0.002)
             if n < 7:
                 os.kill(child.pid, signal.SIGKILL)

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulated_server import Behaviour, Service
 
-TEXT = "Ada Byrne of Lune Mills met Bob Carr in Kell. Bob Carr bought Rook from Quill House. Dora Vane watched."
+TEXT = (
+    "Ada Byrne of Lune Mills met Bob Carr in Kell. Bob Carr bought Rook from Quill House. Dora Vane watched."
+)
 SYSTEM = {"role": "system", "content": "# Task: ExtractGraph\n\nof one of these types: person, place.\n"}
 USER = {"role": "user", "content": f"<data>\n{TEXT}\n</data>"}
 
@@ -27,7 +29,9 @@ def test_gleaning_gives_what_was_missed_and_nothing_twice():
     more = graph([SYSTEM, user, said, {"role": "user", "content": "# Task: GleanMore\n\nMore."}])
     names = [[entity["name"] for entity in found["entities"]] for found in (first, more)]
 
-    assert len(names[0]) > 40 and names[1] and not set(names[0]) & set(names[1])
+    assert len(names[0]) > 40
+    assert names[1]
+    assert not set(names[0]) & set(names[1])
     asked = [SYSTEM, user, said, {"role": "user", "content": "# Task: AnyMissed\n\nyes or no"}]
     assert simulated_replies.reply_to(asked) == "yes"
 
@@ -42,21 +46,24 @@ def test_a_request_for_a_repair_is_answered_like_the_original():
 def test_relationships_are_of_listed_entities():
     found = graph([SYSTEM, USER])
     names = {entity["name"] for entity in found["entities"]}
-    assert names and all({r["source"], r["target"]} <= names for r in found["relationships"])
+    assert names
+    assert all({r["source"], r["target"]} <= names for r in found["relationships"])
     assert {entity["type"] for entity in found["entities"]} <= {"person", "place"}
 
 
 def test_tuples_are_given_where_the_prompt_shows_them():
     system = {**SYSTEM, "content": SYSTEM["content"] + "<|COMPLETE|> after the last"}
     reply = simulated_replies.reply_to([system, USER])
-    assert reply.startswith('("entity"<|>"') and reply.endswith("<|COMPLETE|>")
+    assert reply.startswith('("entity"<|>"')
+    assert reply.endswith("<|COMPLETE|>")
     assert reply.count("##") == reply.count('("') - 1
 
 
 def test_names_are_found_in_chinese():
     user = {"role": "user", "content": "<data>\n周秀兰在永和米行。周秀兰是永和米行的人。\n</data>"}
     names = {entity["name"] for entity in graph([SYSTEM, user])["entities"]}
-    assert names <= {"周秀兰", "永和米行"} and names
+    assert names <= {"周秀兰", "永和米行"}
+    assert names
 
 
 @given(st.integers(0, 1000), st.integers(1, 5))
@@ -68,7 +75,9 @@ def test_a_fault_depends_on_seed_request_and_how_often_it_came(seed: int, times:
 
 def test_similar_texts_have_similar_vectors():
     service = Service(Behaviour(dimension=64))
-    a, b, c = (service.vector(t) for t in ("the red barge sails", "the red barge rests", "tax law reform act"))
+    a, b, c = (
+        service.vector(t) for t in ("the red barge sails", "the red barge rests", "tax law reform act")
+    )
 
     def near(x: list[float], y: list[float]) -> float:
         return sum(p * q for p, q in zip(x, y, strict=True))
@@ -88,7 +97,9 @@ def test_unknown_tasks_get_replies_that_fit_their_schema():
             "flag": {"type": "boolean"},
         },
     }
-    reply = json.loads(simulated_replies.reply_to([{"role": "user", "content": "one two three"}], schema, "Other"))
+    reply = json.loads(
+        simulated_replies.reply_to([{"role": "user", "content": "one two three"}], schema, "Other")
+    )
     assert {name: type(value) for name, value in reply.items()} == {
         "name": str, "n": int, "list": list, "kind": str, "flag": bool
     }  # fmt: skip

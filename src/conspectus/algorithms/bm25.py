@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,18 +37,9 @@ class Postings:
         return int(self.starts[term + 1] - self.starts[term])
 
 
-def postings(terms: Sequence[Sequence[int]] | Ints, owners: Ints | None = None, *, size: int, texts: int = 0) -> Postings:
-    """Count the terms of texts: a list of term numbers for each text, or flat terms with the text of each.
-
-    `size` is the number of terms in the vocabulary, `texts` the number of texts where `owners` is given.
-    """
-    if owners is None:
-        lists: Any = terms
-        texts = len(lists)
-        owners = np.repeat(np.arange(texts, dtype=np.int32), [len(each) for each in lists])
-        flat = np.fromiter((t for each in lists for t in each), np.int64, count=len(owners))
-    else:
-        flat = np.asarray(terms, np.int64)
+def postings(terms: Ints, owners: Ints, *, size: int, texts: int) -> Postings:
+    """Count the terms of texts: flat numbers of terms, below `size`, with the text of each, below `texts`."""
+    flat = np.asarray(terms, np.int64)
     code, counts = np.unique(flat * max(texts, 1) + owners, return_counts=True)
     starts = np.searchsorted(code, np.arange(size + 1, dtype=np.int64) * max(texts, 1))
     lengths = np.bincount(owners, minlength=texts)

@@ -16,7 +16,7 @@ _VOCABULARIES = {
 
 
 def bias_to(model: str, words: Iterable[str]) -> Mapping[int, int] | None:
-    """Return the bias that leaves only the words, also capitalised, as replies of one token; None if unknown."""
+    """Return the bias that leaves only the words, also capitalised, as one-token replies; None if unknown."""
     base = model.rpartition("/")[2]
     vocabulary = next((name for name, known in _VOCABULARIES.items() if known.match(base)), None)
     if vocabulary is None:

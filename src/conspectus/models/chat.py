@@ -1,9 +1,9 @@
 """A language model behind a server: renders tasks, sends them, and reads the replies.
 
-A reply that cannot be read without guessing is asked for again by the same request, then by one that tells
-what was wrong with it; a reply that was cut off is asked for once more, with twice the room where room was
-limited. What then still fails is a ModelError that names the task. What was left out of replies that could be
-read stands in `notices`.
+A reply that cannot be read without guessing is asked for again by the same request, then by one that
+tells what was wrong with it; one that was cut off for want of room is asked for once more, with twice the
+room, and one that was cut off with room left by the same request again. What then still fails is a
+ModelError that names the task. What was left out of replies that could be read stands in `notices`.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ from conspectus.tokens import at_most, count
 R = TypeVar("R")
 DESCRIBE_TOKENS = 6000
 """Tokens of descriptions made into one at once; longer lists are taken in steps."""
+ROOM = 4096
+"""Tokens that a reply has room for at the least where no maximum is set."""
+CUTS, EARLY_CUTS, UNREAD = 2, 5, 3
+"""Replies to one request after which it counts as failed: cut off, cut off with room left, and unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,21 +167,23 @@ class ChatModel:
         return cast("ResponseFormat", next(found, "text"))
 
     async def _reply(self, task: Task[R]) -> Parsed[R]:
-        """Ask until a reply can be read: twice the same, then with what was wrong; once more if cut off."""
+        """Ask until a reply can be read, as the head of this module says."""
         request = self.request(task)
         told: tuple[str, str] | None = None
         wrong = ""
-        cuts = unread = 0
-        while cuts < 2 and unread < 3:
-            if unread == 2 and told:
+        cuts = early_cuts = unread = 0
+        while cuts < CUTS and early_cuts < EARLY_CUTS and unread < UNREAD:
+            if unread == UNREAD - 1 and told:
                 request = replace(request, messages=self._prompts.render_repair(task, *told))
                 told = None
             request, completion = await self._send(request)
             if completion.cut_off:
-                cuts += 1
                 wrong = f"it was cut off after {completion.completion_tokens} tokens"
-                if request.max_tokens:
-                    request = replace(request, max_tokens=2 * request.max_tokens)
+                if 0 < completion.completion_tokens < (request.max_tokens or ROOM):
+                    early_cuts += 1  # not for want of room: the server's fault, which passes
+                else:
+                    cuts += 1
+                    request = replace(request, max_tokens=request.max_tokens and 2 * request.max_tokens)
                 continue
             try:
                 parsed = parse(task, completion.text, self._llm.reply_format)

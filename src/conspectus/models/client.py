@@ -1,4 +1,4 @@
-"""A thin client on aiohttp for servers of language models: one request out, one reply or one error of ours back."""
+"""A thin client on aiohttp for servers of language models: a request out, a reply or an error back."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Client(Protocol):
 
 
 def open_session() -> aiohttp.ClientSession:
-    """Return the one session of a run; what bounds its connections is the gate, and cookies are of no use to it."""
+    """Return the one session of a run; the gate bounds its connections, and cookies are of no use to it."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
             limit=0, keepalive_timeout=4.0
@@ -212,8 +212,8 @@ class HttpClient:
             return
         if (count := prompt_tokens(request)) > self._window:
             raise ContextTooLong(
-                f"the request has {count} tokens, and {self.endpoint.model} is run with a context of {self._window};"
-                " raise llm.context_window or lower context_tokens"
+                f"the request has {count} tokens, and {self.endpoint.model} is run with a context"
+                f" of {self._window}; raise llm.context_window or lower context_tokens"
             )
 
     def _broken(self, error: Exception) -> ModelError:
@@ -225,11 +225,11 @@ class HttpClient:
             return ServerDown(f"no server answers at {host} ({reason}): start it, or check --base-url")
         if isinstance(error, asyncio.TimeoutError):
             return TimedOut(f"{host} sent no reply within {self._timeout:g} seconds (llm.timeout)")
-        return ServerFailed(f"{host} broke the connection ({type(error).__name__})")
+        return _charged(ServerFailed(f"{host} broke the connection ({type(error).__name__})"))
 
     def _unreadable(self, data: bytes) -> ServerFailed:
         start = redact(" ".join(data[:120].decode("utf-8", "replace").split()), self.endpoint.key)
-        return ServerFailed(f"{where(self.endpoint)} sent something that is no reply ({start!r})")
+        return _charged(ServerFailed(f"{where(self.endpoint)} sent something that is no reply ({start!r})"))
 
 
 def prompt_tokens(request: Request) -> int:
@@ -237,6 +237,11 @@ def prompt_tokens(request: Request) -> int:
     name = vocabulary(request.model)
     schema = tokens.count(json.dumps(request.schema), name) if request.schema else 0
     return sum(tokens.count(m.content, name) + 4 for m in request.messages) + 3 + schema
+
+
+def _charged(error: ServerFailed) -> ServerFailed:
+    error.charged = True  # the server may have done its work
+    return error
 
 
 def _later(before: Part, part: Part) -> Part:
@@ -255,7 +260,7 @@ def _rest(part: Part) -> tuple[str, int | None, int | None, str]:
 
 
 def _proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for an address, looked up once rather than for every call."""
+    """Return the proxy that the environment names for an address: looked up once, not for every call."""
     scheme, _, rest = url.partition("://")
     host = rest.partition("/")[0].rpartition("@")[2]
     return None if proxy_bypass(host) else getproxies().get(scheme)

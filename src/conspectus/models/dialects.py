@@ -1,4 +1,4 @@
-"""The two wire formats that are spoken here: OpenAI's, and Ollama's own (the only one that sets its context length)."""
+"""The two wire formats that are spoken: OpenAI's, and Ollama's own, which alone sets its context length."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPENING = ("<think>", "<thinking>", "<reasoning>")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What came over the wire: all of a reply, or a piece of one; counts are None where the server tells none."""
+    """What came over the wire: a reply or a piece of one; counts are None where the server tells none."""
 
     text: str = ""
     finish_reason: str = ""
@@ -28,8 +28,11 @@ class Part:
 
 
 class Dialect(Protocol):
-    """How to ask in one wire format. What `read_*` is given is any JSON; what does not fit raises LookupError,
-    TypeError or AttributeError, for the caller to make an error of."""
+    """How to ask in one wire format.
+
+    What `read_*` is given is any JSON; what does not fit raises LookupError, TypeError or AttributeError, for
+    the caller to make an error of ours.
+    """
 
     chat_path: str
     embed_path: str
@@ -52,7 +55,7 @@ class OpenAIDialect:
     def chat_body(
         self, request: Request, model: str, dropped: Collection[str], stream: bool
     ) -> dict[str, Any]:
-        """Return the body of a request; parameters that are `dropped` stay out, or go under their newer name."""
+        """Return the body of a request; what is `dropped` stays out, or goes under its newer name."""
         limit = "max_completion_tokens" if "max_tokens" in dropped else "max_tokens"
         body: dict[str, Any] = {
             "model": model,
@@ -85,7 +88,8 @@ class OpenAIDialect:
         event: Any = json.loads(data)
         if event.get("error"):
             raise LookupError(str(event["error"]))
-        choice: Any = (event.get("choices") or [{}])[0]
+        choices: list[Any] = event.get("choices") or [{}]
+        choice = choices[0]
         return self._part(choice, choice.get("delta") or {}, event.get("usage"))
 
     @staticmethod
@@ -110,7 +114,7 @@ class OpenAIDialect:
 
 @dataclass(frozen=True)
 class OllamaDialect:
-    """Ollama's own: a context length goes with every request, and what does not fit is an error, not cut in silence."""
+    """Ollama's own: every request sets the context length, and what does not fit is an error, not cut."""
 
     context_window: int
     chat_path = "/api/chat"
@@ -160,9 +164,11 @@ class OllamaDialect:
 
 
 def dropped_parameter(message: str, body: Mapping[str, Any]) -> str | None:
-    """Return the parameter of a refused request that can go without changing what is asked, if that was its fault."""
+    """Return the parameter that a request was refused for, if it can go without changing what is asked."""
     if not re.search(
-        r"unsupported|not support|unrecogni[sz]ed|unknown|not permitted|extra|use '?max_comp", message, re.IGNORECASE
+        r"unsupported|not support|unrecogni[sz]ed|unknown|not permitted|extra|use '?max_comp",
+        message,
+        re.IGNORECASE,
     ):
         return None
     spare = ("max_tokens", "temperature", "seed", "stream_options", "truncate")
@@ -178,7 +184,7 @@ def without_thinking(text: str) -> str:
 
 
 class ThinkingFilter:
-    """Does the same to a stream: holds text back only while it may still belong to the thinking at the start."""
+    """Does the same to a stream: holds text back only while it may belong to the thinking at the start."""
 
     def __init__(self) -> None:
         self._held: str | None = ""

@@ -30,8 +30,12 @@ LONGEST = 300
 """Characters of a server's message that are shown."""
 
 _KEY = re.compile(r"\b(?:sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9*]{8,}|(?<=Bearer )\S+|(?<=://)[^/\s@]+(?=@)")
-_CONTEXT = re.compile(r"context.{0,20}(length|window|size)|too many tokens|(prompt|input) is too long", re.IGNORECASE)
-_NO_CREDIT = re.compile(r"insufficient_quota|insufficient.{0,10}(credit|balance|funds)|billing", re.IGNORECASE)
+_CONTEXT = re.compile(
+    r"context.{0,20}(length|window|size)|too many tokens|(prompt|input) is too long", re.IGNORECASE
+)
+_NO_CREDIT = re.compile(
+    r"insufficient_quota|insufficient.{0,10}(credit|balance|funds)|billing", re.IGNORECASE
+)
 _NO_MODEL = re.compile(
     r"model_not_found|(not a valid|unknown|no such) model|model .{0,80}(not found|not exist)", re.IGNORECASE
 )
@@ -54,7 +58,7 @@ def where(endpoint: Endpoint) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Return the seconds that a Retry-After header asks to wait, which is a number or a date; None without one."""
+    """Return the seconds that Retry-After asks to wait, given as a number or a date; None without it."""
     try:
         if milliseconds := headers.get("retry-after-ms"):
             return max(0.0, float(milliseconds) / 1000)
@@ -69,32 +73,35 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
 
 
-def said(body: str, key: str | None = None) -> tuple[str, str]:
-    """Return a server's error message on one line, and all that it says for machines (code, type, parameter)."""
+def said(body: str) -> tuple[str, str]:
+    """Return a server's error message, and what it says for machines (code, type, parameter)."""
     try:
         answer: Any = json.loads(body)
     except ValueError:
-        answer = None
+        return re.sub(r"<[^>]*>", " ", body), ""
     error: Any = answer
     if isinstance(answer, dict):
         fields = cast("dict[str, Any]", answer)
         error = fields.get("error") or fields.get("detail") or fields
-    if isinstance(error, dict):
-        details = cast("dict[str, Any]", error)
-        message = str(details.get("message") or details)
-        codes = " ".join(str(details.get(name) or "") for name in ("code", "type", "param"))
-    else:
-        message, codes = str(error if error is not None else re.sub(r"<[^>]*>", " ", body)), ""
-    message = " ".join(redact(message, key).split())
-    return message if len(message) <= LONGEST else message[: LONGEST - 1] + "…", codes
+    if not isinstance(error, dict):
+        return str(error), ""
+    details = cast("dict[str, Any]", error)
+    codes = " ".join(str(details.get(name) or "") for name in ("code", "type", "param"))
+    return str(details.get("message") or details), codes
+
+
+def one_line(text: str, key: str | None) -> str:
+    """Return a server's message as it is shown: on one line of bearable length, without keys."""
+    text = " ".join(redact(text, key).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def fault(
     status: int, headers: Mapping[str, str], body: str, at: Endpoint, request: Request | None
 ) -> ModelError:
     """Return the error that an HTTP reply other than 200 stands for; `request` is None for embeddings."""
-    message, codes = said(body, at.key)
-    everything, host = f"{codes} {message}", where(at)
+    told, codes = said(body)
+    message, everything, host = one_line(told, at.key), f"{codes} {told}", where(at)
     if status in (401, 403):
         what = (
             f"does not accept the key in {at.key_variable}"

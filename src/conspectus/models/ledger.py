@@ -1,4 +1,4 @@
-"""The books of one run: calls, tokens and money per task, the budget they must not pass, and the trace of every call."""
+"""The books of a run: calls, tokens and money per task, the budget they must not pass, the trace of calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import IO
 
 from conspectus.errors import BudgetReached, UsageError
-from conspectus.models.wire import Status
 from conspectus.rows import Usage
 from conspectus.settings import Price
 
@@ -42,7 +41,7 @@ class _Account:
 
 
 class Trace:
-    """A file of JSON lines, one for each call; the texts of requests and replies only where they were asked for."""
+    """A file of JSON lines, one for each call; texts of requests and replies only where asked for."""
 
     def __init__(self, path: Path, *, texts: bool = False) -> None:
         self.texts = texts
@@ -51,8 +50,10 @@ class Trace:
         except OSError as error:
             raise UsageError(f"the trace cannot be written to {path}: {error.strerror}") from None
 
-    def write(self, **fields: object) -> None:
-        self._file.write(json.dumps(fields, ensure_ascii=True, default=str) + "\n")
+    def call(self, facts: Mapping[str, object], request: str, reply: str) -> None:
+        """Write one call."""
+        texts = {"request": request, "reply": reply} if self.texts else {}
+        self._file.write(json.dumps({**facts, **texts}) + "\n")
 
     def close(self) -> None:
         self._file.close()
@@ -92,38 +93,41 @@ class Ledger:
         return (prompt_tokens * price.input + completion_tokens * price.output) / 1e6 if price else 0.0
 
     def check(self, model: str) -> None:
-        """Raise UsageError where a budget of money cannot be kept, because the price of the model is not known."""
+        """Raise UsageError where a budget of money cannot be kept: the price of the model is not known."""
         if self.budget is not None and self.price(model) is None and not model.startswith(FREE):
             raise UsageError(
-                f"a budget of money needs the price of {model}: add it to `prices` in the settings, or use --budget-tokens"
+                f"a budget of money needs the price of {model}: add it to `prices` in the settings,"
+                " or use --budget-tokens"
             )
 
-    async def reserve(
+    def estimate(
         self, model: str, task: str, prompt_tokens: int, completion_tokens: int | None
     ) -> Reservation:
-        """Set aside what a call may take; where only calls under way stand in the way of it, wait for them.
+        """Return what a call may take at the most.
 
-        A count that was too low for this model before is raised accordingly. `completion_tokens` is the stated
-        maximum of the reply; without one, the longest reply of the task so far stands in for it.
+        A count of tokens that was too low for this model before is raised accordingly. `completion_tokens` is
+        the stated maximum of the reply; without one, the longest of the task so far stands in for it.
+        """
+        self.check(model)
+        prompt = int(prompt_tokens * self._excess.get(model, 1.0)) + 1
+        reply = completion_tokens
+        if reply is None:
+            reply = self._longest.get(task, USUAL_COMPLETION)
+        return Reservation(model, task, prompt_tokens, prompt + reply, self.cost(model, prompt, reply))
+
+    async def reserve(self, held: Reservation) -> None:
+        """Set aside what a call may take; where only calls under way stand in the way of it, wait for them.
 
         Raises:
             BudgetReached: the call would pass the budget.
         """
-        self.check(model)
-        prompt = int(prompt_tokens * self._excess.get(model, 1.0)) + 1
-        while True:
-            reply = (
-                self._longest.get(task, USUAL_COMPLETION) if completion_tokens is None else completion_tokens
-            )
-            held = Reservation(model, task, prompt_tokens, prompt + reply, self.cost(model, prompt, reply))
-            if self._fits(held):
-                self._reserved_tokens += held.tokens
-                self._reserved_cost += held.cost
-                return held
+        while not self._fits(held):
             if self._reserved_tokens <= 0:
                 raise BudgetReached(self._reached(held))
             self._settled.clear()
             await self._settled.wait()
+        self._reserved_tokens += held.tokens
+        self._reserved_cost += held.cost
 
     def settle(self, held: Reservation, prompt_tokens: int, completion_tokens: int) -> None:
         """Replace what was set aside by what was taken."""
@@ -139,7 +143,7 @@ class Ledger:
             self._excess[held.model] = max(self._excess.get(held.model, 1.0), ratio)
 
     def release(self, held: Reservation, *, lost: bool = False) -> None:
-        """Give back what was set aside; not for a `lost` call, whose reply never came but may be charged for."""
+        """Give back what was set aside; not for a `lost` call, whose reply never came but may be charged."""
         self._release(held)
         if lost:
             was = self._lost
@@ -169,22 +173,6 @@ class Ledger:
             sum(a.cost for a in accounts),
         )
 
-    def record(
-        self,
-        task: str,
-        model: str,
-        key: str,
-        status: Status,
-        *,
-        prompt: str = "",
-        reply: str = "",
-        **facts: object,
-    ) -> None:
-        """Write a line of the trace, where there is one."""
-        if self.trace:
-            texts = {"request": prompt, "reply": reply} if self.trace.texts else {}
-            self.trace.write(task=task, model=model, key=key, status=status, **facts, **texts)
-
     def _account(self, task: str) -> _Account:
         return self._tasks.setdefault(task, _Account())
 
@@ -208,10 +196,12 @@ class Ledger:
     def _reached(self, held: Reservation) -> str:
         spent = self.total()
         if self.budget is not None and spent.cost + self._lost.cost + held.cost > self.budget:
-            state = f"of {self.budget:g}, {spent.cost + self._lost.cost:.4f} is spent and the next call may take {held.cost:.4f}"
+            paid = spent.cost + self._lost.cost
+            state = f"of {self.budget:g}, {paid:.4f} is spent and the next call may take {held.cost:.4f}"
         else:
             used = spent.prompt_tokens + spent.completion_tokens + self._lost.prompt_tokens
             state = (
                 f"of {self.budget_tokens} tokens, {used} are used and the next call may take {held.tokens}"
             )
-        return f"the budget is reached before {held.task or 'a call'}: {state}; what was bought is kept, run again to go on"
+        kept = "what was bought is kept, run again to go on"
+        return f"the budget is reached before {held.task or 'a call'}: {state}; {kept}"

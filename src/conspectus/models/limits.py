@@ -1,4 +1,4 @@
-"""How fast a server is asked: one gate for concurrency and rates, and how long to wait before asking again."""
+"""How fast a server is asked: a gate for concurrency and rates, and how long to wait before asking again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from itertools import count
 from conspectus.errors import CallFailed, ModelError, RateLimited, ServerDown
 
 BURST = 0.1
-"""The part of a minute's allowance that may go at once; the rest flows, so that no minute has more than its own."""
+"""The part of a minute's allowance that may go at once; the rest flows, so that no minute has more."""
 LONGEST_PAUSE = 60.0
 LONGEST_RETRY_AFTER = 600.0
 """Seconds: a server that asks to wait longer is not waited for."""
@@ -46,8 +46,8 @@ class Bucket:
 class Gate:
     """Lets calls through, those of the highest priority first, as fast as the limits and the server allow.
 
-    The number of calls under way halves when the server says that there are too many, at most once for all that were
-    sent together, and grows back by one for as many good replies as it lets through at once.
+    The number of calls under way halves when the server says that there are too many, at most once for all
+    that were sent together, and grows back by one for as many good replies as it lets through at once.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Gate:
         self._admit()
 
     def narrow(self, entered: float, pause: float | None) -> None:
-        """Let fewer through, after the pause that the server asked for; `entered` is when the refused call came in."""
+        """Let fewer through, after the pause that the server asked for; `entered` is of the refused call."""
         now = self._clock()
         if entered >= self._narrowed_at:
             self.width, self._narrowed_at = max(1.0, self.width / 2), now
@@ -136,7 +136,7 @@ class Gate:
 
 
 class Patience:
-    """How long one call is tried: pauses that double, with jitter from its key, so that a run can be repeated."""
+    """How long a call is tried: pauses that double, with jitter from its key, so that runs are alike."""
 
     def __init__(self, key: str, attempts: int, first_pause: float) -> None:
         self._random = random.Random(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -20,20 +21,26 @@ class NativeClient:
     """A client of one model of a provider that does not speak OpenAI's wire format."""
 
     def __init__(self, endpoint: Endpoint, timeout: float) -> None:
+        self.endpoint = endpoint
+        self._timeout = timeout
         try:
-            import any_llm  # pyright: ignore
+            from any_llm import AnyLLM  # pyright: ignore
+
+            # Its own retries would hide from the gate that the server is pressed.
+            self._provider: Any = AnyLLM.create(
+                endpoint.name, api_key=endpoint.key, max_retries=0, unified_exceptions=True
+            )
         except ImportError:
             raise UsageError(
                 f"{endpoint.name} models need the extra `{EXTRA}`: pip install 'conspectus[{EXTRA}]'"
             ) from None
-        self.endpoint = endpoint
-        self._timeout = timeout
-        self._library: Any = any_llm
+        except Exception as error:  # the providers' own libraries raise errors of many kinds
+            raise self._fault(error, None) from None
 
     async def ask(self, request: Request) -> Completion:
         try:
-            reply = await self._library.acompletion(**self._arguments(request))
-        except Exception as error:  # the providers' own libraries raise errors of many kinds
+            reply = await self._provider.acompletion(**self._arguments(request))
+        except Exception as error:  # as above
             raise self._fault(error, request) from None
         choice = reply.choices[0]
         text = well_formed(without_thinking(choice.message.content or ""))
@@ -42,7 +49,7 @@ class NativeClient:
     async def stream(self, request: Request) -> AsyncIterator[str | Completion]:
         thinking, shown, reason, usage = ThinkingFilter(), "", "", None
         try:
-            async for event in await self._library.acompletion(**self._arguments(request), stream=True):
+            async for event in await self._provider.acompletion(**self._arguments(request), stream=True):
                 usage = event.usage or usage
                 for choice in event.choices[:1]:
                     reason = choice.finish_reason or reason
@@ -58,21 +65,15 @@ class NativeClient:
 
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
         try:
-            reply = await self._library.aembedding(self.endpoint.model, list(texts), **self._who())
+            reply = await self._provider.aembedding(self.endpoint.model, list(texts))
         except Exception as error:  # as above
             raise self._fault(error, None) from None
         used = reply.usage.prompt_tokens if reply.usage else sum(map(count, texts))
         return [row.embedding for row in sorted(reply.data, key=lambda row: row.index)], used
 
-    def _who(self) -> dict[str, Any]:
-        return {
-            "provider": self.endpoint.name,
-            **({"api_key": self.endpoint.key} if self.endpoint.key else {}),
-        }
-
     def _arguments(self, request: Request) -> dict[str, Any]:
         body = OpenAIDialect().chat_body(request, self.endpoint.model, (), stream=False)
-        return {**self._who(), "timeout": self._timeout, **body}
+        return {**body, "timeout": self._timeout}
 
     def _completion(self, request: Request, text: str, reason: str | None, usage: Any) -> Completion:
         part = Part(
@@ -96,10 +97,4 @@ class NativeClient:
             return ServerFailed(f"{self.endpoint.name} failed ({type(error).__name__}: {said[:300]})")
         asked_to_wait = getattr(error, "retry_after", None)
         headers = {"Retry-After": str(asked_to_wait)} if asked_to_wait is not None else {}
-        return fault(status, headers, f'{{"error": {_quoted(said)}}}', self.endpoint, request)
-
-
-def _quoted(text: str) -> str:
-    import json
-
-    return json.dumps(text)
+        return fault(status, headers, json.dumps({"error": said}), self.endpoint, request)

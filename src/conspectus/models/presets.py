@@ -1,4 +1,4 @@
-"""Where a model name leads: `openai/gpt-4.1-mini` to an address, a dialect, and the variable that holds its key."""
+"""Where a model name leads: `openai/gpt-4.1-mini` to an address, a dialect, and the variable of its key."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The cache of replies, `replies.sqlite`: every attempt with its status, durable before it is used.
 
-Only replies that are `ok` are served, the first of them where there are several, so that a run repeated is the same.
-Several processes may have it open at once.
+Only replies that are `ok` are served, the first of them where there are several, so that a repeated run is
+the same. Several processes may have it open at once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +38,22 @@ CREATE TABLE IF NOT EXISTS features (
 );
 """
 _ADD = (
-    "INSERT INTO replies (key, model, task, status, reply, finish_reason, prompt_tokens, completion_tokens, seconds,"
-    " made, used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO replies (key, model, task, status, reply, finish_reason, prompt_tokens, completion_tokens,"
+    " seconds, made, used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _GET = (
     "SELECT id, reply, finish_reason, prompt_tokens, completion_tokens FROM replies"
     " WHERE key = ? AND status = 'ok' ORDER BY id LIMIT 1"
 )
-_MARK = "UPDATE replies SET status = ? WHERE id = (SELECT id FROM replies WHERE key = ? AND status {} ORDER BY id {} LIMIT 1)"
+_MARK = (
+    "UPDATE replies SET status = ? WHERE id ="
+    " (SELECT id FROM replies WHERE key = ? AND status {} ORDER BY id {} LIMIT 1)"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One call and how it ended; `reply` is its text (the error, for one that failed), or the bytes of a vector."""
+    """One call and how it ended; `reply` is its text (the error, if it failed), or the bytes of a vector."""
 
     key: str
     model: str
@@ -90,7 +93,7 @@ _Write = tuple[str, Sequence[Any], "asyncio.Future[None]"]
 
 @dataclass
 class Replies:
-    """The cache in one file. Reads are immediate; a write is durable when what it returns has been awaited."""
+    """The cache in one file. Reads are immediate; a write is durable once it has been awaited."""
 
     path: Path
     _pending: list[_Write] = field(default_factory=list, init=False)
@@ -101,7 +104,6 @@ class Replies:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._reader, self._writer = self._connect(), self._connect()
-            self._writer.executescript(SCHEMA)
         except sqlite3.DatabaseError as error:
             raise IndexDamaged(
                 f"the cache of replies {self.path} cannot be opened ({error}); delete or restore it"
@@ -110,15 +112,20 @@ class Replies:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self.path,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=32,
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        return connection
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.executescript(SCHEMA)
+                return connection
+            except sqlite3.OperationalError as error:
+                # Two processes that make the file at once: SQLite does not wait for a change of journal.
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
 
     def get(self, key: str) -> Completion | None:
         """Return the completion that is served for a key, if there is one."""
@@ -139,25 +146,7 @@ class Replies:
     async def add(self, attempts: Sequence[Attempt]) -> None:
         """Keep attempts; they are durable on return."""
         now = time.time()
-        await asyncio.gather(
-            *(
-                self._write(
-                    _ADD,
-                    (
-                        a.key,
-                        a.model,
-                        a.task,
-                        a.status,
-                        a.reply,
-                        a.finish_reason,
-                        a.prompt_tokens,
-                        a.completion_tokens,
-                    )
-                    + (a.seconds, now, now),
-                )
-                for a in attempts
-            )
-        )
+        await asyncio.gather(*(self._write(_ADD, (*astuple(a), now, now)) for a in attempts))
 
     async def mark(self, key: str, status: Status) -> None:
         """Change the status of a key's reply: of the one that is served, or, to make it `ok`, of the last."""
@@ -237,15 +226,19 @@ class Replies:
     def prune(
         self, *, made_before: float | None = None, unused_since: float | None = None, bad: bool = False
     ) -> int:
-        """Delete attempts and return how many: those made before or not used since a moment (seconds since 1970),
-        and with `bad` all that are not served anyway. The file shrinks by it."""
+        """Delete attempts and return how many; the file shrinks by it.
+
+        Those made before or not used since a moment (seconds since 1970), and with `bad` all that are not
+        served.
+        """
         self._write_hits()
         rules = [("made < ?", made_before), ("used < ?", unused_since)]
         which = [rule for rule, value in rules if value is not None] + (["status != 'ok'"] if bad else [])
         if not which:
             return 0
         values = [value for _, value in rules if value is not None]
-        removed = self._writer.execute(f"DELETE FROM replies WHERE {' OR '.join(which)}", values).rowcount
+        where = " OR ".join(which)  # of the texts above, nothing from outside
+        removed = self._writer.execute(f"DELETE FROM replies WHERE {where}", values).rowcount  # noqa: S608
         self._writer.execute("VACUUM")
         return removed
 

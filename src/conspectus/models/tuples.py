@@ -19,8 +19,8 @@ KEYS: Mapping[str, Sequence[str]] = {
 }
 _ALSO = {"relation": "relationship"}
 
-_OPENING = re.compile(r"""\(\s*["'“]?([A-Za-z_]+)["'”]?\s*(?:<\|>|</?\|>|(?<=["”])\|>)""")
-_PART = re.compile(r"""\s*<\|>\s*|(?<=["”])\s*(?:</)?\|>\s*""")
+_OPENING = re.compile(r"""\(\s*(?:"(\w+)"|“(\w+)”|'(\w+)'|(\w+))\s*(?:<\|>|</?\|>|(?<=["”'])\|>)""")
+_PART = re.compile(r"""\s*<\|>\s*|(?<=["”'])\s*(?:</)?\|>\s*""")
 _NOISE = r"(?>\*\*[^*\n]+\*\*|[\s#*`>-]+|\d+\.|<\|complete\|>)*"
 _CLOSING = re.compile(rf"\){_NOISE}\Z", re.IGNORECASE)
 _EARLY_CLOSING = re.compile(r"""(?<=["”\d])\s*\)\s*(?:##|\n)""")
@@ -57,7 +57,7 @@ def read(text: str) -> Records:
 
 def _record(text: str, opening: re.Match[str], which: str, records: Records) -> str:
     """Read the record that a text opens with, and return what follows it."""
-    kind = opening[1].lower()
+    kind = opening[opening.lastindex or 0].lower()
     if kind in _ALSO:
         records.repaired.append(f"{which}: {kind!r} was read as {_ALSO[kind]!r}")
         kind = _ALSO[kind]
@@ -67,7 +67,7 @@ def _record(text: str, opening: re.Match[str], which: str, records: Records) -> 
         records.dropped.append(f"{which}: it does not end")
         return ""
     bodies = [text[opening.end() - opening.start() : closing.start()] for closing in closings]
-    # What follows a record may have a bracket too: of two endings, the one that gives the right number of fields.
+    # What follows a record may have a bracket too: of two endings, the one with the right number of fields.
     best = next((n for n, body in enumerate(bodies) if len(_PART.split(body)) == len(keys)), 0)
     parts = [_unquoted(part, which, records) for part in _PART.split(bodies[best])]
     if not keys:
@@ -92,6 +92,8 @@ def _strays(text: str, records: Records) -> None:
 
 def _unquoted(part: str, which: str, records: Records) -> str:
     part = part.strip()
+    if len(part) > 1 and part[0] == part[-1] == "'":
+        part = f'"{part[1:-1]}"'
     for opening, closing in ('""', "“”"):
         if part.startswith(opening) or (opening == '"' and part.endswith(closing)):
             if not (len(part) > 1 and part.startswith(opening) and part.endswith(closing)):

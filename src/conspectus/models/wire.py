@@ -1,4 +1,4 @@
-"""What goes to a language model and what comes back, whatever server speaks: the seam between `chat` and transport."""
+"""What goes to a language model and what comes back, whoever serves it: the seam of `chat` and transport."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class Message:
 class Request:
     """One chat completion; `model` is the whole name, `openai/gpt-4.1-mini`.
 
-    `task` and `priority` are for our own books and order (the highest priority goes first); all else is its identity.
+    `task` and `priority` are for our own books and order (the highest priority goes first); all else is its
+    identity.
     """
 
     messages: tuple[Message, ...]
@@ -68,7 +69,7 @@ class Request:
 
 
 def digest(value: Any) -> str:
-    """Return the SHA-256 of a value's canonical JSON, in hexadecimal digits (lone surrogates are escaped by it)."""
+    """Return the SHA-256 of a value's canonical JSON, in hexadecimal digits (it escapes lone surrogates)."""
     return sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -92,14 +93,14 @@ class Completion:
 
 
 class Sender(Protocol):
-    """The one thing that sends. Whatever it returns has been paid for once, is durable, and will be served again."""
+    """The one thing that sends. What it returns is paid for once, durable, and served again."""
 
     async def send(self, request: Request) -> Completion:
         """Return the completion, kept or asked for; raise a ModelError where it cannot be had.
 
-        A reply that was cut off (`finish_reason == "length"`) is returned but never served again: sending the same
-        request once more asks the server once more. A request of `max_tokens=1` wants a single token, so it is not
-        cut off by having got it.
+        A reply that was cut off (`finish_reason == "length"`) is returned but never served again: sending the
+        same request once more asks the server once more. A request of `max_tokens=1` wants a single token, so
+        it is not cut off by having got it.
         """
         ...
 
@@ -112,16 +113,16 @@ class Sender(Protocol):
         ...
 
     async def mark(self, request: Request, status: Status) -> None:
-        """Change the status of what was last kept for a request: `unparsable` replies are not served again."""
+        """Change the status of a request's reply: one that is `unparsable` is not served again."""
         ...
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
-        """Whether the model's server takes a feature: as found out before (in earlier runs too), None if not known."""
+        """Whether the model's server takes a feature, as found out before (in earlier runs too), or None."""
         ...
 
     async def learn(self, model: str, feature: Feature, accepted: bool) -> None:
         """Remember for this index whether the model's server takes a feature.
 
-        `send` raises NotAccepted (its `feature` says which) where a server refuses one, and has then learnt it.
+        `send` raises NotAccepted (its `feature` says which) where a server refuses one, and learns it.
         """
         ...

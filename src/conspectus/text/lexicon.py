@@ -5,6 +5,7 @@ Statistics are taken over distinct sentences, so that overlapping parts of one s
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ from conspectus.text.words import VAGUE, name_key, stem
 from conspectus.text.words import terms as search_terms
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]
+
+_DIGIT = re.compile(r"\d")
 
 LARGE = 3000
 """From so many distinct sentences on, a single word must be named twice, and a concept three times, to count."""
@@ -181,7 +184,7 @@ def _stems(key: str) -> str:
 def _note_dates_and_titles(found: dict[str, _Found], texts: list[str], large: bool) -> None:
     dates: dict[str, _Found] = defaultdict(_Found)
     for sentence, text in enumerate(texts):
-        if any(c.isdigit() for c in text):
+        if _DIGIT.search(text):
             for date in find_dates(text):
                 dates[date].places.append((sentence, text.find(date.split()[0]) // 6))
                 dates[date].forms[tuple(date.split())] += 1

@@ -35,14 +35,14 @@ def extract_graph(task: ExtractGraph, passages: Passages) -> Graph:
         quality = passages.quality(sentence) if mentioned else 0.0
         for place, entity in enumerate(mentioned):
             _keep_best(best, entity, quality + (OPENS if place == 0 else 0.0), sentence)
-        speaker = passages.speaker(sentence)
+        speaker = passages.said_by(sentence)
         if speaker >= 0 and quality >= WORTH_SAYING:
             _keep_best(best, speaker, quality - 1, sentence)  # what is said of them comes before what they say
         else:
             speaker = -1
         relationships += _pairs(sentence, mentioned, before if passages.follows(sentence) else [], speaker, passages)
         before = mentioned
-    names, types = passages.lexicon.names, passages.lexicon.types
+    names, types = passages.names, passages.types
     entities = (
         FoundEntity(names[entity], types[entity], passages.quoted(sentence), passages.span(sentence))
         for entity, (_, sentence) in best.items()
@@ -61,7 +61,7 @@ def _pairs(
     """Return the relationships that one sentence gives, with the one before it where that stands near."""
     if not mentioned:
         return []
-    names, here = passages.lexicon.names, mentioned[:MOST_PAIRED]
+    names, here = passages.names, mentioned[:MOST_PAIRED]
     text, span = passages.quoted(sentence), passages.span(sentence)
     found = [FoundRelationship(names[a], names[b], text, SAME_SENTENCE, span) for a, b in combinations(here, 2)]
     if speaker >= 0 and speaker not in here:

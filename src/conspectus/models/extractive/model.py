@@ -10,12 +10,28 @@ from typing import Any, TypeVar, cast
 from conspectus.errors import ModelError, NotSupported
 from conspectus.evidence import Evidence
 from conspectus.models.base import Tick, no_tick
+from conspectus.models.extractive.answer import answer_from_context, map_answer, reduce_answer
 from conspectus.models.extractive.describe import describe_element
 from conspectus.models.extractive.extract import extract_graph
 from conspectus.models.extractive.passages import Passages
 from conspectus.models.extractive.report import write_report
+from conspectus.models.extractive.search import Searcher
 from conspectus.rows import Document, Finding
-from conspectus.tasks import AnyMissed, DescribeElement, Description, ExtractGraph, Graph, ReportDraft, Task, WriteReport
+from conspectus.tables import Index
+from conspectus.tasks import (
+    AnswerFromContext,
+    AnyMissed,
+    DescribeElement,
+    Description,
+    ExtractGraph,
+    Graph,
+    MapAnswer,
+    PartialAnswer,
+    ReduceAnswer,
+    ReportDraft,
+    Task,
+    WriteReport,
+)
 from conspectus.text.lexicon import read_lexicon
 
 R = TypeVar("R")
@@ -28,18 +44,24 @@ def globalized(draft: ReportDraft, evidence: Evidence) -> ReportDraft:
 
 
 class ExtractiveModel:
-    """Needs no key and no network. It is fitted on a corpus; without one it reads each chunk by itself."""
+    """Needs no key and no network. Fitted on a corpus it indexes it; opened on an index it answers from it."""
 
     name = "extractive"
     generative = False
 
-    def __init__(self, passages: Passages | None = None) -> None:
-        self.passages = passages
+    def __init__(self, passages: Passages | None = None, searcher: Searcher | None = None) -> None:
+        self._passages = passages
+        self._searcher = searcher
 
     @classmethod
     def fit(cls, documents: Sequence[Document], entity_types: tuple[str, ...]) -> ExtractiveModel:
-        """Read a corpus, so that its chunks can be read in its light."""
-        return cls(Passages(documents, read_lexicon(documents, entity_types)))
+        """Read a corpus, so that its chunks can be read in its light; without that each is read by itself."""
+        return cls(Passages.read(documents, read_lexicon(documents, entity_types)))
+
+    @classmethod
+    def of_index(cls, index: Index) -> ExtractiveModel:
+        """Open the sentences of an index, so that questions can be answered from them."""
+        return cls(searcher=Searcher(index))
 
     async def perform(self, task: Task[R]) -> R:
         return cast("R", self._do(task))
@@ -60,7 +82,7 @@ class ExtractiveModel:
 
     @_do.register
     def _(self, task: ExtractGraph) -> Graph:
-        passages = self.passages
+        passages = self._passages
         if passages is None or not passages.knows(task.chunk):
             passages = Passages.of_chunk(task.chunk, task.entity_types)
         return extract_graph(task, passages)
@@ -76,3 +98,20 @@ class ExtractiveModel:
     @_do.register
     def _(self, task: AnyMissed) -> bool:
         return False
+
+    @_do.register
+    def _(self, task: MapAnswer) -> PartialAnswer:
+        return map_answer(task, self._opened())
+
+    @_do.register
+    def _(self, task: ReduceAnswer) -> str:
+        return reduce_answer(task)
+
+    @_do.register
+    def _(self, task: AnswerFromContext) -> str:
+        return answer_from_context(task, self._opened())
+
+    def _opened(self) -> Searcher:
+        if self._searcher is None:
+            raise ModelError("the extractive model answers from an index: open it with ExtractiveModel.of_index")
+        return self._searcher

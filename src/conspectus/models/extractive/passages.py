@@ -1,35 +1,95 @@
-"""The corpus as the extractive model reads it: sentences, what they mention, and how well they read."""
+"""The corpus as the extractive model reads it: sentences, what they mention, who says them, how well they read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from conspectus.rows import Chunk, Document, Span
+from conspectus.tables import Index
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.quality import quality, without_opening
 
+Ints = np.ndarray[Any, np.dtype[np.int32]]
+NEAR = 200
+"""Characters between two sentences that are still neighbours."""
+QUOTES = "\"“”"
 
+
+@dataclass(frozen=True)
 class Passages:
-    """A lexicon with the documents that it was read from."""
+    """Sentence `i` is characters `start[i]` to `end[i]` of document number `document[i]`.
 
-    def __init__(self, documents: Sequence[Document], lexicon: Lexicon) -> None:
-        self.documents = documents
-        self.lexicon = lexicon
-        self._number = {document.id: i for i, document in enumerate(documents)}
+    It mentions `mentions[mention_starts[i]:mention_starts[i + 1]]` and is said by `speaker[i]` (-1: nobody known),
+    all places in `names`.
+    """
+
+    documents: Sequence[Document]
+    document: Ints
+    start: Ints
+    end: Ints
+    speaker: Ints
+    mention_starts: Ints
+    mentions: Ints
+    names: Sequence[str]
+    types: Sequence[str]
+
+    @classmethod
+    def read(cls, documents: Sequence[Document], lexicon: Lexicon) -> Passages:
+        """Return the sentences of a corpus that was just read."""
         table = lexicon.sentences
-        self._first = np.searchsorted(table.document, np.arange(len(documents) + 1))
-        self.starts: list[int] = lexicon.starts.tolist()
-        self.mentions: list[int] = lexicon.mentions.tolist()
-        self._quality: dict[str, float] = {}
+        speaker = np.append(lexicon.speaker_names, -1)[table.speaker].astype(np.int32)
+        return cls(
+            documents, table.document, table.start, table.end, speaker, lexicon.starts, lexicon.mentions,
+            lexicon.names, lexicon.types,
+        )  # fmt: skip
 
     @classmethod
     def of_chunk(cls, chunk: Chunk, entity_types: tuple[str, ...]) -> Passages:
         """Read a chunk alone, for where the corpus that it comes from is not known."""
         document = Document(chunk.document_id, 0, "", " " * chunk.start + chunk.text, "")
-        return cls([document], read_lexicon([document], entity_types))
+        return cls.read([document], read_lexicon([document], entity_types))
+
+    @classmethod
+    def of_index(cls, index: Index) -> Passages:
+        """Return the sentences that an index holds; names and types are those of its entities."""
+        arrays = [index.arrays[f"sentences.{name}"] for name in _KEPT]
+        return cls(index.documents, *arrays, [e.name for e in index.entities], [e.type for e in index.entities])
+
+    def __len__(self) -> int:
+        return len(self.document)
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {document.id: i for i, document in enumerate(self.documents)}
+
+    @cached_property
+    def _first(self) -> Ints:
+        return np.searchsorted(self.document, np.arange(len(self.documents) + 1)).astype(np.int32)
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int, int]]:
+        return list(zip(self.document.tolist(), self.start.tolist(), self.end.tolist(), strict=True))
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return self.mention_starts.tolist()
+
+    @cached_property
+    def _mentions(self) -> list[int]:
+        return self.mentions.tolist()
+
+    @cached_property
+    def _speakers(self) -> list[int]:
+        return self.speaker.tolist()
+
+    @cached_property
+    def _texts(self) -> dict[int, str]:
+        return {}
 
     def knows(self, chunk: Chunk) -> bool:
         """Tell whether a chunk is of a document that was read."""
@@ -39,24 +99,26 @@ class Passages:
         """Return the sentences that lie wholly within a chunk."""
         document = self._number[chunk.document_id]
         low, high = int(self._first[document]), int(self._first[document + 1])
-        table = self.lexicon.sentences
-        first = low + int(np.searchsorted(table.start[low:high], chunk.start))
-        last = low + int(np.searchsorted(table.end[low:high], chunk.end, side="right"))
+        first = low + int(np.searchsorted(self.start[low:high], chunk.start))
+        last = low + int(np.searchsorted(self.end[low:high], chunk.end, side="right"))
         return range(first, max(first, last))
 
     def mentioned(self, sentence: int) -> list[int]:
-        """Return what a sentence mentions, as places in the lexicon's names."""
-        return self.mentions[self.starts[sentence] : self.starts[sentence + 1]]
+        """Return what a sentence mentions, in the order of its words."""
+        return self._mentions[self._starts[sentence] : self._starts[sentence + 1]]
 
     def span(self, sentence: int) -> Span:
         """Return the characters of a sentence."""
         document, start, end = self._spans[sentence]
         return Span(self.documents[document].id, start, end)
 
-    @cached_property
-    def _spans(self) -> list[tuple[int, int, int]]:
-        table = self.lexicon.sentences
-        return list(zip(table.document.tolist(), table.start.tolist(), table.end.tolist(), strict=True))
+    def text(self, sentence: int) -> str:
+        """Return a sentence as one line."""
+        text = self._texts.get(sentence)
+        if text is None:
+            document, start, end = self._spans[sentence]
+            text = self._texts[sentence] = " ".join(self.documents[document].text[start:end].split())
+        return text
 
     def follows(self, sentence: int) -> bool:
         """Tell whether a sentence follows closely on the one before it in the table."""
@@ -66,34 +128,19 @@ class Passages:
         before = self._spans[sentence - 1]
         return before[0] == document and start - before[2] < NEAR
 
-    @cached_property
-    def _speaker(self) -> list[int]:
-        return self.lexicon.sentences.speaker.tolist()
-
-    @cached_property
-    def _speaker_names(self) -> list[int]:
-        return self.lexicon.speaker_names.tolist()
-
-    def speaker(self, sentence: int) -> int:
-        """Return who says a sentence, as a place in the lexicon's names, -1 where nobody is known to."""
-        place = self._speaker[sentence]
-        return self._speaker_names[place] if place >= 0 else -1
+    def said_by(self, sentence: int) -> int:
+        """Return who says a sentence, as a place in `names`, -1 where nobody is known to."""
+        return self._speakers[sentence]
 
     def quoted(self, sentence: int) -> str:
         """Return a sentence as it is quoted: its linking words left out, who says it before it."""
-        text = without_opening(self.lexicon.texts[sentence])
-        speaker = self.speaker(sentence)
-        return f'{self.lexicon.names[speaker]}: "{text.strip(QUOTES)}"' if speaker >= 0 else text
+        text = without_opening(self.text(sentence))
+        speaker = self._speakers[sentence]
+        return f'{self.names[speaker]}: "{text.strip(QUOTES)}"' if speaker >= 0 else text
 
     def quality(self, sentence: int) -> float:
         """Return how well a sentence reads alone, 0 to 1."""
-        text = self.lexicon.texts[sentence]
-        score = self._quality.get(text)
-        if score is None:
-            score = self._quality[text] = quality(text)
-        return score
+        return quality(self.text(sentence))
 
 
-NEAR = 200
-"""Characters between two sentences that are still neighbours."""
-QUOTES = "\"“”"
+_KEPT = ("document", "start", "end", "speaker", "mention_starts", "mentions")

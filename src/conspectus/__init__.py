@@ -1,0 +1,42 @@
+"""Conspectus reads a corpus, builds a knowledge graph and a hierarchy of communities from it, and answers questions.
+
+    import conspectus
+
+    built = conspectus.build("my_documents")
+    print(conspectus.ask("What are the main themes?", built.index).text)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from conspectus.api import Built, aask, abuild, ask, build, open_index, search
+    from conspectus.errors import ConspectusError
+    from conspectus.rows import Answer, Citation, Hit
+    from conspectus.settings import Settings
+    from conspectus.tables import Index
+
+__version__ = "0.1.0"
+
+_HOME = {
+    **dict.fromkeys(("Built", "aask", "abuild", "ask", "build", "open_index", "search"), "conspectus.api"),
+    **dict.fromkeys(("Answer", "Citation", "Hit"), "conspectus.rows"),
+    "ConspectusError": "conspectus.errors",
+    "Index": "conspectus.tables",
+    "Settings": "conspectus.settings",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for, so that importing the package costs nothing."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'conspectus' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+__all__ = [
+    "Answer", "Built", "Citation", "ConspectusError", "Hit", "Index", "Settings", "aask", "abuild", "ask", "build",
+    "open_index", "search",
+]  # fmt: skip

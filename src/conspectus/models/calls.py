@@ -1,0 +1,156 @@
+"""One call of any kind: within the budget, through the gate, again where that can help, and on record."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from conspectus.errors import CallFailed, ModelError, NotAccepted, RateLimited
+from conspectus.models.clients import Clients
+from conspectus.models.ledger import Ledger, Reservation
+from conspectus.models.limits import Gate, Patience
+from conspectus.models.replies import Attempt, Replies
+from conspectus.models.wire import Completion, Feature, Status
+from conspectus.settings import ModelSettings
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What the books, the gate and the cache need to know of a request of any kind."""
+
+    key: str
+    model: str
+    task: str
+    prompt_tokens: int
+    max_tokens: int | None
+    priority: float = 0.0
+    prompt: str = ""
+
+
+class Caller:
+    """Makes calls; what they are and what is done with the replies is its user's business."""
+
+    def __init__(
+        self, settings: ModelSettings, clients: Clients, ledger: Ledger, replies: Replies | None
+    ) -> None:
+        self.gate = Gate(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
+        self._settings = settings
+        self._clients = clients
+        self._ledger = ledger
+        self._replies = replies
+
+    @property
+    def counted(self) -> bool:
+        """Whether the tokens of a request have to be counted before it is sent."""
+        return self._ledger.limited or self.gate.counts_tokens
+
+    def patience(self, call: Call) -> Patience:
+        """Return how long a call is tried."""
+        return Patience(call.key, self._settings.attempts, self._settings.retry_seconds)
+
+    async def attempt(
+        self,
+        call: Call,
+        act: Callable[[], Awaitable[T]],
+        keep: Callable[[T, float], Awaitable[T]],
+    ) -> T:
+        """Ask until there is a reply, or no use in asking again; keep every attempt."""
+        patience = self.patience(call)
+        while True:
+            held, entered = await self.enter(call)
+            outcome: Any = None
+            started = time.perf_counter()
+            try:
+                # It leaves the gate once it is durable: a kill costs at most what the gate let through.
+                outcome = await act()
+                return await keep(outcome, time.perf_counter() - started)
+            except ModelError as error:
+                outcome = error
+            finally:
+                self.leave(call, held, outcome)
+            await self.failed(call, outcome, time.perf_counter() - started, entered, patience)
+
+    async def enter(self, call: Call) -> tuple[Reservation, float]:
+        """Wait for a call's turn and set aside what it may take; return that, and when its turn came.
+
+        Raises:
+            BudgetReached: the call would pass the budget.
+        """
+        held = self._ledger.estimate(call.model, call.task, call.prompt_tokens, call.max_tokens)
+        entered = await self.gate.enter(call.priority, held.tokens)
+        try:
+            await self._ledger.reserve(held)
+        except BaseException:
+            self.gate.leave(held.tokens)
+            raise
+        return held, entered
+
+    def leave(self, call: Call, held: Reservation, outcome: object) -> None:
+        """Make room for the next call, and book what this one took: a completion, vectors, or an error."""
+        used = _tokens_of(outcome)
+        if used is None:
+            lost = outcome is None or (isinstance(outcome, CallFailed) and outcome.charged)
+            self._ledger.release(held, lost=lost)
+            self.gate.leave(0 if lost else held.tokens)
+        else:
+            self._ledger.settle(held, *used)
+            self.gate.leave(held.tokens - sum(used))
+            self.gate.widen()
+            self._clients.has_answered(call.model)
+
+    async def failed(
+        self, call: Call, error: ModelError, seconds: float, entered: float, patience: Patience | None
+    ) -> None:
+        """Keep a failed attempt and wait before the next one; raise the error where there is to be none."""
+        if self._replies is not None:
+            key = (call.key, call.model, call.task)
+            await self._replies.add(
+                [Attempt(*key, "failed", str(error), type(error).__name__, 0, 0, seconds)]
+            )
+        self.record(call, "failed", 0, 0, seconds, error)
+        if isinstance(error, RateLimited):
+            self.gate.narrow(entered, error.retry_after)
+        if isinstance(error, NotAccepted):
+            await self._clients.learn(call.model, cast("Feature", error.feature), False)
+        again = self._clients.answered(call.model)
+        pause = patience.pause(error, answered=again) if patience else None
+        if pause is None:
+            raise error
+        await asyncio.sleep(pause)
+
+    def record(
+        self, call: Call, status: Status, asked: int, written: int, seconds: float, outcome: Any = None
+    ) -> None:
+        """Write a line of the trace, where there is one."""
+        if self._ledger.trace is None:
+            return
+        done = outcome if isinstance(outcome, Completion) else None
+        told: dict[str, Any] = {"error": str(outcome)} if isinstance(outcome, ModelError) else {}
+        self._ledger.trace.call(
+            {
+                "task": call.task,
+                "model": call.model,
+                "key": call.key,
+                "status": status,
+                "cached": done is not None and done.cached,
+                "prompt_tokens": asked,
+                "completion_tokens": written,
+                "seconds": round(seconds, 4),
+                **told,
+            },
+            call.prompt,
+            done.text if done else "",
+        )
+
+
+def _tokens_of(outcome: Any) -> tuple[int, int] | None:
+    if isinstance(outcome, Completion):
+        return outcome.prompt_tokens, outcome.completion_tokens
+    if isinstance(outcome, tuple):  # vectors, and the tokens that they took
+        return cast("tuple[object, int]", outcome)[1], 0
+    return None

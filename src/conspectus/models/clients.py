@@ -1,0 +1,102 @@
+"""A client for each model that a run asks, and what is known of the servers behind them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from conspectus.errors import BadKey
+from conspectus.models.client import Client, HttpClient, open_session
+from conspectus.models.faults import where
+from conspectus.models.presets import OWN_KEY, Endpoint, find
+from conspectus.models.replies import Replies
+from conspectus.models.wire import Feature
+from conspectus.settings import ModelSettings
+
+if TYPE_CHECKING:
+    import aiohttp
+
+
+class Clients:
+    """Clients by the names of their models, opened when first asked for, over one session."""
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        replies: Replies | None,
+        environ: Mapping[str, str] = os.environ,
+        embedder: str = "",
+    ) -> None:
+        self._settings = settings
+        self._replies = replies
+        self._environ = environ
+        self._embedder = embedder
+        self._session: aiohttp.ClientSession | None = None
+        self._clients: dict[str, Client] = {}
+        self._endpoints: dict[str, Endpoint] = {}
+        self._features: dict[str, dict[tuple[str, str], bool]] = {}
+        self._answered: set[str] = set()
+
+    def endpoint(self, model: str) -> Endpoint:
+        """Return where a model is asked; raise UsageError where its name leads nowhere."""
+        if model not in self._endpoints:
+            own = self._settings.embedder_base_url if model == self._embedder else ""
+            self._endpoints[model] = find(model, own or self._settings.base_url, self._environ)
+        return self._endpoints[model]
+
+    def of(self, model: str) -> Client:
+        """Return the client of a model.
+
+        Raises:
+            UsageError: the name leads nowhere, or needs an extra that is not installed.
+            BadKey: the model's service wants a key, and none is set.
+        """
+        if model not in self._clients:
+            self._clients[model] = self._open(self.endpoint(model), model)
+        return self._clients[model]
+
+    def _open(self, endpoint: Endpoint, model: str) -> Client:
+        if endpoint.preset.needs_key and endpoint.key_variable != OWN_KEY and not endpoint.key:
+            raise BadKey(f"{model} needs a key: set {endpoint.key_variable}")
+        if endpoint.preset.dialect == "native":
+            from conspectus.models.native import NativeClient
+
+            return NativeClient(endpoint, self._settings.timeout)
+        if self._session is None:
+            self._session = open_session()
+        return HttpClient(endpoint, self._session, self._settings.timeout, self._settings.context_window)
+
+    def answered(self, model: str) -> bool:
+        """Whether the server of a model has answered in this run."""
+        return self.endpoint(model).base_url in self._answered
+
+    def has_answered(self, model: str) -> None:
+        """Note that the server of a model is there."""
+        self._answered.add(self.endpoint(model).base_url)
+
+    def accepts(self, model: str, feature: Feature) -> bool | None:
+        """Return whether a model's server takes a feature, None if that is not known."""
+        known = self._known(model).get((model, feature))
+        if known is not None:
+            return known
+        return None if feature in self.endpoint(model).preset.features else False
+
+    async def learn(self, model: str, feature: Feature, accepted: bool) -> None:
+        """Remember whether a model's server takes a feature, in later runs on the same index too."""
+        if self._known(model).get((model, feature)) is accepted:
+            return
+        self._known(model)[model, feature] = accepted
+        if self._replies is not None:
+            await self._replies.learn(where(self.endpoint(model)), model, feature, accepted)
+
+    def _known(self, model: str) -> dict[tuple[str, str], bool]:
+        server = where(self.endpoint(model))
+        if server not in self._features:
+            self._features[server] = self._replies.features(server) if self._replies is not None else {}
+        return self._features[server]
+
+    async def aclose(self) -> None:
+        """Close the session."""
+        if self._session is not None:
+            await self._session.close()

@@ -1,0 +1,167 @@
+"""Answers assembled from quotations: a relevant report opens a section, its community's own sentences fill it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from conspectus.models.extractive.search import Found, Searcher
+from conspectus.models.extractive.statements import reading, split
+from conspectus.references import Reference, strip, write
+from conspectus.rows import Chunk, Report
+from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer
+from conspectus.text.question import Question, read_question
+
+NOTICE = "Assembled from quotations of the sources, without a language model."
+QUOTES = 4
+"""Quotations in a section at the most."""
+SECTIONS = 6
+"""Sections of a whole answer at the most."""
+ALIKE = 0.45
+"""Share of the smaller one's terms that two quotations in an answer may have in common."""
+WEAK = 0.5
+"""A section, or a quotation in one, is kept where its score is at least this share of the best one's."""
+_SECTION = re.compile(r"^### ", re.MULTILINE)
+
+
+def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
+    """Answer from one window: sections for its relevant reports (or chunks), the best first; score 0 for none."""
+    question = read_question(task.question)
+    if question.about_whole and not searcher.find(question):
+        return _overview(task)
+    found = searcher.find(question)
+    if task.evidence.sources:
+        return _from_sources(found, task.evidence.sources, searcher)
+    sections = [
+        (score, report, inside)
+        for report in task.evidence.reports
+        if (inside := searcher.inside(found, _members(report, searcher)))
+        and (score := _relevance(question, report, inside)) > 0
+    ]
+    sections.sort(key=lambda s: (-s[0], s[1].number))
+    sections = [s for s in sections if s[0] >= WEAK * sections[0][0]]
+    text = "\n\n".join(_section(report, inside, searcher) for _, report, inside in sections[:SECTIONS])
+    return PartialAnswer(text, _percent(sections[0][0]) if sections else 0)
+
+
+def _members(report: Report, searcher: Searcher) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    members = np.zeros(len(searcher.index.entities), bool)
+    members[list(searcher.index.communities[report.community].entity_numbers)] = True
+    return members
+
+
+def _relevance(question: Question, report: Report, inside: Sequence[Found]) -> float:
+    """Rate a report for a question: by its community's best sentences, more where its title names what is asked."""
+    best = [f.score for f in inside[:QUOTES]]
+    title = reading(report.title)[1]
+    named = len(title & set(question.focus)) / max(len(question.focus), 1)
+    return 0.6 * best[0] + 0.4 * sum(best) / QUOTES + 0.3 * named
+
+
+def _percent(score: float) -> int:
+    return max(1, min(100, round(70 * score)))
+
+
+def _section(report: Report, inside: Sequence[Found], searcher: Searcher) -> str:
+    lines = [_quote(f, searcher) for f in _distinct(inside, searcher)]
+    return f"### {report.title} {write([Reference('Reports', report.number)])}\n\n" + "\n".join(lines)
+
+
+def _distinct(found: Sequence[Found], searcher: Searcher, most: int = 3 * QUOTES) -> Iterator[Found]:
+    """Yield the sentences, best first, that do not say again what an earlier one said."""
+    said: list[frozenset[str]] = []
+    for f in found:
+        if f.score < WEAK * found[0].score:
+            return
+        words = reading(searcher.passages.quoted(f.sentence))[1]
+        if words and not _repeated(words, said):
+            said.append(words)
+            yield f
+            if len(said) == most:
+                return
+
+
+def _repeated(words: frozenset[str], said: Sequence[frozenset[str]]) -> bool:
+    return any(len(words & other) > ALIKE * min(len(words), len(other)) for other in said)
+
+
+def _quote(found: Found, searcher: Searcher) -> str:
+    return f"- {searcher.passages.quoted(found.sentence)} {write(_source(found.sentence, searcher))}"
+
+
+def _source(sentence: int, searcher: Searcher) -> list[Reference]:
+    """Return the chunk that holds a sentence."""
+    span = searcher.passages.span(sentence)
+    chunk = searcher.chunk_at(span)
+    return [Reference("Sources", chunk)] if chunk is not None else []
+
+
+def _from_sources(found: Sequence[Found], sources: Sequence[Chunk], searcher: Searcher) -> PartialAnswer:
+    """Answer from chunks: the sentences found that lie in them."""
+    held = {sentence for chunk in sources for sentence in searcher.passages.within(chunk)}
+    inside = [f for f in found if f.sentence in held]
+    if not inside:
+        return PartialAnswer("", 0)
+    text = "\n".join(_quote(f, searcher) for f in _distinct(inside, searcher))
+    return PartialAnswer(text, _percent(inside[0].score))
+
+
+def _overview(task: MapAnswer) -> PartialAnswer:
+    """Answer a question about the whole: the most important reports of the window, by their first findings."""
+    reports = sorted(task.evidence.reports, key=lambda r: (-r.rating, r.number))[: 2 * SECTIONS]
+    sections: list[str] = []
+    for report in reports:
+        head = f"### {report.title} {write([Reference('Reports', report.number)])}"
+        lines = [f"- {split(strip(f.explanation))[0]} {write([Reference('Reports', report.number)])}" for f in report.findings]
+        sections.append(f"{head}\n\n" + "\n".join(lines[:QUOTES]))
+    return PartialAnswer("\n\n".join(sections), round(10 * reports[0].rating) if reports else 0)
+
+
+def reduce_answer(task: ReduceAnswer) -> str:
+    """Put the sections of all partial answers into one answer, the most helpful first, nothing said twice."""
+    merged: list[tuple[str, list[str]]] = []
+    said: list[frozenset[str]] = []
+    best = max((answer.score for answer in task.answers), default=0)
+    for heading, lines in _by_turns([a for a in task.answers if a.score >= WEAK * best]):
+        if len(merged) == SECTIONS:
+            break
+        kept: list[str] = []
+        for line in lines:
+            words = reading(strip(line).removeprefix("- "))[1]
+            if len(kept) < QUOTES and not _repeated(words, said):
+                kept.append(line)
+                said.append(words)
+        if kept:
+            merged.append((heading, kept))
+    body = "\n\n".join(f"{heading}\n\n" + "\n".join(lines) if heading else "\n".join(lines) for heading, lines in merged)
+    return f"*{NOTICE}*\n\n{body}"
+
+
+def _by_turns(answers: Sequence[PartialAnswer]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the sections of all answers: the first of each in the given order, then the second of each."""
+    sections = [list(_sections(answer.text)) for answer in answers]
+    for turn in range(max(map(len, sections), default=0)):
+        for each in sections:
+            if turn < len(each):
+                yield each[turn]
+
+
+def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
+    for part in _SECTION.split(text):
+        head, _, rest = part.partition("\n\n")
+        if not head.startswith("- ") and rest:
+            yield f"### {head}", rest.splitlines()
+        elif part.strip():
+            yield "", part.strip().splitlines()
+
+
+def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
+    """Answer from a window of rows: the sentences of its chunks that hold most of the question, best first."""
+    question = read_question(task.question)
+    held = {sentence for chunk in task.evidence.sources for sentence in searcher.passages.within(chunk)}
+    named = {entity.number for entity in task.evidence.entities}
+    found = [f for f in searcher.near(question, held, named) if f.sentence in held]
+    lines = [_quote(f, searcher) for f in _distinct(found, searcher, most=2 * QUOTES)]
+    return f"*{NOTICE}*\n\n" + "\n".join(lines) if lines else ""

@@ -1,0 +1,155 @@
+"""Which sentences of the corpus speak to a question, and how well."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from conspectus.algorithms.bm25 import Postings, idf
+from conspectus.models.extractive.passages import Passages
+from conspectus.rows import Chunk, Span
+from conspectus.tables import Index
+from conspectus.text.question import Question
+from conspectus.text.words import terms
+
+Floats = np.ndarray[Any, np.dtype[np.float32]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+SHARE = 0.45
+"""Least share of a question's content that a sentence must hold, measured in IDF."""
+CANDIDATES = 400
+"""Sentences that are read for one question at the most."""
+FEEDBACK = 40
+"""Best sentences whose further words may add weight to others."""
+RELATED = 12
+"""Words so gained at the most, and what one of them weighs beside a word of the question."""
+RELATED_WEIGHT = 0.12
+LEAST = 0.3
+"""Least share of a question's content that a sentence of a given chunk must hold, unless it names what is asked about."""
+NAMED = 0.25
+"""What a sentence gains by naming it."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A sentence that speaks to a question; `share` of the question's content it holds itself, 0 to 1."""
+
+    sentence: int
+    score: float
+    share: float
+
+
+class Searcher:
+    """Finds sentences of one index."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self.passages = Passages.of_index(index)
+        self._postings = Postings.of(index.arrays, "sentence_terms")
+        self._found: dict[str, list[Found]] = {}
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {word: i for i, word in enumerate(self.index.words)}
+
+    @cached_property
+    def context(self) -> tuple[Ints, Ints]:
+        """Starts and mentions of every sentence, those of the nearest sentence before it where it has none itself."""
+        sizes = np.diff(self.passages.mention_starts)
+        document = self.passages.document
+        own = np.where(sizes > 0, np.arange(len(sizes)), -1)
+        last = np.maximum.accumulate(own) if len(own) else own
+        last[(last >= 0) & (document[last] != document)] = -1
+        size = np.where(last >= 0, sizes[last], 0)
+        starts = np.concatenate(([0], np.cumsum(size)))
+        begin = np.where(last >= 0, self.passages.mention_starts[:-1][last], 0)
+        take = np.repeat(begin - starts[:-1], size) + np.arange(int(starts[-1]))
+        return starts, self.passages.mentions[take].astype(np.int64)
+
+    def weight(self, term: str) -> float:
+        """Return the IDF of a term over sentences, that of a new word where the corpus never uses it."""
+        number = self._number.get(term)
+        frequency = self._postings.frequency(number) if number is not None and number + 1 < len(self._postings.starts) else 0
+        return idf(len(self._postings.lengths), frequency)
+
+    def find(self, question: Question) -> list[Found]:
+        """Return the sentences that hold a good share of what a question asks for, the best first."""
+        if question.text not in self._found:
+            self._found[question.text] = self._find(question)
+        return self._found[question.text]
+
+    def _find(self, question: Question) -> list[Found]:
+        weights = {term: self.weight(term) for term in question.focus}
+        total = sum(weights.values())
+        if not total:
+            return []
+        share = self._sum(weights) / total
+        passing = np.flatnonzero(share >= SHARE - 1e-6)
+        if not len(passing):
+            return []
+        rank = share + self._sum(self._related(passing[np.argsort(-share[passing], kind="stable")], weights)) / total
+        best = passing[np.argsort(-rank[passing], kind="stable")][:CANDIDATES]
+        found = (
+            Found(i, float(rank[i]) * (0.25 + 0.75 * self.passages.quality(i)), float(share[i])) for i in best.tolist()
+        )
+        return sorted(found, key=lambda f: (-f.score, f.sentence))
+
+    def near(self, question: Question, held: set[int], named: set[int]) -> list[Found]:
+        """Return the given sentences that hold any of a question's words or name one of its things, the best first."""
+        weights = {term: self.weight(term) for term in question.focus or question.terms}
+        total = sum(weights.values()) or 1.0
+        share = self._sum(weights) / total
+        found: list[Found] = []
+        for i in sorted(held):
+            about = len(named.intersection(self.passages.mentioned(i))) > 0
+            if share[i] >= LEAST or (about and share[i] > 0):
+                score = (float(share[i]) + NAMED * about) * (0.4 + 0.6 * self.passages.quality(i))
+                found.append(Found(i, score, float(share[i])))
+        return sorted(found, key=lambda f: (-f.score, f.sentence))
+
+    def chunk_at(self, span: Span) -> int | None:
+        """Return the number of the first chunk that holds a span, None where a chunk's edge cuts it."""
+        for chunk in self._chunks.get(span.document_id, ()):
+            if chunk.start <= span.start and span.end <= chunk.end:
+                return chunk.number
+        return None
+
+    @cached_property
+    def _chunks(self) -> dict[str, list[Chunk]]:
+        chunks: dict[str, list[Chunk]] = {}
+        for chunk in self.index.chunks:
+            chunks.setdefault(chunk.document_id, []).append(chunk)
+        return chunks
+
+    def _sum(self, weights: dict[str, float]) -> Floats:
+        """Return for each sentence the weights of the terms that it holds, each counted once."""
+        scores = np.zeros(len(self._postings.lengths), np.float32)
+        for term, weight in weights.items():
+            number = self._number.get(term)
+            if number is not None and number + 1 < len(self._postings.starts):
+                low, high = self._postings.starts[number], self._postings.starts[number + 1]
+                scores[self._postings.texts[low:high]] += weight
+        return scores
+
+    def _related(self, best: Ints, weights: dict[str, float]) -> dict[str, float]:
+        """Return the words that go with the question in its best sentences far more than elsewhere, with weights."""
+        counts: Counter[str] = Counter()
+        for i in best[:FEEDBACK].tolist():
+            counts.update(set(terms(self.passages.text(i))) - weights.keys())
+        bound = {t: n * self.weight(t) for t, n in counts.items() if n >= 3 and self.weight(t) > 3.5}
+        chosen = sorted(bound, key=lambda t: (-bound[t], t))[:RELATED]
+        return {t: RELATED_WEIGHT * self.weight(t) for t in chosen}
+
+    def inside(self, found: list[Found], members: np.ndarray[Any, np.dtype[np.bool_]]) -> list[Found]:
+        """Return those sentences at least half of whose mentions are members of a community."""
+        starts, mentions = self.context
+        kept: list[Found] = []
+        for f in found:
+            here = mentions[starts[f.sentence] : starts[f.sentence + 1]]
+            if len(here) and members[here].mean() >= 0.5:
+                kept.append(f)
+        return kept

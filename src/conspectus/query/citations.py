@@ -1,0 +1,140 @@
+"""Citations: every reference in an answer is followed to characters of a document, or removed and counted.
+
+The chain is: report, its findings' references, entities, relationships and claims, their spans, the document. Where an
+answer quotes, the chain ends at the very characters that are quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from conspectus.references import TABLES, Reference, find, rewrite, strip
+from conspectus.rows import Chunk, Citation, Claim, Entity, Relationship, Report, Source, Span
+from conspectus.tables import Index
+
+MOST_SOURCES = 5
+"""Places shown for one citation that quotes nothing."""
+_KINDS = dict(zip(TABLES, ("report", "source", "entity", "relationship", "claim"), strict=True))
+_QUOTED = re.compile(r"[\"“]([^\"”]{15,})[\"”]")
+
+Row = Report | Chunk | Entity | Relationship | Claim
+
+
+def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
+    """Return the text with `[1]` for each citation, the citations, and how many references led nowhere."""
+    markers: dict[tuple[Reference, tuple[Source, ...]], int] = {}
+    citations: list[Citation] = []
+    removed = 0
+    statements = iter(_statements(text))
+
+    def block(references: list[Reference]) -> str:
+        nonlocal removed
+        statement = next(statements)
+        written: list[str] = []
+        for reference in dict.fromkeys(references):
+            row = row_of(reference, index)
+            sources = tuple(sources_of(reference, statement, index)) if row is not None else ()
+            if row is None or not sources:
+                removed += 1
+                continue
+            key = (reference, sources)
+            if key not in markers:
+                markers[key] = len(markers) + 1
+                citations.append(Citation(markers[key], _KINDS[reference.table], row.id, _title(row, index), sources))
+            written.append(f"[{markers[key]}]")
+        return "".join(written)
+
+    return rewrite(text, block), tuple(citations), removed
+
+
+def _statements(text: str) -> Iterator[str]:
+    """Yield for each block of references the text between it and the block (or line end) before it."""
+    marked = rewrite(text, lambda _: "\x01")
+    for part in marked.split("\x01")[:-1]:
+        yield part.rsplit("\n", 1)[-1].strip()
+
+
+def row_of(reference: Reference, index: Index) -> Row | None:
+    """Return the row that a reference names, None where there is no such row."""
+    tables: dict[str, Sequence[Row]] = {
+        "Reports": index.reports,
+        "Sources": index.chunks,
+        "Entities": index.entities,
+        "Relationships": index.relationships,
+        "Claims": index.claims,
+    }
+    rows = tables[reference.table]
+    return rows[reference.number] if 0 <= reference.number < len(rows) else None
+
+
+def sources_of(reference: Reference, statement: str, index: Index) -> list[Source]:
+    """Return where a reference ends: the quoted characters where the statement quotes, else the places behind the row."""
+    spans = list(dict.fromkeys(_spans(reference, statement, index, frozenset())))
+    quoted = [place for span in spans for words in _quotations(statement) if (place := _locate(words, span, index))]
+    return [_source(span, index) for span in (list(dict.fromkeys(quoted)) or spans[:MOST_SOURCES])]
+
+
+def _spans(reference: Reference, statement: str, index: Index, seen: frozenset[Reference]) -> Iterator[Span]:
+    row = row_of(reference, index)
+    match row:
+        case Chunk():
+            yield row.span
+        case Report():
+            if reference not in seen:
+                for inner in _behind(row, statement):
+                    yield from _spans(inner, statement, index, seen | {reference})
+        case Entity() | Relationship() | Claim():
+            yield from row.spans or [index.chunk_of[chunk].span for chunk in row.chunk_ids[:MOST_SOURCES]]
+        case None:
+            return
+
+
+def _behind(report: Report, statement: str) -> list[Reference]:
+    """Return the references of the findings that hold the statement, of all findings where none does."""
+    words = _bare(statement)
+    texts = [report.summary, *(f.explanation for f in report.findings)]
+    holding = [text for text in texts if words and words in _bare(strip(text))]
+    return list(dict.fromkeys(r for text in holding or texts for r in find(text)))
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"\W+", " ", text).strip().casefold()
+
+
+def _quotations(statement: str) -> list[str]:
+    return [m.group(1) for m in _QUOTED.finditer(statement)] or [re.sub(r"^(?:[-*>#\d.]+\s+)+", "", statement)]
+
+
+def _locate(words: str, span: Span, index: Index) -> Span | None:
+    """Return the characters inside a span that hold the words, whatever the white space and case."""
+    parts = words.split()
+    if len(parts) < 3:
+        return None
+    text = index.document_of[span.document_id].text
+    found = re.compile(r"\s+".join(map(re.escape, parts)), re.IGNORECASE).search(text, span.start, span.end)
+    return Span(span.document_id, found.start(), found.end()) if found else None
+
+
+def _source(span: Span, index: Index) -> Source:
+    document = index.document_of[span.document_id]
+    return Source(document.path, span.start, span.end, document.text[span.start : span.end])
+
+
+def _title(row: Row, index: Index) -> str:
+    match row:
+        case Report():
+            return row.title
+        case Chunk():
+            return index.document_of[row.document_id].title
+        case Entity():
+            return row.name
+        case Relationship():
+            return f"{row.source} - {row.target}"
+        case Claim():
+            return row.subject
+
+
+def check(references: Iterable[Reference], index: Index) -> list[Reference]:
+    """Return the references that lead nowhere."""
+    return [reference for reference in references if row_of(reference, index) is None]

@@ -1,0 +1,41 @@
+"""The end of every method: one final task is performed, and its references are checked before anyone reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conspectus.models.base import Model
+from conspectus.query.citations import cite
+from conspectus.rows import Answer
+from conspectus.tables import Index
+from conspectus.tasks import Task
+
+NOTHING = "Nothing in this corpus speaks to that question."
+WRITTEN = "An AI wrote this answer; it can err. The citations lead to what it stands on."
+
+
+async def finish(
+    task: Task[str],
+    question: str,
+    index: Index,
+    model: Model,
+    *,
+    method: str,
+    level: int | None = None,
+    context_tokens: int = 0,
+    notices: Sequence[str] = (),
+) -> Answer:
+    """Perform the final task and return the answer with its citations."""
+    text, citations, removed = cite(await model.perform(task), index)
+    if not text.strip():
+        return nothing_found(question, method=method, level=level, context_tokens=context_tokens)
+    told = (*notices, WRITTEN) if model.generative else tuple(notices)
+    return Answer(
+        question, text.strip(), method, citations, level,
+        context_tokens=context_tokens, removed_references=removed, notices=told,
+    )  # fmt: skip
+
+
+def nothing_found(question: str, *, method: str, level: int | None = None, context_tokens: int = 0) -> Answer:
+    """Return the answer of a method that found nothing: it says so and cites nothing."""
+    return Answer(question, NOTHING, method, level=level, context_tokens=context_tokens)

@@ -1,0 +1,150 @@
+"""Local answers: what the graph holds around the things that a question names (P1 1; entities first, then outwards)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from conspectus import tokens
+from conspectus.evidence import Evidence, Row, render
+from conspectus.models.base import Model
+from conspectus.query.bm25 import scores_of
+from conspectus.query.finish import finish, nothing_found
+from conspectus.rows import Answer, Chunk, Entity, Relationship, Report
+from conspectus.settings import LocalSettings, SearchSettings
+from conspectus.tables import Index
+from conspectus.tasks import AnswerFromContext
+from conspectus.text.words import STOPWORDS, name_key, stem
+
+SHARES = {"entities": 0.15, "relationships": 0.2, "reports": 0.15, "sources": 0.5}
+"""Parts of the window that each table may fill."""
+NEIGHBOURS = 2
+"""Neighbours of a named entity that are added for each one that is named."""
+T = TypeVar("T", bound=Row)
+
+
+async def answer(question: str, index: Index, model: Model, settings: LocalSettings) -> Answer:
+    """Answer from entities, relationships, reports and chunks around what the question names."""
+    evidence = context(question, index, settings)
+    if not evidence.sources:
+        return nothing_found(question, method="local")
+    used = tokens.count(evidence.text)
+    result = await finish(
+        AnswerFromContext(question, evidence), question, index, model, method="local", context_tokens=used
+    )
+    names = ", ".join(entity.name for entity in evidence.entities[:4])
+    return replace(result, why=f"from what the graph knows of {names}" if names else "from the chunks nearest to the question")
+
+
+def context(question: str, index: Index, settings: LocalSettings) -> Evidence:
+    """Return the evidence of a question: rows of each table, the most relevant first, within its part of the window."""
+    named = entities_in(question, index)[: settings.entities]
+    scores = scores_of(question, index, SearchSettings())
+    edges = list(_edges(named, scores, index))
+    near = _nearest(named, edges, index)
+    limit = settings.context_tokens
+    chunks = _chunks(named, edges, scores, index)
+    return Evidence(
+        reports=_fit(_reports(named, index), SHARES["reports"] * limit),
+        entities=_fit((*named, *near), SHARES["entities"] * limit),
+        relationships=_fit(edges, SHARES["relationships"] * limit),
+        sources=_fit(chunks, SHARES["sources"] * limit),
+    )
+
+
+def entities_in(question: str, index: Index) -> list[Entity]:
+    """Return the entities that a question names, the longest and rarest names first."""
+    known = index.entity_of_key
+    words = [w for w in name_key(question).split() if w]
+    found: dict[int, tuple[int, int]] = {}
+    at = 0
+    while at < len(words):
+        size = next((n for n in (6, 5, 4, 3, 2, 1) if _keys(words[at : at + n]) & known.keys()), 0)
+        if size == 1 and words[at] in STOPWORDS:
+            size = 0
+        for key in _keys(words[at : at + size]) & known.keys():
+            number = known[key]
+            found[number] = (-size, index.entities[number].degree)
+        at += max(size, 1)
+    return [index.entities[number] for number in sorted(found, key=lambda n: (*found[n], n))]
+
+
+def _keys(words: Sequence[str]) -> set[str]:
+    """Return the keys under which words may be known: as written, and with the last one in its stem."""
+    return {" ".join(words), " ".join((*words[:-1], stem(words[-1])))} if words else set()
+
+
+def _edges(
+    named: Sequence[Entity], scores: np.ndarray[tuple[int], np.dtype[np.float32]], index: Index
+) -> Iterator[Relationship]:
+    """Yield the relationships of the named entities: those between two of them, then those told of in relevant chunks."""
+    inside = {entity.name for entity in named}
+    place = {chunk.id: chunk.number for chunk in index.chunks}
+    edges = [index.relationships[r] for r in sorted({r for e in named for r in index.edges_of(e.number)})]
+
+    def relevance(edge: Relationship) -> tuple[float, ...]:
+        both = edge.source in inside and edge.target in inside
+        told = max((float(scores[place[chunk]]) for chunk in edge.chunk_ids), default=0.0)
+        return (-float(both), -told, -edge.weight, edge.number)
+
+    yield from sorted(edges, key=relevance)
+
+
+def _nearest(named: Sequence[Entity], edges: Sequence[Relationship], index: Index) -> Iterator[Entity]:
+    """Yield the other ends of the best relationships."""
+    seen = {entity.name for entity in named}
+    for edge in edges[: 4 * NEIGHBOURS * max(len(named), 1)]:
+        for end in (edge.source, edge.target):
+            if end not in seen and len(seen) < (1 + NEIGHBOURS) * len(named):
+                seen.add(end)
+                yield index.entities[index.entity_of_name[end]]
+
+
+def _reports(named: Sequence[Entity], index: Index) -> Iterator[Report]:
+    """Yield the reports of the smallest communities that hold a named entity, those that hold most of them first."""
+    smallest: dict[int, int] = {}
+    for entity in named:
+        for community in index.communities_of(entity.number):
+            report = index.report_of_community.get(community)
+            if report is not None:
+                smallest[report.number] = smallest.get(report.number, 0) + 1
+                break
+    for number in sorted(smallest, key=lambda n: (-smallest[n], n)):
+        yield index.reports[number]
+
+
+def _chunks(
+    named: Sequence[Entity],
+    edges: Sequence[Relationship],
+    scores: np.ndarray[tuple[int], np.dtype[np.float32]],
+    index: Index,
+) -> Iterator[Chunk]:
+    """Yield the chunks by their words, those that tell of the named entities and their relationships before others."""
+    gain = np.zeros(len(index.chunks), np.float32)
+    place = {chunk.id: chunk.number for chunk in index.chunks}
+    for entity in named:
+        for chunk in entity.chunk_ids:
+            gain[place[chunk]] += 1 / np.sqrt(len(entity.chunk_ids))
+    for edge in edges[:40]:
+        for chunk in edge.chunk_ids:
+            gain[place[chunk]] += 0.1
+    top = float(scores.max(initial=0.0)) or 1.0
+    total = scores / top + 0.5 * gain / (float(gain.max(initial=0.0)) or 1.0)
+    for i in np.argsort(-total, kind="stable")[:60].tolist():
+        if total[i] > 0:
+            yield index.chunks[i]
+
+
+def _fit(rows: Iterable[T], limit: float) -> tuple[T, ...]:
+    """Return the first rows that fit a part of the window together, at least one."""
+    kept: list[T] = []
+    used = 0
+    for row in rows:
+        used += tokens.count(render(row, 100))
+        if kept and used > limit:
+            break
+        kept.append(row)
+    return tuple(kept)

@@ -1,0 +1,74 @@
+"""Questions: which of their words say what is asked for, and which only ask."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from conspectus.text.words import WORD, fold, is_content, name_key, stem, stems
+
+SCAFFOLDING = stems(
+    """
+    according across address addressed answer approach approaches aspect aspects case cases cite cited cites commonly
+    common compare compared comment comments concept concepts concerning consistently contain contains context
+    conversation conversations corpus cover covered dataset describe described describes description detail details
+    differ difference differences different differently discuss discussed discusses discussing discussion discussions
+    do document documents effect effects emphasis emphasize emphasized emphasise emphasised episode episodes evidence
+    example examples explain explained explains explore explored express expressed feature featured features focus
+    focused frequent frequently generally give given guest guests highlight highlighted highlights identify illustrate
+    impact impacts important importance include included indicate influence influences insight insights instance
+    interview interviews interviewee issue issues key kind kinds list main major material mention mentioned mentions
+    most name notable note noted often opinion opinions overall overview particular particularly passage perceive
+    perceived perception perspective perspectives place placed point points podcast podcasts present presented primary
+    prominent provide provided quote quotes raise raised recurring refer reference references regard regarding
+    relate related relates relation report reported reports reveal revolve role roles see seen sentiment series share
+    shared show shown shows similar similarly source sources speak speaker speakers specific specifically stand
+    standout state stated subject suggest suggested suggestions summarise summarize summary talk talked tell text
+    texts theme themes topic topics trend trends type types typical typically unique use used various view viewed
+    views way ways widely word words
+    """.split()
+)
+"""Stems of words that a question is built with; they say nothing of what it is about."""
+
+_WHOLE = re.compile(
+    r"\b(?:main|major|key|overall|common|recurring|most (?:frequent|common|important)|overarching|general)\b.{0,30}"
+    r"\b(?:themes?|topics?|ideas?|points?|messages?|trends?|patterns?|subjects?|concerns?|challenges?|issues?)\b"
+    r"|\b(?:summar(?:y|ise|ize)|overview|as a whole|in general|across (?:the|all)|throughout|what (?:is|are) (?:this|these|the) "
+    r"(?:corpus|collection|documents?|dataset|data|texts?|archive)\b)",
+    re.IGNORECASE,
+)
+_ABOUT_MANY = re.compile(
+    r"\b(?:how do|what do|which|do any|are there|can you find|who (?:are|else)|what are|do (?:the )?\w+s)\b", re.IGNORECASE
+)
+_NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-z][\w'’.-]*", re.UNICODE)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, its words that carry content (stems, each once), and those that are left without scaffolding."""
+
+    text: str
+    terms: tuple[str, ...]
+    focus: tuple[str, ...]
+
+    @property
+    def about_whole(self) -> bool:
+        """Whether it asks for the whole of the corpus, by its own words."""
+        return not self.focus or bool(_WHOLE.search(self.text))
+
+    @property
+    def about_many(self) -> bool:
+        """Whether its form asks what several people or documents say, rather than for one fact."""
+        return bool(_ABOUT_MANY.search(self.text))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The capitalised words inside it, as keys."""
+        return tuple(dict.fromkeys(name_key(m.group()) for m in _NAME.finditer(self.text)))
+
+
+def read_question(text: str) -> Question:
+    """Read a question."""
+    words = [w for w in WORD.findall(fold(text)) if is_content(w)]
+    terms = tuple(dict.fromkeys(stem(w) for w in words))
+    return Question(text, terms, tuple(t for t in terms if t not in SCAFFOLDING))
