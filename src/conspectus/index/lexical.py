@@ -1,7 +1,7 @@
 """Lexical arrays: which sentences and chunks hold which words, and which sentences mention which entities.
 
-Names under which an index keeps them: `sentences.*` (`document`, `start`, `end`, `speaker`, `mention_starts`,
-`mentions`), `sentence_terms.*` and `chunk_terms.*` (see `algorithms.bm25.Postings`). Speakers and mentions are numbers
+Names under which an index keeps them: `sentences.*` (`document`, `start`, `end`, `speaker`, `templated`,
+`mention_starts`, `mentions`), `sentence_terms.*` and `chunk_terms.*` (see `algorithms.bm25.Postings`). Speakers and mentions are numbers
 of entities; terms are places in the index's `words`.
 """
 
@@ -92,6 +92,7 @@ def _sentences(documents: Sequence[Document], lexicon: Lexicon, merged: Merged, 
         "sentences.start": table.start,
         "sentences.end": table.end,
         "sentences.speaker": speaker,
+        "sentences.templated": lexicon.templated,
         "sentences.mention_starts": np.concatenate(([0], np.cumsum(sizes))).astype(np.int32),
         "sentences.mentions": mentions[keep],
     }

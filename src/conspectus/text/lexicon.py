@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from conspectus.text.names import Mention, find_names, is_telling
 from conspectus.text.phrases import find_phrases
 from conspectus.text.sources import sources
 from conspectus.text.sentence_table import SentenceTable, find_sentences
+from conspectus.text.templates import templated
 from conspectus.text.types import ALL, CONCEPT, DATE, PERSON, WORK, Context, type_of
 from conspectus.text.vocabulary import Vocabulary, read_vocabulary
 from conspectus.text.words import VAGUE, name_key, stem
@@ -49,6 +50,8 @@ class Lexicon:
     mentions: Ints
     speaker_names: Ints
     """For each speaker of the table of sentences, the place of their name in `names`, or -1."""
+    templated: Ints
+    """Per cent of the words of each sentence that stand in set phrases of the corpus."""
     terms: tuple[str, ...]
     """The search terms of the sentences (see `words.terms`)."""
     term_starts: Ints
@@ -81,16 +84,19 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
     unique = list(distinct)
     vocabulary = read_vocabulary(unique)
     document = table.document[first] if first else np.zeros(0, np.int32)
-    found = _gather(unique, vocabulary, document, _units(document, sources([d.path for d in documents])), table.speakers)
+    source = np.array(sources([d.path for d in documents]), np.int32)
+    found = _gather(unique, vocabulary, document, _units(document, source), table.speakers)
+    phrased = templated(vocabulary, source[document])
     wanted = frozenset(entity_types)
     kept = {key: thing for key, thing in found.items() if thing.type in wanted}
-    return _assemble(table, texts, which, len(unique), kept, vocabulary)
+    lexicon = _assemble(table, texts, which, len(unique), kept, vocabulary)
+    return replace(lexicon, templated=(100 * phrased[which]).astype(np.int32))
 
 
-def _units(document: Ints, source: Sequence[int]) -> Ints:
+def _units(document: Ints, source: Ints) -> Ints:
     """Return the unit that burstiness is measured over: the source, or where these are few, stretches of sentences."""
-    units = np.array(source, np.int32)[document]
-    if len(source) == 0 or max(source) + 1 >= FEW:
+    units = source[document]
+    if source.max(initial=FEW) + 1 >= FEW:
         return units
     stretch = np.arange(len(document)) // STRETCH
     return np.unique(units.astype(np.int64) * (len(document) + 1) + stretch, return_inverse=True)[1].astype(np.int32)
@@ -225,7 +231,7 @@ def _assemble(
     term_starts, term_ids = _repeated(which, term_sizes, term_flat)
     speakers = np.array([place.get(name_key(s), -1) for s in table.speakers], np.int32)
     types = tuple(found[key].type for key in order)
-    return Lexicon(table, texts, names, types, starts, mentions, speakers, terms, term_starts, term_ids)
+    return Lexicon(table, texts, names, types, starts, mentions, speakers, which, terms, term_starts, term_ids)
 
 
 def _repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Ints, Ints]:

@@ -32,7 +32,7 @@ SCAFFOLDING = stems(
 
 _WHOLE = re.compile(
     r"\b(?:main|major|key|overall|common|recurring|most (?:frequent|common|important)|overarching|general)\b.{0,30}"
-    r"\b(?:themes?|topics?|ideas?|points?|messages?|trends?|patterns?|subjects?|concerns?|challenges?|issues?)\b"
+    r"\b(?:themes?|topics?|ideas?|messages?|patterns?|subjects?|threads?)\b"
     r"|\b(?:summar(?:y|ise|ize)|overview|as a whole|in general|across (?:the|all)|throughout|what (?:is|are) (?:this|these|the) "
     r"(?:corpus|collection|documents?|dataset|data|texts?|archive)\b)",
     re.IGNORECASE,

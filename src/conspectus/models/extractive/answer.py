@@ -29,7 +29,7 @@ _SECTION = re.compile(r"^### ", re.MULTILINE)
 def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     """Answer from one window: sections for its relevant reports (or chunks), the best first; score 0 for none."""
     question = read_question(task.question)
-    if question.about_whole and not searcher.find(question):
+    if question.about_whole and task.evidence.reports:
         return _overview(task)
     found = searcher.find(question)
     if task.evidence.sources:
@@ -57,7 +57,7 @@ def _relevance(question: Question, report: Report, inside: Sequence[Found]) -> f
     best = [f.score for f in inside[:QUOTES]]
     title = reading(report.title)[1]
     named = len(title & set(question.focus)) / max(len(question.focus), 1)
-    return 0.6 * best[0] + 0.4 * sum(best) / QUOTES + 0.3 * named
+    return 0.4 * best[0] + 0.6 * sum(best) / QUOTES + 0.3 * named
 
 
 def _percent(score: float) -> int:
@@ -152,7 +152,7 @@ def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
     for part in _SECTION.split(text):
         head, _, rest = part.partition("\n\n")
         if not head.startswith("- ") and rest:
-            yield f"### {head}", rest.splitlines()
+            yield f"### {head}", rest.strip().splitlines()
         elif part.strip():
             yield "", part.strip().splitlines()
 

@@ -17,6 +17,8 @@ from conspectus.text.quality import quality, without_opening
 Ints = np.ndarray[Any, np.dtype[np.int32]]
 NEAR = 200
 """Characters between two sentences that are still neighbours."""
+SET_PHRASE = 1.5
+"""What a sentence of set phrases loses, as a multiple of their share of its words."""
 QUOTES = "\"“”"
 
 
@@ -25,7 +27,7 @@ class Passages:
     """Sentence `i` is characters `start[i]` to `end[i]` of document number `document[i]`.
 
     It mentions `mentions[mention_starts[i]:mention_starts[i + 1]]` and is said by `speaker[i]` (-1: nobody known),
-    all places in `names`.
+    all places in `names`; `templated[i]` per cent of its words stand in set phrases of the corpus.
     """
 
     documents: Sequence[Document]
@@ -33,6 +35,7 @@ class Passages:
     start: Ints
     end: Ints
     speaker: Ints
+    templated: Ints
     mention_starts: Ints
     mentions: Ints
     names: Sequence[str]
@@ -44,8 +47,8 @@ class Passages:
         table = lexicon.sentences
         speaker = np.append(lexicon.speaker_names, -1)[table.speaker].astype(np.int32)
         return cls(
-            documents, table.document, table.start, table.end, speaker, lexicon.starts, lexicon.mentions,
-            lexicon.names, lexicon.types,
+            documents, table.document, table.start, table.end, speaker, lexicon.templated, lexicon.starts,
+            lexicon.mentions, lexicon.names, lexicon.types,
         )  # fmt: skip
 
     @classmethod
@@ -139,8 +142,12 @@ class Passages:
         return f'{self.names[speaker]}: "{text.strip(QUOTES)}"' if speaker >= 0 else text
 
     def quality(self, sentence: int) -> float:
-        """Return how well a sentence reads alone, 0 to 1."""
-        return quality(self.text(sentence))
+        """Return how well a sentence reads alone, 0 to 1; set phrases take away from it."""
+        return quality(self.text(sentence)) * (1 - min(1.0, SET_PHRASE * self._templated[sentence] / 100))
+
+    @cached_property
+    def _templated(self) -> list[int]:
+        return self.templated.tolist()
 
 
-_KEPT = ("document", "start", "end", "speaker", "mention_starts", "mentions")
+_KEPT = ("document", "start", "end", "speaker", "templated", "mention_starts", "mentions")

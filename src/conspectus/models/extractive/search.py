@@ -19,8 +19,8 @@ from conspectus.text.words import terms
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
-SHARE = 0.45
-"""Least share of a question's content that a sentence must hold, measured in IDF."""
+SHARE = 0.34
+"""Least share of a question's content that a sentence must hold, measured in squared IDF."""
 CANDIDATES = 400
 """Sentences that are read for one question at the most."""
 FEEDBACK = 40
@@ -28,6 +28,8 @@ FEEDBACK = 40
 RELATED = 12
 """Words so gained at the most, and what one of them weighs beside a word of the question."""
 RELATED_WEIGHT = 0.12
+TELLING = 12.0
+"""Least weight of a word that may be gained."""
 LEAST = 0.3
 """Least share of a question's content that a sentence of a given chunk must hold, unless it names what is asked about."""
 NAMED = 0.25
@@ -71,10 +73,13 @@ class Searcher:
         return starts, self.passages.mentions[take].astype(np.int64)
 
     def weight(self, term: str) -> float:
-        """Return the IDF of a term over sentences, that of a new word where the corpus never uses it."""
+        """Return the squared IDF of a term over sentences, that of a new word where the corpus never uses it.
+
+        Squared, for of several words the rarest says best what is asked: it is not made up for by common ones.
+        """
         number = self._number.get(term)
         frequency = self._postings.frequency(number) if number is not None and number + 1 < len(self._postings.starts) else 0
-        return idf(len(self._postings.lengths), frequency)
+        return idf(len(self._postings.lengths), frequency) ** 2
 
     def find(self, question: Question) -> list[Found]:
         """Return the sentences that hold a good share of what a question asks for, the best first."""
@@ -94,7 +99,7 @@ class Searcher:
         rank = share + self._sum(self._related(passing[np.argsort(-share[passing], kind="stable")], weights)) / total
         best = passing[np.argsort(-rank[passing], kind="stable")][:CANDIDATES]
         found = (
-            Found(i, float(rank[i]) * (0.25 + 0.75 * self.passages.quality(i)), float(share[i])) for i in best.tolist()
+            Found(i, float(rank[i]) * (0.3 + 0.7 * self.passages.quality(i)), float(share[i])) for i in best.tolist()
         )
         return sorted(found, key=lambda f: (-f.score, f.sentence))
 
@@ -140,7 +145,7 @@ class Searcher:
         counts: Counter[str] = Counter()
         for i in best[:FEEDBACK].tolist():
             counts.update(set(terms(self.passages.text(i))) - weights.keys())
-        bound = {t: n * self.weight(t) for t, n in counts.items() if n >= 3 and self.weight(t) > 3.5}
+        bound = {t: n * self.weight(t) for t, n in counts.items() if n >= 3 and self.weight(t) > TELLING}
         chosen = sorted(bound, key=lambda t: (-bound[t], t))[:RELATED]
         return {t: RELATED_WEIGHT * self.weight(t) for t in chosen}
 
