@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from conspectus.index.resolve import Names
 from conspectus.rows import Chunk, Entity, Relationship, Span, content_id
 from conspectus.tasks import FoundEntity, FoundRelationship, Graph
+from conspectus.text.words import name_key
 
 UNTYPED = "concept"
 
@@ -61,7 +62,7 @@ def merge(chunks: Sequence[Chunk], graphs: Sequence[Graph], names: Names) -> Mer
             key = names.key(found.name, chunk.document_id)
             element = entities.get(key) or entities.setdefault(key, Element((key,)))
             _note(element, found, chunk)
-            element.types[found.type] += 1
+            element.types[found.type] += 1 if name_key(found.name) == key else 0  # an alias says less of what it is
             element.forms[found.name] += 1
         for found in graph.relationships:
             a, b = (names.key(name, chunk.document_id) for name in (found.source, found.target))

@@ -71,6 +71,7 @@ def resolve(
         _join_acronyms(names, chunks, result)
         _join_forms(names, result)
         _join_short_names(names, result)
+        _join_short_forms(names, result)
     return result
 
 
@@ -131,20 +132,27 @@ def _in_brackets(long: _Name, short: _Name, chunks: Sequence[Chunk]) -> bool:
 
 
 def _join_forms(names: dict[str, _Name], result: Names) -> None:
-    """Join names that differ only in a title, a legal form or a middle initial, where just one other name is meant."""
-    by_ends: dict[tuple[str, str], list[str]] = defaultdict(list)
+    """Join names that differ in a title, a legal form or initials only, where just one other name can be meant."""
+    people = [key for key in sorted(names) if names[key].person and len(key.split()) in (2, 3)]
+    by_last: dict[str, list[str]] = defaultdict(list)
+    for key in people:
+        by_last[key.split()[-1]].append(key)
     for key in sorted(names):
-        words = key.split()
-        if names[key].person and len(words) in (2, 3):
-            by_ends[words[0], words[-1]].append(key)
-        bare = " ".join(_without(words))
-        if bare and bare != key and bare in names:
+        bare = " ".join(_without(key.split()))
+        if bare != key and bare in names:
             _join(result, key, bare, "title or legal form", f"without it, it is {result.display[bare]!r}")
-    for keys in by_ends.values():
-        long = [k for k in keys if len(k.split()) == 3 and len(k.split()[1]) == 1]
-        plain = [k for k in keys if len(k.split()) == 2]
-        if len(long) == 1 and plain:
-            _join(result, long[0], plain[0], "middle initial", "first and last name agree")
+    for key in people:
+        meant = [other for other in by_last[key.split()[-1]] if _fuller(key.split(), other.split())]
+        if len(meant) == 1:
+            _join(result, key, meant[0], "initials", "the only person of that last name with such initials")
+
+
+def _fuller(name: list[str], other: list[str]) -> bool:
+    """Tell whether another name of a person says in full what a name gives as an initial, or leaves out."""
+    first, other_first = name[0], other[0]
+    if len(first) == 1:
+        return len(other_first) > 1 and other_first.startswith(first)
+    return first == other_first and len(name) == 3 and len(name[1]) == 1 and len(other) == 2
 
 
 def _without(words: list[str]) -> list[str]:
@@ -156,16 +164,21 @@ def _without(words: list[str]) -> list[str]:
 
 
 def _join_short_names(names: dict[str, _Name], result: Names) -> None:
-    """Join a first or last name with the one person in the same source whose full name has it."""
+    """Join a last name that only one person has, and any first or last name with the one of that name in its source."""
     full: dict[str, list[str]] = defaultdict(list)
+    last: dict[str, list[str]] = defaultdict(list)
     for key, name in names.items():
         words = _without(key.split())
         if name.person and 2 <= len(words) <= 4 and key not in result.everywhere:
             for word in {words[0], words[-1]}:
                 full[word].append(key)
+            last[words[-1]].append(key)
     for key in sorted(names):
         word = _without(key.split())
         if len(word) != 1 or not full.get(word[0]) or not (names[key].person or len(word) < len(key.split())):
+            continue
+        if len(last[word[0]]) == 1 and names[key].person:
+            _join(result, key, last[word[0]][0], "last name", "the only person of that last name anywhere")
             continue
         joined: Counter[str] = Counter()
         for source in sorted(names[key].sources):
@@ -176,3 +189,25 @@ def _join_short_names(names: dict[str, _Name], result: Names) -> None:
         for other, count in sorted(joined.items()):
             evidence = f"the only person of that name in {count} source{'s' if count > 1 else ''}"
             result.joins.append(Join(result.display[key], result.display[other], "short name", evidence))
+
+
+def _join_short_forms(names: dict[str, _Name], result: Names) -> None:
+    """Join the last words of a name with the name, in the sources where just one ends so: the Town Council."""
+    by_tail: dict[str, list[str]] = defaultdict(list)
+    for key, name in names.items():
+        words = key.split()
+        for cut in range(1, len(words) - 1):
+            if not name.person:
+                by_tail[" ".join(words[cut:])].append(key)
+    for key in sorted(names):
+        if names[key].person or key not in by_tail or key in result.everywhere:
+            continue
+        joined: Counter[str] = Counter()
+        for source in sorted(names[key].sources):
+            meant = [other for other in by_tail[key] if source in names[other].sources]
+            if len(meant) == 1:
+                result.within[key, source] = meant[0]
+                joined[meant[0]] += 1
+        for other, count in sorted(joined.items()):
+            evidence = f"the only name that ends so in {count} source{'s' if count > 1 else ''}"
+            result.joins.append(Join(result.display[key], result.display[other], "short form", evidence))

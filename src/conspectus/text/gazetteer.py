@@ -86,19 +86,19 @@ ROLES = frozenset(
 
 ORGANIZATION_WORDS = frozenset(
     """
-    academy agency alliance association authority bank board brothers bureau business centre center church club co
+    academy agency alliance association authority board brothers bureau business centre center church club co
     collective college commission committee company consortium cooperative co-op corp corporation council department
-    dept enterprises federation force forum foundation gazette group guild hospital inc industries initiative institute
+    dept enterprises federation force forum foundation friends fund gazette group guild hospital inc industries initiative institute
     institution journal labs lab laboratories laboratory league ltd llc ministry museum network observatory office
     organisation organization partners party plc post press programme railway review school schools service services
-    society studio studios systems team times trust union university ventures works capital airlines media
+    society studio studios systems team times trust union university ventures works capital airlines media mutual partnership cooperative
     """.split()
 )
 
 LOCATION_WORDS = frozenset(
     """
     airport avenue bay beach borough bridge building canal canyon cape castle cathedral city coast county cove creek
-    crescent desert district dock estate estuary farm field forest garden gardens gate glacier gulf hall harbor harbour
+    crescent desert district dock estate estuary farm field forest garden gardens gate glacier gulf hall harbor harbour ledge room rooms viaduct
     head heath hill hills house inlet island islands isle isles junction lake lane lighthouse loch marsh moor mount
     mountain mountains ocean park peninsula pier plain plaza point port quay reef region ridge river road rock sea shore
     sound square state states station straits street terminal terrace tower town trail valley village wharf wood woods
@@ -110,15 +110,23 @@ EVENT_WORDS = frozenset(
     award awards battle campaign celebration challenge championship championships conference congress crisis cup day
     disaster dinner earthquake election exhibition expo fair fest festival flood games gala hearing hackathon inquiry
     launch marathon match meeting olympics outbreak pandemic parade prize protest race referendum regatta renaissance
-    revolution riot strike summit symposium tour tournament trial uprising vote war week workshop
+    revolution riot storm strike summit symposium tour tournament trial uprising vote war week workshop
     """.split()
 )
 
 WORK_WORDS = frozenset(
     """
-    act album anthem bible book chronicle chronicles encyclopedia guide handbook hymn journal law magazine manifesto map
+    act album anthem bible book chart chronicle chronicles encyclopedia guide handbook hymn journal law magazine manifesto map
     movie novel opera oratorio painting paper podcast poem report saga series show song sonata story symphony tales
     theorem theory thesis trilogy
+    """.split()
+)
+
+CONCEPT_WORDS = frozenset(
+    """
+    agreement algorithm bequest disease doctrine effect engine fallacy grant hypothesis language learning licence license
+    loan mechanics method model paradox plan policy principle processing project proposal protocol recognition scheme
+    science sciences scholarship standard strategy syndrome system systems technology
     """.split()
 )
 
@@ -132,5 +140,5 @@ SAYING = frozenset(
 
 BEFORE_PERSONS = frozenset("named meet met i'm cousin sister brother wife husband friend colleague".split())
 BEFORE_PLACES = frozenset("in near across outside around throughout from to".split())
-BEFORE_ORGANIZATIONS = frozenset("at joined left founded company startup".split())
+BEFORE_ORGANIZATIONS = frozenset("at joined left founded company startup firm".split())
 BEFORE_WORKS = frozenset("wrote book read watching watched film movie novel song titled entitled album".split())

@@ -155,7 +155,7 @@ def _sifted_names(found: Mapping[str, _Found], vocabulary: Vocabulary, large: bo
         if not parts or not is_telling(words) or all(p in gazetteer.ROLES or p in VAGUE for p in parts):
             continue
         if len(parts) == 1:
-            place = number.get(words[0].casefold())
+            place = number.get(words[0], number.get(words[0].casefold()))
             proper = place is None or vocabulary.proper[place]
             if not proper or key in gazetteer.NATIONALITIES or key in gazetteer.CALENDAR or len(key) < 2:
                 continue

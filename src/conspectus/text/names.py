@@ -10,10 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from conspectus.text.vocabulary import Bools, Vocabulary
+from conspectus.text.gazetteer import GIVEN_NAMES
+from conspectus.text.vocabulary import Bools, Ints, Vocabulary
 from conspectus.text.words import STOPWORDS, VAGUE, name_key
 
 PARTICLES = frozenset("de del della der di da du des den dos la le las los van von y e al el bin ibn ten ter &".split())
@@ -21,15 +23,14 @@ PARTICLES = frozenset("de del della der di da du des den dos la le las los van v
 JOINTS = frozenset("of for in on at to and with".split())
 """Small words that may stand inside a name or between two."""
 TITLES = frozenset(
-    "mr mrs ms miss dr prof professor sir dame lord lady rev reverend capt captain col colonel sgt sergeant lt "
+    "mr mrs ms miss dr prof professor sir dame lord lady lieut rev reverend capt captain col colonel sgt sergeant lt "
     "lieutenant cllr councillor sen senator gov governor hon mayor judge justice president chairman uncle aunt".split()
 )
 """Words before the name of a person that are no part of it."""
 LONGEST = 7
 """Words in a name at the most; longer runs are headings."""
-HEADING = 0.6
-"""In a sentence with a larger share of capitalised words no capital tells of a name."""
 
+Codes = np.ndarray[Any, np.dtype[np.uint8]]
 _WORD = rb"(?:I\.?|C|H)"
 _RUN = rb"(?:T\.?)*(?:%(w)s(?:P{1,2}(?=[CIHS]))?)*(?:S|%(w)sD?)" % {b"w": _WORD}
 _GROUP = re.compile(rb"%(r)s(?:(?:(?<=S)|Jt*(?=[CIHST]))%(r)s)*" % {b"r": _RUN})
@@ -49,15 +50,22 @@ class Mention:
 
 
 def find_names(vocabulary: Vocabulary) -> Iterator[Mention]:
-    """Yield every mention of a name in the corpus, in order of the text."""
-    groups = list(_groups(vocabulary))
+    """Yield every mention of a name in the corpus; in headings only of names that are known from elsewhere."""
+    groups = list(_groups(vocabulary, in_headings=False))
     alone: Counter[str] = Counter()
     joined: Counter[str] = Counter()
     for group in groups:
         alone.update(name_key(" ".join(run.words)) for run in group)
         joined.update(_key(a, b, vocabulary) for a, b in zip(group, group[1:], strict=False))
+    known: set[str] = set()
     for group in groups:
-        yield from _joined(group, alone, joined, vocabulary)
+        for mention in _joined(group, alone, joined, vocabulary):
+            known.add(name_key(" ".join(mention.words)))
+            yield mention
+    for group in _groups(vocabulary, in_headings=True):
+        for mention in (*group, *_joined(group, alone, joined, vocabulary)):
+            if name_key(" ".join(mention.words)) in known:
+                yield mention
 
 
 def _joined(
@@ -81,10 +89,20 @@ def _joined(
 
 def _belongs(together: int, joint: str, alone: Counter[str], before: Mention, after: Mention) -> bool:
     """Tell whether two runs are one name: together at least as often as apart, more strictly for looser joints."""
+    if before.titled or (len(before.words) > 1 and before.words[0].lower() in GIVEN_NAMES):
+        return False  # a person, not the first half of a longer name
     left, right = (alone[name_key(" ".join(run.words))] - together for run in (before, after))
-    if joint.split()[0] in ("of", "'s", "for"):
-        return together >= (2 if joint == "for" else 1) and left <= together
-    return together >= (3 if joint == "and" else 2) and max(left, right) <= together // 2
+    match joint.split()[0]:
+        case "of":
+            return left <= together
+        case "'s":
+            return left <= together or (together > 1 and right == 0)
+        case "for":
+            return together > 1 and left <= together
+        case "and":
+            return together > 2 and max(left, right) <= together // 2
+        case _:
+            return together > 1 and max(left, right) <= together // 2
 
 
 def _with_possessive(words: tuple[str, ...], joint: str) -> tuple[str, ...]:
@@ -101,9 +119,9 @@ def _between(a: Mention, b: Mention, vocabulary: Vocabulary) -> str:
     return " ".join(vocabulary.forms[f] for f in vocabulary.form[a.end : b.start])
 
 
-def _groups(vocabulary: Vocabulary) -> Iterator[tuple[Mention, ...]]:
-    """Yield the runs of capitalised words, those linked by joints or a possessive together."""
-    classes, sentence = _classes(vocabulary)
+def _groups(vocabulary: Vocabulary, in_headings: bool) -> Iterator[tuple[Mention, ...]]:
+    """Yield the runs of capitalised words in headings, or outside, those linked by joints or a possessive together."""
+    classes, sentence = _classes(vocabulary, in_headings)
     line = bytearray(len(classes) + len(vocabulary.starts))
     place = np.arange(len(classes)) + sentence
     array = np.frombuffer(line, np.uint8)
@@ -133,12 +151,13 @@ def _mention(match: re.Match[bytes], token: list[int], vocabulary: Vocabulary) -
     return Mention(begin, begin + len(classes), tuple(words), titled)
 
 
-def _classes(vocabulary: Vocabulary) -> tuple[np.ndarray[tuple[int], np.dtype[np.uint8]], np.ndarray]:  # type: ignore[type-arg]
+def _classes(vocabulary: Vocabulary, in_headings: bool) -> tuple[Codes, Ints]:
     """Return the class of each token, and its sentence."""
     by_form = np.frombuffer("".join(map(_class, vocabulary.forms)).encode(), np.uint8)
     classes = by_form[vocabulary.form].copy()
     named = np.isin(classes, np.frombuffer(b"CISH", np.uint8))
-    classes[named & ~_usable(vocabulary, named)] = ord("x")
+    usable = vocabulary.heading if in_headings else _usable(vocabulary, named)
+    classes[named & ~usable] = ord("x")
     return classes, vocabulary.sentence
 
 
@@ -172,18 +191,12 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
     before_name = np.zeros(len(word), bool)
     before_name[:-1] = named[1:] & (vocabulary.sentence[1:] == vocabulary.sentence[:-1]) & ~first[1:]
     seldom_lower = vocabulary.lower[word] <= vocabulary.capitalised[word]
-    return (~first | proper | (before_name & seldom_lower)) & ~_in_heading(vocabulary)
-
-
-def _in_heading(vocabulary: Vocabulary) -> Bools:
-    """Whether a token stands in a sentence of four words or more that are mostly capitalised."""
-    sentences = len(vocabulary.starts) - 1
-    letters = vocabulary.alphabetic[vocabulary.form]
-    words = np.bincount(vocabulary.sentence[letters], minlength=sentences)
-    capitals = np.bincount(vocabulary.sentence[vocabulary.capital[vocabulary.form]], minlength=sentences)
-    return ((words >= 4) & (capitals > HEADING * words))[vocabulary.sentence]
+    return (~first | proper | (before_name & seldom_lower)) & ~vocabulary.heading
 
 
 def is_telling(words: Sequence[str]) -> bool:
     """Tell whether a name says what it names: not made of vague words, single letters and numbers alone."""
-    return any(len(w) > 1 and not w[0].isdigit() and w.lower() not in VAGUE and w.lower() not in STOPWORDS for w in words)
+    def tells(word: str) -> bool:
+        return word.isupper() or (word.lower() not in VAGUE and word.lower() not in STOPWORDS)
+
+    return any(len(word) > 1 and not word[0].isdigit() and tells(word) for word in words)

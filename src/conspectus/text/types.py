@@ -17,6 +17,7 @@ _HEADS = (
     (EVENT, known.EVENT_WORDS),
     (LOCATION, known.LOCATION_WORDS),
     (WORK, known.WORK_WORDS),
+    (CONCEPT, known.CONCEPT_WORDS),
 )
 
 
@@ -50,7 +51,10 @@ def type_of(words: tuple[str, ...], context: Context, given: frozenset[str], for
         return head
     plain = all(w[0].isupper() and w[1:].islower() for w in words if len(w.rstrip(".")) > 1 and w not in PARTICLES)
     if 2 <= len(words) <= 4 and plain and (lower[0] in given or (foreign and len(words) < 4)):
-        return LOCATION if _places(context) >= max(2.0, 0.5 * mentions) else PERSON
+        surely = lower[0] in given
+        if _places(context) >= max(2.0, (0.5 if surely else 0.25) * mentions):
+            return LOCATION
+        return ORGANIZATION if not surely and _members(context) >= max(1.0, 0.25 * mentions) else PERSON
     return _by_context(lower, context, given, plain, mentions)
 
 
@@ -64,7 +68,10 @@ def _head(lower: list[str]) -> str:
     ends = [lower[-1]]
     for joint in ("of", "for", "at", "in", "on"):
         if joint in lower[1:]:
-            ends.insert(0, lower[lower.index(joint, 1) - 1])
+            head = lower[lower.index(joint, 1) - 1]
+            if head == "bank" and joint == "of":
+                return ORGANIZATION
+            ends.insert(0, head)
             break
     for end in ends:
         for kind, heads in _HEADS:
@@ -79,12 +86,16 @@ def _places(context: Context) -> float:
     return _share(context.before, known.BEFORE_PLACES)
 
 
+def _members(context: Context) -> float:
+    return _share(context.before, known.BEFORE_ORGANIZATIONS)
+
+
 def _by_context(lower: list[str], context: Context, given: frozenset[str], plain: bool, mentions: int) -> str:
     """Return the type that the words around a name speak for, where enough of its mentions do."""
     score = {
         PERSON: 2.0 * _share(context.after, known.SAYING) + _share(context.before, known.BEFORE_PERSONS),
-        ORGANIZATION: 1.5 * _share(context.before, known.BEFORE_ORGANIZATIONS),
-        LOCATION: 0.8 * _places(context),
+        ORGANIZATION: 1.3 * _members(context),
+        LOCATION: _places(context) + 0.5 * context.before["at"],
         WORK: 1.5 * _share(context.before, known.BEFORE_WORKS) + 2.0 * context.quoted,
     }
     if len(lower) == 1 and lower[0] in given:

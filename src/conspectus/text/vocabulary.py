@@ -23,6 +23,10 @@ BEFORE_VERBS = frozenset(
     "to i you we they he she it who can could will would shall should may might must don't didn't doesn't not never "
     "always just really can't couldn't won't wouldn't i'll you'll we'll they'll let's".split()
 )
+HEADING = 0.6
+HEADING_WITH_END = 0.85
+"""A line with a larger share of capitalised words is a heading, more surely where no end mark closes it."""
+_END_MARKS = frozenset(".!?…")
 _OPENERS = frozenset("\"“‘'([:-–—")
 
 
@@ -51,6 +55,17 @@ class Vocabulary:
         return first
 
     @cached_property
+    def heading(self) -> Bools:
+        """Whether a token stands in a heading: a sentence of four words or more that are mostly capitalised."""
+        sentences = len(self.starts) - 1
+        letters = self.alphabetic[self.form]
+        words = np.bincount(self.sentence[letters], minlength=sentences)
+        capitals = np.bincount(self.sentence[self.capital[self.form]], minlength=sentences)
+        last = self.form[np.maximum(self.starts[1:] - 1, 0)]
+        share = np.where(self._are(_END_MARKS)[last], HEADING_WITH_END, HEADING)
+        return ((words >= 4) & (capitals > share * words))[self.sentence]
+
+    @cached_property
     def capital(self) -> Bools:
         """Whether a form opens with a capital letter."""
         return np.array([f[0].isupper() or f[0].istitle() for f in self.forms], bool)
@@ -73,7 +88,7 @@ class Vocabulary:
     @cached_property
     def capitalised(self) -> Ints:
         """How often each word stands with a capital where its place does not ask for one."""
-        return self._counted(self.token_word[self.capital[self.form] & ~self.first])
+        return self._counted(self.token_word[self.capital[self.form] & ~self.first & ~self.heading])
 
     @cached_property
     def lower(self) -> Ints:
@@ -143,4 +158,6 @@ def read_vocabulary(sentences: Sequence[str]) -> Vocabulary:
 
 
 def _word(form: str) -> str:
+    if 1 < len(form) <= 6 and form.isalpha() and form.isupper():
+        return form  # an acronym is a word of its own: STEP is no step
     return fold(form).removesuffix("'s") or form

@@ -19,6 +19,9 @@ TOKEN = re.compile(
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 """Words of a text for searching."""
 
+CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+"""A character of a script that writes no spaces between words."""
+
 STOPWORDS = frozenset(
     """
     a about above across after again against ago ah all almost along already also although always am amid among an and
@@ -65,6 +68,14 @@ VAGUE = frozenset(
 )
 """English words that say too little to tell one text from another; kept in searches, never a name or concept."""
 
+CHINESE_STOPWORDS = frozenset(
+    "的 了 是 在 和 与 及 或 也 都 而 其 为 于 以 被 对 从 到 由 有 这 那 他 她 它 们 我 你 什么 哪 哪个 哪些 哪里 谁 多少 几 怎么 如何 "
+    "为什么 吗 呢 吧 啊 其中 一个".split()
+)
+"""Chinese words that carry no content of their own."""
+
+_SCRIPTS = re.compile(rf"{CJK.pattern}+|(?:(?!{CJK.pattern})[^\W\d_])+|\d+")
+
 WH = frozenset("what which who whom whose when where why how whether".split())
 
 _APOSTROPHE = str.maketrans("’ʼ", "''")
@@ -107,8 +118,27 @@ def is_content(word: str) -> bool:
 
 
 def terms(text: str) -> list[str]:
-    """Return the search terms of a text, in order: folded, stopwords left out, stemmed."""
-    return [stem(w) for w in WORD.findall(fold(text)) if is_content(w)]
+    """Return the search terms of a text, in order: folded, stopwords left out, stemmed; see `unspaced_terms`."""
+    words = WORD.findall(fold(text))
+    if not CJK.search(text):
+        return [stem(w) for w in words if is_content(w)]
+    return [t for w in words for t in (unspaced_terms(w) if CJK.search(w) else [stem(w)] if is_content(w) else ())]
+
+
+def unspaced_terms(run: str) -> list[str]:
+    """Return the search terms of a stretch without spaces, folded: its words, and every two neighbouring characters.
+
+    Words are what is searched for; where a question and a text are cut into words differently, the pairs still meet.
+    """
+    import rjieba
+
+    found = [w for w in rjieba.cut(run) if w not in CHINESE_STOPWORDS]
+    for part in _SCRIPTS.findall(run):
+        if CJK.match(part) and len(part) > 1:
+            found += (part[i : i + 2] for i in range(len(part) - 1))
+        else:
+            found.append(part)
+    return found
 
 
 def stems(words: Iterable[str]) -> frozenset[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from conspectus.models.extractive.search import Found, Searcher
 from conspectus.models.extractive.statements import reading, split
-from conspectus.references import Reference, strip, write
+from conspectus.references import Reference, find, strip, write
 from conspectus.rows import Chunk, Report
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer
 from conspectus.text.question import Question, read_question
@@ -30,19 +30,19 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     """Answer from one window: sections for its relevant reports (or chunks), the best first; score 0 for none."""
     question = read_question(task.question)
     if question.about_whole and task.evidence.reports:
-        return _overview(task)
+        return _overview(task, searcher)
     found = searcher.find(question)
     if task.evidence.sources:
         return _from_sources(found, task.evidence.sources, searcher)
-    sections = [
-        (score, report, inside)
-        for report in task.evidence.reports
-        if (inside := searcher.inside(found, _members(report, searcher)))
-        and (score := _relevance(question, report, inside)) > 0
-    ]
+    sections: list[tuple[float, Report, list[Found]]] = []
+    for report in task.evidence.reports:
+        inside = searcher.inside(found, _members(report, searcher))
+        if inside:
+            score = _relevance(question, report, inside)
+            searcher.rated[task.question, report.number] = score
+            sections.append((score, report, inside))
     sections.sort(key=lambda s: (-s[0], s[1].number))
-    sections = [s for s in sections if s[0] >= WEAK * sections[0][0]]
-    text = "\n\n".join(_section(report, inside, searcher) for _, report, inside in sections[:SECTIONS])
+    text = "\n\n".join(_section(*s[1:], searcher) for s in sections[:SECTIONS] if s[0] >= WEAK * sections[0][0])
     return PartialAnswer(text, _percent(sections[0][0]) if sections else 0)
 
 
@@ -108,8 +108,10 @@ def _from_sources(found: Sequence[Found], sources: Sequence[Chunk], searcher: Se
     return PartialAnswer(text, _percent(inside[0].score))
 
 
-def _overview(task: MapAnswer) -> PartialAnswer:
+def _overview(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     """Answer a question about the whole: the most important reports of the window, by their first findings."""
+    for report in task.evidence.reports:
+        searcher.rated[task.question, report.number] = report.rating
     reports = sorted(task.evidence.reports, key=lambda r: (-r.rating, r.number))[: 2 * SECTIONS]
     sections: list[str] = []
     for report in reports:
@@ -119,14 +121,11 @@ def _overview(task: MapAnswer) -> PartialAnswer:
     return PartialAnswer("\n\n".join(sections), round(10 * reports[0].rating) if reports else 0)
 
 
-def reduce_answer(task: ReduceAnswer) -> str:
-    """Put the sections of all partial answers into one answer, the most helpful first, nothing said twice."""
+def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
+    """Put the sections of all partial answers into one answer, the most relevant first, nothing said twice."""
     merged: list[tuple[str, list[str]]] = []
     said: list[frozenset[str]] = []
-    best = max((answer.score for answer in task.answers), default=0)
-    for heading, lines in _by_turns([a for a in task.answers if a.score >= WEAK * best]):
-        if len(merged) == SECTIONS:
-            break
+    for heading, lines in _ordered(task, searcher):
         kept: list[str] = []
         for line in lines:
             words = reading(strip(line).removeprefix("- "))[1]
@@ -135,17 +134,25 @@ def reduce_answer(task: ReduceAnswer) -> str:
                 said.append(words)
         if kept:
             merged.append((heading, kept))
+        if len(merged) == SECTIONS:
+            break
     body = "\n\n".join(f"{heading}\n\n" + "\n".join(lines) if heading else "\n".join(lines) for heading, lines in merged)
     return f"*{NOTICE}*\n\n{body}"
 
 
-def _by_turns(answers: Sequence[PartialAnswer]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the sections of all answers: the first of each in the given order, then the second of each."""
-    sections = [list(_sections(answer.text)) for answer in answers]
-    for turn in range(max(map(len, sections), default=0)):
-        for each in sections:
-            if turn < len(each):
-                yield each[turn]
+def _ordered(task: ReduceAnswer, searcher: Searcher) -> list[tuple[str, list[str]]]:
+    """Return the sections of all answers by the relevance of their reports, as it was rated for the question.
+
+    A section that was not rated counts by the helpfulness of its answer and its place in it.
+    """
+    rated: list[tuple[float, tuple[str, list[str]]]] = []
+    for answer in task.answers:
+        for place, (heading, lines) in enumerate(_sections(answer.text)):
+            opened_by = [r.number for r in find(heading) if r.table == "Reports"]
+            score = searcher.rated.get((task.question, opened_by[0])) if opened_by else None
+            rated.append((answer.score / 70 / (1 + place) if score is None else score, (heading, lines)))
+    best = max((score for score, _ in rated), default=0.0)
+    return [section for score, section in sorted(rated, key=lambda r: -r[0]) if score >= WEAK * best]
 
 
 def _sections(text: str) -> Iterator[tuple[str, list[str]]]:

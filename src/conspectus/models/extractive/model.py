@@ -105,7 +105,7 @@ class ExtractiveModel:
 
     @_do.register
     def _(self, task: ReduceAnswer) -> str:
-        return reduce_answer(task)
+        return reduce_answer(task, self._opened())
 
     @_do.register
     def _(self, task: AnswerFromContext) -> str:

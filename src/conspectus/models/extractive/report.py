@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from conspectus.evidence import Evidence
 from conspectus.models.extractive.statements import Statement, speaker_of, statements, words_of
 from conspectus.references import write
-from conspectus.rows import Finding
+from conspectus.rows import Entity, Finding
 from conspectus.tasks import ReportDraft, WriteReport
 from conspectus.text.words import VAGUE, WORD, fold, is_content, name_key
 
@@ -19,6 +19,9 @@ SUPPORT = 2
 """Further statements that a finding is given at the most."""
 READABLE = 0.45
 """Least quality of a statement in a report, where there are enough."""
+DATED = 0.1
+COMMON = 0.7
+"""What a date, and what a single common word, weighs as a topic beside a name."""
 TOO_ALIKE = 0.45
 """Share of a statement's terms that another one may already have said."""
 
@@ -45,7 +48,7 @@ def write_report(task: WriteReport) -> ReportDraft:
 
 
 def _topics(evidence: Evidence) -> dict[str, float]:
-    """Return the names of the entities with their weight here times the share of their relationships that is here.
+    """Return the names of the entities with their weight here times the root of the share of their edges that is here.
 
     Of parts that stand as reports, the names in the titles count, the first ones and those of large parts most.
     """
@@ -55,7 +58,9 @@ def _topics(evidence: Evidence) -> dict[str, float]:
         for end in (relationship.source, relationship.target):
             weight[end] += relationship.weight
             edges[end] += 1
-    weights = {e.name: weight[e.name] * edges[e.name] / max(e.degree, 1) for e in evidence.entities}
+    weights = {
+        e.name: weight[e.name] * math.sqrt(edges[e.name] / max(e.degree, 1)) * _telling(e) for e in evidence.entities
+    }
     most = max(weights.values(), default=1.0) or 1.0
     written = {name_key(name): name for name in weights}
     for report in evidence.reports:
@@ -64,6 +69,13 @@ def _topics(evidence: Evidence) -> dict[str, float]:
             name = written.setdefault(name_key(name), name)
             weights[name] = weights.get(name, 0.0) + most * size * report.rating / 10 / (1 + rank)
     return {name: weights[name] for name in sorted(weights, key=lambda name: (-weights[name], name))}
+
+
+def _telling(entity: Entity) -> float:
+    """Weigh how much a name tells of what a community is about: a date little, a single common word less than a name."""
+    if entity.type == "date":
+        return DATED
+    return 1.0 if " " in entity.name or entity.name[:1].isupper() else COMMON
 
 
 def _ranked(found: Sequence[Statement], topics: Mapping[str, float]) -> list[_Candidate]:

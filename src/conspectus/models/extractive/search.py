@@ -53,6 +53,8 @@ class Searcher:
         self.passages = Passages.of_index(index)
         self._postings = Postings.of(index.arrays, "sentence_terms")
         self._found: dict[str, list[Found]] = {}
+        self.rated: dict[tuple[str, int], float] = {}
+        """How relevant a report was found for a question, by the question and the report's number."""
 
     @cached_property
     def _number(self) -> dict[str, int]:

@@ -1,0 +1,215 @@
+"""Whatever in a text may name something, taken generously: what a walk over sentences goes by.
+
+A graph wants few, clean entities (`names`); a walk wants every thing that two sentences may share, and takes no harm
+from what only one of them has. So a name here is every run of capitalised words with what holds it together, each
+part of it, every date and year, everything in quotation marks; in Chinese, what stands in title marks, names with a
+dot, Latin words, and the words that a tagger takes for names. Names that are known (the titles of documents, what
+their first sentences are about) are found wherever they stand, however they are written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from conspectus.text.dates import find_dates
+from conspectus.text.vocabulary import Bools, Vocabulary
+from conspectus.text.words import CJK, STOPWORDS, name_key
+
+Hashes = np.ndarray[Any, np.dtype[np.uint64]]
+
+LONGEST = 12
+"""Words (Chinese characters) of a known name that are looked for at the most."""
+
+_JOINTS = frozenset("of the de la le du des von van der den al el di da del and for in on to at y e 's &".split())
+# U and I: a capitalised word and initial; u: one that only opens its sentence; S: a capitalised word that carries no
+# content; C: a joint; D: a number; p: a full stop
+_RUN = re.compile(rb"(?:[UI]|u(?=[USI])|S(?=[USI]))(?:[USI]|(?<=I)p(?=[USI])|(?<=[USI])D|C(?=C?[USI]))*")
+_PART = re.compile(r" (?:and|&|in|on|to|at|for) |['’]s ")
+_QUOTED = re.compile(r"[\"“]([^\"”\n]{3,60})[\"”]")
+_YEAR = re.compile(r"[12]\d{3}$")
+
+_CHINESE_QUOTED = re.compile(r"《([^》]{1,30})》|[“\"「『]([^”\"」』]{2,20})[”\"」』]")
+_CHINESE_DATE = re.compile(r"(\d{4}年)(?:\d{1,2}月(?:\d{1,2}日)?)?|\d{1,2}月\d{1,2}日")
+_DOTTED = re.compile(r"[\u4e00-\u9fff]{1,6}(?:·[\u4e00-\u9fff]{1,8})+")
+_LATIN = re.compile(r"[A-Za-z][A-Za-z0-9.\-]*(?: [A-Z0-9][A-Za-z0-9.\-]*)*")
+_NAME_TAGS = ("nr", "ns", "nt", "nz", "nrt", "nrfg")
+
+
+def find_mentions(texts: Sequence[str], vocabulary: Vocabulary, opening: Bools) -> Iterator[tuple[int, str]]:
+    """Yield the number of a text and the key of something it names, for everything that the texts name.
+
+    `vocabulary` holds the tokens of the texts; `opening` says of each whether, where it is the first of its text and
+    no capitalised word follows, it may be a name.
+    """
+    for text, names in find_runs(vocabulary, opening):
+        for name in names:
+            yield text, name
+    for i, text in enumerate(texts):
+        for date in find_dates(text):
+            yield i, name_key(date)
+            if date[-4:] != date and _YEAR.search(date):
+                yield i, date[-4:]
+        for match in _QUOTED.finditer(text):
+            key = name_key(match.group(1))
+            if len(key) > 2:
+                yield i, key
+        if CJK.search(text):
+            for key in _chinese(text):
+                yield i, key
+
+
+def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield for each run of capitalised words its text and the keys of the whole and of its parts, the whole first."""
+    by_form = np.frombuffer("".join(map(_class, vocabulary.forms)).encode(), np.uint8)
+    classes = by_form[vocabulary.form].copy()
+    first = vocabulary.starts[:-1]
+    opens = first[classes[first] != ord("I")] if len(first) else first
+    classes[opens[(classes[opens] == ord("U")) & ~opening[opens]]] = ord("u")
+    classes[opens[classes[opens] == ord("S")]] = ord("x")
+    place = np.arange(len(classes)) + vocabulary.sentence
+    line = np.full(len(classes) + len(vocabulary.starts), ord("\n"), np.uint8)
+    line[place] = classes
+    known: dict[bytes, tuple[str, ...]] = {}
+    sentence_of = np.zeros(len(line) + 1, np.int64)
+    sentence_of[place] = vocabulary.sentence
+    for match in _RUN.finditer(line.tobytes()):
+        text = int(sentence_of[match.start()])
+        run = vocabulary.form[match.start() - text : match.end() - text]
+        code = run.tobytes()
+        if code not in known:
+            known[code] = tuple(_keys(" ".join(vocabulary.forms[f] for f in run.tolist())))
+        if known[code]:
+            yield text, known[code]
+
+
+def _class(form: str) -> str:
+    if form == ".":
+        return "p"
+    if form.lower() in _JOINTS and form[0].islower() or form in ("&", "'s", "’s"):
+        return "C"
+    if form[0].isdigit():
+        return "D"
+    if not form[0].isupper():
+        return "x"
+    if form.lower().replace("’", "'") in STOPWORDS and form not in ("US", "IT", "WHO"):
+        return "S"
+    return "I" if len(form) == 1 else "U"
+
+
+def _keys(run: str) -> Iterator[str]:
+    whole = name_key(run)
+    if len(whole) > 1 and whole not in STOPWORDS:
+        yield whole
+    parts = _PART.split(run)
+    for part in map(name_key, parts if len(parts) > 1 else ()):
+        if len(part) > 2 and part not in STOPWORDS:
+            yield part
+
+
+def _chinese(text: str) -> Iterator[str]:
+    import rjieba
+
+    for match in _CHINESE_QUOTED.finditer(text):
+        yield name_key(match.group(1) or match.group(2))
+    for match in _CHINESE_DATE.finditer(text):
+        yield match.group()
+        if match.group(1) and match.group(1) != match.group():
+            yield match.group(1)
+    for match in _DOTTED.finditer(text):
+        yield name_key(match.group())
+    for match in _LATIN.finditer(text):
+        if len(match.group()) > 1:
+            yield name_key(match.group())
+    for word, tag in rjieba.tag(text):
+        if tag in _NAME_TAGS and len(word) > 1:
+            yield name_key(word)
+
+
+# Known names
+
+
+def units(key: str) -> list[str]:
+    """Return the pieces in which a key is looked for: its words, Chinese ones character by character."""
+    return CJK.sub(r" \g<0> ", key).split()
+
+
+def hash_of(pieces: Sequence[str]) -> int:
+    """Return the 64 bits under which an index keeps a name."""
+    return int.from_bytes(blake2b(" ".join(pieces).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return where names stand, whatever their case: numbers of texts, and with each the place of the name in `names`.
+
+    From each word on, the longest name is taken; a name that is longer than LONGEST is not found.
+    """
+    if not len(vocabulary.form):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    numbers: dict[str, int] = {}
+    pieces = [[numbers.setdefault(u, len(numbers)) for u in units(name_key(form))] for form in vocabulary.forms]
+    lengths = np.array([len(p) for p in pieces], np.int64)
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    flat = np.array([n for p in pieces for n in p], np.int64)
+    per_token = lengths[vocabulary.form]
+    text = np.repeat(vocabulary.sentence, per_token)
+    offset = np.arange(len(text)) - np.repeat(np.cumsum(per_token) - per_token, per_token)
+    word = flat[np.repeat(starts[vocabulary.form], per_token) + offset] if len(text) else flat
+    wanted: dict[int, dict[int, int]] = {}
+    for i, name in enumerate(names):
+        words = [numbers.get(u, -1) for u in units(name)]
+        if words and len(words) <= LONGEST and min(words) >= 0:
+            wanted.setdefault(len(words), {}).setdefault(_rolled(words), i)
+    return _longest(word, text, wanted)
+
+
+def _longest(
+    word: np.ndarray[Any, Any], text: np.ndarray[Any, Any], wanted: dict[int, dict[int, int]]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    found = np.full(len(word), -1, np.int64)
+    rolled = np.zeros(len(word), np.uint64)
+    for size in range(1, max(wanted, default=0) + 1):
+        if size > len(word):
+            break
+        rolled = rolled[: len(word) - size + 1] * _BASE + _mixed(word[size - 1 :])
+        if size in wanted:
+            codes = np.array(sorted(wanted[size]), np.uint64)
+            names = np.array([wanted[size][c] for c in sorted(wanted[size])], np.int64)
+            at = np.minimum(np.searchsorted(codes, rolled), len(codes) - 1)
+            hit = np.flatnonzero((codes[at] == rolled) & (text[: len(rolled)] == text[size - 1 :]))
+            found[hit] = names[at[hit]]
+    places = np.flatnonzero(found >= 0)
+    return text[places], found[places]
+
+
+_BASE = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mixed(word: np.ndarray[Any, Any]) -> Hashes:
+    code = (word.astype(np.uint64) + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9)
+    return code ^ (code >> np.uint64(29))
+
+
+def _rolled(words: Sequence[int]) -> int:
+    rolled = np.zeros(1, np.uint64)
+    for word in words:
+        rolled = rolled * _BASE + _mixed(np.array([word]))
+    return int(rolled[0])
+
+
+def grams(pieces: Sequence[str], longest: int = LONGEST) -> Iterator[tuple[int, int]]:
+    """Yield start and end of every stretch of at most so many pieces, the longest first from each place."""
+    for start in range(len(pieces)):
+        for end in range(min(len(pieces), start + longest), start, -1):
+            yield start, end
+
+
+@cache
+def is_name(key: str) -> bool:
+    """Tell whether a key may be what a text is about."""
+    return len(key) > 1 and key not in STOPWORDS
