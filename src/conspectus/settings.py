@@ -54,6 +54,9 @@ class ExtractSettings(Section):
     max_gleanings: int = Field(
         default=1, ge=0, description="rounds of looking again for what was missed (language models only)"
     )
+    claims: bool = Field(
+        default=False, description="also take out what is claimed of the entities (language models only)"
+    )
 
 
 class ResolveSettings(Section):
@@ -100,6 +103,24 @@ class GlobalSettings(Section):
     )
     context_tokens: int = Field(default=8000, ge=500, description="tokens in a window of reports")
     seed: int = Field(default=42, ge=0, description="of the order in which reports are packed into windows")
+    descend: bool = Field(
+        default=False, description="choose the reports from the root down by their relevance (`--level auto`)"
+    )
+    relevance: int = Field(
+        default=1, ge=1, le=5, description="rating from which on a report is descended into, of 0 to 5"
+    )
+    map_reply: Literal["answer", "points"] = Field(
+        default="answer", description="ask each window for one scored answer, or for scored points"
+    )
+
+
+class AnswerSettings(Section):
+    """How answers are written (language models only)."""
+
+    response: str = Field(default="multiple paragraphs", description="length and format of an answer")
+    general_knowledge: bool = Field(
+        default=False, description="let the model add what it knows, marked as such and without reference"
+    )
 
 
 class LocalSettings(Section):
@@ -180,11 +201,15 @@ class Settings(Section):
     global_: GlobalSettings = Field(
         default=GlobalSettings(), validation_alias="global", serialization_alias="global"
     )
+    answer: AnswerSettings = AnswerSettings()
     local: LocalSettings = LocalSettings()
     search: SearchSettings = SearchSettings()
     llm: ModelSettings = ModelSettings()
     model: str = Field(
         default="extractive", description="who performs the language tasks; extractive needs no key"
+    )
+    language: str = Field(
+        default="auto", min_length=2, description="of the corpus, as a code of two letters; auto detects it"
     )
     prices: dict[str, Price] = Field(
         default={},

@@ -19,7 +19,7 @@ from conspectus.rows import (
     Report,
     Usage,
 )
-from conspectus.text.words import name_key
+from conspectus.text.words import name_key, stem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,12 +88,14 @@ class Index:
     def entity_of_key(self) -> Mapping[str, int]:
         """Numbers of entities by what all spellings of their names and aliases have in common.
 
-        An alias that several entities share leads to none; a name goes before an alias.
+        The last word of a name may also stand in its stem. An alias that several entities share leads to none; a name
+        goes before an alias.
         """
-        keys: dict[str, int] = {}
+        keys: dict[str, int] = {name_key(e.name): e.number for e in reversed(self.entities)}
         aliases: dict[str, set[int]] = {}
         for entity in self.entities:
-            keys.setdefault(name_key(entity.name), entity.number)
+            *head, last = name_key(entity.name).split() or [""]
+            keys.setdefault(" ".join((*head, stem(last))), entity.number)
             for alias in entity.aliases:
                 aliases.setdefault(name_key(alias), set()).add(entity.number)
         for key, numbers in aliases.items():

@@ -1,102 +1,151 @@
-"""Describe: one description for each entity and relationship, made of those of its instances (P1 3.1.3).
+"""Describe: one description for each entity, relationship and claim, of those of its instances (P1 3.1.3).
 
-What has one description only keeps it: no task is asked for it.
+What has one description only keeps it: no task is asked for it. Where the model has to be waited for, descriptions
+come in one by one, and `ready` waits for those of one community alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TypeVar
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
-from conspectus import tokens
-from conspectus.errors import ModelError
+from conspectus.errors import ModelError, Unusable
 from conspectus.index.merge import Element, Merged
-from conspectus.models.base import Model, Tick, no_tick
-from conspectus.rows import Entity, Failure, Relationship, Span
-from conspectus.settings import DescribeSettings
-from conspectus.tasks import DescribeElement, Description
+from conspectus.models.base import Model, Tick, no_tick, together
+from conspectus.rows import Claim, Community, Entity, Failure, Relationship, Span
+from conspectus.tasks import DescribeElement
 
-R = TypeVar("R", Entity, Relationship)
+R = TypeVar("R", Entity, Relationship, Claim)
 MOST_SPANS = 8
 """Places kept for one row, the most telling first."""
 
 
+class Described(Generic[R]):
+    """The rows of one table, in place in `rows` as their descriptions come in."""
+
+    def __init__(self, kind: str, rows: Sequence[R], elements: Sequence[Element]) -> None:
+        self.kind = kind
+        self.rows = list(rows)
+        self.failures: dict[int, Failure] = {}
+        self.under_way: dict[int, asyncio.Future[None]] = {}
+        self._texts = [element.descriptions for element in elements]
+        for i, texts in enumerate(self._texts):
+            if len(texts) <= 1:
+                self._put(i, next(iter(texts), ""), ())
+
+    def tasks(self, language: str, priority: Sequence[float] = ()) -> dict[int, DescribeElement]:
+        """Return what has to be asked, by number of the row."""
+        return {
+            i: DescribeElement(
+                _name(self.rows[i]),
+                self.kind,
+                tuple(texts),
+                language=language,
+                priority=priority[i] if priority else 0.0,
+            )
+            for i, texts in enumerate(self._texts)
+            if len(texts) > 1
+        }
+
+    async def one(self, i: int, task: DescribeElement, model: Model, tick: Tick) -> None:
+        """Describe one row; where the model fails, it keeps the longest of its instances' descriptions."""
+        try:
+            made = await model.perform(task)
+        except Unusable:
+            raise
+        except ModelError as error:
+            self.failures[i] = Failure("describe", f"{self.kind} {task.name}: {error}")
+            self._put(i, max(task.descriptions, key=len), ())
+        else:
+            self._put(i, made.text, made.used)
+        tick()
+        self.under_way.pop(i, None)
+
+    async def ready(self, numbers: Iterable[int]) -> None:
+        """Wait for the descriptions of some rows."""
+        if self.under_way:
+            for number in numbers:
+                if (work := self.under_way.get(number)) is not None:
+                    await work
+
+    def _put(self, i: int, description: str, used: Sequence[int]) -> None:
+        self.rows[i] = replace(self.rows[i], description=description, spans=_places(self._texts[i], used))
+
+
+@dataclass(frozen=True)
+class DescribedGraph:
+    """The graph, with descriptions that are there or on their way."""
+
+    entities: Described[Entity]
+    relationships: Described[Relationship]
+    claims: Described[Claim]
+
+    async def ready(self, community: Community, claims: Iterable[int] = ()) -> None:
+        """Wait for the descriptions of all that is in a community."""
+        await self.entities.ready(community.entity_numbers)
+        await self.relationships.ready(community.relationship_numbers)
+        await self.claims.ready(claims)
+
+    async def done(self) -> None:
+        """Wait for all descriptions; raise Unusable where nothing more can be asked of the model."""
+        await together([w for table in self._tables() for w in table.under_way.values()])
+
+    @property
+    def failures(self) -> list[Failure]:
+        """What could not be described, in the order of the rows."""
+        return [table.failures[i] for table in self._tables() for i in sorted(table.failures)]
+
+    def _tables(self) -> tuple[Described[Entity], Described[Relationship], Described[Claim]]:
+        return self.entities, self.relationships, self.claims
+
+
+def undescribed(merged: Merged) -> DescribedGraph:
+    """Return the graph with the descriptions that need no task."""
+    return DescribedGraph(
+        Described("entity", merged.entities, merged.entity_elements),
+        Described("relationship", merged.relationships, merged.relationship_elements),
+        Described("claim", merged.claims, merged.claim_elements),
+    )
+
+
 async def describe(
-    merged: Merged, model: Model, settings: DescribeSettings, language: str = "en", tick: Tick = no_tick
-) -> tuple[list[Entity], list[Relationship], list[Failure]]:
-    """Return the rows of the graph with their descriptions, and what could not be described.
-
-    Where the model fails, the row keeps the longest of its instances' descriptions.
-    """
-    entities, lost = await _described(
-        merged.entities, merged.entity_elements, [e.name for e in merged.entities], "entity", model, settings, language, tick
-    )
-    pairs = [f"{r.source} - {r.target}" for r in merged.relationships]
-    relationships, more = await _described(
-        merged.relationships, merged.relationship_elements, pairs, "relationship", model, settings, language, tick
-    )
-    return entities, relationships, lost + more
-
-
-async def _described(
-    rows: Sequence[R],
-    elements: Sequence[Element],
-    names: Sequence[str],
-    kind: str,
+    graph: DescribedGraph,
     model: Model,
-    settings: DescribeSettings,
-    language: str,
-    tick: Tick,
-) -> tuple[list[R], list[Failure]]:
-    texts = [element.descriptions for element in elements]
-    pending = {i: tuple(t) for i, t in enumerate(texts) if len(t) > 1}
-    order: dict[int, tuple[int, ...]] = {}
-    final = {i: next(iter(t), "") for i, t in enumerate(texts) if len(t) <= 1}
-    failures: list[Failure] = []
-    while pending:
-        steps = {i: _windows(descriptions, model, settings) for i, descriptions in pending.items()}
-        tasks = [DescribeElement(names[i], kind, step, language=language) for i in steps for step in steps[i]]
-        replies = iter(await model.perform_all(tasks, tick))
-        following: dict[int, tuple[str, ...]] = {}
-        for i, windows in steps.items():
-            said = [next(replies) for _ in windows]
-            errors = [reply for reply in said if isinstance(reply, ModelError)]
-            parts = [reply for reply in said if isinstance(reply, Description)]
-            if errors:
-                failures.append(Failure("describe", f"{kind} {names[i]}: {errors[0]}"))
-                final[i] = max((*pending[i], *(p.text for p in parts)), key=len)
-            elif len(parts) > 1:
-                following[i] = tuple(part.text for part in parts)
+    language: str = "en",
+    priority: tuple[Sequence[float], Sequence[float]] = ((), ()),
+    tick: Tick = no_tick,
+) -> None:
+    """Describe all rows, or, where the model has to be waited for, begin to: `ready` and `done` wait.
+
+    `priority` is of the entities and of the relationships: those that reports wait for longest go first.
+    """
+
+    async def table(rows: Described[R], first: Sequence[float]) -> None:
+        for i, task in rows.tasks(language, first).items():
+            work = rows.one(i, task, model, tick)
+            if model.generative:
+                rows.under_way[i] = asyncio.ensure_future(work)
             else:
-                final[i], order[i] = parts[0].text, parts[0].used
-        pending = following
-    return [
-        replace(row, description=final[i], spans=_places(texts[i], order.get(i, ()))) for i, row in enumerate(rows)
-    ], failures
+                await work
+
+    await table(graph.entities, priority[0])
+    await table(graph.relationships, priority[1])
+    await table(graph.claims, ())
 
 
-def _windows(descriptions: tuple[str, ...], model: Model, settings: DescribeSettings) -> list[tuple[str, ...]]:
-    """Cut a long list into pieces that fit the window; a model that only selects takes it whole."""
-    if not model.generative or tokens.at_most("\n".join(descriptions), settings.context_tokens):
-        return [descriptions]
-    return list(_packed(descriptions, settings.context_tokens))
+def _name(row: Entity | Relationship | Claim) -> str:
+    match row:
+        case Entity():
+            return row.name
+        case Relationship():
+            return f"{row.source} - {row.target}"
+        case Claim():
+            return " - ".join(part for part in (row.subject, row.object, row.type) if part)
 
 
-def _packed(descriptions: tuple[str, ...], limit: int) -> Iterator[tuple[str, ...]]:
-    window: list[str] = []
-    used = 0
-    for description in descriptions:
-        size = tokens.count(description) + 1
-        if len(window) > 1 and used + size > limit:
-            yield tuple(window)
-            window, used = [], 0
-        window.append(description)
-        used += size
-    yield tuple(window)
-
-
-def _places(descriptions: dict[str, Span], used: tuple[int, ...]) -> tuple[Span, ...]:
+def _places(descriptions: dict[str, Span], used: Sequence[int]) -> tuple[Span, ...]:
     """Return where a description comes from: the instances that it stands on, or else the first ones."""
     spans = list(descriptions.values())
     first = [spans[i] for i in used if i < len(spans)]

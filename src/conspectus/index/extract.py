@@ -1,56 +1,92 @@
-"""Extract: entities and relationships of each chunk, with gleaning where the model writes (P1 3.1.2, A.2)."""
+"""Extract: what each chunk holds, with gleaning and claims where the model writes (P1 3.1.2, A.2).
+
+Each chunk is a conversation of its own: none waits for another, so that a model is never left without work.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
 
-from conspectus.errors import ModelError
-from conspectus.models.base import Model, Tick, no_tick
+from conspectus.errors import ModelError, Unusable
+from conspectus.models.base import Model, Tick, no_tick, performed
 from conspectus.rows import Chunk, Failure
 from conspectus.settings import ExtractSettings
-from conspectus.tasks import AnyMissed, ExtractGraph, GleanMore, Graph, Task, Turn
+from conspectus.tasks import AnyMissed, ExtractClaims, ExtractGraph, FoundClaim, GleanMore, Graph, Task, Turn
+
+
+@dataclass
+class Extracted:
+    """What was found in each chunk, in their order, and what the model failed on."""
+
+    graphs: list[Graph] = field(default_factory=list[Graph])
+    claims: list[tuple[FoundClaim, ...]] = field(default_factory=list[tuple[FoundClaim, ...]])
+    failures: list[Failure] = field(default_factory=list[Failure])
 
 
 async def extract(
     chunks: Sequence[Chunk], model: Model, settings: ExtractSettings, language: str = "en", tick: Tick = no_tick
-) -> tuple[list[Graph], list[Failure]]:
-    """Return what each chunk holds, in the order of the chunks, and the chunks that the model failed on.
+) -> Extracted:
+    """Return what each chunk holds.
 
-    A failed chunk has an empty graph; a failed round of gleaning keeps what was found before it.
+    A failed chunk has an empty graph; a failed round of gleaning, or of claims, keeps what was found before it.
+    Raises Unusable where nothing more can be asked of the model.
     """
-    first = [ExtractGraph(chunk, settings.entity_types, language=language) for chunk in chunks]
-    replies = await model.perform_all(first, tick)
-    failures = [_failure(c, reply) for c, reply in zip(chunks, replies, strict=True) if isinstance(reply, ModelError)]
-    graphs = [Graph() if isinstance(reply, ModelError) else reply for reply in replies]
-    if model.generative:
-        open_turns = {i: Turn(first[i], reply) for i, reply in enumerate(replies) if isinstance(reply, Graph)}
-        for _ in range(settings.max_gleanings):
-            open_turns, lost = await _glean(chunks, graphs, open_turns, model, language)
-            failures += lost
-    return graphs, failures
+
+    async def read(chunk: Chunk) -> tuple[Graph, tuple[FoundClaim, ...], tuple[Failure, ...]]:
+        found: list[Graph] = []
+        claims: tuple[FoundClaim, ...] = ()
+        failures: tuple[Failure, ...] = ()
+        try:
+            async for graph in _rounds(chunk, model, settings, language):
+                found.append(graph)
+            if settings.claims and model.generative:
+                claims = await _claims(chunk, found, model, language)
+        except Unusable:
+            raise
+        except ModelError as error:
+            failures = (_failure(chunk, error),)
+        tick()
+        return _joined(found), claims, failures
+
+    extracted = Extracted()
+    for graph, claims, failures in await performed(model, map(read, chunks)):
+        extracted.graphs.append(graph)
+        extracted.claims.append(claims)
+        extracted.failures += failures
+    return extracted
 
 
-async def _glean(
-    chunks: Sequence[Chunk], graphs: list[Graph], turns: dict[int, Turn], model: Model, language: str
-) -> tuple[dict[int, Turn], list[Failure]]:
-    """Ask once more where something was missed; add to the graphs, and return the conversations that go on."""
-    places = list(turns)
-    missed = await model.perform_all([AnyMissed(turns[i], language=language) for i in places])
-    again = [i for i, answer in zip(places, missed, strict=True) if answer is True]
-    tasks: list[Task[Graph]] = [GleanMore(turns[i], language=language) for i in again]
-    more = await model.perform_all(tasks)
-    going_on: dict[int, Turn] = {}
-    for i, task, reply in zip(again, tasks, more, strict=True):
-        if isinstance(reply, Graph):
-            graphs[i] = Graph(graphs[i].entities + reply.entities, graphs[i].relationships + reply.relationships)
-            going_on[i] = Turn(task, reply)
-    failures = [
-        _failure(chunks[i], reply)
-        for i, reply in (*zip(places, missed, strict=True), *zip(again, more, strict=True))
-        if isinstance(reply, ModelError)
-    ]
-    return going_on, failures
+async def _rounds(
+    chunk: Chunk, model: Model, settings: ExtractSettings, language: str
+) -> AsyncIterator[Graph]:
+    """Yield what is found at first, and then in each round of looking again for what was missed."""
+    task: Task[Graph] = ExtractGraph(chunk, settings.entity_types, language=language)
+    graph = await model.perform(task)
+    yield graph
+    for _ in range(settings.max_gleanings if model.generative else 0):
+        turn = Turn(task, graph)
+        if not await model.perform(AnyMissed(turn, language=language)):
+            return
+        task = GleanMore(turn, language=language)
+        graph = await model.perform(task)
+        yield graph
+
+
+async def _claims(
+    chunk: Chunk, found: Sequence[Graph], model: Model, language: str
+) -> tuple[FoundClaim, ...]:
+    names = tuple(dict.fromkeys(entity.name for graph in found for entity in graph.entities))
+    return await model.perform(ExtractClaims(chunk, names, language=language)) if names else ()
+
+
+def _joined(graphs: Sequence[Graph]) -> Graph:
+    if len(graphs) == 1:
+        return graphs[0]
+    entities = (entity for graph in graphs for entity in graph.entities)
+    return Graph(tuple(entities), tuple(pair for graph in graphs for pair in graph.relationships))
 
 
 def _failure(chunk: Chunk, error: ModelError) -> Failure:
-    return Failure("extract", f"chunk {chunk.id} (characters {chunk.start} to {chunk.end}): {error}", chunk.document_id)
+    where = f"chunk {chunk.id} (characters {chunk.start} to {chunk.end})"
+    return Failure("extract", f"{where}: {error}", chunk.document_id)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from conspectus.index.resolve import Names
-from conspectus.rows import Chunk, Entity, Relationship, Span, content_id
+from conspectus.rows import Chunk, Claim, Entity, Relationship, Span, content_id
 from conspectus.tasks import FoundEntity, FoundRelationship, Graph
 from conspectus.text.words import name_key
 
@@ -47,6 +47,8 @@ class Merged:
     relationships: list[Relationship]
     entity_elements: list[Element]
     relationship_elements: list[Element]
+    claims: list[Claim] = field(default_factory=list[Claim])
+    claim_elements: list[Element] = field(default_factory=list[Element])
 
 
 def merge(chunks: Sequence[Chunk], graphs: Sequence[Graph], names: Names) -> Merged:

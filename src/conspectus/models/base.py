@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from conspectus.errors import ModelError
@@ -40,3 +41,20 @@ class Model(Protocol):
 def succeeded(replies: Iterable[R | ModelError]) -> list[R]:
     """Return the replies that are no failures, in their order."""
     return [reply for reply in replies if not isinstance(reply, ModelError)]
+
+
+async def together(works: Iterable[Awaitable[R]]) -> list[R]:
+    """Do all works at once and return their results in the given order.
+
+    Where one raises, the others come to their end, so that what is under way is kept; then the first error is raised.
+    """
+    results = await asyncio.gather(*works, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results  # pyright: ignore[reportReturnType]  # no exceptions are left in it
+
+
+async def performed(model: Model, works: Iterable[Awaitable[R]]) -> list[R]:
+    """Do works that perform tasks: all at once where the model has to be waited for, else one after the other."""
+    return await together(works) if model.generative else [await work for work in works]

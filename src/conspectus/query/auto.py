@@ -21,7 +21,9 @@ def choose(question: str, index: Index) -> tuple[str, str]:
         return "local", f"it names {', '.join(e.name for e in named[:3])}"
     if index.reports and read.about_many:
         return "global", "it asks what several sources say"
+    if read.about_fact:
+        return "local", "it asks for a fact"
     subjects = entities_in(question, index)
     if subjects:
         return "local", f"it is about {', '.join(e.name for e in subjects[:3])}"
-    return ("global", "it names nothing that the graph knows") if index.reports else ("bm25", "there are no reports")
+    return "bm25", "it names nothing that the graph knows"

@@ -23,6 +23,9 @@ from conspectus.text.words import CJK, STOPWORDS, name_key
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
+KNOWN, OPENING = 1, 2
+"""Kinds of names: found wherever its words stand; a name even where it opens its sentence and stands alone."""
+
 LONGEST = 12
 """Words (Chinese characters) of a known name that are looked for at the most."""
 
@@ -200,13 +203,6 @@ def _rolled(words: Sequence[int]) -> int:
     for word in words:
         rolled = rolled * _BASE + _mixed(np.array([word]))
     return int(rolled[0])
-
-
-def grams(pieces: Sequence[str], longest: int = LONGEST) -> Iterator[tuple[int, int]]:
-    """Yield start and end of every stretch of at most so many pieces, the longest first from each place."""
-    for start in range(len(pieces)):
-        for end in range(min(len(pieces), start + longest), start, -1):
-            yield start, end
 
 
 @cache

@@ -38,9 +38,25 @@ _WHOLE = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_MANY = re.compile(
-    r"\b(?:how do|what do|which|do any|are there|can you find|who (?:are|else)|what are|do (?:the )?\w+s)\b", re.IGNORECASE
+    r"\b(?:how do|what do|do any|are there|can you find|who (?:are|else)|what are|do (?:the |tech )?\w+s|(?:which|what) (?:\w+ )?\w+s(?: or \w+s)? (?:are|do|did|have|were|can))\b", re.IGNORECASE
+)
+_OF_CORPUS = re.compile(
+    r"\b(?:guests|episodes?|discussions?|conversations?|interviews|interviewees|hosts?(?:'s)?|speakers|participants|"
+    r"authors|articles|documents|papers|chapters|transcripts|people|everyone|residents|leaders|experts|sources|"
+    r"trends|patterns|types of|areas of|kinds of)\b",
+    re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-z][\w'’.-]*", re.UNICODE)
+
+
+_WANTS = (
+    ("number", re.compile(r"\bhow (?:many|much|large|long|far|high|deep|wide|tall|old|big|often|fast|heavy)\b|"
+                          r"\bwhat (?:\w+ )?(?:vote|number|price|cost|amount|share|sum|figure|size|speed|year|percentage)\b", re.IGNORECASE)),
+    ("date", re.compile(r"\bwhen\b|\b(?:what|which) (?:date|day|year|month)\b", re.IGNORECASE)),
+    ("person", re.compile(r"\bwho(?:se|m)?\b", re.IGNORECASE)),
+    ("place", re.compile(r"\bwhere\b", re.IGNORECASE)),
+)  # fmt: skip
+_FACT = re.compile(r"^(?:(?:on|by|in|at|to|from|for|of|with) )?(?:what|which|whose|who|when|where|how (?:many|much))\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -58,8 +74,18 @@ class Question:
 
     @property
     def about_many(self) -> bool:
-        """Whether its form asks what several people or documents say, rather than for one fact."""
-        return bool(_ABOUT_MANY.search(self.text))
+        """Whether it asks what several people or documents say, rather than for one fact."""
+        return bool(_OF_CORPUS.search(self.text) or (_ABOUT_MANY.search(self.text) and not self.wants))
+
+    @property
+    def wants(self) -> str:
+        """What kind of thing would answer it: number, date, person or place; "" where it does not say."""
+        return next((kind for kind, pattern in _WANTS if pattern.search(self.text)), "")
+
+    @property
+    def about_fact(self) -> bool:
+        """Whether its form asks for one fact."""
+        return bool(self.wants and _FACT.search(self.text)) and not self.about_many
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -167,8 +167,7 @@ def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
 def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
     """Answer from a window of rows: the sentences of its chunks that hold most of the question, best first."""
     question = read_question(task.question)
-    held = {sentence for chunk in task.evidence.sources for sentence in searcher.passages.within(chunk)}
     named = {entity.number for entity in task.evidence.entities}
-    found = [f for f in searcher.near(question, held, named) if f.sentence in held]
+    found = searcher.near(question, task.evidence.sources, named)
     lines = [_quote(f, searcher) for f in _distinct(found, searcher, most=2 * QUOTES)]
     return f"*{NOTICE}*\n\n" + "\n".join(lines) if lines else ""

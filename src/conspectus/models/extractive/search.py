@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,6 +36,17 @@ LEAST = 0.3
 """Least share of a question's content that a sentence of a given chunk must hold, unless it names what is asked about."""
 NAMED = 0.25
 """What a sentence gains by naming it."""
+GIVES = 0.2
+"""What it gains by giving a number, a person, a place where one is asked for."""
+PLACE = 0.3
+"""What it gains by standing in the best chunk; half of it in the second, and so on."""
+BESIDE = 0.35
+"""What the content held by its better neighbour counts beside its own."""
+_FIGURE = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twenty|thirty|forty|fifty|hundred|"
+    r"thousand|million|half|twice|once)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -105,18 +118,38 @@ class Searcher:
         )
         return sorted(found, key=lambda f: (-f.score, f.sentence))
 
-    def near(self, question: Question, held: set[int], named: set[int]) -> list[Found]:
-        """Return the given sentences that hold any of a question's words or name one of its things, the best first."""
+    def near(self, question: Question, chunks: Sequence[Chunk], named: set[int]) -> list[Found]:
+        """Return the sentences of the given chunks (best first) that speak to a question, the best first.
+
+        A sentence counts by what it holds of the question itself and what its neighbours hold, by the place of its
+        chunk, and where it names what is asked about or gives the kind of thing that is asked for.
+        """
         weights = {term: self.weight(term) for term in question.focus or question.terms}
         total = sum(weights.values()) or 1.0
         share = self._sum(weights) / total
+        around = np.zeros(len(share) + 2, np.float32)
+        around[1:-1] = share
+        beside = np.maximum(around[:-2], around[2:])
+        place: dict[int, int] = {}
+        for rank, chunk in enumerate(chunks):
+            for sentence in self.passages.within(chunk):
+                place.setdefault(sentence, rank)
         found: list[Found] = []
-        for i in sorted(held):
-            about = len(named.intersection(self.passages.mentioned(i))) > 0
-            if share[i] >= LEAST or (about and share[i] > 0):
-                score = (float(share[i]) + NAMED * about) * (0.4 + 0.6 * self.passages.quality(i))
-                found.append(Found(i, score, float(share[i])))
+        for i, rank in sorted(place.items()):
+            mentioned = self.passages.mentioned(i)
+            about = not named.isdisjoint(mentioned)
+            held = float(share[i]) + BESIDE * float(beside[i])
+            if held >= LEAST or (about and held > 0):
+                fits = self._gives(question.wants, i, mentioned)
+                gain = NAMED * about + GIVES * fits + PLACE / (1 + rank)
+                found.append(Found(i, (held + gain) * (0.5 + 0.5 * self.passages.quality(i)), float(share[i])))
         return sorted(found, key=lambda f: (-f.score, f.sentence))
+
+    def _gives(self, wants: str, sentence: int, mentioned: list[int]) -> bool:
+        if wants in ("number", "date"):
+            return bool(_FIGURE.search(self.passages.text(sentence)))
+        kind = {"person": "person", "place": "location"}.get(wants)
+        return kind is not None and any(self.passages.types[m] == kind for m in mentioned)
 
     def chunk_at(self, span: Span) -> int | None:
         """Return the number of the first chunk that holds a span, None where a chunk's edge cuts it."""
