@@ -112,6 +112,8 @@ class Service:
         self.bodies: list[Body] = []
         self.under_way = self.most_under_way = 0
         self.prompt_tokens = self.completion_tokens = 0
+        self.latency_seconds = 0.0
+        """The latencies that were to be, of all requests that were answered."""
         self._reply = reply
         self._recent: deque[float] = deque()
 
@@ -143,7 +145,9 @@ class Service:
                     assert request.transport is not None
                     request.transport.abort()
                     return web.Response()
-                due = arrived + self._latency(key)
+                latency = self._latency(key)
+                self.latency_seconds += latency
+                due = arrived + latency
                 if body.get("stream"):
                     await asyncio.sleep(due - time.monotonic())
                 response = await handler(request, body, key)
@@ -339,6 +343,7 @@ class Service:
             **books,
             "completion tokens": self.completion_tokens,
             "different": len(self.asked),
+            "latency seconds": self.latency_seconds,
         }
 
 

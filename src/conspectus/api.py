@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from conspectus import configuration, store
+from conspectus import configuration, store, tokens
 from conspectus.errors import UsageError
+from conspectus.evidence import Evidence
+from conspectus.index.chunk import chunk
 from conspectus.index.pipeline import Progress, build_index
-from conspectus.index.read import read, read_texts
+from conspectus.index.read import Read, read, read_texts
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.passages import Passages
-from conspectus.query import METHODS, RANKINGS, auto
-from conspectus.rows import Answer, Failure, Hit, Skipped
+from conspectus.query import METHODS, RANKINGS, auto, bm25, global_, local
+from conspectus.query.telling import Telling
+from conspectus.rows import Answer, Document, Failure, Hit, Skipped
 from conspectus.settings import Settings
 from conspectus.tables import Index
+from conspectus.text.lexicon import Lexicon
+
+if TYPE_CHECKING:
+    from conspectus.models.opening import Session
 
 T = TypeVar("T")
+Level = int | Literal["auto"] | None
+"""A level of the hierarchy, `auto` to descend from the root where it is relevant, None for the usual one."""
 DEFAULT_FOLDER = ".conspectus"
 Given = Settings | Mapping[str, Any] | None
 """Settings as such, or as `{"chunk.tokens": 800}`; None for those of `conspectus.toml` and the environment."""
@@ -35,11 +45,53 @@ class Built:
     snapshot: str
     folder: Path
     skipped: tuple[Skipped, ...] = ()
+    notices: tuple[str, ...] = ()
+    """What a language model's replies lacked, and what else is worth knowing, a line each."""
 
     @property
     def failures(self) -> tuple[Failure, ...]:
         """What could not be done, while the rest was."""
         return tuple(self.index.failures)
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a build would read: counts, what would be passed over, and what could not be read."""
+
+    documents: int
+    chunks: int
+    tokens: int
+    """The sum over the chunks, whose overlaps count twice."""
+    skipped: tuple[Skipped, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an answer would be made from: the evidence that a method gathers, window by window."""
+
+    question: str
+    method: str
+    level: int | None
+    why: str
+    """Why this method was taken, where it was chosen by the question."""
+    windows: tuple[Evidence, ...]
+    context_tokens: int
+    """The same as in the answer."""
+
+
+def preview(
+    sources: str | Path | Sequence[str | Path] = (),
+    *,
+    documents: Iterable[Any] | None = None,
+    settings: Given = None,
+) -> Preview:
+    """Read and cut what `build` would, and write nothing; raise UsageError and NothingToIndex as it does."""
+    chosen = resolved(settings)
+    read_documents, failures, skipped = _read(sources, documents, chosen)
+    chunks = chunk(read_documents, chosen.chunk)
+    total = sum(c.n_tokens for c in chunks)
+    return Preview(len(read_documents), len(chunks), total, tuple(skipped), tuple(failures))
 
 
 def build(
@@ -71,22 +123,19 @@ async def abuild(
 ) -> Built:
     """Do what `build` does, inside a running event loop."""
     chosen = resolved(settings)
-    paths = [sources] if isinstance(sources, str | Path) else list(sources)
-    if bool(paths) == (documents is not None):
-        raise UsageError("name files or folders to index, or give documents from memory, and not both")
-    found = read_texts(documents, chosen.read) if documents is not None else read(paths, chosen.read)
-    index_documents, failures, skipped = found
+    if progress:
+        progress.stage("read", 0)
+    index_documents, failures, skipped = _read(sources, documents, chosen)
     target = Path(folder)
     with store.writing(target):
-        index = await build_index(
-            index_documents,
-            failures,
-            lambda given, lexicon: ExtractiveModel(Passages.read(given, lexicon)),
-            chosen,
-            progress=progress,
-        )
+        async with _session(chosen, target) as session:
+            performer = session.model if session else _fitted
+            check = session.check_rest if session else None
+            index = await build_index(index_documents, failures, performer, chosen, progress, check)
+            index = replace(index, usage=session.usage if session else {})
+            notices = session.notices if session else ()
         snapshot = store.commit(target, index, settings=index.settings, usage=index.usage)
-    return Built(replace(index, snapshot=snapshot), snapshot, target, tuple(skipped))
+    return Built(replace(index, snapshot=snapshot), snapshot, target, tuple(skipped), notices)
 
 
 def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
@@ -99,7 +148,7 @@ def ask(
     index: Index | str | Path = DEFAULT_FOLDER,
     *,
     method: str = "auto",
-    level: int | None = None,
+    level: Level = None,
     settings: Given = None,
     model: Model | None = None,
 ) -> Answer:
@@ -115,26 +164,81 @@ async def aask(
     index: Index | str | Path = DEFAULT_FOLDER,
     *,
     method: str = "auto",
-    level: int | None = None,
+    level: Level = None,
     settings: Given = None,
     model: Model | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Answer:
-    """Do what `ask` does, inside a running event loop."""
+    """Do what `ask` does, inside a running event loop; `tell` is given the answer's text piece by piece."""
     began = time.perf_counter()
-    if not question.strip():
-        raise UsageError("the question is empty")
     opened = index if isinstance(index, Index) else open_index(index)
-    chosen = resolved(settings)
-    if level is not None:
-        chosen = chosen.model_copy(update={"global_": chosen.global_.model_copy(update={"level": level})})
-    why = ""
-    if method == "auto":
-        method, why = ("global", "a level was given") if level is not None else auto.choose(question, opened)
+    method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
     answering = _named(METHODS, method)
-    performer = model or model_of(opened)
-    result = await answering(question, opened, performer, chosen)
+    async with _session(chosen, _folder_of(index, opened), model) as session:
+        performer = model or (session.model if session else model_of(opened))
+        result = await answering(question, opened, performer if tell is None else Telling(performer, opened, tell), chosen)
+        usage = session.total if session else result.usage
     reason = "; ".join(part for part in (why, result.why) if part)
-    return replace(result, why=reason, seconds=time.perf_counter() - began)
+    notices = (*missing(opened), *result.notices)
+    return replace(result, why=reason, notices=notices, usage=usage, seconds=time.perf_counter() - began)
+
+
+async def astream(
+    question: str,
+    index: Index | str | Path = DEFAULT_FOLDER,
+    *,
+    method: str = "auto",
+    level: Level = None,
+    settings: Given = None,
+    model: Model | None = None,
+) -> AsyncGenerator[str | Answer]:
+    """Yield the text of an answer piece by piece, with references once they are checked, and last the whole answer."""
+    pieces: asyncio.Queue[str | None] = asyncio.Queue()
+
+    async def work() -> Answer:
+        try:
+            return await aask(
+                question, index, method=method, level=level, settings=settings, model=model, tell=pieces.put_nowait
+            )
+        finally:
+            pieces.put_nowait(None)
+
+    answering = asyncio.ensure_future(work())
+    try:
+        while (piece := await pieces.get()) is not None:
+            yield piece
+        yield await answering
+    finally:
+        answering.cancel()
+
+
+def context(
+    question: str,
+    index: Index | str | Path = DEFAULT_FOLDER,
+    *,
+    method: str = "auto",
+    level: Level = None,
+    settings: Given = None,
+) -> Context:
+    """Gather what `ask` would answer from, and answer nothing."""
+    opened = index if isinstance(index, Index) else open_index(index)
+    method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
+    _named(METHODS, method)
+    match method:
+        case "global":
+            at = global_.level_of(opened, chosen.global_)
+            reports = global_.windows_of(opened, at, chosen.global_)
+            used = sum(report.n_tokens for window in reports for report in window)
+            return Context(question, method, at, why, tuple(Evidence(reports=tuple(w)) for w in reports), used)
+        case "local":
+            evidence = local.context(question, opened, chosen.local)
+            return Context(question, method, None, why, (evidence,), tokens.count(evidence.text))
+        case "bm25":
+            chunks = tuple(opened.chunk_of[hit.chunk] for hit in bm25.rank(question, opened, chosen.search))
+            used = sum(c.n_tokens for c in chunks)
+            return Context(question, method, None, why, (Evidence(sources=chunks),), used)
+        case _:
+            raise UsageError(f"what an answer by {method} would be made from is only known while it is made")
 
 
 def search(
@@ -170,10 +274,64 @@ def resolved(settings: Given) -> Settings:
     return settings if isinstance(settings, Settings) else configuration.load(settings).settings
 
 
+def _read(sources: str | Path | Sequence[str | Path], documents: Iterable[Any] | None, settings: Settings) -> Read:
+    paths = [sources] if isinstance(sources, str | Path) else list(sources)
+    if bool(paths) == (documents is not None):
+        raise UsageError("name files or folders to index, or give documents from memory, and not both")
+    return read_texts(documents, settings.read) if documents is not None else read(paths, settings.read)
+
+
+def _chosen(
+    question: str, index: Index, method: str, level: Level, settings: Settings
+) -> tuple[str, str, Settings]:
+    """Return the method to answer by, why it was taken where `auto` was asked for, and the settings with the level."""
+    if not question.strip():
+        raise UsageError("the question is empty")
+    if level is not None:
+        if method not in ("auto", "global"):
+            raise UsageError(f"a level goes with the method global, not with {method}")
+        if level != "auto" and level < 0:
+            raise UsageError(f"levels start at 0, the root; there is no level {level}")
+        update = {"descend": True} if level == "auto" else {"level": level, "descend": False}
+        settings = settings.model_copy(update={"global_": settings.global_.model_copy(update=update)})
+    if method != "auto":
+        return method, "", settings
+    named, why = ("global", "a level was given") if level is not None else auto.choose(question, index)
+    return named, why, settings
+
+
 def _named(methods: Mapping[str, T], name: str) -> T:
     if name not in methods:
         raise UsageError(f"there is no method {name!r}; there are {', '.join(methods)}")
     return methods[name]
+
+
+@asynccontextmanager
+async def _session(settings: Settings, folder: Path | None, given: Model | None = None) -> AsyncIterator[Session | None]:
+    """Open the language model that the settings name, if they name one and none was given."""
+    if given is not None or settings.model == "extractive":
+        yield None
+        return
+    from conspectus.models.opening import opened  # with aiohttp, which nothing else needs
+
+    async with opened(settings, folder) as session:
+        yield session
+
+
+def _fitted(documents: Sequence[Document], lexicon: Lexicon) -> Model:
+    return ExtractiveModel(Passages.read(documents, lexicon))
+
+
+def _folder_of(given: Index | str | Path, index: Index) -> Path | None:
+    """Return the folder of an index, where it is stored, for the replies that answering buys."""
+    return index.folder if isinstance(given, Index) else Path(given)
+
+
+def missing(index: Index) -> Iterator[str]:
+    """Yield a line that tells an answer's reader what the index lacks, if it lacks anything that a model failed on."""
+    failed = [failure for failure in index.failures if failure.stage in ("extract", "describe", "reports")]
+    if failed:
+        yield f"This index lacks {len(failed)} parts that the model failed on ({failed[0].error}); index again to ask for them."
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
@@ -187,4 +345,7 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
     return results[0]
 
 
-__all__ = ["Built", "aask", "abuild", "ask", "build", "model_of", "open_index", "resolved", "search"]
+__all__ = [
+    "Built", "Context", "Preview", "aask", "abuild", "ask", "build", "context", "model_of", "open_index", "preview",
+    "resolved", "search",
+]  # fmt: skip

@@ -23,6 +23,7 @@
      │         ├── BadReply        what the model replied is not what was asked for, and cannot be repaired
      │         ├── TimedOut        no reply came in time
      │         └── ServerFailed    the server failed, broke the connection, or sent what is no reply
+     ├── NotFound              an index has no entity or report of that name; says what is near
      └── NothingToIndex        no document could be read from the sources
 
 Messages say what happened, to which document or call, and what to do next. A failure that leaves the rest of the
@@ -142,6 +143,10 @@ class ServerFailed(CallFailed):
     """The server failed, broke the connection, or sent what is no reply."""
 
     passing = True
+
+
+class NotFound(ConspectusError):
+    """An index has nothing of the name that was asked for."""
 
 
 class NothingToIndex(ConspectusError):

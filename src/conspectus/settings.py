@@ -140,6 +140,12 @@ class SearchSettings(Section):
     b: float = Field(default=0.75, ge=0, le=1, description="BM25: how much long chunks are held back")
 
 
+class WalkSettings(Section):
+    """Ranking of chunks by a walk between sentences and the names in them."""
+
+    k: int = Field(default=5, ge=1, description="number of chunks")
+
+
 class ModelSettings(Section):
     """How language models are asked (only with a `model` other than extractive)."""
 
@@ -179,6 +185,8 @@ class ModelSettings(Section):
         default=None, ge=0, description="money one run may spend, in the unit of the prices"
     )
     budget_tokens: int | None = Field(default=None, ge=0, description="tokens one run may use")
+    trace: str = Field(default="", description="file to write every call to, as JSON lines")
+    trace_texts: bool = Field(default=False, description="write the texts of calls to it too")
 
 
 class Price(Section):

@@ -284,6 +284,7 @@ def read(folder: Path, verify: bool = False) -> Index:
         settings=manifest.settings,
         usage={task: Usage(**used) for task, used in manifest.usage.items()},
         snapshot=manifest.snapshot,
+        folder=folder,
     )
 
 

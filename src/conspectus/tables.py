@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conspectus.rows import (
@@ -47,6 +48,18 @@ class Index:
     """What the build took of language models, by task."""
     snapshot: str = ""
     """The id of the snapshot; it changes when a table does. Empty for an index that is not stored."""
+    folder: Path | None = field(default=None, compare=False)
+    """Where it is stored, if it is."""
+
+    @cached_property
+    def number_of_word(self) -> Mapping[str, int]:
+        """Places of the words of the vocabulary."""
+        return {word: i for i, word in enumerate(self.words)}
+
+    @cached_property
+    def derived(self) -> dict[str, Any]:
+        """What query methods have made of the arrays, by method, and keep for the next question."""
+        return {}
 
     @cached_property
     def document_of(self) -> Mapping[str, Document]:

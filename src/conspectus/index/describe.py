@@ -142,7 +142,7 @@ def _name(row: Entity | Relationship | Claim) -> str:
         case Relationship():
             return f"{row.source} - {row.target}"
         case Claim():
-            return " - ".join(part for part in (row.subject, row.object, row.type) if part)
+            return " - ".join(part for part in (row.subject, row.object, row.type) if part != "NONE")
 
 
 def _places(descriptions: dict[str, Span], used: Sequence[int]) -> tuple[Span, ...]:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
 from conspectus.index.chunk import chunk as cut
+from conspectus.index.claims import merge_claims
 from conspectus.index.communities import find_communities
-from conspectus.index.describe import describe
+from conspectus.index.describe import DescribedGraph, describe, undescribed
 from conspectus.index.extract import extract
 from conspectus.index.lexical import lexical_arrays
 from conspectus.index.merge import merge
-from conspectus.index.reports import write_reports
+from conspectus.index.reports import Gatherer, priorities, reported, write_reports
 from conspectus.index.resolve import resolve
-from conspectus.models.base import Model, Tick
-from conspectus.rows import Document, Failure
+from conspectus.models.base import Model, Tick, together
+from conspectus.rows import Community, Document, Failure, Report
 from conspectus.settings import Settings
 from conspectus.tables import Index
+from conspectus.text.language import corpus_language
 from conspectus.text.lexicon import Lexicon, read_lexicon
 
 
@@ -38,53 +41,80 @@ class Silent:
 
 
 ModelFor = Callable[[Sequence[Document], Lexicon], Model]
-"""Makes the model of a build, which may have to know the corpus."""
+"""Makes the model of a build that has to know the corpus."""
+Check = Callable[[DescribedGraph, Sequence[Community], str], None]
+"""Is given the graph, its communities and the language when extraction is done; may raise to stop there."""
 
 
 async def build_index(
     documents: Sequence[Document],
     failures: Sequence[Failure],
-    model_for: ModelFor,
+    model: Model | ModelFor,
     settings: Settings,
-    language: str = "en",
     progress: Progress | None = None,
+    check: Check | None = None,
 ) -> Index:
-    """Run every stage on the documents that were read; `failures` are those of the others."""
+    """Run every stage on the documents that were read; `failures` are those of the others.
+
+    Raises Unusable where nothing more can be asked of the model.
+    """
     show = progress or Silent()
     with _no_collector():
         chunks = cut(documents, settings.chunk)
+        language = corpus_language(documents, settings.language)
         show.stage("lexicon", 0)
-        lexicon = read_lexicon(documents, settings.extract.entity_types)
-        model = model_for(documents, lexicon)
-        graphs, unread = await extract(chunks, model, settings.extract, language, show.stage("extract", len(chunks)))
+        reading = asyncio.ensure_future(asyncio.to_thread(read_lexicon, documents, settings.extract.entity_types))
+        performer = model(documents, await reading) if callable(model) else model
+        tick = show.stage("extract", len(chunks))
+        found = await extract(chunks, performer, settings.extract, language, tick)
+        lexicon = await reading
         show.stage("resolve", 0)
-        names = resolve(chunks, graphs, documents, settings.resolve)
-        merged = merge(chunks, graphs, names)
-        del graphs
+        names = resolve(chunks, found.graphs, documents, settings.resolve)
+        merged = merge_claims(chunks, found.claims, names, merge(chunks, found.graphs, names))
+        unread = found.failures
+        del found
         show.stage("communities", 0)
         communities = find_communities(merged.entities, merged.relationships, settings.communities, chunks)
-        entities, relationships, undescribed = await describe(
-            merged, model, settings.describe, language, show.stage("describe", 0)
-        )
-        large = sum(c.size >= settings.reports.min_report_entities for c in communities)
-        reports, unwritten = await write_reports(
-            communities, entities, relationships, model, settings.reports, language, show.stage("reports", large)
-        )
+        graph = undescribed(merged)
+        if check:
+            check(graph, communities, language)
+        reports, unwritten = await _describe_and_report(graph, communities, performer, settings, language, show)
         show.stage("lexical", 0)
         words, arrays = lexical_arrays(documents, chunks, lexicon, merged, names)
     return Index(
         documents=documents,
         chunks=chunks,
-        entities=entities,
-        relationships=relationships,
+        entities=graph.entities.rows,
+        relationships=graph.relationships.rows,
+        claims=graph.claims.rows,
         communities=communities,
         reports=reports,
         joins=names.joins,
-        failures=[*failures, *unread, *undescribed, *unwritten],
+        failures=[*failures, *unread, *graph.failures, *unwritten],
         words=words,
         arrays=arrays,
         settings=settings.model_dump(mode="json", by_alias=True),
     )
+
+
+async def _describe_and_report(
+    graph: DescribedGraph,
+    communities: Sequence[Community],
+    model: Model,
+    settings: Settings,
+    language: str,
+    show: Progress,
+) -> tuple[list[Report], list[Failure]]:
+    """Do both at once: each report waits only for its own descriptions and for the reports of its parts."""
+    entities, relationships, claims = graph.entities.rows, graph.relationships.rows, graph.claims.rows
+    large = reported(communities, settings.reports)
+    urgent = priorities(large, len(entities), len(relationships))
+    await describe(graph, model, language, urgent, show.stage("describe", 0))
+    gatherer = Gatherer(communities, entities, relationships, settings.reports.context_tokens, claims)
+    tick = show.stage("reports", len(large))
+    writing = write_reports(communities, gatherer, model, settings.reports, language, tick, graph.ready)
+    written, _ = await together([writing, graph.done()])
+    return written
 
 
 @contextmanager

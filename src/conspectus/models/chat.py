@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from conspectus import references
 from conspectus.errors import BadReply, ModelError, NotAccepted, NotSupported, SettingsError, Unusable
-from conspectus.models.base import Tick, no_tick
+from conspectus.models.base import Tick, no_tick, together
 from conspectus.models.bias import bias_to
 from conspectus.models.checked import checked
 from conspectus.models.parsing import FORMS, Parsed, parse, schema_of
@@ -38,8 +38,6 @@ from conspectus.tasks import (
 from conspectus.tokens import at_most, count
 
 R = TypeVar("R")
-DESCRIBE_TOKENS = 6000
-"""Tokens of descriptions made into one at once; longer lists are taken in steps."""
 ROOM = 4096
 """Tokens that a reply has room for at the least where no maximum is set."""
 CUTS, EARLY_CUTS, UNREAD = 2, 5, 3
@@ -66,6 +64,7 @@ class ChatModel:
         self.notices: list[Notice] = []
         self._sender = sender
         self._llm = settings.llm
+        self._describe_tokens = settings.describe.context_tokens
         folder = Path(settings.llm.prompts) if settings.llm.prompts else None
         self._prompts = Prompts(folder, settings.llm.reply_format)
         known = [kind.__name__ for kind in FORMS]
@@ -210,8 +209,8 @@ class ChatModel:
 
     async def _shortened(self, task: DescribeElement) -> DescribeElement:
         """Return the task with its first descriptions made into one, as often as it takes for all to fit."""
-        while len(task.descriptions) > 2 and not at_most("\n".join(task.descriptions), DESCRIBE_TOKENS):
-            first = _fitting(task.descriptions, DESCRIBE_TOKENS)
+        while len(task.descriptions) > 2 and not at_most("\n".join(task.descriptions), self._describe_tokens):
+            first = _fitting(task.descriptions, self._describe_tokens)
             if first == len(task.descriptions):
                 break
             made: Parsed[Description] = await self._reply(

@@ -6,17 +6,21 @@ from conspectus.query.local import entities_in
 from conspectus.tables import Index
 from conspectus.text.question import read_question
 
+COMMON = 0.25
+"""What a larger share of the chunks mentions does not tell one question from another."""
+
 
 def choose(question: str, index: Index) -> tuple[str, str]:
     """Return the method for a question, and the reason in a few words.
 
-    What asks for the whole, or for what many say of a subject, is global; what names a thing that the graph knows is
-    local; the rest is a look-up of words.
+    What asks for the whole, or for what many say of a subject, is global; what names a thing that the graph knows, or
+    asks for one fact, is local.
     """
     read = read_question(question)
     if index.reports and read.about_whole:
         return "global", "it asks about the corpus as a whole"
-    named = [e for e in entities_in(question, index) if e.type != "concept"]
+    everywhere = COMMON * len(index.chunks)
+    named = [e for e in entities_in(question, index) if e.type != "concept" and e.frequency <= everywhere]
     if named:
         return "local", f"it names {', '.join(e.name for e in named[:3])}"
     if index.reports and read.about_many:
@@ -26,4 +30,4 @@ def choose(question: str, index: Index) -> tuple[str, str]:
     subjects = entities_in(question, index)
     if subjects:
         return "local", f"it is about {', '.join(e.name for e in subjects[:3])}"
-    return "bm25", "it names nothing that the graph knows"
+    return ("global", "it names nothing that the graph knows") if index.reports else ("bm25", "there are no reports")

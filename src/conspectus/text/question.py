@@ -9,13 +9,13 @@ from conspectus.text.words import WORD, fold, is_content, name_key, stem, stems
 
 SCAFFOLDING = stems(
     """
-    according across address addressed answer approach approaches aspect aspects case cases cite cited cites commonly
-    common compare compared comment comments concept concepts concerning consistently contain contains context
+    according across anecdote anecdotes believe believed considered current currently new address addressed answer approach approaches aspect aspects case cases cite cited cites commonly
+    common compare compared comment comments concept concepts concerning consideration considerations consistently contain contains context
     conversation conversations corpus cover covered dataset describe described describes description detail details
     differ difference differences different differently discuss discussed discusses discussing discussion discussions
     do document documents effect effects emphasis emphasize emphasized emphasise emphasised episode episodes evidence
-    example examples explain explained explains explore explored express expressed feature featured features focus
-    focused frequent frequently generally give given guest guests highlight highlighted highlights identify illustrate
+    example examples experience experiences explain explained explains explore explored express expressed feature featured features focus
+    focused frequent frequently generally give given guest guests highlight highlighted highlights identify illustrate implication implications
     impact impacts important importance include included indicate influence influences insight insights instance
     interview interviews interviewee issue issues key kind kinds list main major material mention mentioned mentions
     most name notable note noted often opinion opinions overall overview particular particularly passage perceive
@@ -24,6 +24,7 @@ SCAFFOLDING = stems(
     relate related relates relation report reported reports reveal revolve role roles see seen sentiment series share
     shared show shown shows similar similarly source sources speak speaker speakers specific specifically stand
     standout state stated subject suggest suggested suggestions summarise summarize summary talk talked tell text
+    significance story stories potential
     texts theme themes topic topics trend trends type types typical typically unique use used various view viewed
     views way ways widely word words
     """.split()
@@ -40,6 +41,13 @@ _WHOLE = re.compile(
 _ABOUT_MANY = re.compile(
     r"\b(?:how do|what do|do any|are there|can you find|who (?:are|else)|what are|do (?:the |tech )?\w+s|(?:which|what) (?:\w+ )?\w+s(?: or \w+s)? (?:are|do|did|have|were|can))\b", re.IGNORECASE
 )
+_TELLING = re.compile(
+    r"\b(?:(?:talk|speak|say|think|feel|hear|write|worry)(?:s|ed|ing)? (?:\w+ )?(?:about|of)|discuss(?:es|ed|ing)?|"
+    r"mention(?:s|ed|ing)?|describ(?:e|es|ed|ing)|perceiv(?:e|es|ed|ing)|address(?:es|ed|ing)?|emphasi[sz](?:e|es|ed|ing)|"
+    r"highlight(?:s|ed|ing)?|conversations about|discussions (?:on|about|of)|focus(?:es|ed|ing)? on|deal(?:s|ing)? with)\b",
+    re.IGNORECASE,
+)
+"""What stands before such words says who tells, and what stands after them, of what."""
 _OF_CORPUS = re.compile(
     r"\b(?:guests|episodes?|discussions?|conversations?|interviews|interviewees|hosts?(?:'s)?|speakers|participants|"
     r"authors|articles|documents|papers|chapters|transcripts|people|everyone|residents|leaders|experts|sources|"
@@ -95,6 +103,15 @@ class Question:
 
 def read_question(text: str) -> Question:
     """Read a question."""
-    words = [w for w in WORD.findall(fold(text)) if is_content(w)]
-    terms = tuple(dict.fromkeys(stem(w) for w in words))
-    return Question(text, terms, tuple(t for t in terms if t not in SCAFFOLDING))
+    terms = _stems_of(text)
+    told = _TELLING.search(text)
+    focus = _asked_in(text[told.end() :]) if told else ()
+    return Question(text, terms, focus or _asked_in(text))
+
+
+def _asked_in(text: str) -> tuple[str, ...]:
+    return tuple(t for t in _stems_of(text) if t not in SCAFFOLDING)
+
+
+def _stems_of(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(stem(w) for w in WORD.findall(fold(text)) if is_content(w)))

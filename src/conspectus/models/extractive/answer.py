@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from conspectus.models.extractive.search import Found, Searcher
 from conspectus.models.extractive.statements import reading, split
 from conspectus.references import Reference, find, strip, write
@@ -34,22 +32,18 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     found = searcher.find(question)
     if task.evidence.sources:
         return _from_sources(found, task.evidence.sources, searcher)
-    sections: list[tuple[float, Report, list[Found]]] = []
+    level = max((report.level for report in task.evidence.reports), default=0)
+    grouped = searcher.by_community(question, level)
+    sections: list[tuple[float, str]] = []
     for report in task.evidence.reports:
-        inside = searcher.inside(found, _members(report, searcher))
+        inside = list(_distinct(grouped.get(report.community, ()), searcher))
         if inside:
             score = _relevance(question, report, inside)
             searcher.rated[task.question, report.number] = score
-            sections.append((score, report, inside))
-    sections.sort(key=lambda s: (-s[0], s[1].number))
-    text = "\n\n".join(_section(*s[1:], searcher) for s in sections[:SECTIONS] if s[0] >= WEAK * sections[0][0])
+            sections.append((score, _section(report, inside, searcher)))
+    sections.sort(key=lambda s: -s[0])
+    text = "\n\n".join(section for score, section in sections[:SECTIONS] if score >= WEAK * sections[0][0])
     return PartialAnswer(text, _percent(sections[0][0]) if sections else 0)
-
-
-def _members(report: Report, searcher: Searcher) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    members = np.zeros(len(searcher.index.entities), bool)
-    members[list(searcher.index.communities[report.community].entity_numbers)] = True
-    return members
 
 
 def _relevance(question: Question, report: Report, inside: Sequence[Found]) -> float:
@@ -65,7 +59,7 @@ def _percent(score: float) -> int:
 
 
 def _section(report: Report, inside: Sequence[Found], searcher: Searcher) -> str:
-    lines = [_quote(f, searcher) for f in _distinct(inside, searcher)]
+    lines = [_quote(f, searcher) for f in inside]
     return f"### {report.title} {write([Reference('Reports', report.number)])}\n\n" + "\n".join(lines)
 
 

@@ -67,7 +67,7 @@ def _pairs(
     if speaker >= 0 and speaker not in here:
         found += [FoundRelationship(names[speaker], names[b], text, SPOKEN, span) for b in here[:MOST_SPOKEN_OF]]
     if before and set(mentioned).isdisjoint(before):
-        both = f"{passages.quoted(sentence - 1)} {text}"
+        both = f"{passages.quoted(sentence - 1)}\n{text}"
         wide = Span(span.document_id, passages.span(sentence - 1).start, span.end)
         found += [
             FoundRelationship(names[a], names[b], both, NEXT_SENTENCE, wide) for a in before[:MOST_PAIRED] for b in here

@@ -142,7 +142,7 @@ def _finding(lead: _Candidate, candidates: Sequence[_Candidate], used: list[froz
         if about & set(candidate.named) and statement.quality >= READABLE and not _repeats(statement, used):
             support.append(statement)
             used.append(statement.terms)
-    explanation = " ".join(f"{s.text} {write(s.references)}" for s in (lead.statement, *support))
+    explanation = "\n".join(f"{s.text} {write(s.references)}" for s in (lead.statement, *support))
     return Finding(_heading(lead), explanation)
 
 

@@ -22,7 +22,9 @@ Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 SHARE = 0.34
-"""Least share of a question's content that a sentence must hold, measured in squared IDF."""
+"""Least share of a question's content that a sentence must hold, measured in squared IDF; its rarest known word will do."""
+STRICT_SHARE = 0.45
+"""The same where most of the question's content is in words that the corpus never uses."""
 CANDIDATES = 400
 """Sentences that are read for one question at the most."""
 FEEDBACK = 40
@@ -33,7 +35,7 @@ RELATED_WEIGHT = 0.12
 TELLING = 12.0
 """Least weight of a word that may be gained."""
 LEAST = 0.3
-"""Least share of a question's content that a sentence of a given chunk must hold, unless it names what is asked about."""
+"""Least share of what is asked that a sentence and its neighbour must hold; half of it where it names its subject."""
 NAMED = 0.25
 """What a sentence gains by naming it."""
 GIVES = 0.2
@@ -66,6 +68,7 @@ class Searcher:
         self.passages = Passages.of_index(index)
         self._postings = Postings.of(index.arrays, "sentence_terms")
         self._found: dict[str, list[Found]] = {}
+        self._by_community: dict[tuple[str, int], dict[int, list[Found]]] = {}
         self.rated: dict[tuple[str, int], float] = {}
         """How relevant a report was found for a question, by the question and the report's number."""
 
@@ -92,9 +95,12 @@ class Searcher:
 
         Squared, for of several words the rarest says best what is asked: it is not made up for by common ones.
         """
+        return idf(len(self._postings.lengths), self._frequency(term)) ** 2
+
+    def _frequency(self, term: str) -> int:
         number = self._number.get(term)
-        frequency = self._postings.frequency(number) if number is not None and number + 1 < len(self._postings.starts) else 0
-        return idf(len(self._postings.lengths), frequency) ** 2
+        in_sentences = number is not None and number + 1 < len(self._postings.starts)
+        return self._postings.frequency(number) if number is not None and in_sentences else 0
 
     def find(self, question: Question) -> list[Found]:
         """Return the sentences that hold a good share of what a question asks for, the best first."""
@@ -108,7 +114,9 @@ class Searcher:
         if not total:
             return []
         share = self._sum(weights) / total
-        passing = np.flatnonzero(share >= SHARE - 1e-6)
+        known = [weight for term, weight in weights.items() if self._frequency(term)]
+        enough = min(SHARE, max(known, default=total) / total) if sum(known) >= total / 2 else STRICT_SHARE
+        passing = np.flatnonzero(share >= enough - 1e-6)
         if not len(passing):
             return []
         rank = share + self._sum(self._related(passing[np.argsort(-share[passing], kind="stable")], weights)) / total
@@ -124,9 +132,7 @@ class Searcher:
         A sentence counts by what it holds of the question itself and what its neighbours hold, by the place of its
         chunk, and where it names what is asked about or gives the kind of thing that is asked for.
         """
-        weights = {term: self.weight(term) for term in question.focus or question.terms}
-        total = sum(weights.values()) or 1.0
-        share = self._sum(weights) / total
+        share = self._asked(question, named)
         around = np.zeros(len(share) + 2, np.float32)
         around[1:-1] = share
         beside = np.maximum(around[:-2], around[2:])
@@ -139,11 +145,21 @@ class Searcher:
             mentioned = self.passages.mentioned(i)
             about = not named.isdisjoint(mentioned)
             held = float(share[i]) + BESIDE * float(beside[i])
-            if held >= LEAST or (about and held > 0):
+            if held >= (LEAST / 2 if about else LEAST):
                 fits = self._gives(question.wants, i, mentioned)
                 gain = NAMED * about + GIVES * fits + PLACE / (1 + rank)
                 found.append(Found(i, (held + gain) * (0.5 + 0.5 * self.passages.quality(i)), float(share[i])))
         return sorted(found, key=lambda f: (-f.score, f.sentence))
+
+    def _asked(self, question: Question, named: set[int]) -> Floats:
+        """Return for each sentence the share it holds of what is asked, beside the names of what it is asked about.
+
+        Where a question is names alone, a sentence holds its share of them.
+        """
+        names = {t for n in named for t in terms(self.passages.names[n])}
+        asked = [t for t in question.focus if t not in names] or list(question.focus or question.terms)
+        weights = {term: self.weight(term) for term in asked}
+        return self._sum(weights) / (sum(weights.values()) or 1.0)
 
     def _gives(self, wants: str, sentence: int, mentioned: list[int]) -> bool:
         if wants in ("number", "date"):
@@ -184,12 +200,23 @@ class Searcher:
         chosen = sorted(bound, key=lambda t: (-bound[t], t))[:RELATED]
         return {t: RELATED_WEIGHT * self.weight(t) for t in chosen}
 
-    def inside(self, found: list[Found], members: np.ndarray[Any, np.dtype[np.bool_]]) -> list[Found]:
-        """Return those sentences at least half of whose mentions are members of a community."""
-        starts, mentions = self.context
-        kept: list[Found] = []
-        for f in found:
-            here = mentions[starts[f.sentence] : starts[f.sentence + 1]]
-            if len(here) and members[here].mean() >= 0.5:
-                kept.append(f)
-        return kept
+    def by_community(self, question: Question, level: int) -> dict[int, list[Found]]:
+        """Return the sentences that speak to a question by the community of a level that they mostly mention."""
+        key = (question.text, level)
+        if key not in self._by_community:
+            starts, mentions = self.context
+            owner = self._owner(level)
+            grouped: dict[int, list[Found]] = {}
+            for f in self.find(question):
+                owners = Counter(owner[mentions[starts[f.sentence] : starts[f.sentence + 1]]].tolist())
+                if owners:
+                    grouped.setdefault(owners.most_common(1)[0][0], []).append(f)
+            self._by_community[key] = grouped
+        return self._by_community[key]
+
+    def _owner(self, level: int) -> Ints:
+        """Return the community of each entity in the view of a level."""
+        owner = np.full(len(self.index.entities), -1, np.int64)
+        for community in self.index.communities_at(level):
+            owner[list(community.entity_numbers)] = community.number
+        return owner

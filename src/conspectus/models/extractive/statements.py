@@ -13,7 +13,7 @@ from conspectus.text.quality import quality
 from conspectus.text.sentences import sentences
 from conspectus.text.words import VAGUE, fold, stem, terms
 
-_SPEAKER = re.compile(r'(?:^|(?<=["”.!?])\s+)([^\s":.!?][^":.!?]{1,40}(?:\.[^":.!?]{1,30})*): "')
+_SPEAKER = re.compile(r'([^\s":][^":]{1,40}): "')
 _VAGUE_STEMS = frozenset(stem(word) for word in VAGUE)
 _FIRST_PERSON = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|my|me)\b")
 _RUN_ON = 420
@@ -60,19 +60,10 @@ def _quoted(evidence: Evidence) -> Iterator[tuple[str, Reference, float]]:
 
 @lru_cache(maxsize=1 << 17)
 def split(description: str) -> tuple[str, ...]:
-    """Cut a description into its statements: each quotation with its speaker, each other sentence."""
-    marks = [m.start(1) for m in _SPEAKER.finditer(description)]
-    if not marks:
-        return tuple(description[a:b] for a, b in sentences(description))
-    pieces = [description[a:b].strip() for a, b in zip([0, *marks], [*marks, len(description)], strict=True)]
+    """Cut a description into its statements: a quotation with its speaker stands on a line of its own."""
     found: list[str] = []
-    for piece in filter(None, pieces):
-        if _SPEAKER.match(piece):
-            end = piece.find('"', piece.index(': "') + 3)
-            found.append(piece[: end + 1] if end > 0 else piece)
-            found += [piece[end + 1 :][a:b] for a, b in sentences(piece[end + 1 :])] if end > 0 else []
-        else:
-            found += [piece[a:b] for a, b in sentences(piece)]
+    for line in description.splitlines():
+        found += [line] if _SPEAKER.match(line) else [line[a:b] for a, b in sentences(line)]
     return tuple(found)
 
 

@@ -1,0 +1,5 @@
+"""The command line: each command parses, calls the API and prints. Nothing heavy is imported before a command runs."""
+
+from conspectus.cli.app import main
+
+__all__ = ["main"]

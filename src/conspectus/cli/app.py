@@ -1,0 +1,72 @@
+"""The `conspectus` command, its subcommands in their order, and what goes for all of them."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from conspectus import __version__
+from conspectus.cli import ask, browse, config, index
+from conspectus.cli.guard import Group
+from conspectus.cli.options import LogFile
+
+EPILOG = (
+    "Exit codes: 0 done, 1 error, 2 usage, 3 done with failures that are listed. "
+    "Results go to standard output, progress and notes to standard error."
+)
+
+app = typer.Typer(
+    name="conspectus",
+    cls=Group,
+    no_args_is_help=True,
+    rich_markup_mode=None,  # rich would take as long to import as all else together
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EPILOG,
+)
+app.command("index")(index.index)
+app.command("ask")(ask.ask)
+app.command("search")(ask.search)
+app.command("status")(browse.status)
+app.command("report")(browse.report)
+app.command("entity")(browse.entity)
+app.command("path")(browse.path)
+app.command("config")(config.config)
+app.command("init")(config.init)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"conspectus {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def conspectus(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+    log: LogFile = None,
+) -> None:
+    """Read a corpus, build a graph of it, and answer questions about all of it or any part, with citations.
+
+    It starts with `conspectus index FOLDER`, then `conspectus ask QUESTION`.
+    """
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    signal.signal(signal.SIGINT, _interrupt)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character shows `?`
+    app(prog_name="conspectus")
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    """Interrupt at once: with Python's own handler asyncio would wait until the work next waits, which may be its end."""
+    raise KeyboardInterrupt

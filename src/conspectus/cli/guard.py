@@ -1,0 +1,61 @@
+"""What becomes of errors: one line for ours, a request for a report for those that nobody foresaw."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from conspectus.errors import ConspectusError, UsageError
+
+DONE, FAILED, USAGE, WITH_FAILURES, INTERRUPTED, NO_READER = 0, 1, 2, 3, 130, 141
+"""Exit codes; the last two are those of a process that is ended by SIGINT and by SIGPIPE."""
+
+log = logging.getLogger("conspectus")
+
+
+class Group(TyperGroup):
+    """Runs a command and turns errors into messages and exit codes."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with reported():
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # here, where a reader that is gone is known for what it is
+            return result
+
+
+@contextmanager
+def reported() -> Generator[None]:
+    """Print an error as one line and end with its exit code."""
+    try:
+        yield
+    except ConspectusError as error:
+        log.debug("ended by an error", exc_info=True)
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(USAGE if isinstance(error, UsageError) else FAILED) from None
+    except KeyboardInterrupt:
+        log.debug("interrupted", exc_info=True)
+        typer.echo("interrupted", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to flush goes nowhere
+        raise typer.Exit(NO_READER) from None
+    except (typer.Exit, typer.Abort, typer.TyperException):
+        raise
+    except Exception as error:
+        log.critical("ended by an unforeseen error", exc_info=True)
+        if os.environ.get("CONSPECTUS_DEBUG"):
+            raise
+        typer.echo(f"error: {type(error).__name__}: {error}".rstrip(": "), err=True)
+        typer.echo(
+            "This should not have happened; please report it, with what CONSPECTUS_DEBUG=1 or --log FILE "
+            "shows for the same command.",
+            err=True,
+        )
+        raise typer.Exit(FAILED) from None

@@ -1,0 +1,89 @@
+"""The options that several commands have, and what they say together."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from conspectus import __version__
+from conspectus.errors import UsageError
+
+if TYPE_CHECKING:
+    from conspectus.settings import Settings
+
+FOLDER = Path(".conspectus")
+
+
+def start_log(file: Path | None) -> Path | None:
+    """Write everything that is logged from now on to a file, after what is in it."""
+    if file is None:
+        return None
+    try:
+        handler = logging.FileHandler(file, encoding="utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"{file} cannot be written: {error.strerror}") from None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logger = logging.getLogger("conspectus")
+    for old in logger.handlers:
+        logger.removeHandler(old)
+        old.close()
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    logger.debug("conspectus %s, Python %s: %s", __version__, platform.python_version(), shlex.join(sys.argv[1:]))
+    return file
+
+
+def methods(incomplete: str) -> list[str]:
+    """Return the methods of answering that begin with what is typed; for completion by the shell."""
+    from conspectus.query import METHODS
+
+    return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
+
+
+IndexFolder = Annotated[
+    Path, typer.Option("--index", metavar="DIR", envvar="CONSPECTUS_INDEX", help="Folder of the index.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+LogFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--log", metavar="FILE", envvar="CONSPECTUS_LOG", callback=start_log, help="Write a debug log to a file."
+    ),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Settings file, in place of the conspectus.toml that is found."),
+]
+SetKeys = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any setting, as chunk.mode=sentence; may be repeated."),
+]
+
+
+def overrides(pairs: Sequence[str] | None, flags: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return what `--set` and the flags that were given say, by dotted key; flags go before `--set`."""
+    said: dict[str, Any] = {}
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise UsageError(f"--set takes KEY=VALUE, as --set chunk.mode=sentence, and not {pair!r}")
+        said[key.strip()] = value.strip()
+    return said | {key: value for key, value in (flags or {}).items() if value is not None}
+
+
+def settings_of(said: Mapping[str, Any], file: Path | None, beside: Path | None = None) -> Settings:
+    """Return the settings of all sources, and log them."""
+    from conspectus import configuration
+
+    resolved = configuration.load(said, file=file, beside=beside)
+    for key, value, default, origin, _ in configuration.describe(resolved):
+        if value != default:
+            logging.getLogger("conspectus").debug("setting %s = %r (%s)", key, value, origin)
+    return resolved.settings

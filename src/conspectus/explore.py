@@ -1,0 +1,285 @@
+"""Looking around in an index: one thing of the graph, how two are connected, the reports as a tree."""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+from conspectus.errors import NotFound, UsageError
+from conspectus.rows import Community, Document, Entity, Relationship, Report, Source, Span
+from conspectus.tables import Index
+from conspectus.text.words import name_key, stem
+
+SHORTEST_PREFIX = 6
+"""Characters of an id that are enough to name a report by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A relationship from one thing to another, with places that tell of it, the most telling first."""
+
+    source: str
+    target: str
+    description: str
+    weight: float
+    strength: float
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A community that holds a thing; `report` and `title` are those of its report, where it has one."""
+
+    community: int
+    level: int
+    report: int | None
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A document that names a thing, and in how many of its chunks."""
+
+    document: str
+    title: str
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntityView:
+    """What the graph knows of one thing."""
+
+    id: str
+    number: int
+    name: str
+    type: str
+    description: str
+    aliases: tuple[str, ...]
+    degree: int
+    frequency: int
+    sources: tuple[Source, ...]
+    relationships: tuple[Edge, ...]
+    """The strongest; `degree` tells how many there are."""
+    communities: tuple[Membership, ...]
+    """The deepest first."""
+    documents: tuple[Mention, ...]
+    """Those that name it in most chunks first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """How two things are connected; no steps where they are not."""
+
+    source: str
+    target: str
+    steps: tuple[Edge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A report and those of its community's parts."""
+
+    report: Report
+    below: tuple[Branch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportView:
+    """A report and its neighbours in the hierarchy."""
+
+    report: Report
+    above: Report | None
+    below: tuple[Report, ...]
+
+
+def entity_view(name: str, index: Index, *, most: int = 10, places: int = 2) -> EntityView:
+    """Return what the graph knows of a thing: its `most` strongest relationships, `places` where each is told.
+
+    Spelling, case and aliases do not matter. Raises NotFound, with what is near, where no one thing has this name.
+    """
+    entity = find_entity(name, index)
+    edges = sorted((index.relationships[r] for r in index.edges_of(entity.number)), key=_strongest)
+    return EntityView(
+        entity.id, entity.number, entity.name, entity.type, entity.description, entity.aliases,
+        degree=len(edges),
+        frequency=entity.frequency,
+        sources=sources_of(entity.spans[:places], index),
+        relationships=tuple(_edge(r, entity.name, places, index) for r in edges[:most]),
+        communities=tuple(_membership(index.communities[c], index) for c in index.communities_of(entity.number)),
+        documents=tuple(_mentions(entity, index)),
+    )  # fmt: skip
+
+
+def path_between(source: str, target: str, index: Index, *, places: int = 2) -> Path:
+    """Return the path from one thing to another that is shortest by weight; without steps where there is none.
+
+    A step costs 1 + 1 / weight: fewer steps go before more, unless those are stated far more often. Raises NotFound
+    for an unknown name, UsageError where both names mean one thing.
+    """
+    start, end = find_entity(source, index), find_entity(target, index)
+    if start.number == end.number:
+        raise UsageError(f"{source!r} and {target!r} are one thing: {start.name}")
+    came_by = _shortest(start.name, end.name, list(index.relationships), index)
+    steps: list[Edge] = []
+    at = end.name
+    while at in came_by:
+        relationship = came_by[at]
+        at = relationship.source if relationship.target == at else relationship.target
+        steps.append(_edge(relationship, at, places, index))
+    return Path(start.name, end.name, tuple(reversed(steps)))
+
+
+def _shortest(start: str, end: str, edges: list[Relationship], index: Index) -> dict[str, Relationship]:
+    """Return by name the relationship over which Dijkstra reached it, empty where it did not reach the end."""
+    came_by: dict[str, Relationship] = {}
+    done: set[str] = set()
+    cost = {start: 0.0}
+    queue = [(0.0, start)]
+    while queue:
+        so_far, name = heapq.heappop(queue)
+        if name == end:
+            return came_by
+        if name in done:
+            continue
+        done.add(name)
+        for number in index.edges_of(index.entity_of_name[name]):
+            edge = edges[number]
+            other = edge.target if edge.source == name else edge.source
+            total = so_far + 1 + 1 / max(edge.weight, 1e-9)
+            if other not in done and total < cost.get(other, float("inf")):
+                cost[other] = total
+                came_by[other] = edge
+                heapq.heappush(queue, (total, other))
+    return {}
+
+
+# Names
+
+
+def find_entity(name: str, index: Index) -> Entity:
+    """Return the one thing that a name means; raise NotFound, with what is near, where none or several are meant."""
+    key = name_key(name)
+    first, _, last = key.rpartition(" ")
+    for known in (key, f"{first} {stem(last)}".strip()):
+        if known in index.entity_of_key:
+            return index.entities[index.entity_of_key[known]]
+    if sharing := [e.name for e in index.entities if key in map(name_key, e.aliases)]:
+        raise NotFound(f"{name!r} may be any of {', '.join(sharing)}; name one of them")
+    near = suggestions(name, index)
+    hint = f"did you mean {', '.join(near)}?" if near else "nothing in it is called anything like that"
+    raise NotFound(f"there is no {name!r} in the graph; {hint}")
+
+
+def suggestions(name: str, index: Index, most: int = 5) -> list[str]:
+    """Return names of things that are spelt like a name, then of those that share a word with it."""
+    key = name_key(name)
+    words = set(key.split())
+    alike = difflib.get_close_matches(key, index.entity_of_key, n=most, cutoff=0.7)
+    sharing = [k for k in index.entity_of_key if words & set(k.split())]
+    sharing.sort(key=lambda k: (-len(words & set(k.split())), -index.entities[index.entity_of_key[k]].degree, k))
+    named = (index.entities[index.entity_of_key[k]].name for k in (*alike, *sharing))
+    return list(islice(dict.fromkeys(named), most))
+
+
+def _strongest(relationship: Relationship) -> tuple[float, float, int]:
+    return -relationship.weight, -relationship.strength, relationship.number
+
+
+def _edge(relationship: Relationship, start: str, places: int, index: Index) -> Edge:
+    other = relationship.target if relationship.source == start else relationship.source
+    return Edge(
+        start, other, relationship.description, relationship.weight, relationship.strength,
+        sources_of(relationship.spans[:places], index),
+    )  # fmt: skip
+
+
+def sources_of(spans: Iterable[Span], index: Index) -> tuple[Source, ...]:
+    """Return spans with the paths of their documents and their text."""
+    documents = ((span, index.document_of[span.document_id]) for span in spans)
+    return tuple(Source(d.path, s.start, s.end, d.text[s.start : s.end]) for s, d in documents)
+
+
+def _membership(community: Community, index: Index) -> Membership:
+    report = index.report_of_community.get(community.number)
+    return Membership(
+        community.number, community.level, report.number if report else None, report.title if report else ""
+    )
+
+
+def _mentions(entity: Entity, index: Index) -> list[Mention]:
+    chunks = Counter(index.chunk_of[chunk].document_id for chunk in entity.chunk_ids)
+    documents: list[Document] = [index.document_of[document] for document in chunks]
+    documents.sort(key=lambda d: (-chunks[d.id], d.number))
+    return [Mention(d.path, d.title, chunks[d.id]) for d in documents]
+
+
+# Reports
+
+
+def report_tree(index: Index, deepest: int | None = None) -> list[Branch]:
+    """Return the reports as a tree, the most important of a branch first, cut below a level.
+
+    The leaves of a tree that is cut at a level are that level's view, but for communities whose parts are all
+    too small for reports of their own.
+    """
+    reported = index.report_of_community
+
+    def branches(numbers: Iterable[int]) -> list[Branch]:
+        found: list[Branch] = []
+        for community in (index.communities[n] for n in numbers):
+            if deepest is not None and community.level > deepest:
+                continue
+            below = branches(community.children)
+            report = reported.get(community.number)  # without one, its parts stand in its place
+            found += [Branch(report, tuple(below))] if report else below
+        return sorted(found, key=lambda b: (-b.report.rating, b.report.number))
+
+    return branches(c.number for c in index.communities if c.parent < 0)
+
+
+def report_view(name: str, index: Index) -> ReportView:
+    """Return a report with its neighbours; raise NotFound where a name leads to none or to several.
+
+    A name is the report's number (`12`, as in `[Data: Reports (12)]`), `c` and the number of its community (`c12`),
+    or at least the first 6 characters of its id. What can be read as several of these is the first of them.
+    """
+    report = _report_of(name.strip().lower(), index)
+    community = index.communities[report.community]
+    reported = index.report_of_community
+    above = community.parent
+    while above >= 0 and above not in reported:
+        above = index.communities[above].parent
+    below = tuple(reported[c] for c in community.children if c in reported)
+    return ReportView(report, reported.get(above), below)
+
+
+def _report_of(name: str, index: Index) -> Report:
+    if name.isdecimal() and int(name) < len(index.reports):
+        return index.reports[int(name)]
+    if name.startswith("c") and name[1:].isdecimal() and int(name[1:]) < len(index.communities):
+        return _report_of_community(int(name[1:]), index)
+    found = [r for r in index.reports if len(name) >= SHORTEST_PREFIX and r.id.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise NotFound(f"the ids of {len(found)} reports start with {name!r}; give more of its characters")
+    raise NotFound(
+        f"there is no report {name!r}: give its number (0 to {len(index.reports) - 1}), c and its community's number "
+        f"(c0 to c{len(index.communities) - 1}), or the first {SHORTEST_PREFIX} characters of its id or more"
+        if index.reports
+        else "this index has no reports"
+    )
+
+
+def _report_of_community(number: int, index: Index) -> Report:
+    if number in index.report_of_community:
+        return index.report_of_community[number]
+    community = index.communities[number]
+    above = index.report_of_community.get(community.parent)
+    hint = f"it is part of community {above.community}, whose report is number {above.number}" if above else ""
+    told = f"; {hint}" if hint else ""
+    raise NotFound(f"community {number} has no report of its own ({community.size} entities){told}")

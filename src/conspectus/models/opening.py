@@ -1,0 +1,73 @@
+"""Opens the language model that the settings name, with its cache of replies and its books, for one run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from conspectus.models.chat import ChatModel
+from conspectus.models.ledger import Ledger, Trace
+from conspectus.models.sender import CachingSender, open_sender
+from conspectus.rows import Usage
+from conspectus.settings import Settings
+
+EXTRACTIVE = "extractive"
+SHOWN = 3
+"""Notices of one kind that are told in full."""
+
+
+def is_chat(settings: Settings) -> bool:
+    """Tell whether the settings name a language model, and not the extractive one."""
+    return settings.model != EXTRACTIVE
+
+
+@dataclass(frozen=True)
+class Session:
+    """A language model for one run; what it took and what its replies lacked is known when the work is done."""
+
+    model: ChatModel
+    sender: CachingSender
+
+    @property
+    def usage(self) -> dict[str, Usage]:
+        """What each task took so far."""
+        return self.sender.ledger.usage()
+
+    @property
+    def total(self) -> Usage:
+        """What all tasks took so far."""
+        return self.sender.ledger.total()
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What of the replies was left out or mended: the first of each task, and how many more."""
+        told: list[str] = []
+        seen: Counter[str] = Counter()
+        for notice in self.model.notices:
+            seen[notice.task] += 1
+            if seen[notice.task] <= SHOWN:
+                told.append(f"{notice.about}: {notice.text}")
+        more = (f"{n - SHOWN} more notices on {task}" for task, n in sorted(seen.items()) if n > SHOWN)
+        return (*told, *more)
+
+
+    def check_rest(self, *_: object) -> None: ...
+
+
+@asynccontextmanager
+async def opened(settings: Settings, folder: Path | None) -> AsyncIterator[Session]:
+    """Open the model of the settings; its replies are kept in a folder (nowhere, for None).
+
+    Raises UsageError where the name of a model leads nowhere or a budget cannot be kept, BadKey where a key is
+    missing, SettingsError where a prompt of the user's is wrong: all before anything is read or asked.
+    """
+    trace = Trace(Path(settings.llm.trace), texts=settings.llm.trace_texts) if settings.llm.trace else None
+    ledger = Ledger(settings.prices, settings.llm.budget, settings.llm.budget_tokens, trace)
+    async with open_sender(settings.llm, folder, ledger) as sender:
+        for name in {settings.model, *settings.llm.tasks.values()}:
+            ledger.check(name)
+            sender.clients.of(name)
+        yield Session(ChatModel(sender, settings), sender)

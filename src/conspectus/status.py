@@ -1,0 +1,96 @@
+"""The figures of an index: what it holds, level by level, what failed and what its making took of models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from conspectus.rows import Failure, Usage
+from conspectus.tables import Index
+
+
+@dataclass(frozen=True, slots=True)
+class LevelFigures:
+    """One column of the paper's Table 2."""
+
+    level: int
+    communities: int
+    """Communities with a report in the level's view, those of higher levels that are not split further among them."""
+    own: int
+    """Those of them that are on this very level."""
+    tokens: int
+    """Tokens of their reports: what a global answer at this level reads."""
+    share: float
+    """`tokens` by the tokens of the source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsplit:
+    """A community without parts that has more entities than asked for, and why it was not split."""
+
+    community: int
+    level: int
+    size: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What an index holds."""
+
+    documents: int
+    chunks: int
+    tokens: int
+    """The sum over the chunks, whose overlaps count twice."""
+    entities: int
+    relationships: int
+    claims: int
+    communities: int
+    reports: int
+    levels: tuple[LevelFigures, ...]
+    unsplit: tuple[Unsplit, ...]
+    failures: tuple[Failure, ...]
+    snapshot: str
+    usage: Usage
+    """The sum over the tasks of the build."""
+
+
+def status_of(index: Index) -> Status:
+    """Return the figures of an index (the levels are P1's Table 2)."""
+    tokens = sum(chunk.n_tokens for chunk in index.chunks)
+    return Status(
+        documents=len(index.documents),
+        chunks=len(index.chunks),
+        tokens=tokens,
+        entities=len(index.entities),
+        relationships=len(index.relationships),
+        claims=len(index.claims),
+        communities=len(index.communities),
+        reports=len(index.reports),
+        levels=tuple(_levels(index, tokens)),
+        unsplit=tuple(Unsplit(c.number, c.level, c.size, c.unsplit) for c in index.communities if c.unsplit),
+        failures=tuple(index.failures),
+        snapshot=index.snapshot,
+        usage=_sum(index.usage.values()),
+    )
+
+
+def _levels(index: Index, source_tokens: int) -> Iterator[LevelFigures]:
+    for level in index.levels:
+        reports = index.reports_at(level)
+        tokens = sum(report.n_tokens for report in reports)
+        own = sum(report.level == level for report in reports)
+        yield LevelFigures(level, len(reports), own, tokens, tokens / source_tokens if source_tokens else 0.0)
+
+
+def _sum(parts: Iterable[Usage]) -> Usage:
+    total = Usage()
+    for part in parts:
+        total = Usage(
+            total.calls + part.calls,
+            total.cached_calls + part.cached_calls,
+            total.prompt_tokens + part.prompt_tokens,
+            total.completion_tokens + part.completion_tokens,
+            total.cost + part.cost,
+        )
+    return total
