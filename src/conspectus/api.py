@@ -253,6 +253,8 @@ def search(
     opened = index if isinstance(index, Index) else open_index(index)
     chosen = resolved(settings)
     if k is not None:
+        if k < 1:
+            raise UsageError(f"k is the number of chunks to return, at least 1, and not {k}")
         chosen = chosen.model_copy(update={"search": chosen.search.model_copy(update={"k": k})})
     return _named(RANKINGS, method)(question, opened, chosen)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
@@ -12,7 +13,7 @@ import typer
 from conspectus import __version__
 from conspectus.cli import ask, browse, config, index
 from conspectus.cli.guard import Group
-from conspectus.cli.options import LogFile
+from conspectus.cli.options import start_log
 
 EPILOG = (
     "Exit codes: 0 done, 1 error, 2 usage, 3 done with failures that are listed. "
@@ -50,7 +51,16 @@ def conspectus(
     version: Annotated[
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
-    log: LogFile = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            "--log",
+            metavar="FILE",
+            envvar="CONSPECTUS_LOG",
+            callback=start_log,
+            help="Write a debug log to a file; it may also stand behind a command.",
+        ),
+    ] = None,
 ) -> None:
     """Read a corpus, build a graph of it, and answer questions about all of it or any part, with citations.
 

@@ -30,6 +30,12 @@ class Group(TyperGroup):
             return result
 
 
+def one_line(error: Exception) -> str:
+    """Return the message of an error on one line, the lines of a list after its head with `;` between them."""
+    head, *rest = (line.strip() for line in str(error).splitlines() or [""])
+    return f"{head} {'; '.join(rest)}".strip()
+
+
 @contextmanager
 def reported() -> Generator[None]:
     """Print an error as one line and end with its exit code."""
@@ -37,7 +43,7 @@ def reported() -> Generator[None]:
         yield
     except ConspectusError as error:
         log.debug("ended by an error", exc_info=True)
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(f"error: {one_line(error)}", err=True)
         raise typer.Exit(USAGE if isinstance(error, UsageError) else FAILED) from None
     except KeyboardInterrupt:
         log.debug("interrupted", exc_info=True)
@@ -52,7 +58,7 @@ def reported() -> Generator[None]:
         log.critical("ended by an unforeseen error", exc_info=True)
         if os.environ.get("CONSPECTUS_DEBUG"):
             raise
-        typer.echo(f"error: {type(error).__name__}: {error}".rstrip(": "), err=True)
+        typer.echo(f"error: {type(error).__name__}: {one_line(error)}".rstrip(": "), err=True)
         typer.echo(
             "This should not have happened; please report it, with what CONSPECTUS_DEBUG=1 or --log FILE "
             "shows for the same command.",

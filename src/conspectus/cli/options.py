@@ -52,10 +52,7 @@ IndexFolder = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LogFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--log", metavar="FILE", envvar="CONSPECTUS_LOG", callback=start_log, help="Write a debug log to a file."
-    ),
+    Path | None, typer.Option("--log", metavar="FILE", callback=start_log, help="Write a debug log to a file.")
 ]
 ConfigFile = Annotated[
     Path | None,

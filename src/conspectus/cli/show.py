@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, is_dataclass
+from itertools import groupby
 from typing import Any, cast
 
 import typer
 
-from conspectus.rows import Citation, Source
+from conspectus.rows import Citation, Failure, Source
 
 SNIPPET = 160
 """Characters of a place that are shown."""
 PLACES = 2
 """Places that are shown for one citation."""
+LINES = 10
+"""Lines of a list that are shown."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -56,8 +59,12 @@ def bold(text: str) -> str:
 
 def counted(n: int, noun: str) -> str:
     """Return `1 document`, `1,669 documents`."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{n:,} {noun if n == 1 else plural}"
+    return f"{n:,} {noun if n == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return the plural of one of the nouns that we count."""
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
 def snippet(text: str, most: int = SNIPPET) -> str:
@@ -72,19 +79,19 @@ def place(source: Source, indent: str = "    ") -> str:
 
 
 def citations(cited: Sequence[Citation]) -> None:
-    """Print what the numbers in a text lead to."""
-    if not cited:
-        return
-    out(f"\n{bold('Sources')}\n")
-    for citation in cited:
-        head = f"[{citation.marker}] "
-        if citation.kind != "source":
-            out(f"{head}{citation.kind}: {citation.title}")
+    """Print what the numbers in a text lead to; neighbours that lead to the same places together."""
+    if cited:
+        out(f"\n{bold('Sources')}\n")
+    for sources, group in groupby(cited, key=lambda c: c.sources):
+        same = list(group)
+        head = "".join(f"[{c.marker}]" for c in same) + " "
+        if len(sources) > 1:  # what is cited is a row with all that it stands on, not one quotation
+            out(head + "; ".join(f"{c.kind}: {c.title}" for c in same))
             head = "    "
-        for source in citation.sources[:PLACES]:
+        for source in sources[:PLACES]:
             out(head + place(source))
             head = "    "
-        if (more := len(citation.sources) - PLACES) > 0:
+        if (more := len(sources) - PLACES) > 0:
             out(f"    and {counted(more, 'more place')} (--json lists all)")
 
 
@@ -94,14 +101,19 @@ def table(rows: Iterable[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
     for row in listed:
         cells = (cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))
-        out("  ".join([row[0].ljust(widths[0]), *cells]))
+        out("  ".join([row[0].ljust(widths[0]), *cells]).rstrip())
 
 
-def listed(heading: str, lines: Sequence[str], most: int = 10) -> None:
-    """Print notes under a heading, the first of them where there are many."""
+def listed(heading: str, lines: Sequence[str], say: Callable[[str], None] = note) -> None:
+    """Print lines under a heading, the first of them where there are many."""
     if lines:
-        note(heading)
-        for line in lines[:most]:
-            note(f"  {line}")
-        if len(lines) > most:
-            note(f"  and {len(lines) - most:,} more (--json lists all)")
+        say(heading)
+        for line in lines[:LINES]:
+            say(f"  {line}")
+        if len(lines) > LINES:
+            say(f"  and {len(lines) - LINES:,} more (--json lists all)")
+
+
+def failures(failed: Sequence[Failure], say: Callable[[str], None] = note) -> None:
+    """Print what could not be done."""
+    listed(f"Failed {len(failed):,}:", [f"{f.document or f.stage}: {f.error}" for f in failed], say)

@@ -169,3 +169,30 @@ def walk_scores(question: str, index: Index, p: Any) -> Floats:
     mass = walk(graph.incidence, pull, sentence_reset, name_reset, p.damping, p.steps)
     total = np.concatenate(([0.0], np.cumsum(mass, dtype=np.float64)))
     return total[graph.last] - total[graph.first]
+
+
+def local(graph, seeds, like, pull, base, p):
+    best = np.argsort(-base, kind="stable")[: p.passages]
+    best = best[base[best] > 0]
+    of_best = np.concatenate([np.arange(a, b) for a, b in zip(graph.first[best], graph.last[best])]) if len(best) else np.zeros(0, np.int64)
+    from conspectus.algorithms.sentence_walk import _columns
+    of_seeds = _columns(graph.incidence.inward, seeds.names)
+    if len(of_seeds) > p.sentences:
+        of_seeds = of_seeds[np.argpartition(-like[of_seeds], p.sentences)[: p.sentences]]
+    near = np.union1d(of_best, of_seeds)
+    sentences, names, part = around(graph.incidence, near, seeds.names, graph.frequency, p.hub)
+    local.size = len(sentences), len(names)
+    pull = pull[sentences]
+    reset = np.zeros(len(graph.first)); reset[best] = base[best]
+    place = np.searchsorted(sentences, graph.first), np.searchsorted(sentences, graph.last)
+    sums = np.concatenate(([0.0], np.cumsum(pull, dtype=np.float64)))
+    share = p.reset * reset / np.maximum(sums[place[1]] - sums[place[0]], 1e-9)
+    edges = np.zeros(len(pull) + 1)
+    np.add.at(edges, place[0][best], share[best])
+    np.add.at(edges, place[1][best], -share[best])
+    sentence_reset = (pull * np.cumsum(edges)[:-1]).astype(np.float32)
+    name_reset = np.zeros(len(names), np.float32)
+    np.add.at(name_reset, np.searchsorted(names, seeds.names), seeds.weights)
+    mass = walk(part, pull, sentence_reset, name_reset, p.damping, p.steps)
+    total = np.concatenate(([0.0], np.cumsum(mass, dtype=np.float64)))
+    return total[place[1]] - total[place[0]]

@@ -1,0 +1,166 @@
+"""`conspectus ask` and `conspectus search`: questions, and what the index has to say to them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from conspectus.cli import show
+from conspectus.cli.guard import WITH_FAILURES
+from conspectus.cli.options import (
+    FOLDER,
+    AsJson,
+    ConfigFile,
+    IndexFolder,
+    LogFile,
+    SetKeys,
+    methods,
+    overrides,
+    settings_of,
+)
+from conspectus.errors import CallFailed, UsageError
+
+if TYPE_CHECKING:
+    from conspectus.api import Context
+    from conspectus.evidence import Evidence
+    from conspectus.rows import Answer, Hit
+
+
+def ask(
+    question: Annotated[str | None, typer.Argument(metavar="QUESTION", help="What to ask.")] = None,
+    folder: IndexFolder = FOLDER,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", autocompletion=methods, help="global, local or bm25; auto chooses by the question."
+        ),
+    ] = "auto",
+    level: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Level of the reports to answer from, 0 the root (global).")
+    ] = None,
+    json: AsJson = False,
+    context_only: Annotated[
+        bool, typer.Option("--context-only", help="Print what an answer would be made from.")
+    ] = False,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Ask all questions of a file: one on each line, a column question_text or question of a .csv, "
+            "or a list in a .json; - is standard input. With --json, each is answered by one line.",
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Answer a question, with citations.
+
+    They lead to characters of the documents.
+    """
+    from conspectus import api
+
+    asked = _asked(question, questions)
+    settings = settings_of(overrides(set_), config)
+    opened = api.open_index(folder)
+    failed = 0
+    for place, one in enumerate(asked):
+        if questions and not json:
+            show.out(("\n" if place else "") + show.bold(f"# {one}") + "\n")
+        try:
+            if context_only:
+                _print_context(api.context(one, opened, method=method, level=level, settings=settings), json, questions)
+            else:
+                _print_answer(api.ask(one, opened, method=method, level=level, settings=settings), json, questions)
+        except CallFailed as error:  # of one question; what makes all of them fail ends the command
+            if questions is None:
+                raise
+            failed += 1
+            show.note(f"error: {one}: {error}")
+            if json:
+                show.as_json({"question": one, "error": str(error)}, lines=True)
+    if failed:
+        raise typer.Exit(WITH_FAILURES)
+
+
+def _asked(question: str | None, file: Path | None) -> list[str]:
+    from conspectus.cli.questions import read_questions
+
+    if (question is None) == (file is None):
+        raise UsageError('ask one question (conspectus ask "...") or those of a file (--questions FILE)')
+    return [question] if question is not None else read_questions(file or Path())
+
+
+def _print_answer(answer: Answer, json: bool, many: object) -> None:
+    if json:
+        told = asdict(answer)
+        show.as_json({"question": told.pop("question"), "answer": told.pop("text"), **told}, lines=bool(many))
+        return
+    show.markdown(answer.text)
+    for notice in answer.notices:
+        show.out(f"\n{notice}")
+    show.citations(answer.citations)
+    at = f" at level {answer.level}" if answer.level is not None else ""
+    why = f": {answer.why}" if answer.why else ""
+    read = show.counted(answer.context_tokens, "token")
+    show.note(f"\n{answer.method}{at}{why} ({read} read, {answer.seconds:.2f} s)")
+    if answer.removed_references:
+        removed = show.counted(answer.removed_references, "reference")
+        show.note(f"{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed.")
+
+
+def _print_context(context: Context, json: bool, many: object) -> None:
+    if json:
+        told = {f.name: getattr(context, f.name) for f in fields(context)}
+        show.as_json(told | {"windows": [_window(w) for w in context.windows]}, lines=bool(many))
+        return
+    for place, window in enumerate(context.windows, 1):
+        if len(context.windows) > 1:
+            show.out(show.bold(f"===== Window {place} of {len(context.windows)} =====") + "\n")
+        show.out(window.text)
+    at = f" at level {context.level}" if context.level is not None else ""
+    why = f": {context.why}" if context.why else ""
+    show.note(f"{context.method}{at}{why} ({show.counted(context.context_tokens, 'token')})")
+
+
+def _window(evidence: Evidence) -> dict[str, Any]:
+    """Return the ids of a window's rows by table, in their order, and its text."""
+    return {name: [row.id for row in rows] for name, rows in evidence.tables()} | {"text": evidence.text}
+
+
+def rankings(incomplete: str) -> list[str]:
+    """Return the methods of ranking that begin with what is typed; for completion by the shell."""
+    from conspectus.query import RANKINGS
+
+    return [name for name in RANKINGS if name.startswith(incomplete)]
+
+
+def search(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
+    folder: IndexFolder = FOLDER,
+    method: Annotated[str, typer.Option(metavar="NAME", autocompletion=rankings, help="How to rank: bm25.")] = "bm25",
+    k: Annotated[int | None, typer.Option("-k", metavar="N", min=1, help="Number of chunks (5).")] = None,
+    json: AsJson = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Rank the chunks for a question, the best first."""
+    from conspectus import api
+
+    settings = settings_of(overrides(set_), config)
+    hits = api.search(question, folder, method=method, k=k, settings=settings)
+    if json:
+        show.as_json({"question": question, "method": method, "hits": [asdict(hit) for hit in hits]})
+    elif hits:
+        show.out("\n\n".join(_hit(place, hit) for place, hit in enumerate(hits, 1)))
+    else:
+        show.note("Nothing in this corpus speaks to that question.")
+
+
+def _hit(place: int, hit: Hit) -> str:
+    head = f"{place:>2}. {show.bold(hit.title)}  ({hit.score:.2f})"
+    return f"{head}\n    {hit.document}, characters {hit.start}-{hit.end}\n    {show.snippet(hit.text, 300)}"

@@ -1,0 +1,229 @@
+"""`conspectus status`, `report`, `entity` and `path`: looking around in an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from conspectus.cli import show
+from conspectus.cli.options import FOLDER, AsJson, IndexFolder, LogFile
+from conspectus.errors import UsageError
+
+if TYPE_CHECKING:
+    from conspectus.explore import Branch, Edge, EntityView, ReportView
+    from conspectus.rows import Report
+    from conspectus.status import Status
+    from conspectus.tables import Index
+
+
+def status(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = None) -> None:
+    """Show the figures of an index.
+
+    They are its counts, its reports by level, what failed in its making, and what that took of language models.
+    """
+    from conspectus.api import open_index
+    from conspectus.status import status_of
+
+    figures = status_of(open_index(folder))
+    if json:
+        show.as_json(asdict(figures) | {"index": str(folder)})
+        return
+    show.out(f"{folder}, snapshot {figures.snapshot}")
+    counts = ("document", "chunk", "token", "entity", "relationship", "claim")
+    values = (getattr(figures, show.plural(noun)) for noun in counts)
+    show.out(", ".join(show.counted(value, noun) for value, noun in zip(values, counts, strict=True)))
+    show.out()
+    show.table(_levels(figures))
+    show.out()
+    used = figures.usage
+    if used.calls or used.cached_calls:
+        read = f"{used.prompt_tokens:,} tokens read and {used.completion_tokens:,} written"
+        show.out(f"Models: {show.counted(used.calls, 'call')} ({used.cached_calls:,} kept), {read}, cost {used.cost:.4f}")
+    else:
+        show.out("No language model was asked.")
+    show.failures(figures.failures, show.out)
+
+
+def _levels(figures: Status) -> Iterator[Sequence[str]]:
+    """Yield the paper's Table 2: a column for the reports of each level, the last one for the source texts."""
+    levels = figures.levels
+    yield ["", *(f"C{r.level}" for r in levels), "TS"]
+    yield ["Units", *(f"{r.communities:,}" for r in levels), f"{figures.chunks:,}"]
+    yield ["  of this level", *(f"{r.own:,}" for r in levels), ""]
+    yield ["Tokens", *(f"{r.tokens:,}" for r in levels), f"{figures.tokens:,}"]
+    yield ["% of source", *(f"{100 * r.share:.1f}" for r in levels), "100"]
+
+
+def report(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ID",
+            help="A report: its number (12), c and the number of its community (c12), or at least the first 6 "
+            "characters of its id.",
+        ),
+    ] = None,
+    level: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Deepest level of the tree; by default the one asked from.")
+    ] = None,
+    folder: IndexFolder = FOLDER,
+    json: AsJson = False,
+    log: LogFile = None,
+) -> None:
+    """Show the tree of reports, or one of them.
+
+    A report is Markdown, with its sources and the reports above and below it.
+    """
+    from conspectus.api import open_index
+
+    opened = open_index(folder)
+    if name is None:
+        _print_tree(opened, level, json)
+    elif level is not None:
+        raise UsageError("--level says how deep the tree of reports goes; it does not go with an ID")
+    else:
+        _print_report(name, opened, json)
+
+
+def _print_tree(index: Index, level: int | None, json: bool) -> None:
+    from conspectus.explore import report_tree
+    from conspectus.query.global_ import DEFAULT_LEVEL
+
+    if level is not None and level not in index.levels:
+        raise UsageError(f"this index has levels 0 to {len(index.levels) - 1}, and no level {level}")
+    deepest = level if level is not None or json else DEFAULT_LEVEL
+    tree = report_tree(index, deepest)
+    if json:
+        show.as_json({"reports": [_nested(branch) for branch in tree]})
+        return
+    for branch in tree:
+        for line in _drawn(branch):
+            show.out(line)
+    below = sum(r.level > deepest for r in index.reports) if deepest is not None else 0
+    if below:
+        show.note(f"\n{show.counted(below, 'more report')} below: --level {len(index.levels) - 1} shows all.")
+    show.note("conspectus report NUMBER shows one." if tree else "This index has no reports.")
+
+
+def _nested(branch: Branch) -> dict[str, Any]:
+    r = branch.report
+    named = ("id", "number", "community", "level", "parent", "title", "rating", "size", "n_tokens")
+    return {name: getattr(r, name) for name in named} | {"children": [_nested(b) for b in branch.below]}
+
+
+def _drawn(branch: Branch, first: str = "", rest: str = "") -> Iterator[str]:
+    yield first + _line(branch.report)
+    for place, below in enumerate(branch.below, 1):
+        last = place == len(branch.below)
+        yield from _drawn(below, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+
+
+def _line(report: Report) -> str:
+    return f"{report.number}  {report.title}  (rated {report.rating:g}, {show.counted(report.size, 'entity')})"
+
+
+def _print_report(name: str, index: Index, json: bool) -> None:
+    from conspectus.explore import report_view
+    from conspectus.query.citations import cite
+
+    view = report_view(name, index)
+    text, citations, removed = cite(view.report.text, index)
+    if json:
+        told = asdict(view.report) | {"text": text, "citations": [asdict(c) for c in citations]}
+        links = {"above": _link(view.above), "below": [_link(r) for r in view.below]}
+        show.as_json(told | links | {"removed_references": removed})
+        return
+    show.markdown(text)
+    r = view.report
+    show.out(
+        f"Level {r.level}, community {r.community}, {show.counted(r.size, 'entity')}. Rated {r.rating:g} of 10. "
+        f"{r.rating_explanation}"
+    )
+    _print_neighbours(view)
+    show.citations(citations)
+
+
+def _link(report: Report | None) -> dict[str, Any] | None:
+    return {n: getattr(report, n) for n in ("id", "number", "community", "level", "title")} if report else None
+
+
+def _print_neighbours(view: ReportView) -> None:
+    show.out(f"\nPart of: {_line(view.above) if view.above else 'nothing, it is at the root'}")
+    show.out("Parts:" if view.below else "Parts: none with a report of its own")
+    for report in view.below:
+        show.out(f"  {_line(report)}")
+
+
+def entity(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name or alias, in any spelling.")],
+    folder: IndexFolder = FOLDER,
+    json: AsJson = False,
+    log: LogFile = None,
+) -> None:
+    """Show what the graph knows of a thing.
+
+    That is its type and description, its strongest relationships, and the communities and documents that hold it.
+    """
+    from conspectus.api import open_index
+    from conspectus.explore import entity_view
+
+    view = entity_view(name, open_index(folder))
+    if json:
+        show.as_json(view)
+    else:
+        _print_entity(view)
+
+
+def _print_entity(view: EntityView) -> None:
+    show.out(f"{show.bold(view.name)}  ({view.type})")
+    if view.aliases:
+        show.out(f"Also: {', '.join(view.aliases)}")
+    show.out(f"\n{view.description}")
+    shown = f"the {len(view.relationships)} strongest of " if view.degree > len(view.relationships) else ""
+    show.out(f"\n{show.bold('Relationships')} ({shown}{view.degree:,})\n")
+    for edge in view.relationships:
+        show.out(f"{edge.target}  (weight {edge.weight:g})")
+        _print_places(edge, 1)
+    show.out(f"\n{show.bold('Communities')}\n")
+    for held in view.communities:
+        told = f"report {held.report}: {held.title}" if held.report is not None else "too small for a report"
+        show.out(f"Level {held.level}, community {held.community}: {told}")
+    show.out(f"\n{show.bold('Documents')} ({len(view.documents):,})\n")
+    for mention in view.documents[: show.LINES]:
+        show.out(f"{mention.document}  ({show.counted(mention.chunks, 'chunk')})")
+    if len(view.documents) > show.LINES:
+        show.out(f"and {len(view.documents) - show.LINES:,} more (--json lists all)")
+
+
+def _print_places(edge: Edge, most: int) -> None:
+    for source in edge.sources[:most]:
+        show.out(f"    {show.place(source)}")
+
+
+def path(
+    source: Annotated[str, typer.Argument(metavar="A", help="A name or alias.")],
+    target: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    folder: IndexFolder = FOLDER,
+    json: AsJson = False,
+    log: LogFile = None,
+) -> None:
+    """Show how two things are connected.
+
+    It is the shortest path by weight, with sentences that each step stands on.
+    """
+    from conspectus.api import open_index
+    from conspectus.explore import path_between
+
+    found = path_between(source, target, open_index(folder))
+    if json:
+        show.as_json(asdict(found) | {"connected": bool(found.steps)})
+    elif not found.steps:
+        show.out(f"Nothing in the graph connects {found.source} and {found.target}.")
+    else:
+        show.out(" - ".join([show.bold(found.source), *(step.target for step in found.steps)]))
+        for step in found.steps:
+            show.out(f"\n{show.bold(f'{step.source} - {step.target}')}  (weight {step.weight:g})")
+            _print_places(step, 2)

@@ -1,0 +1,143 @@
+"""`conspectus index`: read, build, and say what came of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from conspectus.cli import show
+from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
+from conspectus.cli.options import FOLDER, AsJson, ConfigFile, IndexFolder, LogFile, SetKeys, overrides, settings_of
+from conspectus.errors import ConspectusError
+
+if TYPE_CHECKING:
+    from conspectus.api import Built
+    from conspectus.rows import Failure, Skipped
+    from conspectus.settings import Settings
+    from conspectus.status import Status
+
+
+def index(
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="Files and folders to read.")],
+    folder: IndexFolder = FOLDER,
+    chunk_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Tokens in a chunk (600).", show_default=False)
+    ] = None,
+    chunk_overlap: Annotated[
+        int | None, typer.Option(metavar="N", help="Tokens shared with the chunk before (100).")
+    ] = None,
+    text_field: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Field of a JSON or CSV record that holds its text.")
+    ] = None,
+    title_field: Annotated[str | None, typer.Option(metavar="NAME", help="The same for its title.")] = None,
+    entity_types: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Types of entity to look for, as person,organization.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be read, and write nothing.")] = False,
+    json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")] = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Read files and folders into an index.
+
+    It replaces the index in its folder when it is whole; until then that one can be asked.
+
+    Settings come from conspectus.toml beside the first source (or in the working directory), environment variables
+    such as CONSPECTUS_CHUNK_TOKENS, --set and the flags; later ones win.
+    """
+    flags = {
+        "chunk.tokens": chunk_tokens,
+        "chunk.overlap": chunk_overlap,
+        "read.text_field": text_field,
+        "read.title_field": title_field,
+        "extract.entity_types": entity_types,
+    }
+    first = Path(sources[0])
+    settings = settings_of(overrides(set_, flags), config, beside=first if first.is_dir() else first.parent)
+    if dry_run:
+        _preview(sources, settings, json=json, quiet=quiet)
+        return
+    began = time.perf_counter()
+    built = _build(sources, folder, settings, quiet=quiet or json)
+    _told(built, time.perf_counter() - began, json=json, quiet=quiet)
+    raise typer.Exit(WITH_FAILURES if built.failures else DONE)
+
+
+def _build(sources: list[str], folder: Path, settings: Settings, *, quiet: bool) -> Built:
+    from conspectus import api
+    from conspectus.cli.progress import Bars
+
+    before = _snapshot(folder)
+    try:
+        with Bars(quiet=quiet) as bars:
+            return api.build(sources, folder, settings=settings, progress=bars)
+    except KeyboardInterrupt:
+        after = _snapshot(folder)
+        if after != before:
+            stands = f"it was done already, and the new snapshot {after} stands"
+        else:
+            stands = f"the index in {folder} is what it was, snapshot {before}" if before else "nothing was written"
+        typer.echo(f"interrupted: {stands}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _snapshot(folder: Path) -> str:
+    """Return the id of the snapshot in a folder; empty where there is none that can be read."""
+    from conspectus.api import open_index
+
+    try:
+        return open_index(folder).snapshot
+    except ConspectusError:
+        return ""
+
+
+def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
+    from conspectus.status import status_of
+
+    status = status_of(built.index)
+    if json:
+        more = {"index": str(built.folder), "skipped": [asdict(s) for s in built.skipped], "seconds": seconds}
+        show.as_json(asdict(status) | more)
+        return
+    where = f"into {built.folder} in {seconds:.1f} s"
+    show.out(f"Indexed {show.counted(status.documents, 'document')} ({_cut(status.chunks, status.tokens)}) {where}.")
+    show.out(f"Graph: {show.counted(status.entities, 'entity')}, {show.counted(status.relationships, 'relationship')}.")
+    show.out(f"Reports by level: {', '.join(f'{r.communities:,}' for r in status.levels) or 'none'}.")
+    show.out(f"Snapshot: {status.snapshot}")
+    if not quiet:
+        _passed_over(built.skipped, built.failures)
+        _unsplit(status)
+
+
+def _preview(sources: list[str], settings: Settings, *, json: bool, quiet: bool) -> None:
+    from conspectus.api import preview
+
+    seen = preview(sources, settings=settings)
+    if json:
+        show.as_json(seen)
+    else:
+        show.out(f"Would index {show.counted(seen.documents, 'document')} ({_cut(seen.chunks, seen.tokens)}).")
+        if not quiet:
+            _passed_over(seen.skipped, seen.failures)
+    raise typer.Exit(WITH_FAILURES if seen.failures else DONE)
+
+
+def _cut(chunks: int, tokens: int) -> str:
+    return f"{show.counted(chunks, 'chunk')}, {show.counted(tokens, 'token')}"
+
+
+def _passed_over(skipped: tuple[Skipped, ...], failures: tuple[Failure, ...]) -> None:
+    show.listed(f"Skipped {len(skipped):,}:", [f"{s.document}: {s.reason}" for s in skipped])
+    show.failures(failures)
+
+
+def _unsplit(status: Status) -> None:
+    if status.unsplit:
+        found = f"{len(status.unsplit):,} of {show.counted(status.communities, 'community')}"
+        show.note(f"{found} could not be split to the size asked for; status --json lists them with why.")

@@ -1,0 +1,138 @@
+"""The sentences of a corpus: where they stand, who says them, and what is left out as furniture."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from making import some_documents
+
+from conspectus.text.sentence_table import REPEATED, SentenceTable, find_sentences
+
+SUBJECTS = ("The ferry", "A heron", "The old lock", "Every miller", "No baker", "The tall mast", "One carter")
+VERBS = ("crossed the weir", "stood on the quay", "sank in the mud", "sold his oats", "left before dawn")
+
+
+def told(i: int) -> str:
+    """A sentence that no other number gives."""
+    return f"{SUBJECTS[i % 7]} {VERBS[i % 5]} on day {i} of the flood."
+
+
+def read(*texts: str) -> tuple[SentenceTable, list[str]]:
+    return find_sentences(some_documents(*texts))
+
+
+def sentences_of(*texts: str) -> list[str]:
+    return read(*texts)[1]
+
+
+def said_by(*texts: str) -> dict[str, str]:
+    """Who says each sentence, "" for nobody."""
+    table, sentences = read(*texts)
+    names = [*table.speakers, ""]
+    return {text: names[i] for text, i in zip(sentences, table.speaker.tolist(), strict=True)}
+
+
+@given(st.lists(st.text(alphabet="aB c.!?\n:[]()", max_size=60), max_size=6))
+def test_spans_index_the_documents_exactly(texts: list[str]):
+    documents = some_documents(*texts)
+    table, sentences = find_sentences(documents)
+
+    assert len(table) == len(sentences)
+    for i, sentence in enumerate(sentences):
+        document = documents[int(table.document[i])]
+        assert " ".join(document.text[table.start[i] : table.end[i]].split()) == sentence
+        assert table.text(i, documents) == sentence
+
+
+def test_sentences_are_in_the_order_of_the_corpus():
+    table, sentences = read(f"{told(1)} {told(2)}", told(3))
+
+    assert sentences == [told(1), told(2), told(3)]
+    assert table.document.tolist() == [0, 0, 1]
+
+
+def test_an_empty_corpus_has_no_sentences():
+    assert len(read()[0]) == 0
+    assert len(read("", " \n ")[0]) == 0
+
+
+def test_what_has_no_letter_is_no_sentence():
+    assert sentences_of(f"{told(1)}\n\n* * *\n\n1872\n\n{told(2)}") == [told(1), told(2)]
+
+
+def test_what_stands_in_brackets_for_itself_is_left_out():
+    assert sentences_of(f"{told(1)}\n[laughter]\n(a bell rings)\n{told(2)}") == [told(1), told(2)]
+
+
+# Who speaks
+
+
+def test_a_label_that_returns_names_who_speaks():
+    talk = f"ZORBA: {told(1)}\nQUENDA: {told(2)}\nZORBA: {told(3)}\nQUENDA: {told(4)} {told(5)}\nZORBA: {told(6)}\nQUENDA: {told(7)}"
+
+    assert said_by(talk) == {
+        told(1): "ZORBA", told(2): "QUENDA", told(3): "ZORBA", told(4): "QUENDA", told(5): "QUENDA",
+        told(6): "ZORBA", told(7): "QUENDA",
+    }  # fmt: skip
+
+
+def test_a_name_of_two_words_speaks_from_two_turns_on():
+    assert said_by(f"Zorba Quenda: {told(1)}\nZorba Quenda (on a boat): {told(2)}") == {
+        told(1): "Zorba Quenda", told(2): "Zorba Quenda",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("label", ["Weather", "the miller", "Note that this is a rather long thing"])
+def test_a_label_that_stands_once_or_is_not_written_as_a_name_is_text(label: str):
+    labelled = f"{label}: {told(1)}"
+
+    assert said_by(labelled) == {labelled: ""}
+
+
+def test_no_turn_reaches_into_the_next_document():
+    talk = f"ZORBA: {told(1)}\nZORBA: {told(2)}\nZORBA: {told(3)}"
+
+    assert said_by(talk, told(4))[told(4)] == ""
+
+
+def test_where_a_document_is_cut_inside_a_turn_the_overlap_tells_who_speaks():
+    talk = f"ZORBA: {told(1)}\nZORBA: {told(2)}\nZORBA: {told(3)} {told(4)}"
+    second = f"{told(4)} {told(5)}"
+
+    assert said_by(talk, second)[told(5)] == "ZORBA"
+
+
+# Furniture
+
+
+def test_a_header_that_names_the_file_and_is_shared_by_parts_is_left_out():
+    parts = [f"flood_diary_of_quenda.txt {told(i)} {told(i + 10)}" for i in range(4)]
+
+    assert sentences_of(*parts) == [s for i in range(4) for s in (told(i), told(i + 10))]
+
+
+def test_an_opening_that_parts_share_but_that_names_no_file_stays():
+    parts = [f"Today the water rose and {told(i).lower()}" for i in range(4)]
+
+    assert sentences_of(*parts) == parts
+
+
+def test_what_many_documents_repeat_letter_by_letter_is_left_out():
+    footer = "Zorba mills are closed on feast days."
+
+    assert sentences_of(*(f"{told(i)} {footer}" for i in range(REPEATED))) == [told(i) for i in range(REPEATED)]
+    assert sentences_of(*(f"{told(i)} {footer}" for i in range(REPEATED - 1))).count(footer) == REPEATED - 1
+
+
+def test_a_document_that_holds_nothing_else_keeps_what_is_repeated():
+    footer = "Zorba mills are closed on feast days."
+
+    assert sentences_of(*[footer] * (REPEATED + 1)) == [footer] * (REPEATED + 1)
+
+
+def test_the_torn_edge_of_a_document_that_another_holds_whole_is_left_out():
+    first = f"{told(1)} {told(2)} {told(3)[:30]}"
+    second = f"{told(2)[12:]} {told(3)} {told(4)}"
+
+    assert sentences_of(first, second) == [told(1), told(2), told(3), told(4)]

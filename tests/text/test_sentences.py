@@ -1,0 +1,117 @@
+"""Lines and sentences, and the characters that they span."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conspectus.text.sentences import lines, sentences
+
+prose = st.lists(
+    st.one_of(
+        st.text(max_size=20),
+        st.text(alphabet="aB. !?\n\"')", max_size=40),
+        st.text(alphabet="你好。！？”\n", max_size=20),
+        st.sampled_from(["Dr. Stave", "e.g. ", "MARA: ", "- one", "\n\n", "A long line that may be wrapped " * 3]),
+    ),
+    max_size=10,
+).map("".join)
+
+
+def cut(text: str) -> list[str]:
+    return [text[a:b] for a, b in sentences(text)]
+
+
+def cut_lines(text: str) -> list[str]:
+    return [text[a:b] for a, b in lines(text)]
+
+
+@given(prose)
+def test_sentences_follow_one_another_and_leave_out_nothing_but_white_space(text: str):
+    spans = list(sentences(text))
+
+    assert all(a < b for a, b in spans)
+    assert all(before[1] <= after[0] for before, after in pairwise(spans))
+    assert all(text[a:b] == text[a:b].strip() for a, b in spans)
+    assert "".join("".join(cut(text)).split()) == "".join(text.split())
+
+
+@given(prose)
+def test_lines_follow_one_another_and_leave_out_nothing_but_white_space(text: str):
+    spans = list(lines(text))
+
+    assert all(a < b for a, b in spans)
+    assert all(before[1] < after[0] for before, after in pairwise(spans))
+    assert "".join("".join(cut_lines(text)).split()) == "".join(text.split())
+
+
+@given(prose, prose)
+def test_a_part_of_a_text_is_cut_as_if_it_stood_there(before: str, text: str):
+    whole = f"{before}\n\n{text}"
+    start = len(before) + 2
+
+    inside = [(a - start, b - start) for a, b in sentences(whole, start)]
+
+    assert "".join(text[a:b] for a, b in inside).split() == "".join(cut(text)).split()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Dr. Stave counted the nests.",
+        "She asked Mr. Orrin about it.",
+        "The chart by J. Tolan hangs there.",
+        "They met J. R. Tolan there.",
+        "The U.S. Navy came.",
+        "Bring tools, e.g. Spanners and ropes.",
+        "It is No. 9 of the list.",
+        "It rose by 3.5 Metres in a day.",
+        "She said hm... and left.",
+        "(Prof. Orrin agreed.)",
+    ],
+)
+def test_abbreviations_initials_and_decimals_end_no_sentence(text: str):
+    assert cut(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("It rained. We left.", ["It rained.", "We left."]),
+        ("Did it? It did! Good.", ["Did it?", "It did!", "Good."]),
+        ('"It rained." We left.', ['"It rained."', "We left."]),
+        ("It rained (much). “We left.”", ["It rained (much).", "“We left.”"]),
+        ("It was in 1951. 27 came.", ["It was in 1951.", "27 came."]),
+        ("Wait… Élan came.", ["Wait…", "Élan came."]),
+    ],
+)
+def test_an_end_mark_before_what_opens_a_sentence_ends_one(text: str, parts: list[str]):
+    assert cut(text) == parts
+
+
+def test_chinese_end_marks_need_no_space_after_them():
+    assert cut("潮水很急。他们等着！为什么？“没有船。”他说；天黑了") == [
+        "潮水很急。", "他们等着！", "为什么？", "“没有船。”", "他说；", "天黑了",
+    ]  # fmt: skip
+
+
+def test_a_long_line_without_an_end_mark_goes_on_in_the_next():
+    wrapped = "The harbour office was told that the tide gauge had been\nread twice a day since May."
+
+    assert cut_lines(wrapped) == [wrapped]
+
+
+@pytest.mark.parametrize("next_line", ["", "- a list item", "3) another", "MARA: she speaks", "# a heading"])
+def test_a_blank_line_an_item_or_a_label_ends_a_line_however_long(next_line: str):
+    first = "The harbour office was told that the tide gauge had been"
+
+    assert cut_lines(f"{first}\n{next_line}\nmore")[0] == first
+
+
+def test_short_lines_and_finished_ones_stand_alone():
+    text = "Tide gauge\nRead by Mara\nThe harbour office was told that the gauge had been read daily.\nThen it broke."
+
+    assert cut_lines(text) == text.split("\n")
