@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from conspectus import configuration, store, tokens
 from conspectus.errors import UsageError
 from conspectus.evidence import Evidence
-from conspectus.index.chunk import chunk
-from conspectus.index.pipeline import Progress, build_index
-from conspectus.index.read import Read, read, read_texts
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.passages import Passages
@@ -27,6 +24,8 @@ from conspectus.tables import Index
 from conspectus.text.lexicon import Lexicon
 
 if TYPE_CHECKING:
+    from conspectus.index.pipeline import Progress
+    from conspectus.index.read import Read
     from conspectus.models.opening import Session
 
 T = TypeVar("T")
@@ -87,6 +86,8 @@ def preview(
     settings: Given = None,
 ) -> Preview:
     """Read and cut what `build` would, and write nothing; raise UsageError and NothingToIndex as it does."""
+    from conspectus.index.chunk import chunk
+
     chosen = resolved(settings)
     read_documents, failures, skipped = _read(sources, documents, chosen)
     chunks = chunk(read_documents, chosen.chunk)
@@ -122,6 +123,8 @@ async def abuild(
     progress: Progress | None = None,
 ) -> Built:
     """Do what `build` does, inside a running event loop."""
+    from conspectus.index.pipeline import build_index  # here, for questions need not wait until it is imported
+
     chosen = resolved(settings)
     if progress:
         progress.stage("read", 0)
@@ -277,6 +280,8 @@ def resolved(settings: Given) -> Settings:
 
 
 def _read(sources: str | Path | Sequence[str | Path], documents: Iterable[Any] | None, settings: Settings) -> Read:
+    from conspectus.index.read import read, read_texts
+
     paths = [sources] if isinstance(sources, str | Path) else list(sources)
     if bool(paths) == (documents is not None):
         raise UsageError("name files or folders to index, or give documents from memory, and not both")

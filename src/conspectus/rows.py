@@ -165,6 +165,23 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class Triple:
+    """One statement of the graph as it was made: directed, with its relation in words, from head to tail.
+
+    Several may hold between two names; a `Relationship` is what they are together. `head` and `tail` are entity
+    names, or noun phrases that are no entity of the index.
+    """
+
+    id: str
+    number: int
+    head: str
+    relation: str
+    tail: str
+    chunk_ids: tuple[str, ...] = ()
+    """The chunks that say it; none in a graph that was given without text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Join:
     """A decision that two names are one entity; `evidence` says why, in words."""
 

@@ -18,6 +18,7 @@ from conspectus.rows import (
     Join,
     Relationship,
     Report,
+    Triple,
     Usage,
 )
 from conspectus.text.words import name_key, stem
@@ -33,6 +34,7 @@ class Index:
     chunks: Sequence[Chunk] = ()
     entities: Sequence[Entity] = ()
     relationships: Sequence[Relationship] = ()
+    triples: Sequence[Triple] = ()
     claims: Sequence[Claim] = ()
     communities: Sequence[Community] = ()
     reports: Sequence[Report] = ()

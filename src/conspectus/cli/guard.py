@@ -47,7 +47,7 @@ def reported() -> Generator[None]:
         raise typer.Exit(USAGE if isinstance(error, UsageError) else FAILED) from None
     except KeyboardInterrupt:
         log.debug("interrupted", exc_info=True)
-        typer.echo("interrupted", err=True)
+        typer.echo("interrupted: nothing was written", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to flush goes nowhere

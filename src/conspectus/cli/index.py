@@ -102,7 +102,7 @@ def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
 
     status = status_of(built.index)
     if json:
-        more = {"index": str(built.folder), "skipped": [asdict(s) for s in built.skipped], "seconds": seconds}
+        more = {"index": str(built.folder), "skipped": [asdict(s) for s in built.skipped], "notices": built.notices, "seconds": seconds}
         show.as_json(asdict(status) | more)
         return
     where = f"into {built.folder} in {seconds:.1f} s"
@@ -112,6 +112,7 @@ def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     show.out(f"Snapshot: {status.snapshot}")
     if not quiet:
         _passed_over(built.skipped, built.failures)
+        show.listed("Of the model's replies:", built.notices)
         _unsplit(status)
 
 

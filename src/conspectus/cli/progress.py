@@ -84,7 +84,7 @@ class Bars:
 
 def _bars() -> Progress:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
     from rich.text import Text
 
     class Count(ProgressColumn):
@@ -93,17 +93,18 @@ def _bars() -> Progress:
         def render(self, task: Task) -> Text:
             if not task.completed or task.total == 1:
                 return Text("")
+            of = f"/{task.total:,.0f}" if task.total else ""
             rate = task.finished_speed or task.speed
-            return Text(f"{task.completed:,.0f}/{task.total or 0:,.0f}" + (f"  {rate:,.0f}/s" if rate else ""))
+            return Text(f"{task.completed:,.0f}{of}" + (f" {rate:,.0f}/s" if rate else ""), no_wrap=True)
 
-    return Progress(
-        TextColumn("{task.description:<24}"),
-        BarColumn(bar_width=30),
-        Count(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        refresh_per_second=5,
-    )
+    class Time(ProgressColumn):
+        """The time left, where it can be told, else the time taken."""
+
+        def render(self, task: Task) -> Text:
+            left = None if task.finished else task.time_remaining
+            seconds = left if left is not None else task.finished_time or task.elapsed or 0
+            minutes, seconds = divmod(round(seconds), 60)
+            return Text(f"{minutes}:{seconds:02}" + (" left" if left is not None else ""), no_wrap=True)
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), Count(), Time())
+    return Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5)

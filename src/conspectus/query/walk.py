@@ -171,7 +171,8 @@ def walk_scores(question: str, index: Index, p: Any) -> Floats:
     return total[graph.last] - total[graph.first]
 
 
-def local(graph, seeds, like, pull, base, p):
+def local(graph, seeds, like, pull, base, p, again=True, extra=np.zeros(0, np.int64)):
+    full_pull = pull
     best = np.argsort(-base, kind="stable")[: p.passages]
     best = best[base[best] > 0]
     of_best = np.concatenate([np.arange(a, b) for a, b in zip(graph.first[best], graph.last[best])]) if len(best) else np.zeros(0, np.int64)
@@ -179,7 +180,7 @@ def local(graph, seeds, like, pull, base, p):
     of_seeds = _columns(graph.incidence.inward, seeds.names)
     if len(of_seeds) > p.sentences:
         of_seeds = of_seeds[np.argpartition(-like[of_seeds], p.sentences)[: p.sentences]]
-    near = np.union1d(of_best, of_seeds)
+    near = np.union1d(np.union1d(of_best, of_seeds), extra)
     sentences, names, part = around(graph.incidence, near, seeds.names, graph.frequency, p.hub)
     local.size = len(sentences), len(names)
     pull = pull[sentences]
@@ -195,4 +196,9 @@ def local(graph, seeds, like, pull, base, p):
     np.add.at(name_reset, np.searchsorted(names, seeds.names), seeds.weights)
     mass = walk(part, pull, sentence_reset, name_reset, p.damping, p.steps)
     total = np.concatenate(([0.0], np.cumsum(mass, dtype=np.float64)))
-    return total[place[1]] - total[place[0]]
+    out = total[place[1]] - total[place[0]]
+    if again and p.more:
+        more = np.argpartition(-out, p.more)[: p.more]
+        extra = np.concatenate([np.arange(a, b) for a, b in zip(graph.first[more], graph.last[more])])
+        return local(graph, seeds, like, full_pull, base, p, False, extra)
+    return out

@@ -22,7 +22,7 @@ from conspectus.text.sources import sources
 from conspectus.text.sentence_table import SentenceTable, find_sentences
 from conspectus.text.templates import templated
 from conspectus.text.types import ALL, CONCEPT, DATE, PERSON, WORK, Context, type_of
-from conspectus.text.vocabulary import Vocabulary, read_vocabulary
+from conspectus.text.vocabulary import Vocabulary, is_acronym, read_vocabulary
 from conspectus.text.words import VAGUE, name_key, stem
 from conspectus.text.words import terms as search_terms
 
@@ -152,7 +152,9 @@ def _sifted_names(found: Mapping[str, _Found], vocabulary: Vocabulary, large: bo
             continue
         words = thing.forms.most_common(1)[0][0]
         parts = key.split()
-        if not parts or not is_telling(words) or all(p in gazetteer.ROLES or p in VAGUE for p in parts):
+        acronym = len(words) == 1 and is_acronym(words[0])
+        empty = gazetteer.ROLES if acronym else gazetteer.ROLES | VAGUE
+        if not parts or not is_telling(words) or empty.issuperset(parts):
             continue
         if len(parts) == 1:
             place = number.get(words[0], number.get(words[0].casefold()))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.text.gazetteer import GIVEN_NAMES
+from conspectus.text.gazetteer import CALENDAR, GIVEN_NAMES
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary
 from conspectus.text.words import STOPWORDS, VAGUE, name_key
 
@@ -63,7 +63,7 @@ def find_names(vocabulary: Vocabulary) -> Iterator[Mention]:
             known.add(name_key(" ".join(mention.words)))
             yield mention
     for group in _groups(vocabulary, in_headings=True):
-        for mention in (*group, *_joined(group, alone, joined, vocabulary)):
+        for mention in dict.fromkeys((*group, *_joined(group, alone, joined, vocabulary))):
             if name_key(" ".join(mention.words)) in known:
                 yield mention
 
@@ -158,6 +158,8 @@ def _classes(vocabulary: Vocabulary, in_headings: bool) -> tuple[Codes, Ints]:
     named = np.isin(classes, np.frombuffer(b"CISH", np.uint8))
     usable = vocabulary.heading if in_headings else _usable(vocabulary, named)
     classes[named & ~usable] = ord("x")
+    dated = np.array([form.lower() in CALENDAR for form in vocabulary.forms], bool)[vocabulary.form[:-1]]
+    classes[:-1][dated & (classes[1:] == ord("D"))] = ord("x")  # "Thursday 11" is a date
     return classes, vocabulary.sentence
 
 

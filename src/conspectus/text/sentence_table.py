@@ -100,7 +100,8 @@ def _full(label: str, speakers: set[str], at_start: bool) -> str:
     key = _key(label)
     if key in speakers:
         return label
-    whole = [s for s in speakers if at_start and len(key) > 1 and s.endswith(key)]
+    tail = key if len(key) > 3 else f" {key}"
+    whole = [s for s in speakers if at_start and len(key) > 1 and s.endswith(tail)]
     return whole[0].upper() if len(whole) == 1 else ""
 
 

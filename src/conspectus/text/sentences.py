@@ -56,7 +56,8 @@ def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[tup
     begin = start
     for mark in _END.finditer(text, start, end):
         stop = mark.end()
-        if mark.group()[0] == "." and _ABBREVIATION.search(text, max(begin, mark.start() - 12), mark.start()):
+        before = max(begin - 1, mark.start() - 12, 0)  # with the character before a sentence, where one is
+        if mark.group()[0] == "." and _ABBREVIATION.search(text, before, mark.start()):
             continue
         yield from _trimmed(text, begin, stop)
         begin = stop

@@ -12,11 +12,13 @@ from conspectus.text.vocabulary import Floats, Ints, Vocabulary
 
 LENGTH = 4
 """Words in a run."""
-SOURCES = 5
-"""Sources that share a run, from which on it is a set phrase; below FEW sources nothing is told from this."""
+SOURCES = 4
+"""Sources that share a run, from which on it is a set phrase, or one in so many as ONE_IN says if these are more."""
+ONE_IN = 15
 FEW = 20
-CONTENT = 2
-"""Words with content that a run must have: others are just idiom."""
+"""With fewer sources than this nothing is told."""
+CONTENT = 1
+"""Words that say something which a run must have: others are just idiom."""
 
 
 def templated(vocabulary: Vocabulary, source: Ints) -> Floats:
@@ -27,7 +29,7 @@ def templated(vocabulary: Vocabulary, source: Ints) -> Floats:
     if n <= 0 or total < FEW:
         return np.zeros(sentences)
     inside = vocabulary.sentence[:n] == vocabulary.sentence[LENGTH - 1 :]
-    content = sum((~vocabulary.stop[word[k : n + k]]).astype(int) for k in range(LENGTH))
+    content = sum((~vocabulary.vague[word[k : n + k]]).astype(int) for k in range(LENGTH))
     place = np.flatnonzero(inside & (content >= CONTENT))
     run = np.zeros(len(place), np.int64)
     for k in range(LENGTH):
@@ -37,6 +39,6 @@ def templated(vocabulary: Vocabulary, source: Ints) -> Floats:
     spread = np.bincount(where // total)
     covered = np.zeros(len(word), bool)
     for k in range(LENGTH):
-        covered[place[spread[kind] >= SOURCES] + k] = True
+        covered[place[spread[kind] >= max(SOURCES, total // ONE_IN)] + k] = True
     size = np.maximum(np.diff(vocabulary.starts), 1)
     return np.bincount(vocabulary.sentence[covered], minlength=sentences) / size

@@ -157,7 +157,12 @@ def read_vocabulary(sentences: Sequence[str]) -> Vocabulary:
     )
 
 
+def is_acronym(form: str) -> bool:
+    """Tell whether a form is written as an acronym: such a one is a word of its own, for STEP is no step."""
+    return 1 < len(form) <= 6 and form.isalpha() and form.isupper()
+
+
 def _word(form: str) -> str:
-    if 1 < len(form) <= 6 and form.isalpha() and form.isupper():
-        return form  # an acronym is a word of its own: STEP is no step
+    if is_acronym(form):
+        return form
     return fold(form).removesuffix("'s") or form

@@ -6,6 +6,7 @@ Each sentence is a line, so that nothing has to be cut apart again.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 from conspectus.tasks import DescribeElement, Description
@@ -17,12 +18,15 @@ _QUOTED = re.compile(r'^([^":]{2,40}): "(.*)"$', re.DOTALL)
 _DEFINES = re.compile(r"^.{0,12}\b(?:is|was|are|were|has been|became|founded|created|means|works?)\b", re.IGNORECASE)
 
 
-def describe_element(task: DescribeElement) -> Description:
-    """Choose the few instances that read best and say something of their own; name them in order of merit."""
+def describe_element(task: DescribeElement, worth: Mapping[str, float]) -> Description:
+    """Choose the few instances that read best and say something of their own; name them in order of merit.
+
+    `worth` is what set phrases leave of a statement's worth, by its words.
+    """
     chosen: list[int] = []
     words: set[str] = set()
     length = 0
-    for i in sorted(range(len(task.descriptions)), key=lambda i: (-_merit(task.name, task.descriptions[i]), i)):
+    for i in sorted(range(len(task.descriptions)), key=lambda i: (-_merit(task.name, task.descriptions[i], worth), i)):
         own = frozenset(task.descriptions[i].lower().split())
         if chosen and (len(own & words) > 0.6 * len(own) or length + len(own) > MOST_WORDS):
             continue
@@ -43,8 +47,9 @@ def _reading(description: str) -> tuple[float, str, str]:
     return min(quality(said), *(0.9 * _reading(line)[0] for line in more), 1.0), speaker, said
 
 
-def _merit(name: str, description: str) -> float:
+def _merit(name: str, description: str, worth: Mapping[str, float]) -> float:
     merit, speaker, said = _reading(description)
+    merit *= worth.get(said, 1.0)
     if name == speaker:  # what somebody says is no description of them
         merit -= 1
     at = said.lower().find(name.lower())

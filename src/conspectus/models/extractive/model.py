@@ -52,6 +52,7 @@ class ExtractiveModel:
     def __init__(self, passages: Passages | None = None, searcher: Searcher | None = None) -> None:
         self._passages = passages
         self._searcher = searcher
+        self._worth = passages.worth if passages else {}
 
     @classmethod
     def fit(cls, documents: Sequence[Document], entity_types: tuple[str, ...]) -> ExtractiveModel:
@@ -89,11 +90,11 @@ class ExtractiveModel:
 
     @_do.register
     def _(self, task: DescribeElement) -> Description:
-        return describe_element(task)
+        return describe_element(task, self._worth)
 
     @_do.register
     def _(self, task: WriteReport) -> ReportDraft:
-        return globalized(write_report(task), task.evidence)
+        return globalized(write_report(task, self._worth), task.evidence)
 
     @_do.register
     def _(self, task: AnyMissed) -> bool:

@@ -17,7 +17,7 @@ from conspectus.text.quality import quality, without_opening
 Ints = np.ndarray[Any, np.dtype[np.int32]]
 NEAR = 200
 """Characters between two sentences that are still neighbours."""
-SET_PHRASE = 1.5
+SET_PHRASE = 2.0
 """What a sentence of set phrases loses, as a multiple of their share of its words."""
 QUOTES = "\"“”"
 
@@ -143,7 +143,16 @@ class Passages:
 
     def quality(self, sentence: int) -> float:
         """Return how well a sentence reads alone, 0 to 1; set phrases take away from it."""
-        return quality(self.text(sentence)) * (1 - min(1.0, SET_PHRASE * self._templated[sentence] / 100))
+        return quality(self.text(sentence)) * max(0.0, 1 - SET_PHRASE * self._templated[sentence] / 100)
+
+    @cached_property
+    def worth(self) -> dict[str, float]:
+        """What is left of the worth of each sentence that holds set phrases, by its words as they are quoted."""
+        worth: dict[str, float] = {}
+        for sentence in np.flatnonzero(self.templated).tolist():
+            words = without_opening(self.text(sentence)).strip(QUOTES)
+            worth[words] = max(0.0, 1 - SET_PHRASE * self._templated[sentence] / 100)
+        return worth
 
     @cached_property
     def _templated(self) -> list[int]:

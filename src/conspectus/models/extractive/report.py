@@ -35,14 +35,15 @@ class _Candidate:
     merit: float
 
 
-def write_report(task: WriteReport) -> ReportDraft:
-    """Write the report of a community from its evidence alone."""
+def write_report(task: WriteReport, worth: Mapping[str, float]) -> ReportDraft:
+    """Write the report of a community from its evidence; `worth` is what set phrases leave of a statement's worth."""
     evidence = task.evidence
     topics = _topics(evidence)
-    candidates = _ranked(statements(evidence), topics)
+    candidates = _ranked(statements(evidence, worth), topics)
     chosen = _cover(candidates)
     used = [candidate.statement.terms for candidate in chosen]
-    findings = tuple(_finding(lead, candidates, used) for lead in chosen)
+    leads = chosen[1:] if len(chosen) > 2 else chosen  # the best one opens the summary
+    findings = tuple(_finding(lead, candidates, used) for lead in leads)
     rating, why = _rating(evidence)
     return ReportDraft(_title(topics, evidence), _summary(chosen, topics), rating, why, findings)
 
@@ -114,7 +115,7 @@ def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     said: list[frozenset[str]] = []
     for fresh_only in (True, False):
         for candidate in pool:
-            if len(chosen) == MOST_FINDINGS:
+            if len(chosen) > MOST_FINDINGS:
                 return chosen
             if candidate in chosen or _repeats(candidate.statement, said):
                 continue

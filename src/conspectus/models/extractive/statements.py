@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -32,17 +32,22 @@ class Statement:
     """What it gains from the evidence that it comes from."""
 
 
-def statements(evidence: Evidence) -> list[Statement]:
-    """Return the distinct statements of a piece of evidence, with references by its local numbers."""
+def statements(evidence: Evidence, worth: Mapping[str, float]) -> list[Statement]:
+    """Return the distinct statements of a piece of evidence, with references by its local numbers.
+
+    `worth` says what is left of the quality of those that hold set phrases, by their words.
+    """
     gathered: dict[str, list[Reference]] = {}
     weights: dict[str, float] = {}
     for text, reference, weight in _quoted(evidence):
         gathered.setdefault(text, []).append(reference)
         weights[text] = max(weights.get(text, 0.0), weight)
-    return [
-        Statement(text, tuple(dict.fromkeys(references)), *reading(text), weights[text])
-        for text, references in gathered.items()
-    ]
+    found: list[Statement] = []
+    for text, references in gathered.items():
+        quality_of, words = reading(text)
+        left = worth.get(words_of(text), 1.0) if worth else 1.0
+        found.append(Statement(text, tuple(dict.fromkeys(references)), quality_of * left, words, weights[text]))
+    return found
 
 
 def _quoted(evidence: Evidence) -> Iterator[tuple[str, Reference, float]]:

@@ -1,0 +1,123 @@
+"""Names: which words make one, as the corpus writes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from conspectus.text.names import Mention, find_names, is_telling
+from conspectus.text.vocabulary import read_vocabulary
+
+
+def mentions(*sentences: str) -> list[Mention]:
+    return list(find_names(read_vocabulary(sentences)))
+
+
+def names(*sentences: str) -> list[str]:
+    return [" ".join(mention.words) for mention in mentions(*sentences)]
+
+
+def test_a_run_of_capitalised_words_inside_a_sentence_is_a_name():
+    assert names("In spring we met Mara Orrin at Quenda.") == ["Mara Orrin", "Quenda"]
+
+
+def test_a_word_that_only_opens_its_sentence_is_no_name():
+    assert names("Boats came in.", "The boats left.") == []
+
+
+def test_a_word_that_opens_a_sentence_is_a_name_where_the_corpus_writes_it_so_inside_others():
+    assert names("Quenda was full.", "We sailed to Quenda.") == ["Quenda", "Quenda"]
+
+
+def test_mentions_say_where_they_stand():
+    vocabulary = read_vocabulary(["We met Mara Orrin there."])
+    (mention,) = find_names(vocabulary)
+
+    assert [vocabulary.forms[f] for f in vocabulary.form[mention.start : mention.end]] == ["Mara", "Orrin"]
+
+
+def test_titles_are_no_part_of_the_name_that_they_stand_before():
+    (mention,) = mentions("We met Dr. Mara Orrin there.")
+
+    assert mention.words == ("Mara", "Orrin")
+    assert mention.titled
+
+
+def test_initials_stay_with_their_dot():
+    assert names("It was drawn by J. Tolan in ink.") == ["J. Tolan"]
+
+
+def test_particles_hold_a_name_together():
+    assert names("She read Ana de la Torre and Lennard & Sons there.") == ["Ana de la Torre", "Lennard & Sons"]
+
+
+def test_of_joins_a_name_whose_first_word_seldom_stands_alone():
+    assert names("He led the Guild of Orrin in spring.") == ["Guild of Orrin"]
+
+
+def test_of_joins_nothing_where_the_first_word_mostly_stands_alone():
+    found = Counter(names("We saw Zorba of Quenda.", "And Zorba left.", "Then Zorba came.", "So Zorba sang."))
+
+    assert found["Zorba"] == 4
+    assert found["Quenda"] == 1
+
+
+def test_in_joins_names_only_where_the_corpus_keeps_writing_them_together():
+    once = names("They worked for Tolan in Quenda.")
+    often = names(*["We went to the Fair in Quenda."] * 3)
+
+    assert once == ["Tolan", "Quenda"]
+    assert often == ["Fair in Quenda"] * 3
+
+
+def test_a_possessive_that_belongs_to_the_name_stays_inside():
+    assert names("The tide ran over Zorba's Ledge.") == ["Zorba's Ledge"]
+
+
+def test_a_possessive_of_somebody_known_splits():
+    found = names("We heard Zorba's Mother.", "And Zorba left.", "Then Zorba came.", "So Zorba sang.")
+
+    assert found.count("Zorba") == 4
+    assert "Zorba's Mother" not in found
+
+
+def test_and_stands_between_two_names():
+    assert names("We met Mara and Tolan there.") == ["Mara", "Tolan"]
+
+
+def test_and_stands_inside_a_name_that_is_written_so_again_and_again():
+    assert set(names(*["They ask at Mara and Tolan for rope."] * 3)) == {"Mara and Tolan"}
+
+
+def test_somebody_with_a_title_is_not_the_first_half_of_a_longer_name():
+    assert names("We asked Dr Orrin of Quenda.") == ["Orrin", "Quenda"]
+
+
+def test_a_number_may_close_a_name():
+    assert names("They sank Heron 2 in the race.") == ["Heron 2"]
+
+
+def test_a_day_of_the_week_before_a_number_is_no_part_of_a_name():
+    assert names("They met in the Quenda Rooms Thursday 11 April at seven.") == ["Quenda Rooms", "April"]
+
+
+def test_a_heading_gives_only_the_names_that_stand_elsewhere_too():
+    found = Counter(names("Storm Takes Old Quenda Roof", "The storm came to Quenda, then left the old roof."))
+
+    assert found == {"Quenda": 1}
+
+
+def test_a_heading_gives_a_name_known_from_elsewhere_where_it_stands_alone():
+    found = Counter(names("Storm Takes: Mara Orrin!", "We met Mara Orrin there, in the storm."))
+
+    assert found["Mara Orrin"] == 2
+
+
+def test_a_longer_run_than_any_name_is_none():
+    assert names("we saw Aa Bb Cc Dd Ee Ff Gg Hh then and it was a very long day for us all") == []
+
+
+def test_a_name_of_vague_words_letters_and_numbers_tells_nothing():
+    assert is_telling(("Quenda",))
+    assert is_telling(("STEP",))
+    assert not is_telling(("New", "Way"))
+    assert not is_telling(("B", "12"))

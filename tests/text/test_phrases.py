@@ -1,0 +1,72 @@
+"""Concepts: noun phrases told by how the corpus uses their words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from conspectus.text.phrases import find_phrases, texts
+from conspectus.text.vocabulary import read_vocabulary
+
+FILLER = [
+    f"The {noun} was {state} and a {other} lay beside the {noun}."
+    for noun, state, other in zip(
+        ("quay", "lane", "barn", "field", "wall", "gate", "pond", "roof", "well", "yard") * 6,
+        ("wet", "dry", "old", "new", "red", "long") * 10,
+        ("stone", "plank", "rope", "leaf", "coin") * 12,
+        strict=True,
+    )
+]
+
+
+def concepts(*sentences: str, least: int = 2) -> set[str]:
+    """The concepts of the sentences, which stand together in two documents amid sentences about other things."""
+    corpus = [*FILLER, *sentences, *FILLER, *sentences]
+    document = np.arange(len(corpus)) // 6
+    vocabulary = read_vocabulary(corpus)
+    found = find_phrases(vocabulary, document.astype(np.int32), document.astype(np.int32), least)
+    return set(texts(vocabulary, found))
+
+
+def test_words_that_determiners_stand_before_and_that_keep_close_company_are_a_concept():
+    assert "tidal barrage" in concepts(
+        "The tidal barrage will stand.", "Some fear the tidal barrage.", "A barrage is dear.", "The barrage leaks."
+    )
+
+
+def test_a_single_word_that_is_bursty_is_a_concept():
+    assert "barrage" in concepts("The barrage will stand here.", "Some fear the barrage.", "Then a barrage came.")
+
+
+def test_what_pronouns_and_modal_verbs_stand_before_is_a_verb_and_no_concept():
+    assert not concepts("They will dredge it.", "We dredge and you can dredge.", "Can she dredge? I must dredge.")
+
+
+def test_what_is_everywhere_is_no_concept():
+    assert "quay" not in concepts("The barrage will stand here.")
+
+
+def test_the_longer_phrase_wins_over_the_phrases_inside_it():
+    found = concepts(
+        "The tidal barrage gate will stand here.",
+        "Some fear the tidal barrage gate.",
+        "A gate and a barrage are dear.",
+        "The barrage leaks at the gate.",
+    )
+
+    assert "tidal barrage gate" in found
+    assert not {"tidal barrage", "barrage gate"} & found
+
+
+def test_adverbs_and_vague_words_are_part_of_no_concept():
+    found = concepts("The nearly barrage thing.", "A nearly barrage thing.", "That nearly barrage thing.")
+
+    assert not any("nearly" in phrase or "thing" in phrase for phrase in found)
+
+
+def test_mentions_do_not_overlap_and_are_in_order():
+    vocabulary = read_vocabulary([*FILLER, "The tidal barrage gate.", "A tidal barrage.", "That barrage gate."] * 2)
+    document = (np.arange(2 * (len(FILLER) + 3)) // 6).astype(np.int32)
+    found = find_phrases(vocabulary, document, document, 2)
+
+    assert (np.diff(found.start) > 0).all()
+    assert (found.start[:-1] + found.words[:-1] <= found.start[1:]).all()

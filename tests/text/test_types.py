@@ -1,0 +1,93 @@
+"""What kind of thing a name names."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from conspectus.text.gazetteer import GIVEN_NAMES
+from conspectus.text.types import (
+    ALL,
+    CONCEPT,
+    EVENT,
+    LOCATION,
+    ORGANIZATION,
+    PERSON,
+    WORK,
+    Context,
+    type_of,
+)
+
+
+def typed(name: str, context: Context | None = None, foreign: bool = False) -> str:
+    return type_of(tuple(name.split()), context or Context(), GIVEN_NAMES, foreign)
+
+
+def before(word: str, times: int = 3) -> Context:
+    return Context(before=Counter({word: times}))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("Orrin Guild", ORGANIZATION),
+        ("Quenda Friends", ORGANIZATION),
+        ("Bank of Quenda", ORGANIZATION),
+        ("Guild of Millers", ORGANIZATION),
+        ("Zorba Lighthouse", LOCATION),
+        ("Lake Zorba", LOCATION),
+        ("North Quenda", LOCATION),
+        ("Norway", LOCATION),
+        ("New York", LOCATION),
+        ("Quenda Regatta", EVENT),
+        ("Battle of Quenda", EVENT),
+        ("Songs of Quenda", WORK),
+        ("Zorba Doctrine", CONCEPT),
+    ],
+)
+def test_the_last_word_tells_or_the_one_before_of(name: str, kind: str):
+    assert typed(name) == kind
+
+
+def test_who_speaks_or_bears_a_title_is_a_person_whatever_the_name():
+    assert typed("Zorba Guild", Context(speaks=True)) == PERSON
+    assert typed("Zorba", Context(titled=2)) == PERSON
+
+
+def test_a_first_name_makes_a_person():
+    assert typed("Helen Zorba") == PERSON
+    assert typed("Helen") == PERSON
+
+
+def test_words_that_the_corpus_never_writes_small_make_a_person():
+    assert typed("Quorl Zorba", foreign=True) == PERSON
+    assert typed("Quorl Zorba", foreign=False) == CONCEPT
+
+
+def test_what_mostly_stands_after_words_for_places_is_one():
+    assert typed("Quorl Zorba", before("near"), foreign=True) == LOCATION
+    assert typed("Quorl", before("in")) == LOCATION
+
+
+def test_what_people_join_and_leave_is_an_organization():
+    assert typed("Quorl", before("joined")) == ORGANIZATION
+    assert typed("Quorl Zorba", before("joined"), foreign=True) == ORGANIZATION
+
+
+def test_what_is_read_or_quoted_is_a_work():
+    assert typed("Quorl", before("read")) == WORK
+    assert typed("QUORL", Context(quoted=2)) == WORK
+
+
+def test_who_says_things_is_a_person():
+    assert typed("Quorl", Context(after=Counter(said=2))) == PERSON
+
+
+def test_one_word_around_a_name_is_not_enough():
+    assert typed("Quorl", before("in", 1)) == CONCEPT
+
+
+def test_what_nothing_speaks_for_is_a_concept():
+    assert typed("Quorl") == CONCEPT
+    assert CONCEPT in ALL

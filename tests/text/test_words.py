@@ -1,0 +1,76 @@
+"""Words: keys of names, search terms, Chinese and English."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conspectus.text.words import fold, is_content, name_key, stem, terms, unspaced_terms
+
+
+@given(st.text(max_size=30))
+def test_the_key_of_a_key_is_itself(name: str):
+    assert name_key(name_key(name)) == name_key(name)
+
+
+@given(st.text(max_size=30))
+def test_folding_twice_changes_nothing_more(text: str):
+    assert fold(fold(text)) == fold(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("The Gut", "gut"),
+        ("JOSIAH MADDERN", "Josiah Maddern"),
+        ("Zoë Müller", "Zoe Muller"),
+        ("Maddern's Ledge", "Maddern Ledge"),
+        ("Maddern’s Ledge", "Maddern's Ledge"),
+        ("U.S. Navy", "US Navy"),
+        ("Teal-Estuary", "Teal Estuary"),
+        ("Ｔｅａｌ", "teal"),
+        (" a  Long   Walk ", "Long Walk"),
+    ],
+)
+def test_case_width_accents_articles_and_marks_make_no_other_name(name: str, other: str):
+    assert name_key(name) == name_key(other)
+
+
+@pytest.mark.parametrize(("name", "other"), [("C++", "C#"), ("Lennard & Sons", "Lennard Sons"), ("A", "")])
+def test_what_tells_names_apart_is_kept(name: str, other: str):
+    assert name_key(name) != name_key(other)
+
+
+def test_terms_are_stems_without_the_words_that_say_nothing():
+    assert terms("The turbines were turning, and it’s not a turbine!") == ["turbin", "turn", "turbin"]
+
+
+def test_a_possessive_does_not_make_another_term():
+    assert terms("Maddern's chart") == terms("Maddern chart")
+
+
+def test_single_letters_are_no_content_but_single_characters_of_other_scripts_are():
+    assert not is_content("b")
+    assert is_content("潮")
+    assert not is_content("the")
+
+
+def test_a_stretch_of_chinese_gives_its_words_and_every_two_neighbouring_characters():
+    found = unspaced_terms("潮汐发电")
+
+    assert {"潮汐", "发电", "汐发"} <= set(found)
+
+
+def test_chinese_words_are_found_however_the_text_around_them_is_cut():
+    assert set(terms("潮汐")) <= set(terms("小镇的潮汐发电站"))
+
+
+def test_mixed_text_gives_the_terms_of_both_scripts():
+    assert {"turbin", "潮汐"} <= set(terms("turbines 潮汐"))
+
+
+def test_forms_of_one_word_share_a_stem():
+    assert stem("turbines") == stem("turbine")
+    assert stem("harbour's") == stem("harbour")
+    assert stem("潮汐") == "潮汐"
