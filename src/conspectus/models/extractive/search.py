@@ -16,7 +16,7 @@ from conspectus.models.extractive.passages import Passages
 from conspectus.rows import Chunk, Span
 from conspectus.tables import Index
 from conspectus.text.question import Question
-from conspectus.text.words import terms
+from conspectus.text.words import name_key, terms
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -120,11 +120,31 @@ class Searcher:
         if not len(passing):
             return []
         rank = share + self._sum(self._related(passing[np.argsort(-share[passing], kind="stable")], weights)) / total
-        best = passing[np.argsort(-rank[passing], kind="stable")][:CANDIDATES]
-        found = (
-            Found(i, float(rank[i]) * (0.3 + 0.7 * self.passages.quality(i)), float(share[i])) for i in best.tolist()
-        )
-        return sorted(found, key=lambda f: (-f.score, f.sentence))
+        best = passing[np.argsort(-rank[passing], kind="stable")][: 2 * CANDIDATES]
+        asked = set(question.names)
+        found: list[Found] = []
+        for i in best.tolist():
+            lost = sum(weights[term] for term in self._in_names(i, asked) & weights.keys()) / total
+            if share[i] - lost >= enough - 1e-6:
+                score = (float(rank[i]) - lost) * (0.3 + 0.7 * self.passages.quality(i))
+                found.append(Found(i, score, float(share[i]) - lost))
+        return sorted(found, key=lambda f: (-f.score, f.sentence))[:CANDIDATES]
+
+    def _in_names(self, sentence: int, asked: set[str]) -> set[str]:
+        """Return the terms that a sentence holds only inside names that the question does not ask about.
+
+        "Children of Time" says nothing of children, nor Moore's Law of the law.
+        """
+        names = [self.passages.names[m] for m in self.passages.mentioned(sentence)]
+        inside: Counter[str] = Counter()
+        for name in names:
+            words = name.split()
+            if len(words) > 1 and words[0][:1].isupper() and asked.isdisjoint(name_key(name).split()):
+                inside.update(terms(name))
+        if not inside:
+            return set()
+        held = Counter(terms(self.passages.text(sentence)))
+        return {term for term, count in inside.items() if held[term] <= count}
 
     def near(self, question: Question, chunks: Sequence[Chunk], named: set[int]) -> list[Found]:
         """Return the sentences of the given chunks (best first) that speak to a question, the best first.
