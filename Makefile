@@ -8,8 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-DEMO_GLOBAL ?= What worries people in Port Sallow about money, and who do they think should pay?
-DEMO_LOCAL ?= What is the school attended by the designer of the Lapwing turbine called today?
+DEMO_GLOBAL ?= How did the fishermen and the bird observatory settle their quarrel over Sandle Bank?
+DEMO_LOCAL ?= When did the Maddern Chart leave the Custom House, and how was it found?
 
 # The words of the questions reach the shell as variables, so that quotes in them do no harm.
 export DEMO_GLOBAL DEMO_LOCAL

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -117,42 +117,43 @@ class TripleGraph:
     @cached_property
     def ways(self) -> Ways:
         """How the relations of the graph go together."""
-        return Ways.of(self)
+        return Ways(self)
 
 
-@dataclass(frozen=True)
 class Ways:
     """Ways to leave a name: way `2 r` along relation `r`, way `2 r + 1` against it.
 
-    `together[a][b]` is how many names can be left by both ways. Who goes way `a` arrives at a name that can be left
-    by `a ^ 1`.
+    Who goes way `a` arrives at a name that can be left by way `a ^ 1`.
     """
 
-    together: dict[int, dict[int, int]]
-    size: tuple[int, ...]
-    """How many names can be left by each way."""
-
-    @classmethod
-    def of(cls, graph: TripleGraph) -> Ways:
+    def __init__(self, graph: TripleGraph) -> None:
         from scipy import sparse
 
-        n = 2 * len(graph.relations)
+        self.size = 2 * len(graph.relations)
         rows = np.concatenate((graph.heads, graph.tails))
         columns = np.concatenate((2 * graph.kinds, 2 * graph.kinds + 1))
         ones = np.ones(len(rows), np.int32)
-        left = sparse.csr_array((ones, (rows, columns)), shape=(len(graph.names), n))
-        left.data[:] = 1
-        both = (left.T @ left).tocsr()
-        starts, others, counts = both.indptr.tolist(), both.indices.tolist(), both.data.tolist()
-        together = {a: dict(zip(others[s:e], counts[s:e], strict=True)) for a, (s, e) in enumerate(_pairs(starts))}
-        return cls(together, tuple(together[a].get(a, 0) for a in range(n)))
+        self._of_name = sparse.csr_array((ones, (rows, columns)), shape=(len(graph.names), self.size))
+        self._of_name.data[:] = 1
+        self._of_way = self._of_name.tocsc()
+        self._follow: dict[int, dict[int, float]] = {}
+
+    def of(self, name: int) -> list[int]:
+        """Return the ways by which a name can be left."""
+        starts = self._of_name.indptr
+        return np.sort(self._of_name.indices[starts[name] : starts[name + 1]]).tolist()
+
+    def names(self, way: int) -> Ints:
+        """Return the names that can be left by a way: those that its opposite arrives at."""
+        starts = self._of_way.indptr
+        return self._of_way.indices[starts[way] : starts[way + 1]]
 
     def follow(self, way: int) -> dict[int, float]:
         """Return the ways that can be gone after a way, each with the share of the names arrived at that have it."""
-        arrived = way ^ 1
-        size = self.size[arrived] or 1
-        return {b: count / size for b, count in self.together[arrived].items()}
-
-
-def _pairs(starts: Sequence[int]) -> Iterator[tuple[int, int]]:
-    yield from zip(starts[:-1], starts[1:], strict=True)
+        if way not in self._follow:
+            arrived = self.names(way ^ 1)
+            counts = np.asarray(self._of_name[arrived].sum(axis=0)).ravel()
+            there = np.flatnonzero(counts)
+            shares = counts[there] / max(len(arrived), 1)
+            self._follow[way] = dict(zip(there.tolist(), shares.tolist(), strict=True))
+        return self._follow[way]

@@ -103,10 +103,8 @@ def _print_answer(answer: Answer, json: bool, many: object) -> None:
     for notice in answer.notices:
         show.out(f"\n{notice}")
     show.citations(answer.citations)
-    at = f" at level {answer.level}" if answer.level is not None else ""
-    why = f": {answer.why}" if answer.why else ""
     read = show.counted(answer.context_tokens, "token")
-    show.note(f"\n{answer.method}{at}{why} ({read} read, {answer.seconds:.2f} s)")
+    show.note(f"\n{_how(answer)} ({read} read, {answer.seconds:.2f} s)")
     if answer.removed_references:
         removed = show.counted(answer.removed_references, "reference")
         show.note(f"{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed.")
@@ -121,9 +119,14 @@ def _print_context(context: Context, json: bool, many: object) -> None:
         if len(context.windows) > 1:
             show.out(show.bold(f"===== Window {place} of {len(context.windows)} =====") + "\n")
         show.out(window.text)
-    at = f" at level {context.level}" if context.level is not None else ""
-    why = f": {context.why}" if context.why else ""
-    show.note(f"{context.method}{at}{why} ({show.counted(context.context_tokens, 'token')})")
+    show.note(f"{_how(context)} ({show.counted(context.context_tokens, 'token')})")
+
+
+def _how(made: Answer | Context) -> str:
+    """Return by which method it was made, at which level, and why."""
+    at = f"level {made.level}" if made.level is not None else ""
+    reasons = [reason for reason in (at if at not in made.why else "", made.why) if reason]
+    return f"{made.method}: {'; '.join(reasons)}" if reasons else made.method
 
 
 def _window(evidence: Evidence) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from conspectus.models.extractive.search import Found, Searcher
-from conspectus.models.extractive.statements import reading, split
+from conspectus.models.extractive.statements import reading, split, subject_terms
 from conspectus.references import Reference, find, strip, write
 from conspectus.rows import Chunk, Report
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer
@@ -63,13 +63,18 @@ def _section(report: Report, inside: Sequence[Found], searcher: Searcher) -> str
     return f"### {report.title} {write([Reference('Reports', report.number)])}\n\n" + "\n".join(lines)
 
 
-def _distinct(found: Sequence[Found], searcher: Searcher, most: int = 3 * QUOTES) -> Iterator[Found]:
+def _distinct(
+    found: Sequence[Found],
+    searcher: Searcher,
+    most: int = 3 * QUOTES,
+    terms_of: Callable[[str], frozenset[str]] = lambda text: reading(text)[1],
+) -> Iterator[Found]:
     """Yield the sentences, best first, that do not say again what an earlier one said."""
     said: list[frozenset[str]] = []
     for f in found:
         if f.score < WEAK * found[0].score:
             return
-        words = reading(searcher.passages.quoted(f.sentence))[1]
+        words = terms_of(searcher.passages.quoted(f.sentence))
         if words and not _repeated(words, said):
             said.append(words)
             yield f
@@ -163,5 +168,6 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
     question = read_question(task.question)
     named = {entity.number for entity in task.evidence.entities}
     found = searcher.near(question, task.evidence.sources, named)
-    lines = [_quote(f, searcher) for f in _distinct(found, searcher, most=2 * QUOTES)]
+    # Here an "I" may speak too: the question says what it is about, and the citation who it is.
+    lines = [_quote(f, searcher) for f in _distinct(found, searcher, 2 * QUOTES, subject_terms)]
     return f"*{NOTICE}*\n\n" + "\n".join(lines) if lines else ""

@@ -161,25 +161,42 @@ class Searcher:
             for sentence in self.passages.within(chunk):
                 place.setdefault(sentence, rank)
         found: list[Found] = []
+        naming = self._naming(named)
+        enough_of_subject = LEAST if self._strange(question, named) else LEAST / 2
         for i, rank in sorted(place.items()):
             mentioned = self.passages.mentioned(i)
-            about = not named.isdisjoint(mentioned)
+            about = bool(naming[i]) or not named.isdisjoint(mentioned)
             held = float(share[i]) + BESIDE * float(beside[i])
-            if held >= (LEAST / 2 if about else LEAST):
+            if held >= (enough_of_subject if about else LEAST):
                 fits = self._gives(question.wants, i, mentioned)
                 gain = NAMED * about + GIVES * fits + PLACE / (1 + rank)
                 found.append(Found(i, (held + gain) * (0.5 + 0.5 * self.passages.quality(i)), float(share[i])))
         return sorted(found, key=lambda f: (-f.score, f.sentence))
 
     def _asked(self, question: Question, named: set[int]) -> Floats:
-        """Return for each sentence the share it holds of what is asked, beside the names of what it is asked about.
-
-        Where a question is names alone, a sentence holds its share of them.
-        """
-        names = {t for n in named for t in terms(self.passages.names[n])}
-        asked = [t for t in question.focus if t not in names] or list(question.focus or question.terms)
-        weights = {term: self.weight(term) for term in asked}
+        """Return for each sentence the share it holds of what is asked."""
+        weights = {term: self.weight(term) for term in self._asked_terms(question, named)}
         return self._sum(weights) / (sum(weights.values()) or 1.0)
+
+    def _asked_terms(self, question: Question, named: set[int]) -> list[str]:
+        """Return what is asked beside the names of what it is asked about; all, where a question is names alone."""
+        names = {t for n in named for t in terms(self.passages.names[n])}
+        return [t for t in question.focus if t not in names] or list(question.focus or question.terms)
+
+    def _strange(self, question: Question, named: set[int]) -> bool:
+        """Tell whether most of what is asked is in words that the corpus never uses."""
+        weights = {term: self.weight(term) for term in self._asked_terms(question, named)}
+        known = sum(weight for term, weight in weights.items() if self._frequency(term))
+        return 2 * known < sum(weights.values())
+
+    def _naming(self, named: set[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Tell which sentences hold all words of a name of several words, however they are written."""
+        naming = np.zeros(len(self._postings.lengths), bool)
+        for entity in named:
+            words = set(terms(self.passages.names[entity]))
+            if len(words) > 1:
+                naming |= self._sum(dict.fromkeys(words, 1.0)) == len(words)
+        return naming
 
     def _gives(self, wants: str, sentence: int, mentioned: list[int]) -> bool:
         if wants in ("number", "date"):

@@ -80,7 +80,12 @@ def reading(text: str) -> tuple[float, frozenset[str]]:
         return 0.5 * quality(said), frozenset()
     if len(text) > _RUN_ON:
         return 0.2 * quality(said), frozenset()
-    return quality(said), frozenset(t for t in terms(fold(said)) if t not in _VAGUE_STEMS and not t.isdigit())
+    return quality(said), subject_terms(said)
+
+
+def subject_terms(said: str) -> frozenset[str]:
+    """Return the terms that words are about, without the vague ones and without numbers."""
+    return frozenset(t for t in terms(fold(said)) if t not in _VAGUE_STEMS and not t.isdigit())
 
 
 def words_of(statement: str) -> str:

@@ -1,0 +1,247 @@
+"""Plans: which ways through a graph a question seems to ask for, by its words and the graph's own statistics.
+
+A plan is a sequence of relations from what a question names to what it asks for. It is held against the question
+whole: each word should be said by a relation of the plan, each relation by a word; the end should be of the kind
+that is asked for; and what stands nearer to the name in the question should be gone sooner. Nothing here knows a
+graph: kinds are read off the ends of relations and their labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+
+from conspectus.text.relating import likeness, root, roots_of_label, words_of_label
+from conspectus.text.words import WH, is_content, name_key
+from conspectus.triples import TripleGraph
+
+BEAM = 60
+"""Plans that are carried on from one length to the next."""
+SAMPLE = 300
+"""Names that are looked at to tell what a way arrives at."""
+LENGTH = 0.12
+"""What each step of a plan costs, beside 1 for all words of the question."""
+UNSAID = 0.35
+"""What a relation costs that no word of the question says."""
+KIND = 0.6
+"""What it costs to end at another kind of thing than is asked for."""
+ORDER = 0.3
+"""What it costs to go first what stands farther from the name."""
+AGAINST = 0.03
+"""What it costs to go against a relation."""
+SELDOM = 0.1
+"""What it costs to go on by a way that few of the names arrived at have."""
+TELLING = 0.5
+"""From which likeness on a word says a relation."""
+
+_TOKEN = re.compile(r"[^\W_]+")
+_YEAR = re.compile(r"\b\d{3,4}\b")
+_NUMBER = re.compile(r"[\d.,]+%?")
+_ADJECTIVE = re.compile(r"^(?:main|first|last|other|own|real)$|.(?:ary|ial|ional|ive|ous|ful|ish)$")
+_PERSONS = frozenset("who whom whose person people".split())
+_ASKING = frozenset("name list give tell show me find please also same".split())
+_PEOPLE = frozenset(map(root, "actor director writer spouse wife husband child son daughter parent father mother sibling "
+                              "brother sister author member leader founder player president minister coach friend".split()))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question without the name it starts from: its words with how far each stands from that name."""
+
+    roots: tuple[str, ...]
+    distance: tuple[float, ...]
+    focus: str
+    """The root of the noun that is asked for (`movies` of which movies), "" where the question names no kind."""
+    wants: str
+    """person, date, number, place, or ""."""
+
+
+def read(question: str, name: str) -> Asked:
+    """Read a question that names `name`."""
+    words = _TOKEN.findall(name_key(question))
+    inside = _span(words, _TOKEN.findall(name_key(name)))
+    wh = next((i for i, w in enumerate(words) if w in WH and i not in inside), 0)
+    roots: list[str] = []
+    distance: list[float] = []
+    for i, word in enumerate(words):
+        if i in inside or word in WH or word in _ASKING or word in _PERSONS or not is_content(word):
+            continue
+        roots.append(root(word))
+        distance.append(_distance(i, wh, inside, len(words)))
+    return Asked(tuple(roots), tuple(distance), _focus(words, wh, inside), _wants(words, wh))
+
+
+def _span(words: Sequence[str], name: Sequence[str]) -> range:
+    for i in range(len(words) - len(name) + 1):
+        if list(words[i : i + len(name)]) == list(name):
+            return range(i, i + len(name))
+    return range(len(words), len(words))
+
+
+def _distance(place: int, wh: int, name: range, length: int) -> float:
+    """Return how far a word is from the name on the way to the question word: words beyond the name come first."""
+    left = place < name.start
+    steps = name.start - place if left else place - name.stop + 1
+    towards = left == (wh < name.start)
+    return steps + (length if towards else 0.0)
+
+
+def _focus(words: Sequence[str], wh: int, name: range) -> str:
+    """Return the root of the noun after `which` or `what`, also where a form of `to be` stands between."""
+    if not words or words[wh] not in ("which", "what"):
+        return ""
+    for i in range(wh + 1, len(words)):
+        if i in name or words[i] in ("do", "does", "did", "has", "have", "had"):
+            return ""
+        if is_content(words[i]) and words[i] not in _ASKING and not _ADJECTIVE.search(words[i]):
+            return "" if words[i] in _PERSONS else root(words[i])
+    return ""
+
+
+def _wants(words: Sequence[str], wh: int) -> str:
+    after = words[wh + 1 : wh + 3]
+    match words[wh] if words else "":
+        case "who" | "whom" | "whose":
+            return "person"
+        case "when":
+            return "date"
+        case "where":
+            return "place"
+        case "how":
+            return "number" if after[:1] in (["many"], ["much"]) else ""
+        case "which" | "what":
+            return "person" if after and after[0] in _PERSONS else ""
+        case _:
+            return "person" if _PERSONS & set(words) else ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Ways to go one after the other (see `triples.Ways`), and how well they fit the question, 1 at the best."""
+
+    ways: tuple[int, ...]
+    score: float
+
+
+class Planner:
+    """Makes plans over one graph."""
+
+    def __init__(self, graph: TripleGraph) -> None:
+        self.graph = graph
+        self._labels = [roots_of_label(label) for label in graph.relations]
+        self._kinds: dict[int, str] = {}
+        self._bests: dict[str, float] = {}
+        self.said = cache(self._said)
+
+    def plans(self, question: str, name: int, depth: int, most: int = 20) -> list[Plan]:
+        """Return plans of at most `depth` steps from a name, the best first."""
+        asked = read(question, self.graph.names[name])
+        ways = self.graph.ways
+        done: list[Plan] = []
+        open_: list[tuple[int, ...]] = [(way,) for way in ways.of(name)]
+        for length in range(1, depth + 1):
+            scored = [Plan(path, self.score(asked, path)) for path in open_]
+            done += scored
+            if length == depth:
+                break
+            promising = sorted(open_, key=lambda p: (-self._promise(asked, p), p))[:BEAM]
+            open_ = [(*path, way) for path in promising for way in sorted(ways.follow(path[-1]))]
+        return sorted(done, key=lambda p: (-p.score, len(p.ways), p.ways))[:most]
+
+    def score(self, asked: Asked, path: Sequence[int]) -> float:
+        """Return how well a path fits a question."""
+        relations = list(dict.fromkeys(way // 2 for way in path))
+        unsaid = sum(1 - max((self.said(w, r) for w in asked.roots), default=0.0) for r in relations)
+        kind = self._fit(asked, path[-1])
+        against = sum(way & 1 for way in path)
+        return (
+            self._covered(asked, relations)
+            - UNSAID * unsaid
+            - KIND * (1 - kind)
+            - ORDER * self._disorder(asked, path)
+            - LENGTH * len(path)
+            - AGAINST * against
+            - SELDOM * sum(1 - self.graph.ways.follow(a).get(b, 0.0) for a, b in pairwise(path))
+        )
+
+    def _promise(self, asked: Asked, path: Sequence[int]) -> float:
+        relations = list(dict.fromkeys(way // 2 for way in path))
+        unsaid = sum(1 - max((self.said(w, r) for w in asked.roots), default=0.0) for r in relations)
+        return self._covered(asked, relations) - UNSAID * unsaid - ORDER * self._disorder(asked, path)
+
+    def _covered(self, asked: Asked, relations: Sequence[int]) -> float:
+        """Return the share of the words of a question that any relation says that these relations say."""
+        known = {word: self._best(word) for word in dict.fromkeys(asked.roots)}
+        total = sum(known.values())
+        if not total:
+            return 0.0
+        return sum(min(best, max(self.said(w, r) for r in relations)) for w, best in known.items()) / total
+
+    def _said(self, word: str, relation: int) -> float:
+        label = self._labels[relation]
+        best = max((likeness(word, part) for part in label), default=0.0)
+        return best if best >= TELLING else 0.0
+
+    def _best(self, word: str) -> float:
+        """Return how well any relation of the graph says a word."""
+        if word not in self._bests:
+            self._bests[word] = max((self.said(word, r) for r in range(len(self._labels))), default=0.0)
+        return self._bests[word]
+
+    def _fit(self, asked: Asked, last: int) -> float:
+        """Return how well what a way arrives at fits what is asked for, 0 to 1."""
+        relation, inverse = last // 2, last & 1
+        if asked.focus:
+            named = self.said(asked.focus, relation)
+            if self._best(asked.focus):
+                return 0.0 if inverse else named / self._best(asked.focus)
+            return 1.0 if inverse else 0.2
+        kind = self.kind(last)
+        if asked.wants:
+            return 1.0 if kind == asked.wants else 0.5 if not kind and asked.wants == "place" else 0.0
+        return 0.7
+
+    def kind(self, way: int) -> str:
+        """Return what a way arrives at: person, date, number, or "" for things of no such kind."""
+        if way not in self._kinds:
+            self._kinds[way] = self._kind(way)
+        return self._kinds[way]
+
+    def _kind(self, way: int) -> str:
+        arrived = self.graph.ways.names(way ^ 1)
+        step = max(1, len(arrived) // SAMPLE)
+        names = [self.graph.names[i] for i in arrived[::step].tolist()]
+        if np.mean([bool(_YEAR.search(n)) and len(n) < 20 for n in names]) > 0.8:
+            return "date"
+        if np.mean([bool(_NUMBER.fullmatch(n)) for n in names]) > 0.8:
+            return "number"
+        person = float(np.mean([_like_person(n) for n in names]))
+        words = words_of_label(self.graph.relations[way // 2])
+        agent = not way & 1 and ("by" in words or bool(_PEOPLE & {root(w) for w in words}))
+        if person + 0.2 * agent > 0.75:
+            return "person"
+        return ""
+
+    def _disorder(self, asked: Asked, path: Sequence[int]) -> float:
+        """Return the share of pairs of steps that go first what the question says farther from the name."""
+        places: list[float] = []
+        for way in path:
+            said = [(self.said(w, way // 2), d) for w, d in zip(asked.roots, asked.distance, strict=True)]
+            best = max((s for s, _ in said), default=0.0)
+            if best and (not places or way // 2 != before):
+                places.append(np.mean([d for s, d in said if s == best]).item())
+            before = way // 2
+        pairs = [(a, b) for i, a in enumerate(places) for b in places[i + 1 :]]
+        return sum(a > b for a, b in pairs) / len(pairs) if pairs else 0.0
+
+
+def _like_person(name: str) -> bool:
+    words = name.split()
+    return 2 <= len(words) <= 4 and words[0].lower() not in ("the", "a", "an") and all(
+        w[0].isupper() and not any(c.isdigit() for c in w) for w in words
+    )  # fmt: skip

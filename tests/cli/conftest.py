@@ -1,0 +1,84 @@
+"""A small corpus, its index and the sample's, and a way to run the command line on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import conspectus
+from conspectus import api
+from conspectus.cli.app import app
+from conspectus.settings import Settings
+from conspectus.tables import Index
+
+TEXTS = {
+    "mill.txt": "The Orran Mill stood on the river Tarn. Ada Brook bought the Orran Mill in 1901. "
+    "Ada Brook paid for a new wheel, and the river Tarn turned it.",
+    "flood.txt": "In March 1903 the river Tarn flooded Hollin. The flood broke the wheel of the Orran Mill. "
+    "Ada Brook asked the Hollin Council to pay for the damage.",
+    "council.md": "# Council\n\nThe Hollin Council met on Monday. Ruben Vale, its chairman, refused to pay for the Orran "
+    "Mill. Ada Brook called Ruben Vale a coward.",
+    "bridge.txt": "Ruben Vale opened the Tarn Bridge in 1905. The Hollin Council paid for the Tarn Bridge. "
+    "Ada Brook did not come to the opening of the Tarn Bridge.",
+    "letter.txt": "Dear Ruben,\r\n\r\nthe wheel of the Orran Mill turns again. I paid for it myself.\r\n\r\nAda Brook",
+    "school.txt": "Ada Brook left the Orran Mill to the Hollin School. The Hollin School taught its pupils about the "
+    "river Tarn in the Orran Mill.",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six short documents of one story."""
+    folder = tmp_path_factory.mktemp("corpus")
+    for name, text in TEXTS.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def indexed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the small corpus's index."""
+    return api.build(corpus, tmp_path_factory.mktemp("indexes") / "small", settings=Settings()).folder
+
+
+@pytest.fixture(scope="session")
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the index of the sample corpus that comes with the package."""
+    sample = Path(conspectus.__file__).parent / "sample"
+    return api.build(sample, tmp_path_factory.mktemp("indexes") / "sample", settings=Settings()).folder
+
+
+@pytest.fixture(scope="session")
+def opened(sampled: Path) -> Index:
+    return api.open_index(sampled)
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command line in an empty folder; a number is the exit code that is expected, 0 if there is none."""
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*args: object, code: int = 0, input: str | None = None) -> Result:
+        result = CliRunner().invoke(app, [str(a) for a in args], prog_name="conspectus", input=input)
+        assert result.exit_code == code, f"{result.stdout}\n{result.stderr}"
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def told(run: Run) -> Callable[..., Any]:
+    """Runs the command line with --json and returns what it prints, read."""
+
+    def invoke(*args: object, code: int = 0) -> Any:
+        return json.loads(run(*args, "--json", code=code).stdout)
+
+    return invoke

@@ -1,0 +1,218 @@
+"""Tests of `conspectus index`."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from conspectus import api
+from conspectus.settings import Settings
+
+Run = Callable[..., Result]
+Told = Callable[..., Any]
+
+
+@pytest.fixture
+def messy(corpus: Path, tmp_path: Path) -> Path:
+    """The corpus, with a file that cannot be read and one that is not of a kind that is."""
+    folder = tmp_path / "messy"
+    shutil.copytree(corpus, folder)
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    (folder / "empty.txt").write_bytes(b"")
+    return folder
+
+
+def test_json_tells_the_figures_of_the_index_that_was_made(told: Told, corpus: Path):
+    said = told("index", corpus, "--index", "made")
+
+    made = api.open_index("made")
+    for table in ("documents", "chunks", "entities", "relationships", "claims", "communities", "reports"):
+        assert said[table] == len(getattr(made, table)), table
+    assert said["documents"] == 6
+    assert said["tokens"] == sum(c.n_tokens for c in made.chunks)
+    assert said["snapshot"] == made.snapshot
+    assert [row["communities"] for row in said["levels"]] == [len(made.reports_at(n)) for n in made.levels]
+    assert said["unsplit"] == [
+        {"community": c.number, "level": c.level, "size": c.size, "why": c.unsplit}
+        for c in made.communities
+        if c.unsplit
+    ]
+    assert said["failures"] == said["skipped"] == []
+    assert said["index"] == "made"
+    assert said["seconds"] > 0
+
+
+def test_a_person_is_told_the_figures_on_standard_output(run: Run, corpus: Path):
+    result = run("index", corpus)
+
+    assert "Indexed 6 documents (6 chunks, " in result.stdout
+    assert "into .conspectus in " in result.stdout
+    assert api.open_index(".conspectus").snapshot in result.stdout
+    assert result.stderr == ""
+
+
+def test_failures_are_told_and_recorded_and_end_with_3(run: Run, told: Told, messy: Path):
+    result = run("index", messy, code=3)
+
+    assert f"{messy}/empty.txt: " in result.stderr
+    assert f"{messy}/picture.png: .png files are not read" in result.stderr
+    assert "Indexed 6 documents" in result.stdout
+    (failure,) = told("status")["failures"]
+    assert failure["document"] == f"{messy}/empty.txt"
+    assert failure["stage"] == "read"
+    assert failure["error"]
+
+
+def test_json_names_what_failed_and_what_was_skipped(told: Told, messy: Path):
+    said = told("index", messy, code=3)
+
+    assert [f["document"] for f in said["failures"]] == [f"{messy}/empty.txt"]
+    assert [s["document"] for s in said["skipped"]] == [f"{messy}/picture.png"]
+    assert "not read" in said["skipped"][0]["reason"]
+
+
+def test_skipped_formats_alone_end_with_0(run: Run, messy: Path):
+    (messy / "empty.txt").unlink()
+
+    assert "picture.png" in run("index", messy).stderr
+
+
+def test_quiet_leaves_out_the_notes_and_not_the_exit_code(run: Run, messy: Path):
+    result = run("index", messy, "--quiet", code=3)
+
+    assert result.stderr == ""
+    assert "Indexed 6 documents" in result.stdout
+
+
+def test_a_source_that_is_not_there_is_a_mistake_of_usage(run: Run):
+    result = run("index", "nowhere", code=2)
+
+    assert result.stdout == ""
+    assert result.stderr == "error: there is no file or folder 'nowhere'; nothing was read\n"
+
+
+def test_nothing_to_index_is_an_error_of_one_line(run: Run, tmp_path: Path):
+    (tmp_path / "a.png").write_bytes(b"x")
+    (tmp_path / "b.txt").write_bytes(b"")
+
+    result = run("index", "a.png", "b.txt", code=1)
+
+    assert result.stderr.startswith("error: no document could be read: b.txt: ")
+    assert result.stderr.count("\n") == 1
+    assert not Path(".conspectus/manifest.json").exists()
+
+
+def test_a_dry_run_counts_what_the_index_will_hold_and_writes_nothing(run: Run, told: Told, messy: Path):
+    seen = told("index", messy, "--dry-run", "--chunk-tokens", 20, "--chunk-overlap", 5, code=3)
+
+    assert not Path(".conspectus").exists()
+    made = told("index", messy, "--chunk-tokens", 20, "--chunk-overlap", 5, code=3)
+    for key in ("documents", "chunks", "tokens", "skipped", "failures"):
+        assert seen[key] == made[key], key
+    assert seen["chunks"] > seen["documents"]
+    assert "Would index 6 documents (6 chunks, " in run("index", messy, "--dry-run", code=3).stdout
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file_beside_the_corpus(
+    told: Told, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = tmp_path / "with-settings"
+    shutil.copytree(corpus, folder)
+    (folder / "conspectus.toml").write_text("chunk.tokens = 30\nchunk.overlap = 4\n")
+
+    def chunk(*flags: object) -> dict[str, Any]:
+        told("index", folder, "--index", "made", *flags)
+        return dict(api.open_index("made").settings["chunk"])
+
+    assert chunk()["tokens"] == 30
+    monkeypatch.setenv("CONSPECTUS_CHUNK_TOKENS", "40")
+    assert chunk()["tokens"] == 40
+    assert chunk("--chunk-tokens", 50) | {} == chunk("--set", "chunk.tokens=50")
+    assert chunk("--chunk-tokens", 50)["tokens"] == 50
+    assert chunk("--chunk-tokens", 50)["overlap"] == 4
+    (tmp_path / "other.toml").write_text("chunk.overlap = 6\n")
+    assert chunk("--config", "other.toml")["overlap"] == 6
+
+
+def test_any_setting_can_be_set(told: Told, corpus: Path):
+    told("index", corpus, "--set", "chunk.mode=sentence", "--set", "communities.seed=7", "--entity-types", "person,work")
+
+    settings = api.open_index(".conspectus").settings
+    assert settings["chunk"]["mode"] == "sentence"
+    assert settings["communities"]["seed"] == 7
+    assert settings["extract"]["entity_types"] == ["person", "work"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--set", "chunk.token=5"], "did you mean `tokens`?"),
+        (["--set", "chunk.mode"], "--set takes KEY=VALUE"),
+        (["--chunk-tokens", "50", "--chunk-overlap", "60"], "overlap (60) must be smaller than tokens (50)"),
+        (["--config", "missing.toml"], "missing.toml cannot be read"),
+    ],
+)
+def test_settings_that_make_no_sense_are_mistakes_of_usage(run: Run, corpus: Path, flags: list[str], said: str):
+    result = run("index", corpus, *flags, code=2)
+
+    assert result.stderr.startswith("error: ")
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_records_are_read_by_the_fields_that_are_named(told: Told, tmp_path: Path):
+    (tmp_path / "rows.csv").write_text("body,name\nAda Brook bought the mill.,Purchase\n", encoding="utf-8")
+
+    told("index", "rows.csv", "--text-field", "body", "--title-field", "name")
+
+    (document,) = api.open_index(".conspectus").documents
+    assert (document.title, document.text) == ("Purchase", "Ada Brook bought the mill.")
+
+
+def test_the_folder_of_the_index_can_come_from_the_environment(
+    run: Run, told: Told, corpus: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("CONSPECTUS_INDEX", "elsewhere")
+
+    run("index", corpus)
+
+    assert told("status")["index"] == "elsewhere"
+    assert not Path(".conspectus").exists()
+
+
+def test_an_interrupted_run_says_what_stands(run: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api, "build", interrupted)
+    assert run("index", corpus, code=130).stderr == "interrupted: nothing was written\n"
+    monkeypatch.undo()
+
+    before = api.build(corpus, "kept", settings=Settings()).snapshot
+    monkeypatch.setattr(api, "build", interrupted)
+    said = run("index", corpus, "--index", "kept", code=130).stderr
+    monkeypatch.undo()
+
+    assert said == f"interrupted: the index in kept is what it was, snapshot {before}\n"
+
+
+def test_an_interrupt_that_came_after_the_commit_does_not_claim_otherwise(
+    run: Run, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    build = api.build
+
+    def too_late(*args: Any, **more: Any) -> None:
+        build(*args, **more)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api, "build", too_late)
+    said = run("index", corpus, code=130).stderr
+
+    assert said == (
+        f"interrupted: it was done already, and the new snapshot {api.open_index(tmp_path / '.conspectus').snapshot} stands\n"
+    )

@@ -1,0 +1,238 @@
+"""Tests of the command as a process: start-up, exit codes, pipes, interrupts, logs, and what nobody foresaw."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+import conspectus
+from conspectus import api
+from conspectus.settings import Settings
+
+Run = Callable[..., Result]
+Process = subprocess.CompletedProcess[str]
+
+unix = pytest.mark.skipif(sys.platform == "win32", reason="needs signals and terminals as Unix has them")
+
+
+def command(*args: object, cwd: Path, **environ: str) -> Process:
+    return subprocess.run(
+        [sys.executable, "-m", "conspectus", *map(str, args)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONUTF8": "1", **environ},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def test_help_answers_at_once_and_imports_nothing_heavy(tmp_path: Path):
+    script = (
+        "import sys, time\n"
+        "from conspectus.cli import main\n"
+        "sys.argv = ['conspectus', '--help']\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'scipy', 'pyarrow', 'pydantic', 'rich', 'asyncio', 'aiohttp'} & set(sys.modules)\n"
+        "print(sorted(heavy), time.process_time(), file=sys.stderr)\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True, env=os.environ
+    )
+
+    heavy, seconds = done.stderr.rsplit(" ", 1)
+    assert heavy == "[]"
+    assert float(seconds) < 0.3
+    for name in ("index", "ask", "search", "status", "report", "entity", "path", "config", "init"):
+        assert f"\n  {name} " in done.stdout
+
+
+def test_the_package_runs_as_a_module_and_knows_its_version(tmp_path: Path):
+    done = command("--version", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"conspectus {conspectus.__version__}\n", "")
+
+
+def test_exit_codes_tell_how_it_ended(tmp_path: Path, corpus: Path):
+    (tmp_path / "empty.txt").write_bytes(b"")
+
+    assert command("index", corpus, cwd=tmp_path).returncode == 0
+    assert command("index", corpus, "empty.txt", cwd=tmp_path).returncode == 3
+    assert command("index", "empty.txt", cwd=tmp_path).returncode == 1
+    assert command("index", "nowhere", cwd=tmp_path).returncode == 2
+    assert command("index", cwd=tmp_path).returncode == 2
+    assert command("indx", cwd=tmp_path).returncode == 2
+    assert command("ask", "Who is Ada Brook?", cwd=tmp_path).returncode == 0
+
+
+def test_results_and_notes_do_not_mix_when_piped(tmp_path: Path, indexed: Path, corpus: Path):
+    made = command("index", corpus, cwd=tmp_path)
+    asked = command("ask", "Who is Ada Brook?", "--index", indexed, "--json", cwd=tmp_path)
+
+    assert made.stderr == ""
+    assert "\x1b" not in made.stdout
+    assert asked.stderr == ""
+    assert json.loads(asked.stdout)["question"] == "Who is Ada Brook?"
+
+
+def test_json_is_whole_where_the_output_is_not_utf_8(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("Zoë Brontë wrote 北京 letters.", encoding="utf-8")
+    command("index", "a.txt", cwd=tmp_path)
+
+    done = command("search", "letters", "--json", cwd=tmp_path, PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+
+    assert json.loads(done.stdout)["hits"][0]["text"] == "Zoë Brontë wrote 北京 letters."
+
+
+@unix
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, indexed: Path):
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "conspectus", "status", "--index", str(indexed)],
+            cwd=tmp_path, stdout=write, stderr=subprocess.PIPE, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(write)
+
+    assert done.stderr == b""
+    assert done.returncode == 141
+
+
+INTERRUPTED = """
+import os, signal, sys
+from conspectus.cli import main
+from conspectus.cli.progress import Bars
+
+stage = Bars.stage
+def interrupted(self, name, total):
+    if name == 'reports':
+        os.kill(os.getpid(), signal.SIGINT)
+    return stage(self, name, total)
+Bars.stage = interrupted
+main()
+"""
+
+
+@unix
+def test_an_interrupt_ends_at_once_and_leaves_the_index_that_was_there(tmp_path: Path, corpus: Path, indexed: Path):
+    before = api.build([corpus / "mill.txt", corpus / "flood.txt"], tmp_path / "kept", settings=Settings()).snapshot
+
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, "index", str(corpus), "--index", "kept"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 130
+    assert done.stdout == ""
+    assert done.stderr == f"interrupted: the index in kept is what it was, snapshot {before}\n"
+    assert api.open_index(tmp_path / "kept").snapshot == before
+
+
+@unix
+def test_on_a_terminal_each_stage_has_a_bar_and_an_answer_is_set(tmp_path: Path, corpus: Path):
+    made = on_a_terminal(tmp_path, "index", str(corpus))
+    asked = on_a_terminal(tmp_path, "ask", "Who is Ada Brook?")
+
+    for label in ("reading files", "extracting the graph", "writing reports"):
+        assert label in made
+    assert "6/6" in made
+    assert "Indexed 6 documents" in made
+    assert "\x1b[3mAssembled from quotations" in asked
+
+
+def on_a_terminal(cwd: Path, *args: str) -> str:
+    """Run the command on a terminal of its own and return all that it shows."""
+    import pty
+
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(cwd)
+        os.environ.update(TERM="xterm-256color", COLUMNS="100", LINES="40", PYTHONUTF8="1")
+        os.execv(sys.executable, [sys.executable, "-m", "conspectus", *args])
+    shown = b""
+    while True:
+        try:
+            part = os.read(terminal, 1 << 16)
+        except OSError:  # what Linux says at the end
+            part = b""
+        if not part:
+            break
+        shown += part
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    return shown.decode("utf-8", "replace")
+
+
+# Logs, and what nobody foresaw
+
+
+def test_a_log_tells_the_command_the_settings_and_the_stages(tmp_path: Path, corpus: Path):
+    done = command("index", corpus, "--log", "run.log", "--set", "chunk.tokens=700", cwd=tmp_path)
+
+    log = (tmp_path / "run.log").read_text()
+    assert done.returncode == 0
+    assert f"conspectus {conspectus.__version__}, Python " in log
+    assert "setting chunk.tokens = 700 (given)" in log
+    assert "stage reports took " in log
+    command("--log", "run.log", "status", cwd=tmp_path)
+    command("status", cwd=tmp_path, CONSPECTUS_LOG="run.log")
+    assert (tmp_path / "run.log").read_text().count(f"conspectus {conspectus.__version__}, Python ") == 3
+
+
+def test_a_log_that_cannot_be_written_is_a_mistake_of_usage(run: Run):
+    assert "cannot be written" in run("--log", "nowhere/run.log", "config", code=2).stderr
+    assert "cannot be written" in run("config", "--log", "nowhere/run.log", code=2).stderr
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index that cannot be opened, for a reason that nobody foresaw."""
+
+    def explode(_: object) -> None:
+        raise RuntimeError("the sky fell")
+
+    monkeypatch.setattr(api, "open_index", explode)
+
+
+@pytest.mark.usefixtures("broken")
+def test_an_unforeseen_error_asks_for_a_report_and_leaves_its_traceback_to_the_log(run: Run, tmp_path: Path):
+    result = run("status", "--log", "run.log", code=1)
+
+    first, second = result.stderr.splitlines()
+    assert first == "error: RuntimeError: the sky fell"
+    assert "please report it" in second
+    assert "Traceback" not in result.stderr
+    assert "Traceback" in (tmp_path / "run.log").read_text()
+
+
+@pytest.mark.usefixtures("broken")
+def test_an_unforeseen_error_is_let_through_for_who_wants_to_see_it(run: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CONSPECTUS_DEBUG", "1")
+
+    assert isinstance(run("status", code=1).exception, RuntimeError)
+
+
+def test_the_shell_can_complete_commands_and_methods(tmp_path: Path):
+    def complete(words: str) -> list[str]:
+        done = command(
+            cwd=tmp_path, _CONSPECTUS_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(len(words.split(" ")) - 1)
+        )
+        return done.stdout.split()
+
+    assert complete("conspectus sta") == ["status"]
+    assert complete("conspectus ask --method l") == ["local"]
+
+
+def test_signals_are_python_s_own_again_where_the_command_line_is_only_imported():
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
