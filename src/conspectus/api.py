@@ -235,7 +235,8 @@ def context(
             return Context(question, method, at, why, tuple(Evidence(reports=tuple(w)) for w in reports), used)
         case "local":
             evidence = local.context(question, opened, chosen.local)
-            return Context(question, method, None, why, (evidence,), tokens.count(evidence.text))
+            used = tokens.count(evidence.text) if evidence.sources else 0  # without chunks nothing is answered
+            return Context(question, method, None, why, (evidence,), used)
         case "bm25":
             chunks = tuple(opened.chunk_of[hit.chunk] for hit in bm25.rank(question, opened, chosen.search))
             used = sum(c.n_tokens for c in chunks)

@@ -28,8 +28,9 @@ def text_of(path: str) -> str:
     return Path(path).read_text(encoding="utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
-@pytest.mark.parametrize("method", [*METHODS, "auto"])
-@pytest.mark.parametrize("question", [QUESTION, WHOLE])
+@pytest.mark.parametrize(
+    ("method", "question"), [*((method, QUESTION) for method in (*METHODS, "auto")), ("global", WHOLE), ("auto", WHOLE)]
+)
 def test_json_carries_the_answer_and_its_chain_to_the_characters(told: Told, sampled: Path, method: str, question: str):
     said = told("ask", question, "--index", sampled, "--method", method)
 

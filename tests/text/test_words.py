@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from conspectus.text.words import fold, is_content, name_key, stem, terms, unspaced_terms
 
 
 @given(st.text(max_size=30))
-def test_the_key_of_a_key_is_itself(name: str):
-    assert name_key(name_key(name)) == name_key(name)
+def test_the_key_of_a_key_is_itself_unless_another_article_opens_it(name: str):
+    key = name_key(name)
+    assume(not key.startswith(("the ", "a ", "an ")))
+
+    assert name_key(key) == key
 
 
 @given(st.text(max_size=30))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,11 @@ class Postings:
         """Return the postings kept under a name."""
         return cls(*(arrays[f"{name}.{part}"] for part in ("starts", "texts", "counts", "lengths")))
 
+    @cached_property
+    def mean_length(self) -> float:
+        """The mean number of terms in a text, more than 0."""
+        return max(float(self.lengths.mean()), 1e-9) if len(self.lengths) else 1.0
+
     def frequency(self, term: int) -> int:
         """Return how many texts hold a term."""
         return int(self.starts[term + 1] - self.starts[term])
@@ -53,14 +59,18 @@ def idf(texts: int, frequency: int) -> float:
     return float(np.log(1 + (texts - frequency + 0.5) / (frequency + 0.5)))
 
 
+def gains(index: Postings, term: int, k1: float = 1.2, b: float = 0.75) -> tuple[Ints, Floats]:
+    """Return the texts that hold a term, and what it adds to the score of each."""
+    low, high = int(index.starts[term]), int(index.starts[term + 1])
+    where, count = index.texts[low:high], index.counts[low:high]
+    norm = k1 * (1 - b + b * index.lengths[where] / index.mean_length)
+    return where, (idf(len(index.lengths), high - low) * count * (k1 + 1) / (count + norm)).astype(np.float32)
+
+
 def bm25(index: Postings, query: Iterable[tuple[int, float]], k1: float = 1.2, b: float = 0.75) -> Floats:
     """Return the score of every text for a query of terms with weights; a repeated term counts again."""
-    texts = len(index.lengths)
-    scores = np.zeros(texts, np.float32)
-    mean = float(index.lengths.mean()) if texts else 1.0
+    scores = np.zeros(len(index.lengths), np.float32)
     for term, weight in query:
-        low, high = int(index.starts[term]), int(index.starts[term + 1])
-        where, count = index.texts[low:high], index.counts[low:high]
-        norm = k1 * (1 - b + b * index.lengths[where] / max(mean, 1e-9))
-        scores[where] += weight * idf(texts, high - low) * count * (k1 + 1) / (count + norm)
+        where, gain = gains(index, term, k1, b)
+        scores[where] += np.float32(weight) * gain
     return scores

@@ -17,8 +17,6 @@ import numpy as np
 from graspologic_native import leiden as native_leiden  # type: ignore[import-untyped]
 from graspologic_native import leiden_csr as native_leiden_csr  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -274,10 +272,22 @@ def _inside(graph: Graph, nodes: Ints, owner: Ints) -> Graph:
 
 
 def _connected(graph: Graph, labels: Ints) -> Ints:
-    """Return labels from 0, each community that is not connected divided into its components."""
-    inner = _inside(graph, np.arange(graph.n), labels)
-    matrix = csr_array((inner.data, inner.indices, inner.indptr), shape=(graph.n, graph.n))
-    return connected_components(matrix, directed=False)[1].astype(np.int64)
+    """Return labels from 0, each community that is not connected divided into its components.
+
+    Each node points to the least node that it knows of: its neighbours', and theirs (scipy does this too, but takes
+    a fifth of a second and 35 MB to be imported).
+    """
+    rows, columns = graph.rows, graph.indices
+    inside = labels[rows] == labels[columns]
+    rows, columns = rows[inside], columns[inside]
+    least = np.arange(graph.n)
+    while rows.size:
+        np.minimum.at(least, least[rows], least[columns])
+        while (further := least[least]).tobytes() != least.tobytes():
+            least = further
+        apart = least[rows] != least[columns]
+        rows, columns = rows[apart], columns[apart]
+    return np.unique(least, return_inverse=True)[1].astype(np.int64)
 
 
 def _components(graph: Graph, labels: Ints) -> list[Ints]:

@@ -1,7 +1,8 @@
 """A random walk between sentences and the names in them, drawn to the sentences that are like a question.
 
 From a sentence the walker goes to one of its names; from a name to one of the sentences that it leads to, the more
-readily the more that sentence is like the question. With probability 1 - damping it starts again.
+readily the more that sentence is like the question. With probability 1 - damping it starts again. Passages are ranges
+of sentences, in order, and may overlap.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 Matrix = sparse.csr_array[Any, Any]
-Floats = np.ndarray[Any, np.dtype[np.float32]]
+Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
 
@@ -30,17 +31,19 @@ def walk(
 ) -> Floats:
     """Return how much of the walk is on each sentence, on average over the last two of so many steps.
 
-    `pull` (more than 0) is how like the question each sentence is. The resets need not be normalised; together they are
-    taken to sum to 1, and then so does the walk, on sentences and names together, less what is on sentences without
-    names and names without sentences. Sentences and names take turns, so that odd and even steps differ: hence two.
+    `pull` (more than 0) is how like the question each sentence is. The resets need not be normalised; together they
+    are taken to sum to 1. Then so does the walk, on sentences and names together, less what is lost on sentences
+    without names and names without sentences. Sentences and names take turns, so that odd and even steps differ:
+    hence two.
     """
     total = float(sentence_reset.sum() + name_reset.sum())
     if total <= 0:
-        return np.zeros_like(sentence_reset)
-    at_sentences, at_names = sentence_reset / total, name_reset / total
+        return np.zeros(len(sentence_reset), np.float32)
+    at_sentences = (sentence_reset / total).astype(np.float32)
+    at_names = (name_reset / total).astype(np.float32)
     from_sentences, from_names = (1 - damping) * at_sentences, (1 - damping) * at_names
-    reach = np.maximum(incidence.inward @ pull, 1e-12)
     to_names, to_sentences = incidence.outward.T, incidence.inward.T
+    reach = np.maximum(incidence.inward @ pull, 1e-12)
     previous = at_sentences
     for _ in range(steps):
         previous = at_sentences
@@ -51,44 +54,75 @@ def walk(
     return (previous + at_sentences) / 2
 
 
-def around(
-    incidence: Incidence, sentences: Ints, names: Ints, frequency: Ints, most_frequent: int
-) -> tuple[Ints, Ints, Incidence]:
+# Passages
+
+
+def totals(values: Floats, first: Ints, last: Ints) -> Floats:
+    """Return the sum of the values of each range."""
+    sums = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
+    return sums[last] - sums[first]
+
+
+def spread(shares: Floats, pull: Floats, first: Ints, last: Ints) -> Floats:
+    """Return what each sentence gets where each passage divides its share among its sentences by their pull."""
+    by_pull = shares / np.maximum(totals(pull, first, last), 1e-12)
+    edges = np.zeros(len(pull) + 1)
+    np.add.at(edges, first, by_pull)
+    np.add.at(edges, last, -by_pull)
+    return pull * np.maximum(np.cumsum(edges)[:-1], 0)
+
+
+def sentences_of(passages: Ints, first: Ints, last: Ints) -> Ints:
+    """Return the sentences of some passages, ascending."""
+    sizes = last[passages] - first[passages]
+    return np.unique(_ranges(first[passages], sizes))
+
+
+def passages_of(sentences: Ints, first: Ints, last: Ints) -> Ints:
+    """Return the passages that hold one of some sentences (and empty ones among them), ascending."""
+    low = np.searchsorted(last, sentences, "right")
+    return np.unique(_ranges(low, np.searchsorted(first, sentences, "right") - low))
+
+
+def _ranges(starts: Ints, sizes: Ints) -> Ints:
+    """Return the numbers from each start on, as many as its size says, one after the other."""
+    offsets = np.cumsum(sizes)
+    return np.arange(offsets[-1] if len(offsets) else 0) + np.repeat(starts - offsets + sizes, sizes)
+
+
+# A part of the whole
+
+
+def around(incidence: Incidence, sentences: Ints, names: Ints, common: Ints) -> tuple[Ints, Ints, Incidence]:
     """Return the part of an incidence around some sentences and names: its sentences, its names, and itself.
 
-    Its names are the given ones and those of the given sentences that at most `most_frequent` passages hold; its
-    sentences are the given ones and all that its names lead to. Rows still sum to what they did or to less.
+    Its names are the given ones and those of the given sentences that are not `common` (a switch for each name); its
+    sentences are the given ones and all that its names lead to. Rows sum to what they did, or to less.
     """
-    outward, inward = incidence.outward, incidence.inward
-    near = _columns(outward, sentences)
-    kept = np.union1d(near[frequency[near] <= most_frequent], names)
-    reached = np.union1d(_columns(inward, kept), sentences)
-    place = np.full(outward.shape[1], -1, np.int32)
-    place[kept] = np.arange(len(kept), dtype=np.int32)
-    part_out = _rows(outward, reached, place, len(kept))
-    place = np.full(outward.shape[0], -1, np.int32)
-    place[reached] = np.arange(len(reached), dtype=np.int32)
-    part_in = _rows(inward, kept, place, len(reached))
-    return reached, kept, Incidence(part_out, part_in)
+    near = columns(incidence.outward, sentences)
+    kept = np.union1d(near[~common[near]], names)
+    reached = np.union1d(columns(incidence.inward, kept), sentences)
+    part = Incidence(_part(incidence.outward, reached, kept), _part(incidence.inward, kept, reached))
+    return reached, kept, part
 
 
-def _entries(matrix: Matrix, rows: Ints) -> tuple[Ints, Ints]:
-    """Return the places of the entries of some rows, and how many each row has."""
-    starts = matrix.indptr[rows]
-    sizes = matrix.indptr[rows + 1] - starts
-    offsets = np.cumsum(sizes)
-    return np.arange(offsets[-1] if len(offsets) else 0) + np.repeat(starts - offsets + sizes, sizes), sizes
+def columns(matrix: Matrix, rows: Ints) -> Ints:
+    """Return the columns that some rows have entries in, ascending."""
+    return np.unique(matrix.indices[_ranges(matrix.indptr[rows], _sizes(matrix, rows))])
 
 
-def _columns(matrix: Matrix, rows: Ints) -> Ints:
-    return np.unique(matrix.indices[_entries(matrix, rows)[0]])
+def _sizes(matrix: Matrix, rows: Ints) -> Ints:
+    return matrix.indptr[rows + 1] - matrix.indptr[rows]
 
 
-def _rows(matrix: Matrix, rows: Ints, place: Ints, columns: int) -> Matrix:
-    """Return some rows of a matrix, with only the columns that have a place, moved there."""
-    entries, sizes = _entries(matrix, rows)
-    to = place[matrix.indices[entries]]
-    kept = to >= 0
-    row = np.repeat(np.arange(len(rows)), sizes)[kept]
-    starts = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(rows))))).astype(np.int32)
-    return sparse.csr_array((matrix.data[entries][kept], to[kept], starts), shape=(len(rows), columns))
+def _part(matrix: Matrix, rows: Ints, kept: Ints) -> Matrix:
+    """Return some rows and columns of a matrix; both must ascend."""
+    sizes = _sizes(matrix, rows)
+    entries = _ranges(matrix.indptr[rows], sizes)
+    column = matrix.indices[entries]
+    place = np.searchsorted(kept, column)
+    here = kept[np.minimum(place, len(kept) - 1)] == column if len(kept) else np.zeros(len(column), bool)
+    counts = np.bincount(np.repeat(np.arange(len(rows)), sizes)[here], minlength=len(rows))
+    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    data = matrix.data[entries[here]]
+    return sparse.csr_array((data, place[here].astype(np.int32), starts), shape=(len(rows), len(kept)))

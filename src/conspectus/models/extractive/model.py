@@ -14,6 +14,7 @@ from conspectus.models.extractive.answer import answer_from_context, map_answer,
 from conspectus.models.extractive.describe import describe_element
 from conspectus.models.extractive.extract import extract_graph
 from conspectus.models.extractive.passages import Passages
+from conspectus.models.extractive.reason import choose_relations, draft_answer, examine, name_entities, next_thought
 from conspectus.models.extractive.report import write_report
 from conspectus.models.extractive.search import Searcher
 from conspectus.rows import Document, Finding
@@ -21,11 +22,18 @@ from conspectus.tables import Index
 from conspectus.tasks import (
     AnswerFromContext,
     AnyMissed,
+    ChooseRelations,
     DescribeElement,
     Description,
+    Draft,
+    DraftAnswer,
+    ExamineEvidence,
+    Examined,
     ExtractGraph,
     Graph,
     MapAnswer,
+    NameEntities,
+    NextThought,
     PartialAnswer,
     ReduceAnswer,
     ReportDraft,
@@ -111,6 +119,26 @@ class ExtractiveModel:
     @_do.register
     def _(self, task: AnswerFromContext) -> str:
         return answer_from_context(task, self._opened())
+
+    @_do.register
+    def _(self, task: NameEntities) -> tuple[str, ...]:
+        return name_entities(task.text)
+
+    @_do.register
+    def _(self, task: ChooseRelations) -> tuple[tuple[int, ...], ...]:
+        return choose_relations(task, self._opened().index)
+
+    @_do.register
+    def _(self, task: ExamineEvidence) -> Examined:
+        return examine(task, self._opened().index)
+
+    @_do.register
+    def _(self, task: NextThought) -> str:
+        return next_thought(task, self._opened())
+
+    @_do.register
+    def _(self, task: DraftAnswer) -> Draft:
+        return draft_answer(task)
 
     def _opened(self) -> Searcher:
         if self._searcher is None:

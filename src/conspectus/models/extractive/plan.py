@@ -36,6 +36,8 @@ AGAINST = 0.03
 """What it costs to go against a relation."""
 SELDOM = 0.1
 """What it costs to go on by a way that few of the names arrived at have."""
+KEPT = 1000
+"""Names whose plans are kept for the next step."""
 TELLING = 0.5
 """From which likeness on a word says a relation."""
 
@@ -134,6 +136,8 @@ class Planner:
     def __init__(self, graph: TripleGraph) -> None:
         self.graph = graph
         self._labels = [roots_of_label(label) for label in graph.relations]
+        self._number = {label: i for i, label in enumerate(graph.relations)}
+        self._feasible: dict[tuple[str, int, int], list[Plan]] = {}
         self._kinds: dict[int, str] = {}
         self._bests: dict[str, float] = {}
         self.said = cache(self._said)
@@ -152,6 +156,29 @@ class Planner:
             promising = sorted(open_, key=lambda p: (-self._promise(asked, p), p))[:BEAM]
             open_ = [(*path, way) for path in promising for way in sorted(ways.follow(path[-1]))]
         return sorted(done, key=lambda p: (-p.score, len(p.ways), p.ways))[:most]
+
+    def way(self, relation: str, inverse: bool) -> int:
+        """Return the number of a way, -1 where the graph has no such relation."""
+        number = self._number.get(relation)
+        return -1 if number is None else 2 * number + inverse
+
+    def feasible(self, question: str, name: int, depth: int) -> list[Plan]:
+        """Return the plans from a name that lead somewhere, the best first; kept for the next step of a search."""
+        key = (question, name, depth)
+        if key not in self._feasible:
+            if len(self._feasible) > KEPT:
+                self._feasible.clear()
+            self._feasible[key] = [p for p in self.plans(question, name, depth) if self.ends(name, p.ways)]
+        return self._feasible[key]
+
+    def ends(self, name: int, ways: Sequence[int]) -> list[int]:
+        """Return the names at the end of a plan, in order; a name that was passed is not gone to again."""
+        here, passed = [name], {name}
+        for way in ways:
+            there = {s.to for n in here for s in self.graph.steps(n) if 2 * s.relation + s.inverse == way}
+            here = sorted(there - passed)
+            passed |= there
+        return here
 
     def score(self, asked: Asked, path: Sequence[int]) -> float:
         """Return how well a path fits a question."""

@@ -87,7 +87,7 @@ def _ranked(found: Sequence[Statement], topics: Mapping[str, float]) -> list[_Ca
     candidates: list[_Candidate] = []
     for statement in found:
         named = _named(statement, names)
-        central = sum(math.log(1 + spread[t]) for t in statement.terms) / math.sqrt(8 + len(statement.terms))
+        central = math.fsum(math.log(1 + spread[t]) for t in statement.terms) / math.sqrt(8 + len(statement.terms))
         weight = max((topics[name] for name in named), default=0.0) / most
         merit = (central + 2 * weight) * statement.quality * statement.weight if statement.terms else 0.0
         candidates.append(_Candidate(statement, named, merit))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -124,7 +125,7 @@ class Searcher:
         asked = set(question.names)
         found: list[Found] = []
         for i in best.tolist():
-            lost = sum(weights[term] for term in self._in_names(i, asked) & weights.keys()) / total
+            lost = math.fsum(weights[term] for term in self._in_names(i, asked) & weights.keys()) / total
             if share[i] - lost >= enough - 1e-6:
                 score = (float(rank[i]) - lost) * (0.3 + 0.7 * self.passages.quality(i))
                 found.append(Found(i, score, float(share[i]) - lost))

@@ -1,0 +1,111 @@
+"""Reasoning by selection: relations by plans over the graph, facts by where those plans end, thoughts by sentences.
+
+What it is worth without a language model: over a graph whose relations have names, a plan often reads the question
+well. Over open triples or descriptions it is no more than matching words. It concludes nothing: an answer is the name
+at a plan's end, a thought is a sentence of a source.
+"""
+
+from __future__ import annotations
+
+from conspectus.models.extractive.plan import Plan, Planner
+from conspectus.models.extractive.search import Searcher
+from conspectus.references import strip
+from conspectus.rows import Trail
+from conspectus.tables import Index
+from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, ExamineEvidence, Examined, NextThought
+from conspectus.text.mentions import find_mentions
+from conspectus.text.question import read_question
+from conspectus.text.vocabulary import read_vocabulary
+from conspectus.text.words import terms
+from conspectus.triples import TripleGraph
+
+DEPTH = 3
+"""Steps of a plan at the most."""
+CLOSE = 0.1
+"""Plans this near to the best one are followed beside it."""
+MOST_ANSWERS = 100
+
+
+def planner_of(index: Index) -> Planner:
+    """Return the planner over an index's graph; made once for an open index."""
+    if "planner" not in index.derived:
+        index.derived["planner"] = Planner(TripleGraph.of(index))
+    planner: Planner = index.derived["planner"]
+    return planner
+
+
+def choose_relations(task: ChooseRelations, index: Index) -> tuple[tuple[int, ...], ...]:
+    """Choose the edges that continue the plans of where each topic's trail began."""
+    planner = planner_of(index)
+    chosen: list[tuple[int, ...]] = []
+    scores: list[float] = []
+    for topic in task.topics:
+        start, gone = _gone(topic.trail, planner)
+        plans = [p for p in planner.feasible(task.question, start, DEPTH) if _continues(p, gone)] if start >= 0 else []
+        places = {planner.way(edge.relation, edge.inverse): i for i, edge in enumerate(topic.edges)}
+        best = plans[0].score if plans else 0.0
+        ways = (p.ways[len(gone)] for p in plans if p.score >= best - CLOSE)
+        chosen.append(tuple(dict.fromkeys(places[w] for w in ways if w in places))[: task.width])
+        scores.append(best)
+    top = max(scores, default=0.0)
+    return tuple(places if score >= top - CLOSE else () for places, score in zip(chosen, scores, strict=True))
+
+
+def _continues(plan: Plan, gone: tuple[int, ...]) -> bool:
+    return len(plan.ways) > len(gone) and plan.ways[: len(gone)] == gone
+
+
+def _gone(trail: Trail, planner: Planner) -> tuple[int, tuple[int, ...]]:
+    """Return the number of the name that a trail begins at, -1 for none of the graph's, and the ways it has gone."""
+    steps = zip(trail.names, trail.triples, strict=False)
+    ways = tuple(planner.way(triple.relation, triple.head != name) for name, triple in steps)
+    return planner.graph.number_of.get(trail.start, -1), ways
+
+
+def examine(task: ExamineEvidence, index: Index) -> Examined:
+    """Answer with the ends of the trails that have gone a best plan to its end, and of all others like them."""
+    planner = planner_of(index)
+    ends: list[tuple[float, str, int, tuple[int, ...]]] = []
+    for trail in task.trails:
+        start, gone = _gone(trail, planner)
+        plans = planner.feasible(task.question, start, DEPTH) if start >= 0 else []
+        if plans and plans[0].ways == gone:
+            ends.append((plans[0].score, trail.end, start, gone))
+    if not ends:
+        return Examined((), _unsaid(task, planner))
+    best = max(score for score, *_ in ends)
+    names = [end for score, end, _, _ in ends if score >= best]
+    for score, _, start, gone in ends:
+        if score >= best:
+            names += (planner.graph.names[n] for n in planner.ends(start, gone))
+    return Examined(tuple(dict.fromkeys(names))[:MOST_ANSWERS])
+
+
+def _unsaid(task: ExamineEvidence, planner: Planner) -> str:
+    """Return the words of the question that no relation of the trails says: what is still to be found."""
+    said = {t for trail in task.trails for triple in trail.triples for t in terms(triple.relation.replace("_", " "))}
+    return " ".join(t for t in terms(task.question) if t not in said)
+
+
+def next_thought(task: NextThought, searcher: Searcher) -> str:
+    """Return the sentence of the given chunks that speaks best to the question and was not thought before."""
+    said = {thought.strip() for thought in task.thoughts}
+    for found in searcher.near(read_question(task.question), task.evidence.sources, set()):
+        sentence = strip(searcher.passages.text(found.sentence)).strip()
+        if sentence not in said:
+            return sentence
+    return ""
+
+
+def name_entities(text: str) -> tuple[str, ...]:
+    """Return what a text names by its capitals, dates and quotations, as keys."""
+    import numpy as np
+
+    vocabulary = read_vocabulary([text])
+    opening = np.ones(len(vocabulary.form), bool)
+    return tuple(dict.fromkeys(key for _, key in find_mentions([text], vocabulary, opening)))
+
+
+def draft_answer(task: DraftAnswer) -> Draft:
+    """Answer with the ends of the given trails; without a model nothing is known beside them."""
+    return Draft(task.trails[0].end if task.trails else "")

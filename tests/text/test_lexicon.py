@@ -1,0 +1,134 @@
+"""The lexicon of a corpus: what its sentences mention, and what that is called and is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from making import a_document, some_documents
+
+from conspectus.rows import Document
+from conspectus.text.lexicon import Lexicon, read_lexicon
+from conspectus.text.types import ALL
+
+TEXTS = (
+    "The Orrin Tidal Energy Partnership (STEP) met on 4 March 2021. Dr Mara Tolan of STEP said the tidal barrage holds.",
+    "Mara Tolan asked STEP about the barrage. STEP said no. In 1951 the barrage leaked, she said.",
+    "It is told in “A History of Orrin” that the barrage leaked in 1951. Mara Tolan has read the book.",
+    "ZORBA: We walked to Orrin with Mara Tolan.\nQUENDA: To Orrin? By what step?\nZORBA: By Orrin road.\n"
+    "QUENDA: The barrage is on it.\nZORBA: So it is.\nQUENDA: The tidal barrage at Orrin holds.",
+    " ".join(f"The {noun} was wet and a dog lay on the {noun}." for noun in "quay lane barn field wall gate pond".split()),
+    " ".join(f"One {noun} stood near some {noun}." for noun in "roof well yard mast oven kiln oak elm ash".split()),
+    "Computer science is old. The computer science of Orrin is new. She teaches Computer Science there.",
+)
+
+
+def read(*texts: str, types: Sequence[str] = ALL) -> Lexicon:
+    return read_lexicon(some_documents(*texts), types)
+
+
+def types_of(lexicon: Lexicon) -> dict[str, str]:
+    return dict(zip(lexicon.names, lexicon.types, strict=True))
+
+
+def mentions(lexicon: Lexicon) -> dict[str, list[str]]:
+    """What each sentence mentions, in order."""
+    return {
+        text: [lexicon.names[m] for m in lexicon.mentions[lexicon.starts[i] : lexicon.starts[i + 1]]]
+        for i, text in enumerate(lexicon.texts)
+    }
+
+
+def test_names_dates_works_and_speakers_are_found_with_their_types():
+    found = types_of(read(*TEXTS))
+
+    assert found["Mara Tolan"] == "person"
+    assert found["Orrin Tidal Energy Partnership"] == "organization"
+    assert found["4 March 2021"] == "date"
+    assert found["1951"] == "date"
+    assert found["A History of Orrin"] == "work"
+    assert found["ZORBA"] == found["QUENDA"] == "person"
+    assert found["barrage"] == "concept"
+
+
+def test_an_acronym_is_found_though_its_letters_spell_a_vague_word():
+    found = types_of(read(*TEXTS))
+
+    assert "STEP" in found
+    assert "step" not in found
+
+
+def test_sentences_mention_things_in_the_order_of_their_words():
+    found = mentions(read(*TEXTS))
+
+    assert found["Mara Tolan asked STEP about the barrage."] == ["Mara Tolan", "STEP", "barrage"]
+    assert found["STEP said no."] == ["STEP"]
+
+
+def test_a_concept_that_is_also_written_as_a_name_is_that_name():
+    found = types_of(read(*TEXTS))
+
+    assert [name for name in found if name.lower() == "computer science"] == ["Computer Science"]
+
+
+def test_only_the_types_that_are_asked_for_are_found():
+    assert set(types_of(read(*TEXTS, types=("person", "date"))).values()) == {"person", "date"}
+
+
+def test_offices_nations_months_and_vague_words_are_no_entities():
+    text = "We met the Managing Director in April. The Norwegian came by. It was a Long Way for the Director."
+
+    assert types_of(read(text)) == {}
+
+
+def test_a_name_written_in_capitals_is_written_as_elsewhere():
+    found = types_of(read("There MARA TOLAN spoke.", "There Mara Tolan sang.", "Then MARA TOLAN left."))
+
+    assert list(found) == ["Mara Tolan"]
+
+
+def test_the_overlap_of_two_documents_counts_once():
+    once = types_of(read("They sang of the weir.", "A dog ran."))
+    twice = types_of(read("They sang of the weir.", "They sang of the weir.", "A dog ran."))
+
+    assert once == twice
+
+
+def test_terms_stand_in_the_order_of_the_sentence_repeated_ones_too():
+    lexicon = read("The weirs held a weir.", "No oats.")
+    held = [
+        [lexicon.terms[t] for t in lexicon.term_ids[lexicon.term_starts[i] : lexicon.term_starts[i + 1]]]
+        for i in range(2)
+    ]
+
+    assert held == [["weir", "held", "weir"], ["oat"]]
+
+
+def test_an_empty_corpus_has_an_empty_lexicon():
+    lexicon = read_lexicon([])
+
+    assert lexicon.names == ()
+    assert lexicon.starts.tolist() == [0]
+    assert read("", "...").names == ()
+
+
+CORPUS = [a_document(text, i) for i, text in enumerate(TEXTS)]
+
+
+@given(st.permutations(CORPUS))
+@hypothesis_settings(max_examples=25)
+def test_the_order_of_the_documents_changes_no_entity_and_no_mention(shuffled: list[Document]):
+    ordered, other = read_lexicon(CORPUS), read_lexicon(shuffled)
+
+    assert types_of(other) == types_of(ordered)
+    assert {k: sorted(v) for k, v in mentions(other).items()} == {
+        k: sorted(v) for k, v in mentions(ordered).items()
+    }
+
+
+@pytest.mark.parametrize("text", ["潮汐发电站在小镇。", "👩‍👧 é \u0e01\u0e33", "A" * 3000, "“” ‘’ [] ()", "I. I. I."])
+def test_any_text_can_be_read(text: str):
+    assert len(read(text, text + text).texts) >= 0

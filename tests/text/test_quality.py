@@ -1,0 +1,49 @@
+"""How fit a sentence is to stand alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conspectus.text.quality import quality, without_opening
+
+GOOD = "The harbour commissioners raised the dues by eight per cent after the storm."
+
+
+@given(st.text(max_size=80))
+def test_quality_is_a_share(sentence: str):
+    assert 0 <= quality(sentence) <= 1
+
+
+def test_a_complete_sentence_of_some_substance_scores_high():
+    assert quality(GOOD) > 0.9
+
+
+@pytest.mark.parametrize(
+    "worse",
+    [
+        "Thank you, and welcome.",
+        "raised the dues by eight per cent after the storm.",
+        "The harbour commissioners raised the dues by eight per cent after the",
+        "Did the harbour commissioners raise the dues after the storm?",
+        "They raised it by eight per cent after that.",
+        "The harbour, you know, kind of raised the dues, I mean, after the storm.",
+        "Yes.",
+        "",
+    ],
+)
+def test_fragments_questions_fillers_and_what_points_elsewhere_score_lower(worse: str):
+    assert quality(worse) < 0.6 * quality(GOOD)
+
+
+def test_words_that_only_link_are_left_out_of_a_quotation():
+    assert without_opening("Yeah, and so the harbour dues were raised.") == "The harbour dues were raised."
+
+
+def test_nothing_is_left_out_where_too_little_would_remain():
+    assert without_opening("Well, it rained.") == "Well, it rained."
+
+
+def test_a_fragment_keeps_its_small_letter():
+    assert without_opening("and so the harbour dues were raised.") == "and so the harbour dues were raised."

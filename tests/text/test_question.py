@@ -1,0 +1,63 @@
+"""Questions: what they ask for."""
+
+from __future__ import annotations
+
+import pytest
+
+from conspectus.text.question import read_question
+
+
+def test_words_that_only_ask_are_no_part_of_the_focus():
+    question = read_question("What examples are mentioned of the harbour dues in these documents?")
+
+    assert question.focus == ("harbour", "due")
+    assert len(question.terms) > len(question.focus)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What are the main themes of these documents?",
+        "Summarise the corpus.",
+        "Give me an overview.",
+        "What topics are discussed?",
+    ],
+)
+def test_what_asks_for_the_whole_is_about_the_whole(text: str):
+    assert read_question(text).about_whole
+
+
+def test_what_asks_for_something_in_it_is_not():
+    assert not read_question("Who built the weir at Orrin?").about_whole
+
+
+@pytest.mark.parametrize(
+    ("text", "wants"),
+    [
+        ("How many boats came?", "number"),
+        ("By what vote was it decided?", "number"),
+        ("When did it close?", "date"),
+        ("On what date did it close?", "date"),
+        ("Who built it?", "person"),
+        ("Whose boat is it?", "person"),
+        ("Where is it?", "place"),
+        ("Why is it so?", ""),
+    ],
+)
+def test_the_asking_word_tells_what_kind_of_thing_is_wanted(text: str, wants: str):
+    assert read_question(text).wants == wants
+
+
+def test_a_fact_is_asked_for_by_a_form_that_wants_one_thing():
+    assert read_question("Who built the weir?").about_fact
+    assert not read_question("Why was the weir built?").about_fact
+    assert not read_question("Who among the guests speaks of weirs?").about_fact
+
+
+def test_what_many_say_is_about_many():
+    assert read_question("What do residents say about the weir?").about_many
+    assert not read_question("Who built the weir?").about_many
+
+
+def test_names_are_the_capitalised_words_inside():
+    assert read_question("What did Mara Tolan build at Orrin? When?").names == ("mara", "tolan", "orrin")

@@ -1,0 +1,30 @@
+"""Documents that are parts of one work."""
+
+from __future__ import annotations
+
+from conspectus.text.sources import sources
+
+
+def test_numbered_parts_of_one_name_are_one_source():
+    assert sources(["talk_part_1.txt", "talk_part_2.txt", "other_part_1.txt", "other_part_2.txt"]) == [0, 0, 1, 1]
+
+
+def test_bare_numbers_are_parts_where_they_run_without_many_gaps():
+    assert sources(["log-01.txt", "log-02.txt", "log-03.txt"]) == [0, 0, 0]
+    assert sources(["log-1951.txt", "log-1987.txt", "log-2024.txt"]) == [0, 1, 2]
+
+
+def test_dates_are_no_parts():
+    assert sources(["2021-03-04.txt", "2021-03-11.txt", "2021-03-29.txt"]) == [0, 1, 2]
+
+
+def test_a_part_without_another_is_a_source_of_its_own():
+    assert sources(["talk_part_1.txt", "notes.txt"]) == [0, 1]
+
+
+def test_records_of_one_file_are_sources_of_their_own():
+    assert sources(["all.csv#1", "all.csv#2"]) == [0, 1]
+
+
+def test_the_order_of_the_paths_only_renumbers():
+    assert sources(["b_2.txt", "a.txt", "b_1.txt"]) == [0, 1, 0]
