@@ -17,6 +17,9 @@ QUOTES = 4
 """Quotations in a section at the most."""
 SECTIONS = 6
 """Sections of a whole answer at the most."""
+OVERVIEW_SECTIONS = 10
+OVERVIEW_QUOTES = 2
+"""The same for a question about the whole corpus: more themes, fewer quotations of each."""
 ALIKE = 0.45
 """Share of the smaller one's terms that two quotations in an answer may have in common."""
 WEAK = 0.5
@@ -108,32 +111,39 @@ def _from_sources(found: Sequence[Found], sources: Sequence[Chunk], searcher: Se
 
 
 def _overview(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
-    """Answer a question about the whole: the most important reports of the window, by their first findings."""
+    """Answer a question about the whole: the reports that matter most, by their first findings.
+
+    The first report of every part of the root goes before the second of any, so that all of the corpus has its say.
+    """
+    level = max((report.level for report in task.evidence.reports), default=0)
     for report in task.evidence.reports:
-        searcher.rated[task.question, report.number] = report.rating
-    reports = sorted(task.evidence.reports, key=lambda r: (-r.rating, r.number))[: 2 * SECTIONS]
+        rank = searcher.rank_among_parts(level).get(report.number, 0)
+        searcher.rated[task.question, report.number] = 1 + report.rating / 100 - min(rank, 20) / 40
+    reports = sorted(task.evidence.reports, key=lambda r: (-searcher.rated[task.question, r.number], r.number))
     sections: list[str] = []
-    for report in reports:
-        head = f"### {report.title} {write([Reference('Reports', report.number)])}"
-        lines = [f"- {split(strip(f.explanation))[0]} {write([Reference('Reports', report.number)])}" for f in report.findings]
-        sections.append(f"{head}\n\n" + "\n".join(lines[:QUOTES]))
-    return PartialAnswer("\n\n".join(sections), round(10 * reports[0].rating) if reports else 0)
+    for report in reports[:OVERVIEW_SECTIONS]:
+        cited = write([Reference("Reports", report.number)])
+        lines = [f"- {split(strip(f.explanation))[0]} {cited}" for f in report.findings[:QUOTES]]
+        sections.append(f"### {report.title} {cited}\n\n" + "\n".join(lines))
+    return PartialAnswer("\n\n".join(sections), round(10 * max(r.rating for r in reports)) if reports else 0)
 
 
 def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
     """Put the sections of all partial answers into one answer, the most relevant first, nothing said twice."""
+    whole = read_question(task.question).about_whole
+    most_sections, most_quotes = (OVERVIEW_SECTIONS, OVERVIEW_QUOTES) if whole else (SECTIONS, QUOTES)
     merged: list[tuple[str, list[str]]] = []
     said: list[frozenset[str]] = []
     for heading, lines in _ordered(task, searcher):
         kept: list[str] = []
         for line in lines:
             words = reading(strip(line).removeprefix("- "))[1]
-            if len(kept) < QUOTES and not _repeated(words, said):
+            if len(kept) < most_quotes and not _repeated(words, said):
                 kept.append(line)
                 said.append(words)
         if kept:
             merged.append((heading, kept))
-        if len(merged) == SECTIONS:
+        if len(merged) == most_sections:
             break
     body = "\n\n".join(f"{heading}\n\n" + "\n".join(lines) if heading else "\n".join(lines) for heading, lines in merged)
     return f"*{NOTICE}*\n\n{body}"

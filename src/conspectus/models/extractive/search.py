@@ -258,3 +258,15 @@ class Searcher:
         for community in self.index.communities_at(level):
             owner[list(community.entity_numbers)] = community.number
         return owner
+
+    def rank_among_parts(self, level: int) -> dict[int, int]:
+        """Return for each report of a level its rank by rating among those under the same community of the root."""
+        seen: Counter[int] = Counter()
+        ranks: dict[int, int] = {}
+        for report in sorted(self.index.reports_at(level), key=lambda r: (-r.rating, r.number)):
+            root = report.community
+            while self.index.communities[root].parent >= 0:
+                root = self.index.communities[root].parent
+            ranks[report.number] = seen[root]
+            seen[root] += 1
+        return ranks
