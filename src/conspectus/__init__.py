@@ -12,20 +12,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from conspectus.api import Built, aask, abuild, ask, build, open_index, search
+    from conspectus.api import Built, aask, abuild, ask, build, context, open_index, preview, search
     from conspectus.errors import ConspectusError
+    from conspectus.explore import entity_view, path_between, report_tree, report_view
     from conspectus.rows import Answer, Citation, Hit
     from conspectus.settings import Settings
+    from conspectus.status import status_of
     from conspectus.tables import Index
 
 __version__ = "0.1.0"
 
 _HOME = {
-    **dict.fromkeys(("Built", "aask", "abuild", "ask", "build", "open_index", "search"), "conspectus.api"),
+    **dict.fromkeys(("Built", "aask", "abuild", "ask", "build", "context"), "conspectus.api"),
+    **dict.fromkeys(("open_index", "preview", "search"), "conspectus.api"),
+    **dict.fromkeys(("entity_view", "path_between", "report_tree", "report_view"), "conspectus.explore"),
     **dict.fromkeys(("Answer", "Citation", "Hit"), "conspectus.rows"),
     "ConspectusError": "conspectus.errors",
     "Index": "conspectus.tables",
     "Settings": "conspectus.settings",
+    "status_of": "conspectus.status",
 }
 
 
@@ -38,5 +43,6 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Answer", "Built", "Citation", "ConspectusError", "Hit", "Index", "Settings", "aask", "abuild", "ask", "build",
-    "open_index", "search",
+    "context", "entity_view", "open_index", "path_between", "preview", "report_tree", "report_view", "search",
+    "status_of",
 ]  # fmt: skip

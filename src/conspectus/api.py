@@ -14,19 +14,18 @@ from conspectus import configuration, store, tokens
 from conspectus.errors import UsageError
 from conspectus.evidence import Evidence
 from conspectus.models.base import Model
-from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.extractive.passages import Passages
-from conspectus.query import METHODS, RANKINGS, auto, bm25, global_, local
-from conspectus.query.telling import Telling
-from conspectus.rows import Answer, Document, Failure, Hit, Skipped
+from conspectus.rows import Answer, Community, Document, Failure, Hit, Skipped
 from conspectus.settings import Settings
 from conspectus.tables import Index
-from conspectus.text.lexicon import Lexicon
 
 if TYPE_CHECKING:
-    from conspectus.index.pipeline import Progress
+    from conspectus.evaluate.retrieval import Measured
+    from conspectus.estimate import Estimate
+    from conspectus.index.describe import DescribedGraph
+    from conspectus.index.pipeline import Check, Progress
     from conspectus.index.read import Read
     from conspectus.models.opening import Session
+    from conspectus.text.lexicon import Lexicon
 
 T = TypeVar("T")
 Level = int | Literal["auto"] | None
@@ -95,6 +94,38 @@ def preview(
     return Preview(len(read_documents), len(chunks), total, tuple(skipped), tuple(failures))
 
 
+def estimate(
+    sources: str | Path | Sequence[str | Path] = (),
+    folder: str | Path = DEFAULT_FOLDER,
+    *,
+    documents: Iterable[Any] | None = None,
+    settings: Given = None,
+) -> Estimate:
+    """Return what `build` would ask of the language model that the settings name, and ask nothing.
+
+    Replies that are kept in the folder are taken off. Raises UsageError where the model is the extractive one.
+    """
+    from conspectus.estimate import Estimator
+    from conspectus.index.chunk import chunk
+    from conspectus.models.opening import opened
+    from conspectus.models.replies import FILE_NAME
+    from conspectus.text.language import corpus_language
+
+    chosen = resolved(settings)
+    if chosen.model == "extractive":
+        raise UsageError("the extractive model costs nothing: name a language model to estimate")
+    read_documents, _, _ = _read(sources, documents, chosen)
+    kept = Path(folder) if (Path(folder) / FILE_NAME).exists() else None
+
+    async def work() -> Estimate:
+        async with opened(chosen, kept, to_ask=False) as session:
+            chunks = chunk(read_documents, chosen.chunk)
+            language = corpus_language(read_documents, chosen.language)
+            return Estimator(session.model, session.sender, chosen).build(chunks, language)
+
+    return _run(work())
+
+
 def build(
     sources: str | Path | Sequence[str | Path] = (),
     folder: str | Path = DEFAULT_FOLDER,
@@ -133,7 +164,7 @@ async def abuild(
     with store.writing(target):
         async with _session(chosen, target) as session:
             performer = session.model if session else _fitted
-            check = session.check_rest if session else None
+            check = _rest_fits(session, chosen) if session else None
             index = await build_index(index_documents, failures, performer, chosen, progress, check)
             index = replace(index, usage=session.usage if session else {})
             notices = session.notices if session else ()
@@ -173,6 +204,9 @@ async def aask(
     tell: Callable[[str], None] | None = None,
 ) -> Answer:
     """Do what `ask` does, inside a running event loop; `tell` is given the answer's text piece by piece."""
+    from conspectus.query import METHODS  # not at the top: building needs none of it
+    from conspectus.query.telling import Telling
+
     began = time.perf_counter()
     opened = index if isinstance(index, Index) else open_index(index)
     method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
@@ -224,6 +258,8 @@ def context(
     settings: Given = None,
 ) -> Context:
     """Gather what `ask` would answer from, and answer nothing."""
+    from conspectus.query import METHODS, bm25, global_, local
+
     opened = index if isinstance(index, Index) else open_index(index)
     method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
     _named(METHODS, method)
@@ -260,11 +296,56 @@ def search(
         if k < 1:
             raise UsageError(f"k is the number of chunks to return, at least 1, and not {k}")
         chosen = chosen.model_copy(update={"search": chosen.search.model_copy(update={"k": k})})
+    from conspectus.query import RANKINGS
+
     return _named(RANKINGS, method)(question, opened, chosen)
+
+
+def evaluate_retrieval(
+    folder: str | Path,
+    methods: Sequence[str] = ("bm25", "walk"),
+    ks: Sequence[int] = (),
+    index_folder: str | Path | None = None,
+    *,
+    settings: Given = None,
+    titles: bool = True,
+) -> dict[str, Measured]:
+    """Rank the passages of a folder in the BEIR layout for each of its questions, and measure each method.
+
+    The index of the passages is built once, in `index_folder` or in the folder itself; `ks` are depths of recall
+    beside the usual ones. `as_row` of a result gives its means as they go into JSON.
+    """
+    from conspectus.evaluate.retrieval import evaluate
+
+    target = None if index_folder is None else Path(index_folder)
+    return evaluate(Path(folder), methods, ks, target, resolved(settings), titles)
+
+
+def embed(
+    index_folder: str | Path = DEFAULT_FOLDER, embedder: str = "local", *, settings: Given = None
+) -> Index:
+    """Give the index in a folder vectors by an embedder, in place of those it has, and return it.
+
+    Raises UsageError where there is no such embedder or what it needs is missing.
+    """
+    from conspectus.index.embed import embedded
+    from conspectus.models.embedders import open_embedder
+
+    folder = Path(index_folder)
+    opened = open_embedder(embedder, resolved(settings).llm, folder)
+    if opened is None:
+        raise UsageError("name an embedder that makes vectors: local, local:FOLDER or provider/model")
+    open_index(folder)  # or else a folder would be made where there is none
+    with store.writing(folder):
+        index = embedded(open_index(folder), opened, embedder)
+        store.commit(folder, index, settings=index.settings, usage=index.usage)
+    return open_index(folder)
 
 
 def model_of(index: Index) -> Model:
     """Return the extractive model over an index; it is made once for each index that is open."""
+    from conspectus.models.extractive.model import ExtractiveModel
+
     model = _models.get(id(index))
     if model is None or model[0] is not index:
         _models.clear()
@@ -304,6 +385,8 @@ def _chosen(
         settings = settings.model_copy(update={"global_": settings.global_.model_copy(update=update)})
     if method != "auto":
         return method, "", settings
+    from conspectus.query import auto
+
     named, why = ("global", "a level was given") if level is not None else auto.choose(question, index)
     return named, why, settings
 
@@ -326,7 +409,23 @@ async def _session(settings: Settings, folder: Path | None, given: Model | None 
         yield session
 
 
+def _rest_fits(session: Session, settings: Settings) -> Check | None:
+    """Return what checks the budget when extraction is done, where there is one."""
+    if not session.sender.ledger.limited:
+        return None
+    from conspectus.estimate import NONE, Estimator
+
+    def check(graph: DescribedGraph, communities: Sequence[Community], language: str) -> None:
+        rest = Estimator(session.model, session.sender, settings).rest(graph, communities, language)
+        session.sender.ledger.check_room(rest.tokens.low, (rest.cost or NONE).low)
+
+    return check
+
+
 def _fitted(documents: Sequence[Document], lexicon: Lexicon) -> Model:
+    from conspectus.models.extractive.model import ExtractiveModel
+    from conspectus.models.extractive.passages import Passages
+
     return ExtractiveModel(Passages.read(documents, lexicon))
 
 
@@ -354,6 +453,6 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
 
 
 __all__ = [
-    "Built", "Context", "Preview", "aask", "abuild", "ask", "build", "context", "model_of", "open_index", "preview",
-    "resolved", "search",
+    "Built", "Context", "Preview", "aask", "abuild", "ask", "build", "context", "embed", "evaluate_retrieval",
+    "model_of", "open_index", "preview", "resolved", "search",
 ]  # fmt: skip

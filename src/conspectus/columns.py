@@ -34,6 +34,7 @@ from conspectus.rows import (
     Failure,
     Finding,
     Join,
+    Place,
     Relationship,
     Report,
     Span,
@@ -131,6 +132,16 @@ def _unpack_spans(array: pa.Array, ids: Callable[[], Sequence[str]]) -> list[Spa
     return list(map(Span, documents, array.field("start").to_pylist(), array.field("end").to_pylist()))
 
 
+def _pack_places(places: list[Place], _: Mapping[str, int]) -> pa.Array:
+    starts = np.fromiter((p.start for p in places), np.int32, len(places))
+    columns = [_array([p.name for p in places], pa.string()), _numbers(starts, pa.int32())]
+    return pa.StructArray.from_arrays(columns, fields=list(_PLACE_TYPE))
+
+
+def _unpack_places(array: pa.Array, _: object) -> list[Place]:
+    return list(map(Place, array.field("start").to_pylist(), array.field("name").to_pylist()))
+
+
 def _pack_findings(findings: list[Finding], _: Mapping[str, int]) -> pa.Array:
     columns = [[f.explanation for f in findings], [f.summary for f in findings]]
     return pa.StructArray.from_arrays([_array(c, pa.string()) for c in columns], fields=list(_FINDING_TYPE))
@@ -145,11 +156,13 @@ def _pack_metadata(values: list[Mapping[str, str]], _: Mapping[str, int]) -> pa.
 
 
 _SPAN_TYPE = pa.struct([("document", pa.int32()), ("start", pa.int32()), ("end", pa.int32())])
+_PLACE_TYPE = pa.struct([("name", pa.string()), ("start", pa.int32())])
 _FINDING_TYPE = pa.struct([("explanation", pa.string()), ("summary", pa.string())])
 
 TEXT, INTEGER, NUMBER = _plain(pa.string()), _plain(pa.int64()), _plain(pa.float64())
 TEXTS, INTEGERS = _many(TEXT), _many(INTEGER)
 SPANS = _many(Kind(_SPAN_TYPE, _pack_spans, _unpack_spans))
+PLACES = _many(Kind(_PLACE_TYPE, _pack_places, _unpack_places))
 FINDINGS = _many(Kind(_FINDING_TYPE, _pack_findings, _unpack_findings))
 METADATA = Kind(pa.string(), _pack_metadata, lambda array, _: [json.loads(v) for v in array.to_pylist()])
 
@@ -262,6 +275,7 @@ TABLES: Mapping[str, Table[Any]] = {
         # ours
         *_same(TEXT, "path"),
         *_same(METADATA, "metadata"),
+        *_same(PLACES, "places"),
     ]),
     "chunks": Table("text_units", Chunk, [
         *_KEYS,
@@ -413,13 +427,17 @@ class Stored(Generic[T]):
         self._content = content
         self._document_ids = document_ids
 
-    def _read(self, columns: Iterable[Column]) -> pa.Table:
+    def _read(self, columns: Sequence[Column]) -> pa.Table:
         try:
             file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._content)))
-            return file.read([c.name for c in columns], use_threads=False)
+            table = file.read([c.name for c in columns], use_threads=False)
         except (pa.ArrowException, OSError) as error:
             advice = "delete manifest.json and index again"
             raise IndexDamaged(f"the table {self._table.file} cannot be read ({error}); {advice}") from error
+        if missing := [c.name for c in columns if c.name not in table.column_names]:
+            without = f"the table {self._table.file} has no column {missing[0]!r}"
+            raise IndexDamaged(f"{without}: another version wrote it; delete manifest.json and index again")
+        return table
 
     @cached_property
     def _arrow(self) -> pa.Table:

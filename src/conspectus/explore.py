@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from conspectus.errors import NotFound, UsageError
-from conspectus.rows import Community, Document, Entity, Relationship, Report, Source, Span
+from conspectus.rows import Document, Entity, Relationship, Report, Source, Span
 from conspectus.tables import Index
 from conspectus.text.words import name_key, stem
 
@@ -97,9 +97,9 @@ class ReportView:
 
 
 def entity_view(name: str, index: Index, *, most: int = 10, places: int = 2) -> EntityView:
-    """Return what the graph knows of a thing: its `most` strongest relationships, `places` where each is told.
+    """Return what the graph knows of a thing: its `most` strongest relationships, and `places` for each.
 
-    Spelling, case and aliases do not matter. Raises NotFound, with what is near, where no one thing has this name.
+    Case, spacing and aliases do not matter. Raises NotFound, which tells what is near.
     """
     entity = find_entity(name, index)
     edges = sorted((index.relationships[r] for r in index.edges_of(entity.number)), key=_strongest)
@@ -109,16 +109,16 @@ def entity_view(name: str, index: Index, *, most: int = 10, places: int = 2) -> 
         frequency=entity.frequency,
         sources=sources_of(entity.spans[:places], index),
         relationships=tuple(_edge(r, entity.name, places, index) for r in edges[:most]),
-        communities=tuple(_membership(index.communities[c], index) for c in index.communities_of(entity.number)),
+        communities=tuple(_membership(c, index) for c in index.communities_of(entity.number)),
         documents=tuple(_mentions(entity, index)),
     )  # fmt: skip
 
 
 def path_between(source: str, target: str, index: Index, *, places: int = 2) -> Path:
-    """Return the path from one thing to another that is shortest by weight; without steps where there is none.
+    """Return the path between two things that is shortest by weight; without steps where there is none.
 
-    A step costs 1 + 1 / weight: fewer steps go before more, unless those are stated far more often. Raises NotFound
-    for an unknown name, UsageError where both names mean one thing.
+    A step costs 1 + 1 / weight: fewer steps go before more, unless those are stated far more often. Raises
+    NotFound for an unknown name, UsageError where both names mean one thing.
     """
     start, end = find_entity(source, index), find_entity(target, index)
     if start.number == end.number:
@@ -134,7 +134,7 @@ def path_between(source: str, target: str, index: Index, *, places: int = 2) -> 
 
 
 def _shortest(start: str, end: str, edges: list[Relationship], index: Index) -> dict[str, Relationship]:
-    """Return by name the relationship over which Dijkstra reached it, empty where it did not reach the end."""
+    """Return by name the relationship over which Dijkstra reached it, empty where not the end."""
     came_by: dict[str, Relationship] = {}
     done: set[str] = set()
     cost = {start: 0.0}
@@ -161,7 +161,7 @@ def _shortest(start: str, end: str, edges: list[Relationship], index: Index) -> 
 
 
 def find_entity(name: str, index: Index) -> Entity:
-    """Return the one thing that a name means; raise NotFound, with what is near, where none or several are meant."""
+    """Return the one thing that a name means; raise NotFound, with what is near, for none and for several."""
     key = name_key(name)
     first, _, last = key.rpartition(" ")
     for known in (key, f"{first} {stem(last)}".strip()):
@@ -180,7 +180,9 @@ def suggestions(name: str, index: Index, most: int = 5) -> list[str]:
     words = set(key.split())
     alike = difflib.get_close_matches(key, index.entity_of_key, n=most, cutoff=0.7)
     sharing = [k for k in index.entity_of_key if words & set(k.split())]
-    sharing.sort(key=lambda k: (-len(words & set(k.split())), -index.entities[index.entity_of_key[k]].degree, k))
+    sharing.sort(
+        key=lambda k: (-len(words & set(k.split())), -index.entities[index.entity_of_key[k]].degree, k)
+    )
     named = (index.entities[index.entity_of_key[k]].name for k in (*alike, *sharing))
     return list(islice(dict.fromkeys(named), most))
 
@@ -200,10 +202,13 @@ def _edge(relationship: Relationship, start: str, places: int, index: Index) -> 
 def sources_of(spans: Iterable[Span], index: Index) -> tuple[Source, ...]:
     """Return spans with the paths of their documents and their text."""
     documents = ((span, index.document_of[span.document_id]) for span in spans)
-    return tuple(Source(d.path, s.start, s.end, d.text[s.start : s.end]) for s, d in documents)
+    return tuple(
+        Source(d.path, s.start, s.end, d.text[s.start : s.end], d.place(s.start, s.end)) for s, d in documents
+    )
 
 
-def _membership(community: Community, index: Index) -> Membership:
+def _membership(number: int, index: Index) -> Membership:
+    community = index.communities[number]
     report = index.report_of_community.get(community.number)
     return Membership(
         community.number, community.level, report.number if report else None, report.title if report else ""
@@ -244,8 +249,8 @@ def report_tree(index: Index, deepest: int | None = None) -> list[Branch]:
 def report_view(name: str, index: Index) -> ReportView:
     """Return a report with its neighbours; raise NotFound where a name leads to none or to several.
 
-    A name is the report's number (`12`, as in `[Data: Reports (12)]`), `c` and the number of its community (`c12`),
-    or at least the first 6 characters of its id. What can be read as several of these is the first of them.
+    A name is the report's number (`12`, as in `[Data: Reports (12)]`), `c` and the number of its community
+    (`c12`), or at least the first 6 characters of its id. What can be read as several is the first of them.
     """
     report = _report_of(name.strip().lower(), index)
     community = index.communities[report.community]
@@ -267,11 +272,12 @@ def _report_of(name: str, index: Index) -> Report:
         return found[0]
     if found:
         raise NotFound(f"the ids of {len(found)} reports start with {name!r}; give more of its characters")
+    if not index.reports:
+        raise NotFound("this index has no reports")
     raise NotFound(
-        f"there is no report {name!r}: give its number (0 to {len(index.reports) - 1}), c and its community's number "
-        f"(c0 to c{len(index.communities) - 1}), or the first {SHORTEST_PREFIX} characters of its id or more"
-        if index.reports
-        else "this index has no reports"
+        f"there is no report {name!r}: give its number (0 to {len(index.reports) - 1}), c and the number of "
+        f"its community (c0 to c{len(index.communities) - 1}), or the first {SHORTEST_PREFIX} characters of "
+        "its id"
     )
 
 
@@ -280,6 +286,8 @@ def _report_of_community(number: int, index: Index) -> Report:
         return index.report_of_community[number]
     community = index.communities[number]
     above = index.report_of_community.get(community.parent)
-    hint = f"it is part of community {above.community}, whose report is number {above.number}" if above else ""
+    hint = (
+        f"it is part of community {above.community}, whose report is number {above.number}" if above else ""
+    )
     told = f"; {hint}" if hint else ""
     raise NotFound(f"community {number} has no report of its own ({community.size} entities){told}")

@@ -69,12 +69,18 @@ def _read(inside: str) -> list[Reference]:
 
 def rewrite(text: str, replace: Callable[[list[Reference]], str]) -> str:
     """Return the text with each block of references replaced; an emptied block takes the space before it along."""
+    parts: list[str] = []
+    end = 0
+    for block in _BLOCK.finditer(text):
+        before, new = text[end : block.start()], replace(_read(block.group(1)))
+        parts += (before, new) if new else (before.rstrip(" \t"),)
+        end = block.end()
+    return "".join((*parts, text[end:]))
 
-    def one(block: re.Match[str]) -> str:
-        return replace(_read(block.group(1)))
 
-    result = _BLOCK.sub(lambda block: one(block) or "\x00", text)
-    return re.sub(r"[ \t]*\x00", "", result)
+def between(text: str) -> list[str]:
+    """Return what stands before each block of references (or between it and the last), and what follows the last."""
+    return _BLOCK.split(text)[::2]
 
 
 def strip(text: str) -> str:

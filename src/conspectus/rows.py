@@ -7,9 +7,11 @@ human-readable id. Spans count characters of the stored text of a document, whos
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from operator import itemgetter
 from typing import NamedTuple
 
 
@@ -26,6 +28,15 @@ class Span(NamedTuple):
     end: int
 
 
+class Place(NamedTuple):
+    """From character `start` on, to the next place, the text of a document stands at the page, slide, sheet, chapter,
+    section or time of this name: `p. 4`, `slide 2`, `“Methods”`, `0:12:40`.
+    """
+
+    start: int
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     id: str
@@ -37,6 +48,17 @@ class Document:
     date: str | None = None
     """Only where the document states one."""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    places: tuple[Place, ...] = ()
+    """In order of their starts; none where the document has no pages or sections."""
+
+    def place(self, start: int, end: int) -> str:
+        """Return where characters `start` to `end` stand: `p. 4`, `pp. 4-5`; empty where no place is known."""
+        first = bisect_right(self.places, start, key=itemgetter(0)) - 1
+        last = bisect_left(self.places, max(start + 1, end), key=itemgetter(0)) - 1
+        names = list(dict.fromkeys(self.places[i].name for i in (first, last) if i >= 0))
+        if len(names) == 2 and all(name.startswith("p. ") for name in names):
+            return f"p{names[0]}-{names[1].removeprefix('p. ')}"
+        return " to ".join(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +204,27 @@ class Triple:
 
 
 @dataclass(frozen=True, slots=True)
+class Trail:
+    """A path through the graph: from `start` along each triple to its other end, whichever way it points."""
+
+    start: str
+    triples: tuple[Triple, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names it passes, the first and the last among them."""
+        names = [self.start]
+        for triple in self.triples:
+            names.append(triple.tail if triple.head == names[-1] else triple.head)
+        return tuple(names)
+
+    @property
+    def end(self) -> str:
+        """The name it leads to."""
+        return self.names[-1]
+
+
+@dataclass(frozen=True, slots=True)
 class Join:
     """A decision that two names are one entity; `evidence` says why, in words."""
 
@@ -203,7 +246,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file or folder that was passed over because it is not of a kind that is read."""
+    """A file or folder that was passed over: of a kind that is not read, or only with an extra installed."""
 
     document: str
     reason: str
@@ -223,6 +266,8 @@ class Hit:
     end: int
     score: float
     text: str
+    place: str = ""
+    """The page, slide, sheet or section it stands on, `p. 4`; empty where the document has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +278,8 @@ class Source:
     start: int
     end: int
     text: str
+    place: str = ""
+    """The page, slide, sheet or section they stand on, `p. 4`; empty where the document has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,3 +321,7 @@ class Answer:
     """What the reader should know of how the answer came about, a line each."""
     usage: Usage = Usage()
     seconds: float = 0.0
+    short: tuple[str, ...] = ()
+    """The answer alone (names, dates, yes or no), the best first, where the method gives one."""
+    trails: tuple[Trail, ...] = ()
+    """The paths of triples it stands on, where the method goes along a graph."""

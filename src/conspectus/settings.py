@@ -20,6 +20,18 @@ class ReadSettings(Section):
     title_field: str = Field(
         default="title", description="field of a JSON or CSV record that holds its title"
     )
+    max_megabytes: float = Field(
+        default=200.0, gt=0, description="size of a file at the most, and of what is unpacked from it"
+    )
+    seconds_per_file: float = Field(
+        default=60.0, gt=0, description="time to parse one PDF, office, web or mail file at the most"
+    )
+    password_file: str = Field(
+        default="", description="file of passwords to try on encrypted documents, one on each line"
+    )
+    follow_symlinks: bool = Field(
+        default=False, description="read what links lead to outside of the folder that holds them"
+    )
 
 
 class ChunkSettings(Section):
@@ -53,6 +65,10 @@ class ExtractSettings(Section):
     )
     max_gleanings: int = Field(
         default=1, ge=0, description="rounds of looking again for what was missed (language models only)"
+    )
+    style: Literal["graph", "triples"] = Field(
+        default="graph",
+        description="entities and relationships of the given types, or open triples (HippoRAG; language models only)",
     )
     claims: bool = Field(
         default=False, description="also take out what is claimed of the entities (language models only)"
@@ -140,10 +156,65 @@ class SearchSettings(Section):
     b: float = Field(default=0.75, ge=0, le=1, description="BM25: how much long chunks are held back")
 
 
+class VectorSettings(Section):
+    """Vectors of chunks and sentences, for the methods that compare meanings."""
+
+    embedder: str = Field(
+        default="none",
+        description="who makes vectors: none, local, local:FOLDER or provider/model; asking takes the index's own",
+    )
+
+
 class WalkSettings(Section):
     """Ranking of chunks by a walk between sentences and the names in them."""
 
-    k: int = Field(default=5, ge=1, description="number of chunks")
+    form: Literal["auto", "full", "local"] = Field(
+        default="auto", description="walk over all sentences, or over those around the best; auto goes by their number"
+    )
+    vectors: bool = Field(default=True, description="use the vectors of an index that has them")
+    damping: float = Field(default=0.85, ge=0, lt=1, description="how likely the walk goes on at each step")
+    steps: int = Field(default=9, ge=1, description="steps of the walk")
+
+
+class HippoSettings(Section):
+    """Ranking of chunks by PageRank over noun phrases from what a question names (HippoRAG, P2 IV-B)."""
+
+    form: Literal["1", "2"] = Field(
+        default="2", description="as first published, or HippoRAG 2: chunks are nodes, the question is matched to triples"
+    )
+    damping: float = Field(default=0.5, ge=0, lt=1, description="how likely an edge is followed at each step")
+    synonyms: float = Field(
+        default=0.8, gt=0, le=1, description="likeness of two noun phrases above which an edge joins them"
+    )
+    specificity: bool = Field(default=True, description="give names that few chunks hold more weight (form 1)")
+    chunk_weight: float = Field(default=0.05, ge=0, description="weight of likeness to chunks among the seeds (form 2)")
+    triples: int = Field(default=5, ge=1, description="triples nearest to the question that are seeds (form 2)")
+
+
+class IrcotSettings(Section):
+    """Retrieval interleaved with a chain of thought (IRCoT)."""
+
+    retriever: str = Field(default="bm25", description="the method that ranks at each step")
+    steps: int = Field(default=3, ge=1, description="steps of thought at the most")
+
+
+class TogSettings(Section):
+    """A search along the graph with its texts (Think-on-Graph 2, P2 IV-A)."""
+
+    width: int = Field(default=3, ge=1, description="relations of an entity, and entities of a round, that are kept (W)")
+    chunks: int = Field(default=10, ge=1, description="chunks whose scores count for the entities they are of (K)")
+    evidence: int = Field(default=5, ge=1, description="chunks that are read to answer, no more than K (L)")
+    decay: float = Field(default=0.4, ge=0, description="how fast the score of a chunk falls with its rank (alpha)")
+    depth: int = Field(default=3, ge=1, description="rounds at the most (D)")
+    samples: int = Field(default=5, ge=1, description="chains of thought that vote (cot-sc)")
+
+
+class RaptorSettings(Section):
+    """A tree of summaries over the chunks (RAPTOR)."""
+
+    cluster: int = Field(default=8, ge=2, description="chunks or summaries that are summarised together, about")
+    levels: int = Field(default=3, ge=1, description="levels of summaries at the most")
+    summary_tokens: int = Field(default=150, ge=20, description="tokens of a summary, about")
 
 
 class ModelSettings(Section):
@@ -212,6 +283,12 @@ class Settings(Section):
     answer: AnswerSettings = AnswerSettings()
     local: LocalSettings = LocalSettings()
     search: SearchSettings = SearchSettings()
+    vectors: VectorSettings = VectorSettings()
+    walk: WalkSettings = WalkSettings()
+    hippo: HippoSettings = HippoSettings()
+    ircot: IrcotSettings = IrcotSettings()
+    tog: TogSettings = TogSettings()
+    raptor: RaptorSettings = RaptorSettings()
     llm: ModelSettings = ModelSettings()
     model: str = Field(
         default="extractive", description="who performs the language tasks; extractive needs no key"

@@ -15,7 +15,7 @@ class LevelFigures:
 
     level: int
     communities: int
-    """Communities with a report in the level's view, those of higher levels that are not split further among them."""
+    """Communities with a report in the level's view, among them those above it that are not split further."""
     own: int
     """Those of them that are on this very level."""
     tokens: int

@@ -288,6 +288,16 @@ def read(folder: Path, verify: bool = False) -> Index:
     )
 
 
+def table_files(folder: Path) -> dict[str, Path]:
+    """Return the Parquet files of the current snapshot by the name that other tools have for their table.
+
+    Raises as `read` does.
+    """
+    manifest, _ = _open(folder, verify=False)
+    paths = [Path(path) for path in manifest.files if path.startswith("tables/")]
+    return {path.name.rpartition("-")[0]: folder / path for path in paths}
+
+
 def _open(folder: Path, verify: bool) -> tuple[Manifest, dict[str, mmap.mmap]]:
     while True:
         manifest = _manifest(folder)

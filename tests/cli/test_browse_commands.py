@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from conspectus.query.global_ import level_of
+from conspectus.settings import GlobalSettings
 from conspectus.tables import Index
 
 Run = Callable[..., Result]
@@ -30,10 +32,18 @@ def test_status_counts_what_the_tables_hold(told: Told, sampled: Path, opened: I
     assert said["tokens"] == sum(c.n_tokens for c in opened.chunks)
     assert said["snapshot"] == opened.snapshot
     assert said["failures"] == []
-    assert said["usage"] == {"calls": 0, "cached_calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": 0.0}
+    assert said["usage"] == {
+        "calls": 0,
+        "cached_calls": 0,
+        "prompt_tokens": 0,
+        "completion_tokens": 0,
+        "cost": 0.0,
+    }
 
 
-def test_status_gives_the_figures_of_each_level_as_the_papers_table_2(told: Told, sampled: Path, opened: Index):
+def test_status_gives_the_figures_of_each_level_as_the_papers_table_2(
+    told: Told, sampled: Path, opened: Index
+):
     said = told("status", "--index", sampled)
 
     assert [row["level"] for row in said["levels"]] == list(opened.levels)
@@ -63,14 +73,19 @@ def test_the_tree_cut_at_a_level_holds_every_report_above_it_once(told: Told, sa
     for level in opened.levels:
         shown = numbers(told("report", "--index", sampled, "--level", level)["reports"])
         assert sorted(shown) == [r.number for r in opened.reports if r.level <= level]
-    assert sorted(numbers(told("report", "--index", sampled)["reports"])) == [r.number for r in opened.reports]
+    assert sorted(numbers(told("report", "--index", sampled)["reports"])) == [
+        r.number for r in opened.reports
+    ]
 
 
-def test_a_person_sees_the_tree_down_to_the_usual_level_and_how_to_see_more(run: Run, sampled: Path, opened: Index):
+def test_a_person_sees_the_tree_down_to_the_usual_level_and_how_to_see_more(
+    run: Run, sampled: Path, opened: Index
+):
     result = run("report", "--index", sampled)
 
-    assert len(result.stdout.splitlines()) == sum(r.level <= 1 for r in opened.reports)
-    deeper = sum(r.level > 1 for r in opened.reports)
+    usual = level_of(opened, GlobalSettings())
+    assert len(result.stdout.splitlines()) == sum(r.level <= usual for r in opened.reports)
+    deeper = sum(r.level > usual for r in opened.reports)
     assert f"{deeper} more reports below: --level {len(opened.levels) - 1} shows all" in result.stderr
     assert "├─ " in result.stdout
 
@@ -173,7 +188,9 @@ def test_a_path_is_shown_step_by_step_with_its_sentences(told: Told, run: Run, s
     for step in said["steps"]:
         assert step["sources"]
         assert all(s["text"] == text_of(s) for s in step["sources"])
-    assert run("path", "dorothea quill", "lapwing", "--index", sampled).stdout.startswith(" - ".join(ends) + "\n")
+    assert run("path", "dorothea quill", "lapwing", "--index", sampled).stdout.startswith(
+        " - ".join(ends) + "\n"
+    )
 
 
 def test_a_path_to_an_unknown_name_and_to_itself_are_errors(run: Run, sampled: Path):

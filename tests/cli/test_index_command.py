@@ -140,7 +140,16 @@ def test_flags_win_over_the_environment_and_that_over_the_file_beside_the_corpus
 
 
 def test_any_setting_can_be_set(told: Told, corpus: Path):
-    told("index", corpus, "--set", "chunk.mode=sentence", "--set", "communities.seed=7", "--entity-types", "person,work")
+    told(
+        "index",
+        corpus,
+        "--set",
+        "chunk.mode=sentence",
+        "--set",
+        "communities.seed=7",
+        "--entity-types",
+        "person,work",
+    )
 
     settings = api.open_index(".conspectus").settings
     assert settings["chunk"]["mode"] == "sentence"
@@ -157,7 +166,9 @@ def test_any_setting_can_be_set(told: Told, corpus: Path):
         (["--config", "missing.toml"], "missing.toml cannot be read"),
     ],
 )
-def test_settings_that_make_no_sense_are_mistakes_of_usage(run: Run, corpus: Path, flags: list[str], said: str):
+def test_settings_that_make_no_sense_are_mistakes_of_usage(
+    run: Run, corpus: Path, flags: list[str], said: str
+):
     result = run("index", corpus, *flags, code=2)
 
     assert result.stderr.startswith("error: ")
@@ -189,20 +200,17 @@ def test_an_interrupted_run_says_what_stands(run: Run, corpus: Path, monkeypatch
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(api, "build", interrupted)
-    assert run("index", corpus, code=130).stderr == "interrupted: nothing was written\n"
-    monkeypatch.undo()
-
     before = api.build(corpus, "kept", settings=Settings()).snapshot
     monkeypatch.setattr(api, "build", interrupted)
+
+    assert run("index", corpus, code=130).stderr == "interrupted: nothing was written\n"
     said = run("index", corpus, "--index", "kept", code=130).stderr
-    monkeypatch.undo()
 
     assert said == f"interrupted: the index in kept is what it was, snapshot {before}\n"
 
 
 def test_an_interrupt_that_came_after_the_commit_does_not_claim_otherwise(
-    run: Run, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ):
     build = api.build
 
@@ -213,6 +221,5 @@ def test_an_interrupt_that_came_after_the_commit_does_not_claim_otherwise(
     monkeypatch.setattr(api, "build", too_late)
     said = run("index", corpus, code=130).stderr
 
-    assert said == (
-        f"interrupted: it was done already, and the new snapshot {api.open_index(tmp_path / '.conspectus').snapshot} stands\n"
-    )
+    stands = api.open_index(".conspectus").snapshot
+    assert said == f"interrupted: it was done already, and the new snapshot {stands} stands\n"

@@ -1,4 +1,4 @@
-"""Tests of the command as a process: start-up, exit codes, pipes, interrupts, logs, and what nobody foresaw."""
+"""Tests of the command as a process: start-up, exit codes, pipes, interrupts, logs, unforeseen errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,12 @@ def test_help_answers_at_once_and_imports_nothing_heavy(tmp_path: Path):
     )
 
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True, env=os.environ
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ,
     )
 
     heavy, seconds = done.stderr.rsplit(" ", 1)
@@ -125,8 +130,12 @@ main()
 
 
 @unix
-def test_an_interrupt_ends_at_once_and_leaves_the_index_that_was_there(tmp_path: Path, corpus: Path, indexed: Path):
-    before = api.build([corpus / "mill.txt", corpus / "flood.txt"], tmp_path / "kept", settings=Settings()).snapshot
+def test_an_interrupt_ends_at_once_and_leaves_the_index_that_was_there(
+    tmp_path: Path, corpus: Path, indexed: Path
+):
+    before = api.build(
+        [corpus / "mill.txt", corpus / "flood.txt"], tmp_path / "kept", settings=Settings()
+    ).snapshot
 
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, "index", str(corpus), "--index", "kept"],
@@ -159,7 +168,7 @@ def on_a_terminal(cwd: Path, *args: str) -> str:
     if pid == 0:
         os.chdir(cwd)
         os.environ.update(TERM="xterm-256color", COLUMNS="100", LINES="40", PYTHONUTF8="1")
-        os.execv(sys.executable, [sys.executable, "-m", "conspectus", *args])
+        os.execv(sys.executable, [sys.executable, "-m", "conspectus", *args])  # noqa: S606
     shown = b""
     while True:
         try:
@@ -216,8 +225,37 @@ def test_an_unforeseen_error_asks_for_a_report_and_leaves_its_traceback_to_the_l
     assert "Traceback" in (tmp_path / "run.log").read_text()
 
 
+BROKEN = """
+from conspectus import api
+from conspectus.cli import main
+
+def explode(folder):
+    raise RuntimeError('the sky fell')
+api.open_index = explode
+main()
+"""
+
+
+def test_an_unforeseen_error_shows_no_traceback_in_a_process_of_its_own(tmp_path: Path):
+    def status(**environ: str) -> Process:
+        return subprocess.run(
+            [sys.executable, "-c", BROKEN, "status"],
+            cwd=tmp_path, env={**os.environ, **environ}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    quiet, debugged = status(), status(CONSPECTUS_DEBUG="1")
+
+    assert quiet.returncode == 1
+    assert quiet.stderr.splitlines()[0] == "error: RuntimeError: the sky fell"
+    assert len(quiet.stderr.splitlines()) == 2
+    assert debugged.returncode == 1
+    assert "Traceback" in debugged.stderr
+
+
 @pytest.mark.usefixtures("broken")
-def test_an_unforeseen_error_is_let_through_for_who_wants_to_see_it(run: Run, monkeypatch: pytest.MonkeyPatch):
+def test_an_unforeseen_error_is_let_through_for_who_wants_to_see_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("CONSPECTUS_DEBUG", "1")
 
     assert isinstance(run("status", code=1).exception, RuntimeError)
@@ -226,7 +264,10 @@ def test_an_unforeseen_error_is_let_through_for_who_wants_to_see_it(run: Run, mo
 def test_the_shell_can_complete_commands_and_methods(tmp_path: Path):
     def complete(words: str) -> list[str]:
         done = command(
-            cwd=tmp_path, _CONSPECTUS_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(len(words.split(" ")) - 1)
+            cwd=tmp_path,
+            _CONSPECTUS_COMPLETE="complete_bash",
+            COMP_WORDS=words,
+            COMP_CWORD=str(len(words.split(" ")) - 1),
         )
         return done.stdout.split()
 

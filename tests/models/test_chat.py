@@ -44,6 +44,7 @@ class FakeSender:
         self.said = list(said)
         self.requests: list[Request] = []
         self.marked: list[tuple[Request, Status]] = []
+        self.kept: list[tuple[Request, Completion]] = []
         self.known: dict[str, bool] = {}
         self.refuses = refuses
 
@@ -73,6 +74,12 @@ class FakeSender:
 
     async def mark(self, request: Request, status: Status) -> None:
         self.marked.append((request, status))
+
+    async def keep(self, request: Request, reply: Completion) -> None:
+        self.kept.append((request, reply))
+
+    def has(self, request: Request) -> bool:
+        return False
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
         return self.known.get(feature)

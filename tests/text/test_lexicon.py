@@ -16,7 +16,7 @@ from conspectus.text.types import ALL
 
 TEXTS = (
     "The Orrin Tidal Energy Partnership (STEP) met on 4 March 2021. Dr Mara Tolan of STEP said the tidal barrage holds.",
-    "Mara Tolan asked STEP about the barrage. STEP said no. In 1951 the barrage leaked, she said.",
+    "Mara Tolan asked STEP about the tidal barrage. STEP said no. In 1951 the tidal barrage leaked. A tidal barrage will.",
     "It is told in “A History of Orrin” that the barrage leaked in 1951. Mara Tolan has read the book.",
     "ZORBA: We walked to Orrin with Mara Tolan.\nQUENDA: To Orrin? By what step?\nZORBA: By Orrin road.\n"
     "QUENDA: The barrage is on it.\nZORBA: So it is.\nQUENDA: The tidal barrage at Orrin holds.",
@@ -51,7 +51,7 @@ def test_names_dates_works_and_speakers_are_found_with_their_types():
     assert found["1951"] == "date"
     assert found["A History of Orrin"] == "work"
     assert found["ZORBA"] == found["QUENDA"] == "person"
-    assert found["barrage"] == "concept"
+    assert found["tidal barrage"] == "concept"
 
 
 def test_an_acronym_is_found_though_its_letters_spell_a_vague_word():
@@ -64,7 +64,7 @@ def test_an_acronym_is_found_though_its_letters_spell_a_vague_word():
 def test_sentences_mention_things_in_the_order_of_their_words():
     found = mentions(read(*TEXTS))
 
-    assert found["Mara Tolan asked STEP about the barrage."] == ["Mara Tolan", "STEP", "barrage"]
+    assert found["Mara Tolan asked STEP about the tidal barrage."] == ["Mara Tolan", "STEP", "tidal barrage"]
     assert found["STEP said no."] == ["STEP"]
 
 

@@ -75,13 +75,22 @@ def spread(shares: Floats, pull: Floats, first: Ints, last: Ints) -> Floats:
 def sentences_of(passages: Ints, first: Ints, last: Ints) -> Ints:
     """Return the sentences of some passages, ascending."""
     sizes = last[passages] - first[passages]
-    return np.unique(_ranges(first[passages], sizes))
+    return ascending(int(last.max(initial=0)), _ranges(first[passages], sizes))
 
 
 def passages_of(sentences: Ints, first: Ints, last: Ints) -> Ints:
     """Return the passages that hold one of some sentences (and empty ones among them), ascending."""
     low = np.searchsorted(last, sentences, "right")
-    return np.unique(_ranges(low, np.searchsorted(first, sentences, "right") - low))
+    return ascending(len(first), _ranges(low, np.searchsorted(first, sentences, "right") - low))
+
+
+def ascending(size: int, *numbers: Ints) -> Ints:
+    """Return all of some numbers below `size`, each once, ascending."""
+    # several times as fast as np.unique, which hashes
+    among = np.zeros(size, bool)
+    for some in numbers:
+        among[some] = True
+    return np.flatnonzero(among)
 
 
 def _ranges(starts: Ints, sizes: Ints) -> Ints:
@@ -100,15 +109,15 @@ def around(incidence: Incidence, sentences: Ints, names: Ints, common: Ints) -> 
     sentences are the given ones and all that its names lead to. Rows sum to what they did, or to less.
     """
     near = columns(incidence.outward, sentences)
-    kept = np.union1d(near[~common[near]], names)
-    reached = np.union1d(columns(incidence.inward, kept), sentences)
+    kept = ascending(len(common), near[~common[near]], names)
+    reached = ascending(incidence.outward.shape[0], columns(incidence.inward, kept), sentences)
     part = Incidence(_part(incidence.outward, reached, kept), _part(incidence.inward, kept, reached))
     return reached, kept, part
 
 
 def columns(matrix: Matrix, rows: Ints) -> Ints:
     """Return the columns that some rows have entries in, ascending."""
-    return np.unique(matrix.indices[_ranges(matrix.indptr[rows], _sizes(matrix, rows))])
+    return ascending(matrix.shape[1], matrix.indices[_ranges(matrix.indptr[rows], _sizes(matrix, rows))])
 
 
 def _sizes(matrix: Matrix, rows: Ints) -> Ints:
@@ -119,10 +128,10 @@ def _part(matrix: Matrix, rows: Ints, kept: Ints) -> Matrix:
     """Return some rows and columns of a matrix; both must ascend."""
     sizes = _sizes(matrix, rows)
     entries = _ranges(matrix.indptr[rows], sizes)
-    column = matrix.indices[entries]
-    place = np.searchsorted(kept, column)
-    here = kept[np.minimum(place, len(kept) - 1)] == column if len(kept) else np.zeros(len(column), bool)
-    counts = np.bincount(np.repeat(np.arange(len(rows)), sizes)[here], minlength=len(rows))
-    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    place = np.full(matrix.shape[1], -1, np.int32)
+    place[kept] = np.arange(len(kept), dtype=np.int32)
+    column = place[matrix.indices[entries]]
+    here = column >= 0
+    starts = np.concatenate(([0], np.cumsum(here)))[np.concatenate(([0], np.cumsum(sizes)))]
     data = matrix.data[entries[here]]
-    return sparse.csr_array((data, place[here].astype(np.int32), starts), shape=(len(rows), len(kept)))
+    return sparse.csr_array((data, column[here], starts.astype(np.int32)), shape=(len(rows), len(kept)))

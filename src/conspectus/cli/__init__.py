@@ -1,4 +1,4 @@
-"""The command line: each command parses, calls the API and prints. Nothing heavy is imported before a command runs."""
+"""The command line: each command parses, calls the API and prints. Nothing heavy is imported before."""
 
 from conspectus.cli.app import main
 

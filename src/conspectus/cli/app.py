@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -72,11 +73,11 @@ def main() -> None:
     """Run the command line and end the process with its exit code."""
     signal.signal(signal.SIGINT, _interrupt)
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character shows `?`
     app(prog_name="conspectus")
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
-    """Interrupt at once: with Python's own handler asyncio would wait until the work next waits, which may be its end."""
+    """Interrupt at once: after Python's own handler asyncio waits until the work does, maybe to its end."""
     raise KeyboardInterrupt

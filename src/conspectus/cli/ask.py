@@ -35,11 +35,14 @@ def ask(
     method: Annotated[
         str,
         typer.Option(
-            metavar="NAME", autocompletion=methods, help="global, local or bm25; auto chooses by the question."
+            metavar="NAME",
+            autocompletion=methods,
+            help="global, local or bm25; auto chooses by the question.",
         ),
     ] = "auto",
     level: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Level of the reports to answer from, 0 the root (global).")
+        int | None,
+        typer.Option(metavar="N", min=0, help="Level of the reports to answer from, 0 the root (global)."),
     ] = None,
     json: AsJson = False,
     context_only: Annotated[
@@ -49,8 +52,8 @@ def ask(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Ask all questions of a file: one on each line, a column question_text or question of a .csv, "
-            "or a list in a .json; - is standard input. With --json, each is answered by one line.",
+            help="Ask all questions of a file: one on each line, a column question_text or question of a "
+            ".csv, or a list in a .json; - is standard input. With --json, each is answered by one line.",
         ),
     ] = None,
     config: ConfigFile = None,
@@ -72,9 +75,13 @@ def ask(
             show.out(("\n" if place else "") + show.bold(f"# {one}") + "\n")
         try:
             if context_only:
-                _print_context(api.context(one, opened, method=method, level=level, settings=settings), json, questions)
+                _print_context(
+                    api.context(one, opened, method=method, level=level, settings=settings), json, questions
+                )
             else:
-                _print_answer(api.ask(one, opened, method=method, level=level, settings=settings), json, questions)
+                _print_answer(
+                    api.ask(one, opened, method=method, level=level, settings=settings), json, questions
+                )
         except CallFailed as error:  # of one question; what makes all of them fail ends the command
             if questions is None:
                 raise
@@ -107,7 +114,9 @@ def _print_answer(answer: Answer, json: bool, many: object) -> None:
     show.note(f"\n{_how(answer)} ({read} read, {answer.seconds:.2f} s)")
     if answer.removed_references:
         removed = show.counted(answer.removed_references, "reference")
-        show.note(f"{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed.")
+        show.note(
+            f"{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed."
+        )
 
 
 def _print_context(context: Context, json: bool, many: object) -> None:
@@ -124,9 +133,8 @@ def _print_context(context: Context, json: bool, many: object) -> None:
 
 def _how(made: Answer | Context) -> str:
     """Return by which method it was made, at which level, and why."""
-    at = f"level {made.level}" if made.level is not None else ""
-    reasons = [reason for reason in (at if at not in made.why else "", made.why) if reason]
-    return f"{made.method}: {'; '.join(reasons)}" if reasons else made.method
+    at = f" at level {made.level}" if made.level is not None else ""
+    return made.method + at + (f": {made.why}" if made.why else "")
 
 
 def _window(evidence: Evidence) -> dict[str, Any]:
@@ -144,7 +152,9 @@ def rankings(incomplete: str) -> list[str]:
 def search(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
     folder: IndexFolder = FOLDER,
-    method: Annotated[str, typer.Option(metavar="NAME", autocompletion=rankings, help="How to rank: bm25.")] = "bm25",
+    method: Annotated[
+        str, typer.Option(metavar="NAME", autocompletion=rankings, help="How to rank: bm25.")
+    ] = "bm25",
     k: Annotated[int | None, typer.Option("-k", metavar="N", min=1, help="Number of chunks (5).")] = None,
     json: AsJson = False,
     config: ConfigFile = None,
@@ -166,4 +176,5 @@ def search(
 
 def _hit(place: int, hit: Hit) -> str:
     head = f"{place:>2}. {show.bold(hit.title)}  ({hit.score:.2f})"
-    return f"{head}\n    {hit.document}, characters {hit.start}-{hit.end}\n    {show.snippet(hit.text, 300)}"
+    where = f"{hit.document}, {hit.place}" if hit.place else hit.document
+    return f"{head}\n    {where}, characters {hit.start}-{hit.end}\n    {show.snippet(hit.text, 300)}"

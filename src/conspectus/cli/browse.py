@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def status(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = None) -> None:
     """Show the figures of an index.
 
-    They are its counts, its reports by level, what failed in its making, and what that took of language models.
+    They are its counts, its reports by level, what failed in its making, and what language models it took.
     """
     from conspectus.api import open_index
     from conspectus.status import status_of
@@ -40,15 +40,16 @@ def status(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = No
     show.out()
     used = figures.usage
     if used.calls or used.cached_calls:
+        calls = f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} kept)"
         read = f"{used.prompt_tokens:,} tokens read and {used.completion_tokens:,} written"
-        show.out(f"Models: {show.counted(used.calls, 'call')} ({used.cached_calls:,} kept), {read}, cost {used.cost:.4f}")
+        show.out(f"Models: {calls}, {read}, cost {used.cost:.4f}")
     else:
         show.out("No language model was asked.")
     show.failures(figures.failures, show.out)
 
 
 def _levels(figures: Status) -> Iterator[Sequence[str]]:
-    """Yield the paper's Table 2: a column for the reports of each level, the last one for the source texts."""
+    """Yield the paper's Table 2: a column for the reports of each level, the last for the source texts."""
     levels = figures.levels
     yield ["", *(f"C{r.level}" for r in levels), "TS"]
     yield ["Units", *(f"{r.communities:,}" for r in levels), f"{figures.chunks:,}"]
@@ -62,12 +63,13 @@ def report(
         str | None,
         typer.Argument(
             metavar="ID",
-            help="A report: its number (12), c and the number of its community (c12), or at least the first 6 "
-            "characters of its id.",
+            help="A report: its number (12), c and the number of its community (c12), or at least the first "
+            "6 characters of its id.",
         ),
     ] = None,
     level: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Deepest level of the tree; by default the one asked from.")
+        int | None,
+        typer.Option(metavar="N", min=0, help="Deepest level of the tree; by default the one asked from."),
     ] = None,
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
@@ -90,11 +92,12 @@ def report(
 
 def _print_tree(index: Index, level: int | None, json: bool) -> None:
     from conspectus.explore import report_tree
-    from conspectus.query.global_ import DEFAULT_LEVEL
+    from conspectus.query.global_ import level_of
+    from conspectus.settings import GlobalSettings
 
     if level is not None and level not in index.levels:
         raise UsageError(f"this index has levels 0 to {len(index.levels) - 1}, and no level {level}")
-    deepest = level if level is not None or json else DEFAULT_LEVEL
+    deepest = level_of(index, GlobalSettings()) if level is None and index.reports and not json else level
     tree = report_tree(index, deepest)
     if json:
         show.as_json({"reports": [_nested(branch) for branch in tree]})
@@ -122,7 +125,9 @@ def _drawn(branch: Branch, first: str = "", rest: str = "") -> Iterator[str]:
 
 
 def _line(report: Report) -> str:
-    return f"{report.number}  {report.title}  (rated {report.rating:g}, {show.counted(report.size, 'entity')})"
+    return (
+        f"{report.number}  {report.title}  (rated {report.rating:g}, {show.counted(report.size, 'entity')})"
+    )
 
 
 def _print_report(name: str, index: Index, json: bool) -> None:
@@ -139,15 +144,17 @@ def _print_report(name: str, index: Index, json: bool) -> None:
     show.markdown(text)
     r = view.report
     show.out(
-        f"Level {r.level}, community {r.community}, {show.counted(r.size, 'entity')}. Rated {r.rating:g} of 10. "
-        f"{r.rating_explanation}"
+        f"Level {r.level}, community {r.community}, {show.counted(r.size, 'entity')}. "
+        f"Rated {r.rating:g} of 10. {r.rating_explanation}"
     )
     _print_neighbours(view)
     show.citations(citations)
 
 
 def _link(report: Report | None) -> dict[str, Any] | None:
-    return {n: getattr(report, n) for n in ("id", "number", "community", "level", "title")} if report else None
+    return (
+        {n: getattr(report, n) for n in ("id", "number", "community", "level", "title")} if report else None
+    )
 
 
 def _print_neighbours(view: ReportView) -> None:
@@ -165,7 +172,7 @@ def entity(
 ) -> None:
     """Show what the graph knows of a thing.
 
-    That is its type and description, its strongest relationships, and the communities and documents that hold it.
+    That is its type and description, its strongest relationships, its communities and its documents.
     """
     from conspectus.api import open_index
     from conspectus.explore import entity_view

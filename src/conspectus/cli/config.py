@@ -23,8 +23,8 @@ def config(
 ) -> None:
     """Show the settings in force, and where each comes from.
 
-    They come from the defaults, conspectus.toml in the working directory (index: beside the corpus), environment
-    variables such as CONSPECTUS_CHUNK_TOKENS, and --set; later ones win.
+    They come from the defaults, conspectus.toml in the working directory (for index: beside the corpus),
+    environment variables such as CONSPECTUS_CHUNK_TOKENS, and --set; later ones win.
     """
     from conspectus import configuration
 

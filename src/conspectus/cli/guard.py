@@ -18,6 +18,7 @@ DONE, FAILED, USAGE, WITH_FAILURES, INTERRUPTED, NO_READER = 0, 1, 2, 3, 130, 14
 """Exit codes; the last two are those of a process that is ended by SIGINT and by SIGPIPE."""
 
 log = logging.getLogger("conspectus")
+log.addHandler(logging.NullHandler())  # without one, Python itself shows what is logged, tracebacks too
 
 
 class Group(TyperGroup):
@@ -31,7 +32,7 @@ class Group(TyperGroup):
 
 
 def one_line(error: Exception) -> str:
-    """Return the message of an error on one line, the lines of a list after its head with `;` between them."""
+    """Return the message of an error on one line, those of a list after its head, with `;` between them."""
     head, *rest = (line.strip() for line in str(error).splitlines() or [""])
     return f"{head} {'; '.join(rest)}".strip()
 

@@ -11,11 +11,20 @@ import typer
 
 from conspectus.cli import show
 from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
-from conspectus.cli.options import FOLDER, AsJson, ConfigFile, IndexFolder, LogFile, SetKeys, overrides, settings_of
+from conspectus.cli.options import (
+    FOLDER,
+    AsJson,
+    ConfigFile,
+    IndexFolder,
+    LogFile,
+    SetKeys,
+    overrides,
+    settings_of,
+)
 from conspectus.errors import ConspectusError
 
 if TYPE_CHECKING:
-    from conspectus.api import Built
+    from conspectus.api import Built, Preview
     from conspectus.rows import Failure, Skipped
     from conspectus.settings import Settings
     from conspectus.status import Status
@@ -37,7 +46,9 @@ def index(
     entity_types: Annotated[
         str | None, typer.Option(metavar="A,B", help="Types of entity to look for, as person,organization.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be read, and write nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be read, and write nothing.")
+    ] = False,
     json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")] = False,
     config: ConfigFile = None,
@@ -48,8 +59,8 @@ def index(
 
     It replaces the index in its folder when it is whole; until then that one can be asked.
 
-    Settings come from conspectus.toml beside the first source (or in the working directory), environment variables
-    such as CONSPECTUS_CHUNK_TOKENS, --set and the flags; later ones win.
+    Settings come from conspectus.toml beside the first source (or in the working directory), environment
+    variables such as CONSPECTUS_CHUNK_TOKENS, --set and the flags; later ones win.
     """
     flags = {
         "chunk.tokens": chunk_tokens,
@@ -82,7 +93,11 @@ def _build(sources: list[str], folder: Path, settings: Settings, *, quiet: bool)
         if after != before:
             stands = f"it was done already, and the new snapshot {after} stands"
         else:
-            stands = f"the index in {folder} is what it was, snapshot {before}" if before else "nothing was written"
+            stands = (
+                f"the index in {folder} is what it was, snapshot {before}"
+                if before
+                else "nothing was written"
+            )
         typer.echo(f"interrupted: {stands}", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
@@ -102,12 +117,18 @@ def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
 
     status = status_of(built.index)
     if json:
-        more = {"index": str(built.folder), "skipped": [asdict(s) for s in built.skipped], "notices": built.notices, "seconds": seconds}
+        more = {
+            "index": str(built.folder),
+            "skipped": [asdict(s) for s in built.skipped],
+            "notices": built.notices,
+            "seconds": seconds,
+        }
         show.as_json(asdict(status) | more)
         return
+    graph = f"{show.counted(status.entities, 'entity')}, {show.counted(status.relationships, 'relationship')}"
     where = f"into {built.folder} in {seconds:.1f} s"
-    show.out(f"Indexed {show.counted(status.documents, 'document')} ({_cut(status.chunks, status.tokens)}) {where}.")
-    show.out(f"Graph: {show.counted(status.entities, 'entity')}, {show.counted(status.relationships, 'relationship')}.")
+    show.out(f"Indexed {_read(status)} {where}.")
+    show.out(f"Graph: {graph}.")
     show.out(f"Reports by level: {', '.join(f'{r.communities:,}' for r in status.levels) or 'none'}.")
     show.out(f"Snapshot: {status.snapshot}")
     if not quiet:
@@ -123,14 +144,15 @@ def _preview(sources: list[str], settings: Settings, *, json: bool, quiet: bool)
     if json:
         show.as_json(seen)
     else:
-        show.out(f"Would index {show.counted(seen.documents, 'document')} ({_cut(seen.chunks, seen.tokens)}).")
+        show.out(f"Would index {_read(seen)}.")
         if not quiet:
             _passed_over(seen.skipped, seen.failures)
     raise typer.Exit(WITH_FAILURES if seen.failures else DONE)
 
 
-def _cut(chunks: int, tokens: int) -> str:
-    return f"{show.counted(chunks, 'chunk')}, {show.counted(tokens, 'token')}"
+def _read(counts: Status | Preview) -> str:
+    chunks, tokens = show.counted(counts.chunks, "chunk"), show.counted(counts.tokens, "token")
+    return f"{show.counted(counts.documents, 'document')} ({chunks}, {tokens})"
 
 
 def _passed_over(skipped: tuple[Skipped, ...], failures: tuple[Failure, ...]) -> None:

@@ -36,7 +36,9 @@ def start_log(file: Path | None) -> Path | None:
         old.close()
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
-    logger.debug("conspectus %s, Python %s: %s", __version__, platform.python_version(), shlex.join(sys.argv[1:]))
+    logger.debug(
+        "conspectus %s, Python %s: %s", __version__, platform.python_version(), shlex.join(sys.argv[1:])
+    )
     return file
 
 
@@ -52,11 +54,14 @@ IndexFolder = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LogFile = Annotated[
-    Path | None, typer.Option("--log", metavar="FILE", callback=start_log, help="Write a debug log to a file.")
+    Path | None,
+    typer.Option("--log", metavar="FILE", callback=start_log, help="Write a debug log to a file."),
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Settings file, in place of the conspectus.toml that is found."),
+    typer.Option(
+        "--config", metavar="FILE", help="Settings file, in place of the conspectus.toml that is found."
+    ),
 ]
 SetKeys = Annotated[
     list[str] | None,

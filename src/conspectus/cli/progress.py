@@ -48,7 +48,9 @@ class Bars:
             self._bars.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._close()
         if self._bars:
             self._bars.stop()
@@ -66,7 +68,9 @@ class Bars:
         def tick() -> None:
             nonlocal shown
             self._done += 1
-            if (now := time.monotonic()) - shown > EVERY:  # a bar takes longer to update than many a piece of work
+            if (
+                now := time.monotonic()
+            ) - shown > EVERY:  # a bar takes longer to update than many a piece of work
                 shown = now
                 bars.update(task, completed=self._done)
 

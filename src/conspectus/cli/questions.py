@@ -15,10 +15,10 @@ COLUMNS = ("question_text", "question")
 
 
 def read_questions(file: Path) -> list[str]:
-    """Return the questions of a file, `-` for standard input; its suffix says what it is, .csv, .json or lines.
+    """Return the questions of a file, `-` for standard input; the suffix says what it is: .csv, .json, lines.
 
-    In a CSV table they are in the column `question_text` or `question`; a JSON list holds texts, or objects with
-    such a field. Empty ones are left out. Raises DocumentError where the file cannot be read or holds none.
+    In a CSV table they are in the column `question_text` or `question`; a JSON list holds texts, or objects
+    with such a field. Empty ones are left out. Raises DocumentError where it cannot be read or holds none.
     """
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
@@ -67,4 +67,6 @@ def _question(value: object, file: Path) -> str:
         value = next((fields[c] for c in COLUMNS if c in fields), None)
     if isinstance(value, str):
         return value
-    raise DocumentError(f"{file} holds a value that is no question: give texts, or objects with a field `question`")
+    raise DocumentError(
+        f"{file} holds a value that is no question: give texts, or objects with a field `question`"
+    )

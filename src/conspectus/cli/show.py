@@ -1,4 +1,4 @@
-"""How things are printed: results to standard output, notes to standard error, Markdown and colour on terminals only."""
+"""How things are printed: results to standard output, notes to standard error, colour on terminals only."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ def snippet(text: str, most: int = SNIPPET) -> str:
 
 def place(source: Source, indent: str = "    ") -> str:
     """Return where something is said, and what, on two lines."""
-    return f"{source.document}, characters {source.start}-{source.end}\n{indent}“{snippet(source.text)}”"
+    where = f", {source.place}" if source.place else ""
+    return f"{source.document}{where}, characters {source.start}-{source.end}\n{indent}“{snippet(source.text)}”"
 
 
 def citations(cited: Sequence[Citation]) -> None:

@@ -14,7 +14,7 @@ of `sentences.*`:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,12 +22,13 @@ import numpy as np
 from scipy import sparse
 
 from conspectus.algorithms.bm25 import postings
+from conspectus.index.lexical import title_terms
 from conspectus.rows import Chunk, Document
 from conspectus.text.leads import subjects, title_key
 from conspectus.text.mentions import KNOWN, OPENING, find_known, find_mentions, find_runs, hash_of, units
 from conspectus.text.sentence_table import SentenceTable
 from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary
-from conspectus.text.words import STOPWORDS, name_key, terms
+from conspectus.text.words import STOPWORDS, name_key
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 Matrix = sparse.csr_array[Any, Any]
@@ -45,11 +46,15 @@ ALIAS, MOST_ALIASES = 0.2, 2
 
 
 def walk_arrays(
-    documents: Sequence[Document], chunks: Sequence[Chunk], table: SentenceTable, texts: Sequence[str]
+    documents: Sequence[Document],
+    chunks: Sequence[Chunk],
+    table: SentenceTable,
+    texts: Sequence[str],
+    vocabulary: Vocabulary | None = None,
 ) -> Arrays:
-    """Return the arrays of the walk but for its terms; `texts` are the sentences of the table."""
+    """Return the arrays of the walk but for its terms; `texts` are the sentences of the table, `vocabulary` theirs."""
     first, last = passage_ranges(documents, chunks, table)
-    vocabulary = read_vocabulary(texts)
+    vocabulary = vocabulary or read_vocabulary(texts)
     usage = _Usage.of(vocabulary)
     names = _Names(usage)
     leads = _leads(documents, chunks, (first, last), texts, vocabulary, names)
@@ -67,7 +72,7 @@ def walk_arrays(
     order = np.argsort(hashes, kind="stable")
     outward, inward = outward[:, order].tocsr(), inward[:, order].T.tocsr()
     outward.data *= (frequency[order] ** -RARE).astype(np.float32)[outward.indices]
-    outward.data /= np.repeat(np.asarray(outward.sum(axis=1)), np.diff(outward.indptr))
+    outward.data /= np.repeat(np.asarray(outward.sum(axis=1)).ravel(), np.diff(outward.indptr))
     return {
         "walk.first": first,
         "walk.last": last,
@@ -80,18 +85,22 @@ def walk_arrays(
 
 
 def walk_terms(
-    documents: Sequence[Document], table: SentenceTable, texts: Sequence[str], number: dict[str, int]
+    documents: Sequence[Document], table: SentenceTable, starts: Ints, ids: Ints, words: Mapping[str, int]
 ) -> Arrays:
-    """Return the postings of the sentences with their titles; new terms are added to the vocabulary `number`."""
-    titles = [[number.setdefault(t, len(number)) for t in terms(d.title)] for d in documents]
-    flat: list[int] = []
-    ends: list[int] = []
-    for text, document in zip(texts, table.document.tolist(), strict=True):
-        flat += titles[document]
-        flat += [number.setdefault(t, len(number)) for t in terms(text)]
-        ends.append(len(flat))
-    owners = np.repeat(np.arange(len(texts)), np.diff([0, *ends]))
-    return postings(np.array(flat, np.int32), owners, size=len(number), texts=len(texts)).arrays("walk_terms")
+    """Return the postings of the sentences with their titles.
+
+    Sentence `i` holds terms `ids[starts[i]:starts[i + 1]]`, places in the vocabulary `words`; those of titles are in it.
+    """
+    titles = [[words[t] for t in title_terms(d.title)] for d in documents]
+    sizes = np.array([len(title) for title in titles], np.int64)
+    flat = np.array([t for title in titles for t in title], np.int32)
+    of_sentence = sizes[table.document]
+    shift = (np.cumsum(sizes) - sizes)[table.document] - (np.cumsum(of_sentence) - of_sentence)
+    of_titles = flat[np.repeat(shift, of_sentence) + np.arange(of_sentence.sum())]
+    every = np.concatenate((ids, of_titles))
+    numbers = np.arange(len(table))
+    owners = np.concatenate((np.repeat(numbers, np.diff(starts)), np.repeat(numbers, of_sentence)))
+    return postings(every, owners, size=len(words), texts=len(table)).arrays("walk_terms")
 
 
 def passage_ranges(
@@ -160,9 +169,9 @@ def _mentions(texts: Sequence[str], vocabulary: Vocabulary, names: _Names) -> Ma
     rows, known = find_known(vocabulary, names.known)
     number = np.array([names.keys[key] for key in names.known], np.int64)
     met = np.array(pairs, np.int64).reshape(-1, 2)
-    every = np.concatenate((met[:, 0] * len(names.keys) + met[:, 1], rows * len(names.keys) + number[known]))
-    code = np.unique(every)
     size = max(len(names.keys), 1)
+    every = np.concatenate((met[:, 0] * size + met[:, 1], rows.astype(np.int64) * size + number[known]))
+    code = np.unique(every)
     ones = np.ones(len(code), np.float32)
     return sparse.csr_array((ones, (code // size, code % size)), shape=(len(texts), len(names.keys)))
 

@@ -17,7 +17,7 @@ from conspectus.index.merge import Merged
 from conspectus.index.resolve import Names
 from conspectus.rows import Chunk, Document
 from conspectus.text.lexicon import Lexicon
-from conspectus.text.words import WORD, fold, terms
+from conspectus.text.words import CJK, WORD, fold, terms
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -27,7 +27,7 @@ def lexical_arrays(
 ) -> tuple[tuple[str, ...], Arrays]:
     """Return the vocabulary of the corpus, and the arrays over it."""
     number = {term: i for i, term in enumerate(lexicon.terms)}
-    by_chunk = _chunk_terms(documents, chunks, number)
+    by_chunk = chunk_terms(documents, chunks, number)
     sentences = len(lexicon.texts)
     owners = np.repeat(np.arange(sentences), np.diff(lexicon.term_starts))
     by_sentence = postings(lexicon.term_ids, owners, size=len(number), texts=sentences)
@@ -52,7 +52,7 @@ class _Numbered(dict[str, int]):
         return number
 
 
-def _chunk_terms(
+def chunk_terms(
     documents: Sequence[Document], chunks: Sequence[Chunk], number: dict[str, int]
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return the terms of the chunks and of the titles of their documents, and the chunk of each.
@@ -65,7 +65,10 @@ def _chunk_terms(
     ends: list[int] = []
     for chunk in chunks:
         flat += titles[chunk.document_id]
-        flat += map(numbered, WORD.findall(fold(chunk.text)))
+        if CJK.search(chunk.text):
+            flat += [number.setdefault(t, len(number)) for t in terms(chunk.text)]
+        else:
+            flat += map(numbered, WORD.findall(fold(chunk.text)))
         ends.append(len(flat))
     every = np.array(flat, np.int32)
     owners = np.repeat(np.arange(len(chunks)), np.diff([0, *ends]))

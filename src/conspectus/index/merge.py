@@ -58,7 +58,6 @@ def merge(chunks: Sequence[Chunk], graphs: Sequence[Graph], names: Names) -> Mer
     relationship that no entity record names becomes an entity of its own. A pair of one entity with itself is dropped.
     """
     entities: dict[str, Element] = {}
-    pairs: dict[tuple[str, str], Element] = {}
     for chunk, graph in zip(chunks, graphs, strict=True):
         for found in graph.entities:
             key = names.key(found.name, chunk.document_id)
@@ -66,19 +65,25 @@ def merge(chunks: Sequence[Chunk], graphs: Sequence[Graph], names: Names) -> Mer
             _note(element, found, chunk)
             element.types[found.type] += 1 if name_key(found.name) == key else 0  # an alias says less of what it is
             element.forms[found.name] += 1
+    ends: dict[str, Element] = {}
+    pairs: dict[tuple[str, str], Element] = {}
+    for chunk, graph in zip(chunks, graphs, strict=True):
         for found in graph.relationships:
             a, b = (names.key(name, chunk.document_id) for name in (found.source, found.target))
             if a == b:
                 continue
             for key, name in ((a, found.source), (b, found.target)):
                 if key not in entities:
-                    names.display.setdefault(key, name)
-                    _note(entities.setdefault(key, Element((key,))), found, chunk)
+                    element = ends.setdefault(key, Element((key,)))
+                    _note(element, found, chunk)
+                    element.forms[name] += 1
             pair = (a, b) if a < b else (b, a)
             element = pairs.get(pair) or pairs.setdefault(pair, Element(pair))
             if _note(element, found, chunk):
                 element.strength += found.strength
-    return _rows(entities, pairs, names)
+    for key, element in ends.items():
+        names.display[key] = min(element.forms, key=lambda form: (-element.forms[form], form))
+    return _rows(entities | ends, pairs, names)
 
 
 def _note(element: Element, found: FoundEntity | FoundRelationship, chunk: Chunk) -> bool:

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from conspectus.index.chunk import chunk as cut
 from conspectus.index.claims import merge_claims
 from conspectus.index.communities import find_communities
 from conspectus.index.describe import DescribedGraph, describe, undescribed
 from conspectus.index.extract import extract
-from conspectus.index.lexical import lexical_arrays
-from conspectus.index.merge import merge
+from conspectus.index.incidence import walk_arrays, walk_terms
+from conspectus.index.lexical import Arrays, lexical_arrays
+from conspectus.index.merge import Merged, merge
 from conspectus.index.reports import Gatherer, priorities, reported, write_reports
-from conspectus.index.resolve import resolve
+from conspectus.index.resolve import Names, resolve
 from conspectus.models.base import Model, Tick, together
-from conspectus.rows import Community, Document, Failure, Report
+from conspectus.rows import Chunk, Community, Document, Failure, Report
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.text.language import corpus_language
 from conspectus.text.lexicon import Lexicon, read_lexicon
+
+T = TypeVar("T")
 
 
 class Progress(Protocol):
@@ -63,7 +66,8 @@ async def build_index(
         chunks = cut(documents, settings.chunk)
         language = corpus_language(documents, settings.language)
         show.stage("lexicon", 0)
-        reading = asyncio.ensure_future(asyncio.to_thread(read_lexicon, documents, settings.extract.entity_types))
+        aside = not callable(model)
+        reading = _beside(lambda: read_lexicon(documents, settings.extract.entity_types), aside)
         performer = model(documents, await reading) if callable(model) else model
         tick = show.stage("extract", len(chunks))
         found = await extract(chunks, performer, settings.extract, language, tick)
@@ -78,9 +82,10 @@ async def build_index(
         graph = undescribed(merged)
         if check:
             check(graph, communities, language)
+        lexical = _beside(lambda: _arrays(documents, chunks, lexicon, merged, names), aside)
         reports, unwritten = await _describe_and_report(graph, communities, performer, settings, language, show)
         show.stage("lexical", 0)
-        words, arrays = lexical_arrays(documents, chunks, lexicon, merged, names)
+        words, arrays = await lexical
     return Index(
         documents=documents,
         chunks=chunks,
@@ -95,6 +100,34 @@ async def build_index(
         arrays=arrays,
         settings=settings.model_dump(mode="json", by_alias=True),
     )
+
+
+HEAD_START = 0.05
+"""Seconds in which the first calls go out before other work takes the processor."""
+
+
+def _beside(work: Callable[[], T], aside: bool) -> Awaitable[T]:
+    """Do work of the processor while calls are waited for; where there are none to wait for, when it is asked for."""
+
+    async def later() -> T:
+        await asyncio.sleep(HEAD_START)
+        return await asyncio.to_thread(work)
+
+    async def now() -> T:
+        return work()
+
+    return asyncio.ensure_future(later() if aside else now())
+
+
+def _arrays(
+    documents: Sequence[Document], chunks: Sequence[Chunk], lexicon: Lexicon, merged: Merged, names: Names
+) -> tuple[tuple[str, ...], Arrays]:
+    """Return the vocabulary, and all arrays that queries look words and names up in."""
+    words, arrays = lexical_arrays(documents, chunks, lexicon, merged, names)
+    number = {word: i for i, word in enumerate(words)}
+    arrays |= walk_terms(documents, lexicon.sentences, lexicon.term_starts, lexicon.term_ids, number)
+    arrays |= walk_arrays(documents, chunks, lexicon.sentences, lexicon.texts, lexicon.vocabulary)
+    return words, arrays
 
 
 async def _describe_and_report(

@@ -24,17 +24,20 @@ NUMBER = 1000
 """A number as long as any that a row of evidence bears in practice, for counting its tokens."""
 
 
-class Sizes:
+class Sizes(dict[int, int]):
     """The tokens of the rows of a table, each counted when it is first asked for: by then it is described."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
+        super().__init__()
         self._rows = rows
-        self._known: dict[int, int] = {}
 
-    def __getitem__(self, number: int) -> int:
-        if (size := self._known.get(number)) is None:
-            size = self._known[number] = tokens.count(render(self._rows[number], NUMBER))
+    def __missing__(self, number: int) -> int:
+        size = self[number] = tokens.count(render(self._rows[number], NUMBER))
         return size
+
+    def total(self, numbers: Iterable[int]) -> int:
+        """Return the tokens of some rows together."""
+        return sum(map(self.__getitem__, numbers))
 
 
 class Gatherer:
@@ -95,11 +98,8 @@ class Gatherer:
 
     def _size(self, entities: set[int], relationships: Sequence[int]) -> int:
         claims = self.claims_in(entities, relationships)
-        return (
-            sum(self._entity_tokens[e] for e in entities)
-            + sum(self._relationship_tokens[r] for r in relationships)
-            + sum(self._claim_tokens[c] for c in claims)
-        )
+        edges = self._relationship_tokens.total(relationships)
+        return self._entity_tokens.total(entities) + edges + self._claim_tokens.total(claims)
 
     @staticmethod
     def _reports_size(reports: Sequence[Report]) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from conspectus.errors import CallFailed, ModelError, NotAccepted, RateLimited
+from conspectus.errors import CallFailed, ModelError, NotAccepted, RateLimited, Unusable
 from conspectus.models.clients import Clients
 from conspectus.models.ledger import Ledger, Reservation
 from conspectus.models.limits import Gate, Patience
@@ -43,6 +43,7 @@ class Caller:
         self._clients = clients
         self._ledger = ledger
         self._replies = replies
+        self._stopped: Unusable | None = None
 
     @property
     def counted(self) -> bool:
@@ -80,12 +81,17 @@ class Caller:
 
         Raises:
             BudgetReached: the call would pass the budget.
+            Unusable: a call before it showed that nothing more can be asked.
         """
         held = self._ledger.estimate(call.model, call.task, call.prompt_tokens, call.max_tokens)
         entered = await self.gate.enter(call.priority, held.tokens)
         try:
+            if self._stopped:
+                raise self._stopped
             await self._ledger.reserve(held)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, Unusable):
+                self._stopped = error
             self.gate.leave(held.tokens)
             raise
         return held, entered
@@ -120,6 +126,8 @@ class Caller:
         again = self._clients.answered(call.model)
         pause = patience.pause(error, answered=again) if patience else None
         if pause is None:
+            if isinstance(error, Unusable):
+                self._stopped = error
             raise error
         await asyncio.sleep(pause)
 

@@ -29,6 +29,7 @@ from conspectus.tasks import (
     AnyMissed,
     DescribeElement,
     Description,
+    DraftAnswer,
     PartialAnswer,
     ReduceAnswer,
     ReportDraft,
@@ -38,6 +39,8 @@ from conspectus.tasks import (
 from conspectus.tokens import at_most, count
 
 R = TypeVar("R")
+SAMPLING = 0.7
+"""Temperature of replies that are sampled to be compared (P2: self-consistency)."""
 ROOM = 4096
 """Tokens that a reply has room for at the least where no maximum is set."""
 CUTS, EARLY_CUTS, UNREAD = 2, 5, 3
@@ -154,6 +157,8 @@ class ChatModel:
             task=name,
             priority=task.priority,
         )
+        if isinstance(task, DraftAnswer) and task.sample:  # each number is another reply, and the same one again
+            return replace(request, temperature=SAMPLING, seed=task.sample)
         if isinstance(task, AnyMissed) and self._sender.accepts(model, "logit_bias") is not False:
             words = ("是", "否") if task.language.startswith("zh") else ("yes", "no")
             if bias := bias_to(model, words):
@@ -167,7 +172,7 @@ class ChatModel:
 
     async def _reply(self, task: Task[R]) -> Parsed[R]:
         """Ask until a reply can be read, as the head of this module says."""
-        request = self.request(task)
+        request = first = self.request(task)
         told: tuple[str, str] | None = None
         wrong = ""
         cuts = early_cuts = unread = 0
@@ -187,6 +192,8 @@ class ChatModel:
             try:
                 parsed = parse(task, completion.text, self._llm.reply_format)
                 if not parsed.cut:
+                    if request.key != first.key and not completion.cached:
+                        await self._sender.keep(first, completion)
                     return parsed
                 raise BadReply("it has no end mark, so it was cut off")
             except BadReply as error:

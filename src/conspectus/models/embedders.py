@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,6 +15,8 @@ from conspectus.errors import UsageError
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from conspectus.settings import ModelSettings
 
 NONE, LOCAL = "none", "local"
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -124,9 +128,43 @@ def _fetched(name: str) -> Path:
         ) from error
 
 
-@cache
-def open_embedder(name: str) -> Embedder | None:
-    """Return the embedder of a name, opened once: `none`, `local`, `local:FOLDER`, or `local:OWNER/MODEL` of the hub.
+class ServedEmbedder:
+    """A model behind a server, by the name under which it is asked for chat too: `openai/text-embedding-3-small`.
+
+    Its vectors are kept in the folder of the index, where one is given, and bought once. Raises what `Sender.embed` does.
+    """
+
+    def __init__(self, name: str, settings: ModelSettings, folder: Path | None) -> None:
+        self.name = name
+        self._settings = settings
+        self._folder = folder
+
+    @cached_property
+    def dimension(self) -> int:
+        """Numbers in a vector, which only the server can tell."""
+        return self.embed(["dimension"]).shape[1]
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one vector of length 1 for each text."""
+        import numpy as np
+
+        # a thread of its own: who asks may be inside an event loop already
+        with ThreadPoolExecutor(1) as thread:
+            vectors = thread.submit(lambda: asyncio.run(self._asked(texts))).result()
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+    async def _asked(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        from conspectus.models.sender import open_sender
+
+        async with open_sender(self._settings, self._folder, embedder=self.name) as sender:
+            return await sender.embed(texts, self.name)
+
+
+def open_embedder(name: str, settings: ModelSettings, folder: Path | None = None) -> Embedder | None:
+    """Return the embedder of a name, None for `none`.
+
+    Names are `none`, `local`, `local:FOLDER`, `local:OWNER/MODEL` of the hub, and `provider/model`, which is asked as
+    the settings say and whose vectors are kept in `folder`.
 
     Raises UsageError for another name, or where what it needs is missing.
     """
@@ -134,12 +172,17 @@ def open_embedder(name: str) -> Embedder | None:
     if name == NONE:
         return None
     if kind == LOCAL:
-        folder = Path(place).expanduser()
-        return LocalEmbedder(folder if place and folder.is_dir() else _fetched(_hub_name(place)))
+        return _local(place)
+    if "/" in name:
+        return ServedEmbedder(name, settings, folder)
     raise UsageError(f"there is no embedder {name!r}; there are {NONE}, {LOCAL}, {LOCAL}:FOLDER and provider/model")
 
 
-def _hub_name(place: str) -> str:
+@cache
+def _local(place: str) -> LocalEmbedder:
+    folder = Path(place).expanduser()
+    if place and folder.is_dir():
+        return LocalEmbedder(folder)
     if place and place.count("/") != 1:
         raise UsageError(f"there is no folder {place!r} with an embedding model")
-    return place or DEFAULT_MODEL
+    return LocalEmbedder(_fetched(place or DEFAULT_MODEL))

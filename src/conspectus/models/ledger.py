@@ -173,6 +173,21 @@ class Ledger:
             sum(a.cost for a in accounts),
         )
 
+    def check_room(self, tokens: float, cost: float) -> None:
+        """Raise BudgetReached where work that takes at least so much would pass the budget, before it is begun."""
+        spent = self.total()
+        used = spent.prompt_tokens + spent.completion_tokens + self._lost.prompt_tokens
+        money = spent.cost + self._lost.cost
+        if self.budget is not None and money + cost > self.budget:
+            state = f"of {self.budget:g}, {money:.4f} is spent and the rest will take {cost:.4f} at the least"
+        elif self.budget_tokens is not None and used + tokens > self.budget_tokens:
+            state = (
+                f"of {self.budget_tokens} tokens, {used} are used and the rest will take {tokens:.0f} at the least"
+            )
+        else:
+            return
+        raise BudgetReached(f"the budget does not reach: {state}; what was bought is kept, run again with more")
+
     def _account(self, task: str) -> _Account:
         return self._tasks.setdefault(task, _Account())
 

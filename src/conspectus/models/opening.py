@@ -54,12 +54,11 @@ class Session:
         return (*told, *more)
 
 
-    def check_rest(self, *_: object) -> None: ...
-
-
 @asynccontextmanager
-async def opened(settings: Settings, folder: Path | None) -> AsyncIterator[Session]:
+async def opened(settings: Settings, folder: Path | None, *, to_ask: bool = True) -> AsyncIterator[Session]:
     """Open the model of the settings; its replies are kept in a folder (nowhere, for None).
+
+    Without `to_ask` nothing is asked, so that no key is needed.
 
     Raises UsageError where the name of a model leads nowhere or a budget cannot be kept, BadKey where a key is
     missing, SettingsError where a prompt of the user's is wrong: all before anything is read or asked.
@@ -67,7 +66,7 @@ async def opened(settings: Settings, folder: Path | None) -> AsyncIterator[Sessi
     trace = Trace(Path(settings.llm.trace), texts=settings.llm.trace_texts) if settings.llm.trace else None
     ledger = Ledger(settings.prices, settings.llm.budget, settings.llm.budget_tokens, trace)
     async with open_sender(settings.llm, folder, ledger) as sender:
-        for name in {settings.model, *settings.llm.tasks.values()}:
+        for name in (settings.model, *settings.llm.tasks.values()) if to_ask else ():
             ledger.check(name)
             sender.clients.of(name)
         yield Session(ChatModel(sender, settings), sender)

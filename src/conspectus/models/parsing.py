@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from conspectus.errors import BadReply
-from conspectus.models import lenient, tuples
+from conspectus.models import lenient, reasoning, tuples
 from conspectus.models.dialects import without_thinking
 from conspectus.models.records import (
     Malformed,
@@ -32,19 +32,26 @@ from conspectus.models.schemas import CLAIMS, GRAPH, REPORT, Schema
 from conspectus.tasks import (
     AnswerFromContext,
     AnyMissed,
+    ChooseRelations,
     DescribeElement,
     Description,
+    DraftAnswer,
+    ExamineEvidence,
     ExtractClaims,
     ExtractGraph,
+    ExtractTriples,
     FoundClaim,
     GleanMore,
     Graph,
     MapAnswer,
+    NameEntities,
+    NextThought,
     PartialAnswer,
     RateReport,
     ReduceAnswer,
     ReportDraft,
     Task,
+    WritePropositions,
     WriteReport,
 )
 from conspectus.tokens import well_formed
@@ -233,6 +240,14 @@ def _plain(read: Callable[[str], Any], write: Callable[[Any], str] = str) -> For
     return Form(lambda text, _, __: read(text), write)
 
 
+def _of_object(schema: Schema, made: reasoning.Reading) -> Form:
+    return Form(
+        lambda text, cut, notes: made.read(_object(text, schema, cut, notes), notes),
+        lambda reply: _compact(made.write(reply)),
+        schema,
+    )
+
+
 _GRAPH = Form(_graph_of_json, _graph_to_json, GRAPH, _graph_of_tuples, _graph_to_tuples)
 FORMS: Mapping[type[Task[Any]], Form] = {
     ExtractGraph: _GRAPH,
@@ -247,6 +262,13 @@ FORMS: Mapping[type[Task[Any]], Form] = {
     ReduceAnswer: _plain(str),
     AnswerFromContext: _plain(str),
     RateReport: _plain(_rating),
+    NameEntities: _of_object(reasoning.NAMES, reasoning.names_of),
+    ExtractTriples: _of_object(reasoning.TRIPLES, reasoning.triples_of),
+    WritePropositions: _of_object(reasoning.PROPOSITIONS, reasoning.propositions_of),
+    NextThought: _plain(str),
+    ChooseRelations: _of_object(reasoning.CHOICES, reasoning.choices_of),
+    ExamineEvidence: _of_object(reasoning.EXAMINED, reasoning.examined_of),
+    DraftAnswer: _of_object(reasoning.DRAFT, reasoning.draft_of),
 }
 
 

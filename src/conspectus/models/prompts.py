@@ -26,17 +26,25 @@ from conspectus.errors import SettingsError
 from conspectus.evidence import Evidence
 from conspectus.models.parsing import dump
 from conspectus.models.wire import Message
+from conspectus.rows import Triple
 from conspectus.tasks import (
     AnswerFromContext,
     AnyMissed,
+    ChooseRelations,
     DescribeElement,
+    DraftAnswer,
+    ExamineEvidence,
     ExtractClaims,
     ExtractGraph,
+    ExtractTriples,
     GleanMore,
     MapAnswer,
+    NameEntities,
+    NextThought,
     RateReport,
     ReduceAnswer,
     Task,
+    WritePropositions,
     WriteReport,
 )
 
@@ -104,6 +112,32 @@ def _analysts_data(task: ReduceAnswer) -> str:
     return fence("\n\n".join(blocks))
 
 
+def _trails_data(task: ExamineEvidence | DraftAnswer) -> str:
+    """Return paths of triples and chunks as they are shown; empty where there are none."""
+    paths = (f"{n}. {'; '.join(map(_fact, trail.triples))}" for n, trail in enumerate(task.trails, 1))
+    blocks = ["-----Paths-----\n" + "\n".join(paths)] if task.trails else []
+    return fence("\n".join((*blocks, task.evidence.text))) if blocks or task.evidence.text else ""
+
+
+def _fact(triple: Triple) -> str:
+    return f"({triple.head}, {triple.relation}, {triple.tail})"
+
+
+def _topics_data(task: ChooseRelations) -> str:
+    lines: list[str] = []
+    for n, topic in enumerate(task.topics, 1):
+        reached = f" (reached by {'; '.join(map(_fact, topic.trail.triples))})" if topic.trail.triples else ""
+        lines.append(f"Entity {n}: {topic.name}{reached}")
+        for place, edge in enumerate(topic.edges, 1):
+            shown = f"(?, {edge.relation}, {topic.name})" if edge.inverse else f"({topic.name}, {edge.relation}, ?)"
+            lines.append(f"  {place}. {shown} x {edge.count}")
+    return fence("\n".join(lines))
+
+
+def _numbered(texts: tuple[str, ...]) -> str:
+    return "\n".join(f"{n}. {text}" for n, text in enumerate(texts, 1)) or "-"
+
+
 Fields = Mapping[str, Callable[[Any, str], str]]
 """What each field of a prompt is made of: the task, and the language of the prompt."""
 
@@ -142,6 +176,34 @@ FIELDS: Mapping[str, Fields] = {
     RateReport.__name__: {
         "question": lambda task, _: task.question,
         "data": lambda task, _: fence(task.report.text),
+    },
+    NameEntities.__name__: {"text": lambda task, _: fence(task.text)},
+    ExtractTriples.__name__: {
+        "data": lambda task, _: fence(f"Entities: {'; '.join(task.entities)}\n\nText:\n{task.chunk.text}")
+    },
+    WritePropositions.__name__: {
+        "language": _language,
+        "data": lambda task, _: fence(f"Title: {task.title}\n\n{task.chunk.text}"),
+    },
+    NextThought.__name__: {
+        "question": lambda task, _: task.question,
+        "thoughts": lambda task, _: " ".join(task.thoughts) or "-",
+        "data": lambda task, _: fence(task.evidence.text),
+    },
+    ChooseRelations.__name__: {
+        "question": lambda task, _: task.question,
+        "clues": lambda task, _: _numbered(task.clues),
+        "width": lambda task, _: str(task.width),
+        "data": lambda task, _: _topics_data(task),
+    },
+    ExamineEvidence.__name__: {
+        "question": lambda task, _: task.question,
+        "clues": lambda task, _: _numbered(task.clues),
+        "data": lambda task, _: _trails_data(task),
+    },
+    DraftAnswer.__name__: {
+        "question": lambda task, _: task.question,
+        "data": lambda task, _: _trails_data(task),
     },
     REPAIR: {"error": lambda error, _: str(error)},
 }
@@ -225,22 +287,25 @@ class Prompts:
             for knowledge in ("off", "on"):
                 load(path, self._chosen(knowledge))
 
-    def _chosen(self, knowledge: str) -> tuple[tuple[str, str], ...]:
-        return ("format", self.reply_format), ("knowledge", knowledge)
+    def _chosen(self, knowledge: str, thinking: str = "off") -> tuple[tuple[str, str], ...]:
+        return ("format", self.reply_format), ("knowledge", knowledge), ("thinking", thinking)
 
     def _path(self, name: str, own: str) -> Path:
         theirs = [self.folder / own / f"{name}.md", self.folder / f"{name}.md"] if self.folder else []
         return next((path for path in theirs if path.is_file()), OURS / own / f"{name}.md")
 
-    def _own(self, name: str, about: Any, language: str, knowledge: str) -> tuple[Message, ...]:
+    def _own(
+        self, name: str, about: Any, language: str, knowledge: str, thinking: str = "off"
+    ) -> tuple[Message, ...]:
         own = "zh" if language.startswith("zh") else "en"
-        prompt = load(self._path(name, own), self._chosen(knowledge))
+        prompt = load(self._path(name, own), self._chosen(knowledge, thinking))
         return prompt.messages({field: make(about, own) for field, make in FIELDS[name].items()})
 
     def render(self, task: Task[Any]) -> tuple[Message, ...]:
         """Return the messages that ask for a task, after those of the conversation that it goes on with."""
         knowledge = "on" if getattr(task, "general_knowledge", False) else "off"
-        messages = self._own(type(task).__name__, task, task.language, knowledge)
+        thinking = "on" if getattr(task, "stepwise", False) else "off"
+        messages = self._own(type(task).__name__, task, task.language, knowledge, thinking)
         if isinstance(task, AnyMissed | GleanMore):
             said = dump(task.after.task, task.after.reply, self.reply_format)
             return (*self.render(task.after.task), Message("assistant", said), *messages)

@@ -132,6 +132,10 @@ class Replies:
         row = self._first(key)
         return row and Completion(str(row[1]), row[2], row[3], row[4], cached=True)
 
+    def has(self, key: str) -> bool:
+        """Return whether there is something to be served for a key, without counting it as used."""
+        return self._reader.execute(_GET, (key,)).fetchone() is not None
+
     def get_bytes(self, key: str) -> bytes | None:
         """Return the vector that is served for a key, if there is one."""
         row = self._first(key)
@@ -218,8 +222,8 @@ class Replies:
     def spent(self) -> list[Spent]:
         """Return what was asked of servers in all runs, per task and model."""
         rows = self._reader.execute(
-            "SELECT task, model, count(*), sum(prompt_tokens), sum(completion_tokens), sum(hits) FROM replies"
-            " GROUP BY task, model ORDER BY task, model"
+            "SELECT task, model, sum(finish_reason != 'kept'), sum(prompt_tokens), sum(completion_tokens),"
+            " sum(hits) FROM replies GROUP BY task, model ORDER BY task, model"
         )
         return [Spent(*row) for row in rows]
 

@@ -141,6 +141,16 @@ class CachingSender:
         if self.replies is not None:
             await self.replies.mark(request.key, status)
 
+    async def keep(self, request: Request, reply: Completion) -> None:
+        """Serve a reply that was got by asking in another way for a request from now on; see `Sender.keep`."""
+        if self.replies is not None:
+            told = (request.key, request.model, request.task, "ok", reply.text, "kept")
+            await self.replies.add([Attempt(*told)])
+
+    def has(self, request: Request) -> bool:
+        """Return whether the reply to a request is kept."""
+        return self.replies is not None and self.replies.has(request.key)
+
     def accepts(self, model: str, feature: Feature) -> bool | None:
         """Return whether a model's server takes a feature, None if not known; see `Sender.accepts`."""
         return self.clients.accepts(model, feature)

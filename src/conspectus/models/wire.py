@@ -116,6 +116,14 @@ class Sender(Protocol):
         """Change the status of a request's reply: one that is `unparsable` is not served again."""
         ...
 
+    async def keep(self, request: Request, reply: Completion) -> None:
+        """Let a reply that was got by asking in another way be served for a request from now on."""
+        ...
+
+    def has(self, request: Request) -> bool:
+        """Whether the reply to a request is kept, so that it will take no call."""
+        ...
+
     def accepts(self, model: str, feature: Feature) -> bool | None:
         """Whether the model's server takes a feature, as found out before (in earlier runs too), or None."""
         ...

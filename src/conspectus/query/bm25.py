@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from conspectus.algorithms.bm25 import Postings, bm25
+from conspectus.algorithms.fusion import highest
 from conspectus.evidence import Evidence
 from conspectus.models.base import Model
 from conspectus.query.finish import finish, nothing_found
@@ -18,8 +22,7 @@ from conspectus.text.words import terms
 def rank(question: str, index: Index, settings: SearchSettings) -> list[Hit]:
     """Return the `k` chunks that score highest, none that holds no word of the question."""
     scores = scores_of(question, index, settings)
-    order = np.argsort(-scores, kind="stable")[: settings.k]
-    return [hit(int(i), float(scores[i]), index) for i in order if scores[i] > 0]
+    return hits_of(scores, index, settings.k)
 
 
 def scores_of(question: str, index: Index, settings: SearchSettings) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
@@ -29,19 +32,29 @@ def scores_of(question: str, index: Index, settings: SearchSettings) -> np.ndarr
     return bm25(Postings.of(index.arrays, "chunk_terms"), query, settings.k1, settings.b)
 
 
+def hits_of(scores: np.ndarray[Any, Any], index: Index, k: int) -> list[Hit]:
+    """Return the `k` chunks of the highest scores above 0."""
+    return [hit(int(i), float(scores[i]), index) for i in highest(scores, k) if scores[i] > 0]
+
+
 def hit(chunk: int, score: float, index: Index) -> Hit:
     """Return a chunk as a hit of a ranking."""
     row = index.chunks[chunk]
     document = index.document_of[row.document_id]
-    return Hit(document.path, document.title, row.id, row.start, row.end, score, row.text)
+    where = document.place(row.start, row.end)
+    return Hit(document.path, document.title, row.id, row.start, row.end, score, row.text, where)
 
 
 async def answer(question: str, index: Index, model: Model, settings: SearchSettings) -> Answer:
     """Answer from the best chunks alone."""
-    hits = rank(question, index, settings)
+    return await answer_from(rank(question, index, settings), question, index, model, method="bm25")
+
+
+async def answer_from(hits: Sequence[Hit], question: str, index: Index, model: Model, *, method: str) -> Answer:
+    """Answer from the chunks of a ranking, whatever method made it."""
     if not hits:
-        return nothing_found(question, method="bm25")
+        return nothing_found(question, method=method)
     chunks = tuple(index.chunk_of[h.chunk] for h in hits)
     task = AnswerFromContext(question, Evidence(sources=chunks))
     used = sum(chunk.n_tokens for chunk in chunks)
-    return await finish(task, question, index, model, method="bm25", context_tokens=used)
+    return await finish(task, question, index, model, method=method, context_tokens=used)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from conspectus.references import TABLES, Reference, find, rewrite, strip
+from conspectus.references import TABLES, Reference, between, find, rewrite, strip
 from conspectus.rows import Chunk, Citation, Claim, Entity, Relationship, Report, Source, Span
 from conspectus.tables import Index
 
@@ -50,8 +50,7 @@ def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
 
 def _statements(text: str) -> Iterator[str]:
     """Yield for each block of references the text between it and the block (or line end) before it."""
-    marked = rewrite(text, lambda _: "\x01")
-    for part in marked.split("\x01")[:-1]:
+    for part in between(text)[:-1]:
         yield part.rsplit("\n", 1)[-1].strip()
 
 
@@ -118,7 +117,8 @@ def _locate(words: str, span: Span, index: Index) -> Span | None:
 
 def _source(span: Span, index: Index) -> Source:
     document = index.document_of[span.document_id]
-    return Source(document.path, span.start, span.end, document.text[span.start : span.end])
+    text = document.text[span.start : span.end]
+    return Source(document.path, span.start, span.end, text, document.place(span.start, span.end))
 
 
 def _title(row: Row, index: Index) -> str:

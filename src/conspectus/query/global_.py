@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from conspectus import tokens
-from conspectus.errors import ModelError, UsageError
+from conspectus.errors import UsageError
 from conspectus.evidence import Evidence
 from conspectus.models.base import Model
-from conspectus.query.finish import finish, nothing_found
+from conspectus.query.descent import descend
+from conspectus.query.finish import nothing_found
+from conspectus.query.map_reduce import map_reduce, packed
 from conspectus.rows import Answer, Report
 from conspectus.settings import GlobalSettings
 from conspectus.tables import Index
-from conspectus.tasks import MapAnswer, PartialAnswer, ReduceAnswer
 
 ENOUGH_REPORTS = 10
 """Where no level is asked for, the first one with so many reports is answered from, or else the one with most.
@@ -23,32 +23,32 @@ Measured with the extractive model on the 125 questions of the paper's podcast c
 level 0 quotes most (10.3 sentences from 8.0 episodes an answer; level 1 8.1 from 6.2, level 3 6.6 from 5.1) and reads
 fewest tokens. A level of a few reports gives an answer of one section.
 """
-HEADING_TOKENS = 20
-"""Room for the heading of the table of reports in a window."""
 
 
 async def answer(question: str, index: Index, model: Model, settings: GlobalSettings) -> Answer:
-    """Answer from each window of reports, score it, and write one answer from the most helpful.
+    """Answer from the reports of a level, or with `descend` from those that are relevant from the root down.
 
     Raises UsageError where the index has no such level, ModelError where no window could be answered.
     """
     level = level_of(index, settings)
-    windows = windows_of(index, level, settings)
-    used = sum(report.n_tokens for window in windows for report in window)
-    replies = await model.perform_all([MapAnswer(question, Evidence(reports=tuple(w))) for w in windows])
-    failed = [reply for reply in replies if isinstance(reply, ModelError)]
-    if failed and len(failed) == len(replies):
-        raise failed[0]
-    helpful = sorted((r for r in replies if isinstance(r, PartialAnswer) and r.score > 0), key=lambda p: -p.score)
-    if not helpful:
-        return nothing_found(question, method="global", level=level, context_tokens=used)
-    missing = [f"{len(failed)} of {len(windows)} windows of reports could not be read: {failed[0]}"] if failed else []
-    final = ReduceAnswer(question, tuple(_fitting(helpful, settings.context_tokens)))
-    result = await finish(
-        final, question, index, model, method="global", level=level, context_tokens=used, notices=missing
+    notices: list[str] = []
+    if settings.descend:
+        descent = await descend(question, index, model, settings)
+        reports, level, why = descent.chosen, None, descent.told
+        if descent.failed:
+            notices.append(f"{len(descent.failed)} reports could not be rated: {descent.failed[0]}")
+        if not reports:
+            return replace(nothing_found(question, method="global"), why=why, notices=tuple(notices))
+    else:
+        reports, why = index.reports_at(level), ""
+    windows = packed_windows(reports, settings)
+    used = sum(report.n_tokens for report in reports)
+    evidence = [Evidence(reports=tuple(window)) for window in windows]
+    result = await map_reduce(
+        question, evidence, index, model, settings, method="global", level=level, used=used, notices=notices
     )
     count = len(windows)
-    return replace(result, why=f"{count} window{'s' if count > 1 else ''} of reports")
+    return replace(result, why="; ".join(filter(None, (why, f"{count} window{'s' if count > 1 else ''} of reports"))))
 
 
 def level_of(index: Index, settings: GlobalSettings) -> int:
@@ -65,30 +65,12 @@ def level_of(index: Index, settings: GlobalSettings) -> int:
 
 def windows_of(index: Index, level: int, settings: GlobalSettings) -> list[list[Report]]:
     """Return the reports of a level, shuffled by the seed and packed into windows."""
-    reports = index.reports_at(level)
-    random.Random(settings.seed).shuffle(reports)
-    return list(_packed(reports, settings.context_tokens - HEADING_TOKENS))
+    return packed_windows(index.reports_at(level), settings)
 
 
-def _packed(reports: Sequence[Report], limit: int) -> Iterator[list[Report]]:
-    window: list[Report] = []
-    used = 0
-    for report in reports:
-        size = report.n_tokens + 4  # its number, and the line after it
-        if window and used + size > limit:
-            yield window
-            window, used = [], 0
-        window.append(report)
-        used += size
-    if window:
-        yield window
-
-
-def _fitting(answers: Sequence[PartialAnswer], limit: int) -> Iterator[PartialAnswer]:
-    """Yield whole answers, in their order, until the window is full; always the first one."""
-    used = 0
-    for place, partial in enumerate(answers):
-        used += len(partial.text) // 8 if tokens.at_most(partial.text, 0) else tokens.count(partial.text)
-        if place and used > limit:
-            return
-        yield partial
+def packed_windows(reports: Sequence[Report], settings: GlobalSettings) -> list[list[Report]]:
+    """Return reports, shuffled by the seed and packed into windows."""
+    shuffled = list(reports)
+    random.Random(settings.seed).shuffle(shuffled)
+    windows = packed(shuffled, settings.context_tokens)
+    return [[row for row in window if isinstance(row, Report)] for window in windows]

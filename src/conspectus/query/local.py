@@ -23,6 +23,8 @@ SHARES = {"entities": 0.15, "relationships": 0.2, "reports": 0.15, "sources": 0.
 """Parts of the window that each table may fill."""
 NEIGHBOURS = 2
 """Neighbours of a named entity that are added for each one that is named."""
+LONGEST = 6
+"""Words of a name that a question is searched for at the most."""
 T = TypeVar("T", bound=Row)
 
 
@@ -62,7 +64,8 @@ def entities_in(question: str, index: Index) -> list[Entity]:
     found: dict[int, tuple[int, int]] = {}
     at = 0
     while at < len(words):
-        size = next((n for n in (6, 5, 4, 3, 2, 1) if _keys(words[at : at + n]) & known.keys()), 0)
+        sizes = range(min(LONGEST, len(words) - at), 0, -1)
+        size = next((n for n in sizes if _keys(words[at : at + n]) & known.keys()), 0)
         if size == 1 and words[at] in STOPWORDS:
             size = 0
         for key in _keys(words[at : at + size]) & known.keys():

@@ -1,204 +1,198 @@
 """The sentence-entity walk: chunks by a random walk from what a question names, through sentences like the question.
 
-It finds passages that share no word with the question: the question names a film, a sentence of the film's passage
-names its director, and the director's own passage says where she was born.
+It finds passages that share no word with the question. The question names a film, a sentence about the film names its
+director, and a passage about the director says where she was born. A passage that holds about all that the question
+says needs no walk, and is ranked by its words beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from conspectus.algorithms.bm25 import Postings, idf
-from conspectus.algorithms.sentence_walk import Floats, Incidence, Ints, around, walk
-from conspectus.query.bm25 import hit, scores_of
-from conspectus.rows import Hit
-from conspectus.settings import SearchSettings, WalkSettings
+from conspectus.algorithms.bm25 import gains, idf
+from conspectus.algorithms.fusion import highest, scaled
+from conspectus.algorithms.sentence_walk import (
+    around,
+    ascending,
+    columns,
+    passages_of,
+    sentences_of,
+    spread,
+    totals,
+    walk,
+)
+from conspectus.models.base import Model
+from conspectus.query.bm25 import answer_from, hits_of
+from conspectus.query.hybrid import likeness
+from conspectus.query.seeds import Graph, Seeds, seeds_of
+from conspectus.query.vector import has_vectors, question_vectors
+from conspectus.rows import Answer, Hit
+from conspectus.settings import Settings
 from conspectus.tables import Index
-from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_mentions, hash_of, units
-from conspectus.text.vocabulary import read_vocabulary
-from conspectus.text.words import name_key, terms
+from conspectus.text.words import terms
 
-PART = 0.3
-"""The weight of a seed inside a longer seed."""
+Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
+Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
-
-@dataclass(frozen=True)
-class Graph:
-    """The arrays of the walk (`index.incidence`), as the walk goes along them."""
-
-    first: Ints
-    last: Ints
-    names: np.ndarray[Any, np.dtype[np.uint64]]
-    frequency: Ints
-    kinds: Ints
-    incidence: Incidence
-    postings: Postings
-
-    @classmethod
-    def of(cls, index: Index) -> Graph:
-        """Return the graph of an index; it is made once for each index that is open."""
-        if "walk" not in index.derived:
-            index.derived["walk"] = cls._made(index.arrays)
-        graph: Graph = index.derived["walk"]
-        return graph
-
-    @classmethod
-    def _made(cls, arrays: Mapping[str, np.ndarray[Any, Any]]) -> Graph:
-        first, last, names, frequency, kinds = (
-            arrays[f"walk.{part}"] for part in ("first", "last", "names", "frequency", "kinds")
-        )
-        postings = Postings.of(arrays, "walk_terms")
-        shape = len(postings.lengths), len(names)
-        outward = sparse.csr_array(
-            tuple(arrays[f"walk.out_{part}"] for part in ("weights", "names", "starts")), shape=shape
-        )
-        inward = sparse.csr_array(
-            tuple(arrays[f"walk.in_{part}"] for part in ("weights", "sentences", "starts")), shape=shape[::-1]
-        )
-        return cls(first, last, names, frequency, kinds, Incidence(outward, inward), postings)
-
-    def find(self, keys: Sequence[Sequence[str]]) -> Ints:
-        """Return the numbers of names, -1 for one that is not known."""
-        hashes = np.array([hash_of(pieces) for pieces in keys], np.uint64)
-        if not len(self.names) or not len(hashes):
-            return np.full(len(hashes), -1)
-        places = np.minimum(np.searchsorted(self.names, hashes), len(self.names) - 1)
-        return np.where(self.names[places] == hashes, places, -1)
+LARGE = 2000
+"""Passages from which on the local form is the faster one (at 1,890 both take 2 ms CPU; at 6,119 2 and 7, at 61,190 5 and 75)."""
+PASSAGES, SENTENCES = 20, 100
+"""Best passages, and best sentences that hold a seed, that the local form starts around."""
+FIRST_STEPS = 5
+"""Steps of the local form's first round, which finds the passages that the second starts around too."""
+COVERED = 0.9
+"""A passage is ranked by its words as well from this share of the question's weight on that it holds."""
+FLOOR = 0.1
+"""How much a sentence pulls that is not like the question at all, where the most like one pulls 1."""
+SENTENCE_B = 0.5
+"""BM25's b for sentences."""
+MEANING = 0.7
+"""The part of meaning, where there are vectors, in how like the question a sentence is; words have the rest."""
 
 
 @dataclass(frozen=True)
-class Seeds:
-    """What a question names: numbers of names with weights that sum to 1, and the question without them."""
+class Weights:
+    """How sharply likeness is taken: of sentences, of passages; and the part of passages in the reset (names have 1)."""
 
-    names: Ints
-    weights: Floats
-    rest: str
-
-
-def seeds_of(question: str, graph: Graph) -> Seeds:
-    """Find the names of a question, rare ones heavier, ones inside others lighter.
-
-    The rest of the question leaves out the names that few passages hold: it is what is asked of them.
-    """
-    words = units(name_key(question))
-    vocabulary = read_vocabulary([question])
-    opening = np.ones(len(vocabulary.form), bool)
-    written = dict.fromkeys(key for _, key in find_mentions([question], vocabulary, opening))
-    found: dict[tuple[str, ...], int] = {}
-    for key, name in zip(written, graph.find([units(key) for key in written]).tolist(), strict=True):
-        opens = words[:1] == [key]
-        if name >= 0 and not (opens and not graph.kinds[name] & OPENING):
-            found[tuple(units(key))] = name
-    spans = [(a, b) for a in range(len(words)) for b in range(min(len(words), a + LONGEST), a, -1)]
-    seen = -1
-    for (a, b), name in zip(spans, graph.find([words[a:b] for a, b in spans]).tolist(), strict=True):
-        if a > seen and name >= 0 and graph.kinds[name] & KNOWN:
-            found.setdefault(tuple(words[a:b]), name)
-            seen = a
-    names = np.array(list(found.values()), np.int64)
-    weights = np.array([PART if any(_inside(key, other) for other in found) else 1.0 for key in found], np.float32)
-    weights /= graph.frequency[names]
-    dropped: set[int] = set()
-    few = max(3.0, 0.01 * len(graph.first))
-    for key, name in found.items():
-        if graph.frequency[name] <= few:
-            for a in range(len(words) - len(key) + 1):
-                if tuple(words[a : a + len(key)]) == key:
-                    dropped.update(range(a, a + len(key)))
-    rest = [word for i, word in enumerate(words) if i not in dropped]
-    total = float(weights.sum()) or 1.0
-    return Seeds(names, weights / total, " ".join(rest) if len(rest) > 2 else question)
+    sentence: float
+    passage: float
+    reset: float
 
 
-def _inside(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
-    return part != whole and f" {' '.join(part)} " in f" {' '.join(whole)} "
+BY_WORDS = Weights(sentence=2, passage=4, reset=0.1)
+BY_MEANING = Weights(sentence=4, passage=5, reset=0.2)
 
 
-def likeness(question: str, rest: str, index: Index, graph: Graph, b: float = 0.5, k1: float = 1.2) -> Floats:
-    """Return how like the question, or the rest of it, each sentence is by its words, 0 to 1."""
-    number = index.number_of_word
-    postings = graph.postings
-    whole = [number[t] for t in terms(question) if t in number]
-    part = [number[t] for t in terms(rest) if t in number]
-    lengths = postings.lengths
-    mean = float(lengths.mean()) if len(lengths) else 1.0
-    both = np.zeros((2, len(lengths)), np.float32)
-    for term in dict.fromkeys(whole + part):
-        low, high = int(postings.starts[term]), int(postings.starts[term + 1])
-        where, count = postings.texts[low:high], postings.counts[low:high]
-        gain = idf(len(lengths), high - low) * count * (k1 + 1)
-        gain = gain / (count + k1 * (1 - b + b * lengths[where] / mean))
-        for side, query in enumerate((whole, part)):
-            if (times := query.count(term)):
-                both[side, where] += times * gain
-    top = both.max(axis=1, initial=0.0)
-    top[top <= 0] = 1
-    return (both / top[:, None]).max(axis=0)
+def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
+    """Return the `k` chunks that the walk is on most, or that hold all that the question says."""
+    return hits_of(scores_of(question, index, settings), index, settings.search.k)
 
 
-def rank(question: str, index: Index, settings: WalkSettings) -> list[Hit]:
-    """Return the `k` chunks that the walk is on most."""
-    scores = scores(question, index, settings)
-    order = np.argsort(-scores, kind="stable")[: settings.k]
-    return [hit(int(i), float(scores[i]), index) for i in order if scores[i] > 0]
+async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer from the best chunks alone."""
+    return await answer_from(rank(question, index, settings), question, index, model, method="walk")
 
 
-def walk_scores(question: str, index: Index, p: Any) -> Floats:
+def scores_of(question: str, index: Index, settings: Settings) -> Floats:
+    """Return the score of every chunk, in the order of the table."""
     graph = Graph.of(index)
     seeds = seeds_of(question, graph)
-    like = likeness(question, seeds.rest, index, graph)
-    base = scores_of(question, index, SearchSettings())
-    base = (base / max(float(base.max(initial=0)), 1e-9)) ** p.power
-    base /= max(float(base.sum()), 1e-9)
-    pull = (like**p.gamma + p.eps).astype(np.float32)
-    if p.local:
-        return local(graph, seeds, like, pull, base, p)
-    sums = np.concatenate(([0.0], np.cumsum(pull, dtype=np.float64)))
-    share = p.reset * base / np.maximum(sums[graph.last] - sums[graph.first], 1e-9)
-    edges = np.zeros(len(pull) + 1)
-    np.add.at(edges, graph.first, share)
-    np.add.at(edges, graph.last, -share)
-    sentence_reset = (pull * np.cumsum(edges)[:-1]).astype(np.float32)
-    name_reset = np.zeros(len(graph.names), np.float32)
-    np.add.at(name_reset, seeds.names, seeds.weights)
-    mass = walk(graph.incidence, pull, sentence_reset, name_reset, p.damping, p.steps)
-    total = np.concatenate(([0.0], np.cumsum(mass, dtype=np.float64)))
-    return total[graph.last] - total[graph.first]
+    words, coverage = _by_words(question, index, graph, settings)
+    vectors = question_vectors([question, seeds.rest], index, settings) if _by_meaning(index, settings) else None
+    like = _Likeness(_sentences_by_words(question, seeds.rest, index, graph), vectors, index)
+    base = scaled(words) if vectors is None else likeness(vectors[0], words, index)
+    weights = BY_WORDS if vectors is None else BY_MEANING
+    base = base**weights.passage
+    base *= weights.reset / max(float(base.sum()), 1e-9)
+    form = settings.walk.form
+    if form == "full" or (form == "auto" and len(graph.first) < LARGE):
+        walked = _full(graph, seeds, like, base, weights, settings)
+    else:
+        walked = _local(graph, seeds, like, base, weights, settings)
+    whole = np.clip((coverage - COVERED) / (1 - COVERED), 0, 1)
+    return scaled(walked) + whole * scaled(words)
 
 
-def local(graph, seeds, like, pull, base, p, again=True, extra=np.zeros(0, np.int64)):
-    full_pull = pull
-    best = np.argsort(-base, kind="stable")[: p.passages]
+def _by_meaning(index: Index, settings: Settings) -> bool:
+    return settings.walk.vectors and has_vectors(index)
+
+
+# How like the question something is
+
+
+def _by_words(question: str, index: Index, graph: Graph, settings: Settings) -> tuple[Floats, Floats]:
+    """Return the BM25 score of each chunk, and the share of the question's weight in rare words that it holds."""
+    number = index.number_of_word
+    query = [number[term] for term in terms(question) if term in number]
+    scores = np.zeros(len(graph.first), np.float32)
+    held = np.zeros(len(graph.first), np.float32)
+    total = 0.0
+    for term in dict.fromkeys(query):
+        where, gain = gains(graph.chunks, term, settings.search.k1, settings.search.b)
+        weight = idf(len(scores), len(where))
+        scores[where] += query.count(term) * gain
+        held[where] += weight
+        total += weight
+    return scores, held / max(total, 1e-9)
+
+
+def _sentences_by_words(question: str, rest: str, index: Index, graph: Graph) -> Floats:
+    """Return how like the question, or the rest of it, each sentence is by its words (BM25), 0 to 1."""
+    number = index.number_of_word
+    whole, part = ([number[t] for t in terms(text) if t in number] for text in (question, rest))
+    both = np.zeros((2, len(graph.sentences.lengths)), np.float32)
+    for term in dict.fromkeys(whole + part):
+        where, gain = gains(graph.sentences, term, b=SENTENCE_B)
+        for scores, query in zip(both, (whole, part), strict=True):
+            if times := query.count(term):
+                scores[where] += times * gain
+    return np.maximum(scaled(both[0]), scaled(both[1]))
+
+
+@dataclass(frozen=True)
+class _Likeness:
+    """How like the question sentences are, by words alone or by words and meaning."""
+
+    words: Floats
+    vectors: Floats | None
+    """Of the question and of the rest of it."""
+    index: Index
+
+    def of(self, sentences: Ints | slice) -> Floats:
+        """Return it for some sentences, at most 1."""
+        words = self.words[sentences]
+        if self.vectors is None:
+            return words
+        meaning = self.index.arrays["vectors.sentences"][sentences].astype(np.float32) @ self.vectors.T
+        return (1 - MEANING) * words + MEANING * np.maximum(scaled(meaning[:, 0]), scaled(meaning[:, 1]))
+
+    def pull(self, sentences: Ints | slice, weights: Weights) -> Floats:
+        """Return how much some sentences draw the walk."""
+        return (self.of(sentences) ** weights.sentence + FLOOR).astype(np.float32)
+
+
+# The two forms
+
+
+def _full(
+    graph: Graph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights, settings: Settings
+) -> Floats:
+    """Return how much of the walk is on each passage, walking over all sentences."""
+    pull = like.pull(slice(None), weights)
+    sentence_reset = spread(base, pull, graph.first, graph.last)
+    name_reset = np.zeros(len(graph.names))
+    name_reset[seeds.names] = seeds.weights
+    mass = walk(graph.incidence, pull, sentence_reset, name_reset, settings.walk.damping, settings.walk.steps)
+    return totals(mass, graph.first, graph.last)
+
+
+def _local(
+    graph: Graph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights, settings: Settings
+) -> Floats:
+    """Return the same, walking around the seeds and the best passages only.
+
+    Twice: the passages that the first round finds are what the second goes around too, for questions of many hops.
+    """
+    best = highest(base, PASSAGES)
     best = best[base[best] > 0]
-    of_best = np.concatenate([np.arange(a, b) for a, b in zip(graph.first[best], graph.last[best])]) if len(best) else np.zeros(0, np.int64)
-    from conspectus.algorithms.sentence_walk import _columns
-    of_seeds = _columns(graph.incidence.inward, seeds.names)
-    if len(of_seeds) > p.sentences:
-        of_seeds = of_seeds[np.argpartition(-like[of_seeds], p.sentences)[: p.sentences]]
-    near = np.union1d(np.union1d(of_best, of_seeds), extra)
-    sentences, names, part = around(graph.incidence, near, seeds.names, graph.frequency, p.hub)
-    local.size = len(sentences), len(names)
-    pull = pull[sentences]
-    reset = np.zeros(len(graph.first)); reset[best] = base[best]
-    place = np.searchsorted(sentences, graph.first), np.searchsorted(sentences, graph.last)
-    sums = np.concatenate(([0.0], np.cumsum(pull, dtype=np.float64)))
-    share = p.reset * reset / np.maximum(sums[place[1]] - sums[place[0]], 1e-9)
-    edges = np.zeros(len(pull) + 1)
-    np.add.at(edges, place[0][best], share[best])
-    np.add.at(edges, place[1][best], -share[best])
-    sentence_reset = (pull * np.cumsum(edges)[:-1]).astype(np.float32)
-    name_reset = np.zeros(len(names), np.float32)
-    np.add.at(name_reset, np.searchsorted(names, seeds.names), seeds.weights)
-    mass = walk(part, pull, sentence_reset, name_reset, p.damping, p.steps)
-    total = np.concatenate(([0.0], np.cumsum(mass, dtype=np.float64)))
-    out = total[place[1]] - total[place[0]]
-    if again and p.more:
-        more = np.argpartition(-out, p.more)[: p.more]
-        extra = np.concatenate([np.arange(a, b) for a, b in zip(graph.first[more], graph.last[more])])
-        return local(graph, seeds, like, full_pull, base, p, False, extra)
-    return out
+    reset = np.zeros_like(base)
+    reset[best] = base[best]
+    of_seeds = columns(graph.incidence.inward, seeds.names)
+    of_seeds = of_seeds[highest(like.of(of_seeds), SENTENCES)]
+    near = ascending(len(like.words), sentences_of(best, graph.first, graph.last), of_seeds)
+    result = np.zeros(len(base))
+    for steps in (min(FIRST_STEPS, settings.walk.steps), settings.walk.steps):
+        sentences, names, part = around(graph.incidence, near, seeds.names, graph.common)
+        passages = passages_of(sentences, graph.first, graph.last)
+        first, last = (np.searchsorted(sentences, edge[passages]) for edge in (graph.first, graph.last))
+        pull = like.pull(sentences, weights)
+        name_reset = np.zeros(len(names))
+        name_reset[np.searchsorted(names, seeds.names)] = seeds.weights
+        mass = walk(part, pull, spread(reset[passages], pull, first, last), name_reset, settings.walk.damping, steps)
+        result[passages] = totals(mass, first, last)
+        found = highest(result, PASSAGES)
+        near = ascending(len(like.words), near, sentences_of(found, graph.first, graph.last))
+    return result

@@ -57,6 +57,8 @@ class Lexicon:
     term_starts: Ints
     """Sentence `i` holds terms `term_ids[term_starts[i]:term_starts[i + 1]]`, in order, repeated ones too."""
     term_ids: Ints
+    vocabulary: Vocabulary
+    """The tokens of the sentences."""
 
 
 @dataclass
@@ -90,7 +92,7 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
     wanted = frozenset(entity_types)
     kept = {key: thing for key, thing in found.items() if thing.type in wanted}
     lexicon = _assemble(table, texts, which, len(unique), kept, vocabulary)
-    return replace(lexicon, templated=(100 * phrased[which]).astype(np.int32))
+    return replace(lexicon, templated=(100 * phrased[which]).astype(np.int32), vocabulary=_spread(vocabulary, which))
 
 
 def _units(document: Ints, source: Ints) -> Ints:
@@ -233,7 +235,16 @@ def _assemble(
     term_starts, term_ids = _repeated(which, term_sizes, term_flat)
     speakers = np.array([place.get(name_key(s), -1) for s in table.speakers], np.int32)
     types = tuple(found[key].type for key in order)
-    return Lexicon(table, texts, names, types, starts, mentions, speakers, which, terms, term_starts, term_ids)
+    return Lexicon(
+        table, texts, names, types, starts, mentions, speakers, which, terms, term_starts, term_ids, vocabulary
+    )
+
+
+def _spread(vocabulary: Vocabulary, which: Ints) -> Vocabulary:
+    """Return the tokens of all sentences, given those of the distinct ones."""
+    starts, form = _repeated(which, np.diff(vocabulary.starts), vocabulary.form)
+    sentence = np.repeat(np.arange(len(which), dtype=np.int32), np.diff(starts))
+    return replace(vocabulary, form=form, sentence=sentence)
 
 
 def _repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Ints, Ints]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from conspectus.evidence import Evidence
 from conspectus.models.extractive.statements import Statement, speaker_of, statements, words_of
@@ -82,7 +83,7 @@ def _telling(entity: Entity) -> float:
 def _ranked(found: Sequence[Statement], topics: Mapping[str, float]) -> list[_Candidate]:
     """Return the statements, the most central first: those that share their terms with many, and read well."""
     spread: Counter[str] = Counter(term for statement in found for term in statement.terms)
-    names = {name_key(name): name for name in reversed(topics)}
+    names = _by_first_word(topics)
     most = max(topics.values(), default=0.0) or 1.0
     candidates: list[_Candidate] = []
     for statement in found:
@@ -94,17 +95,35 @@ def _ranked(found: Sequence[Statement], topics: Mapping[str, float]) -> list[_Ca
     return sorted(candidates, key=lambda c: (-c.merit, c.statement.text))
 
 
-def _named(statement: Statement, names: Mapping[str, str]) -> tuple[str, ...]:
+def _by_first_word(names: Iterable[str]) -> dict[str, list[tuple[tuple[str, ...], str]]]:
+    """Return the words of each name with the name, by the first of them, the longest first."""
+    found: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    for name in names:
+        words = tuple(name_key(name).split())
+        if words:
+            found.setdefault(words[0], []).append((words, name))
+    for alike in found.values():
+        alike.sort(key=lambda pair: -len(pair[0]))
+    return found
+
+
+def _named(statement: Statement, names: Mapping[str, list[tuple[tuple[str, ...], str]]]) -> tuple[str, ...]:
     """Return the topics that a statement names, in the order of its words, the longest name at each place."""
-    words = name_key(words_of(statement.text)).split()
+    words = _words(statement.text)
     found: dict[str, None] = {}
     at = 0
     while at < len(words):
-        size = next((n for n in (3, 2, 1) if " ".join(words[at : at + n]) in names), 0)
-        if size:
-            found[names[" ".join(words[at : at + size])]] = None
-        at += size or 1
+        alike = names.get(words[at], ())
+        name = next((pair for pair in alike if words[at : at + len(pair[0])] == pair[0]), None)
+        if name:
+            found[name[1]] = None
+        at += len(name[0]) if name else 1
     return tuple(found)
+
+
+@lru_cache(maxsize=1 << 16)
+def _words(statement: str) -> tuple[str, ...]:
+    return tuple(name_key(words_of(statement)).split())
 
 
 def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:

@@ -1,0 +1,123 @@
+"""Pairs of texts that are alike, by vectors or by runs of characters, found block by block and never all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+Floats = np.ndarray[Any, np.dtype[np.float32]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Pairs = tuple[Ints, Ints, Floats]
+"""First and second place (first < second) and cosine of each pair, in the order of the places."""
+
+BLOCK = 1024
+"""Rows whose products with all others are held at once."""
+
+
+def pairs_of_vectors(vectors: Floats, threshold: float, block: int = BLOCK) -> Pairs:
+    """Return all pairs of rows whose cosine exceeds a threshold; rows are of length 1, or all zero."""
+    found: list[Pairs] = []
+    for start in range(0, len(vectors), block):
+        likeness = vectors[start : start + block] @ vectors[start:].T
+        first, second = np.nonzero(likeness > threshold)
+        above = second > first
+        first, second = first[above], second[above]
+        found.append((first + start, second + start, likeness[first, second].astype(np.float32)))
+    return _joined(found)
+
+
+def pairs_of_texts(texts: Sequence[str], threshold: float, size: int = 3, block: int = BLOCK) -> Pairs:
+    """Return pairs of texts whose runs of `size` characters, weighted by rarity, have a cosine above a threshold.
+
+    Candidates share one of the rarer runs of a text, enough that no pair above the threshold can be without: for each
+    text its rarest runs, until those left out weigh too little to reach the threshold alone.
+    """
+    grams = Grams.of(texts, size).matrix
+    found: list[Pairs] = []
+    telling = _telling(grams, threshold).T.tocsr()
+    for start in range(0, grams.shape[0], block):
+        part = grams[start : start + block]
+        candidates = (part @ telling).tocoo()
+        first, second = candidates.row + start, candidates.col
+        first, second = np.minimum(first, second), np.maximum(first, second)
+        different = second > first
+        first, second = first[different], second[different]
+        likeness = np.asarray(grams[first].multiply(grams[second]).sum(axis=1)).ravel()
+        above = likeness > threshold
+        found.append((first[above], second[above], likeness[above].astype(np.float32)))
+    first, second, likeness = _joined(found)
+    _, once = np.unique(first * max(len(texts), 1) + second, return_index=True)
+    return first[once], second[once], likeness[once]
+
+
+def _telling(grams: sparse.csr_array[Any, Any], threshold: float) -> sparse.csr_array[Any, Any]:
+    """Return the matrix with only the rarest runs of each row: those left out have a length of at most `threshold`.
+
+    By Cauchy-Schwarz a pair above the threshold shares a run that is kept.
+    """
+    frequency = np.bincount(grams.indices, minlength=grams.shape[1])
+    row = np.repeat(np.arange(grams.shape[0]), np.diff(grams.indptr))
+    order = np.lexsort((-frequency[grams.indices], row))  # the commonest of each row first
+    squares = grams.data[order].astype(np.float64) ** 2
+    total = np.cumsum(squares)
+    before = np.concatenate(([0.0], total))[grams.indptr[:-1]]
+    left_out = total - before[row[order]] <= threshold**2
+    kept = order[~left_out]
+    columns, rows = grams.indices[kept], row[kept]
+    return sparse.csr_array((np.ones(len(kept), np.float32), (rows, columns)), shape=grams.shape)
+
+
+@dataclass(frozen=True)
+class Grams:
+    """Texts by their runs of characters, ends marked, weighted by inverse frequency, rows of length 1."""
+
+    number: Mapping[str, int]
+    weights: Floats
+    matrix: sparse.csr_array[Any, Any]
+    size: int
+
+    @classmethod
+    def of(cls, texts: Sequence[str], size: int = 3) -> Grams:
+        """Read texts."""
+        number: dict[str, int] = {}
+        counts = _counted(texts, size, lambda run: number.setdefault(run, len(number)), number)
+        frequency = np.bincount(counts.indices, minlength=len(number))
+        weights = np.log(1 + len(texts) / np.maximum(frequency, 1)).astype(np.float32)
+        return cls(number, weights, _weighted(counts, weights), size)
+
+    def likeness(self, texts: Sequence[str]) -> Floats:
+        """Return the cosine of each of other texts with each of these, by the runs that these have."""
+        counts = _counted(texts, self.size, lambda run: self.number.get(run, -1), self.number)
+        return (_weighted(counts, self.weights) @ self.matrix.T).toarray()
+
+
+def _counted(
+    texts: Sequence[str], size: int, place: Callable[[str], int], number: Mapping[str, int]
+) -> sparse.csr_array[Any, Any]:
+    columns: list[int] = []
+    starts = [0]
+    for text in texts:
+        marked = f" {text} "
+        runs = (place(marked[i : i + size]) for i in range(max(1, len(marked) - size + 1)))
+        columns += (run for run in runs if run >= 0)
+        starts.append(len(columns))
+    counts = sparse.csr_array((np.ones(len(columns), np.float32), columns, starts), shape=(len(texts), len(number)))
+    counts.sum_duplicates()
+    return counts
+
+
+def _weighted(counts: sparse.csr_array[Any, Any], weights: Floats) -> sparse.csr_array[Any, Any]:
+    counts.data *= weights[counts.indices]
+    lengths = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
+    counts.data /= np.repeat(np.maximum(lengths, 1e-12), np.diff(counts.indptr)).astype(np.float32)
+    return counts
+
+
+def _joined(parts: Sequence[Pairs]) -> Pairs:
+    first = np.concatenate([np.zeros(0, np.int64), *(p[0] for p in parts)])
+    second = np.concatenate([np.zeros(0, np.int64), *(p[1] for p in parts)])
+    return first, second, np.concatenate([np.zeros(0, np.float32), *(p[2] for p in parts)])

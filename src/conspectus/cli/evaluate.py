@@ -1,0 +1,85 @@
+"""`conspectus eval`: how well methods retrieve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from conspectus.cli import show
+from conspectus.cli.options import AsJson, ConfigFile, LogFile, SetKeys, overrides, settings_of
+from conspectus.errors import UsageError
+
+if TYPE_CHECKING:
+    from conspectus.evaluate.retrieval import Measured
+
+app = typer.Typer(help="Measure how well methods retrieve.", no_args_is_help=True)
+
+SHOWN = ("R@1", "R@2", "R@5", "R@10", "all@5", "all@8", "MRR", "nDCG@10")
+JUDGED = "R@5"
+"""The measure that intervals and differences are shown of."""
+
+
+@app.callback()
+def evaluate() -> None:
+    """Measure how well methods retrieve."""
+
+
+@app.command("retrieval")
+def retrieval(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="corpus.jsonl, queries.jsonl and qrels/test.tsv (BEIR).")
+    ],
+    methods: Annotated[str, typer.Option(metavar="NAMES", help="Rankings to compare, as bm25,walk.")] = "bm25,walk",
+    k: Annotated[str, typer.Option("-k", metavar="NUMBERS", help="More depths of recall, as 3,20.")] = "",
+    index: Annotated[
+        Path | None, typer.Option("--index", metavar="DIR", help="Folder of the index (FOLDER/.conspectus).")
+    ] = None,
+    embedder: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who makes vectors: none, local, local:FOLDER.")
+    ] = None,
+    titles: Annotated[bool, typer.Option(help="Give methods the titles of the passages.")] = True,
+    json: AsJson = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Rank the passages of a folder for each of its questions; shares of relevant ones found, in percent."""
+    from conspectus.evaluate import retrieval as measuring
+
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    settings = settings_of(overrides(set_, {"vectors.embedder": embedder}), config)
+    results = measuring.evaluate(folder, names, _numbers(k), index, settings, titles)
+    if json:
+        show.as_json({name: measured.as_row() for name, measured in results.items()})
+    else:
+        _show(list(results.values()))
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise UsageError(f"-k takes numbers with commas between, as 2,5, and not {text!r}") from None
+
+
+def _show(results: list[Measured]) -> None:
+    first = results[0]
+    asked = [name for name in first.values if name.startswith("R@") and name not in SHOWN]
+    shown = [*SHOWN, *asked]
+    rows = [["", *shown, "ms", "ms p95"]]
+    for measured in results:
+        row = measured.as_row()
+        rows.append(
+            [measured.method, *(f"{100 * row[name]:.1f}" for name in shown), f"{row['ms']:.1f}", f"{row['ms_p95']:.1f}"]
+        )
+    show.table(rows)
+    show.out(f"\n{show.counted(first.queries, 'question')}; {JUDGED}, with 95 % intervals:")
+    for measured in results:
+        mean, low, high = (100 * bound for bound in measured.interval(JUDGED))
+        line = f"{measured.method}: {mean:.1f} ({low:.1f} to {high:.1f})"
+        if measured is not first:
+            more, least, most = (100 * bound for bound in measured.over(first, JUDGED))
+            line += f", {more:+.1f} ({least:+.1f} to {most:+.1f}) over {first.method}"
+        show.out(line)

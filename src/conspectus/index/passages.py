@@ -1,0 +1,71 @@
+"""An index of passages as they are: each document one chunk, and only what ranking needs.
+
+No graph, no communities, no reports: nothing is asked of a model, and 6,119 passages of 2.7 MB take 2.8 s CPU, ten times as many 30.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from conspectus import tokens
+from conspectus.algorithms.bm25 import postings
+from conspectus.index.incidence import walk_arrays, walk_terms
+from conspectus.index.lexical import chunk_terms
+from conspectus.rows import Chunk, Document, content_id
+from conspectus.settings import Settings
+from conspectus.tables import Index
+from conspectus.text.sentence_table import SentenceTable, find_sentences
+from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary
+from conspectus.text.words import terms
+
+
+def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
+    """Return the index of documents, each one chunk, over which every ranking works that needs no entities."""
+    chunks = [_whole(document) for document in documents]
+    table, texts = find_sentences(documents)
+    vocabulary = read_vocabulary(texts)
+    number: dict[str, int] = {}
+    starts, ids = _terms(vocabulary, len(texts), number)
+    by_chunk = chunk_terms(documents, chunks, number)
+    owners = np.repeat(np.arange(len(texts)), np.diff(starts))
+    arrays = {
+        **_sentences(table),
+        **postings(ids, owners, size=len(number), texts=len(texts)).arrays("sentence_terms"),
+        **postings(*by_chunk, size=len(number), texts=len(chunks)).arrays("chunk_terms"),
+        **walk_terms(documents, table, starts, ids, number),
+        **walk_arrays(documents, chunks, table, texts, vocabulary),
+    }
+    recorded = settings.model_dump(mode="json", by_alias=True)
+    return Index(documents=documents, chunks=chunks, words=tuple(number), arrays=arrays, settings=recorded)
+
+
+def _whole(document: Document) -> Chunk:
+    end = len(document.text)
+    id_ = content_id(document.id, "0", str(end))
+    return Chunk(id_, document.number, document.id, 0, end, document.text, tokens.count(document.text))
+
+
+def _terms(vocabulary: Vocabulary, sentences: int, number: dict[str, int]) -> tuple[Ints, Ints]:
+    """Return where the terms of each sentence start, and the terms, as numbers that are given in `number`."""
+    of_word = [[number.setdefault(term, len(number)) for term in terms(word)] for word in vocabulary.words]
+    sizes = np.array([len(found) for found in of_word], np.int64)
+    flat = np.array([term for found in of_word for term in found], np.int32)
+    per_token = sizes[vocabulary.token_word]
+    shift = (np.cumsum(sizes) - sizes)[vocabulary.token_word] - (np.cumsum(per_token) - per_token)
+    ids = flat[np.repeat(shift, per_token) + np.arange(per_token.sum())]
+    per_sentence = np.bincount(vocabulary.sentence, per_token, minlength=sentences).astype(np.int32)
+    return np.concatenate(([0], np.cumsum(per_sentence))).astype(np.int32), ids
+
+
+def _sentences(table: SentenceTable) -> dict[str, np.ndarray[Any, Any]]:
+    return {
+        "sentences.document": table.document,
+        "sentences.start": table.start,
+        "sentences.end": table.end,
+        "sentences.speaker": np.full(len(table), -1, np.int32),
+        "sentences.mention_starts": np.zeros(len(table) + 1, np.int32),
+        "sentences.mentions": np.zeros(0, np.int32),
+    }

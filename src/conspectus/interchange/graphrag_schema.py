@@ -1,0 +1,135 @@
+"""The tables of Microsoft GraphRAG 3.x, column for column: what its readers expect, and whether ours are that.
+
+Written down from its own output and not from our code, so that each can be held against the other.
+"""
+# pyarrow carries no types of its own:
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conspectus.errors import IndexDamaged
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_KEYS = "id string, human_readable_id int64"
+_TEXTS, _NUMBERS = "list<element: string>", "list<element: int64>"
+_FINDINGS = "list<element: struct<explanation: string, summary: string>>"
+_TREE = f"community int64, level int64, parent int64, children {_NUMBERS}, title string"
+
+_TABLES = {
+    "documents": f"{_KEYS}, title string, text string, text_unit_ids {_TEXTS}, creation_date string, raw_data string",
+    "text_units": f"{_KEYS}, text string, n_tokens int64, document_id string, entity_ids {_TEXTS}, "
+    f"relationship_ids {_TEXTS}, covariate_ids {_TEXTS}",
+    "entities": f"{_KEYS}, title string, type string, description string, text_unit_ids {_TEXTS}, frequency int64, "
+    "degree int64",
+    "relationships": f"{_KEYS}, source string, target string, description string, weight double, "
+    f"combined_degree int64, text_unit_ids {_TEXTS}",
+    "communities": f"{_KEYS}, {_TREE}, entity_ids {_TEXTS}, relationship_ids {_TEXTS}, text_unit_ids {_TEXTS}, "
+    "period string, size int64",
+    "community_reports": f"{_KEYS}, {_TREE}, summary string, full_content string, rank double, "
+    f"rating_explanation string, findings {_FINDINGS}, full_content_json string, period string, size int64",
+    "covariates": f"{_KEYS}, covariate_type string, type string, description string, subject_id string, "
+    "object_id string, status string, start_date string, end_date string, source_text string, text_unit_id string",
+}
+
+
+def _columns(line: str) -> tuple[tuple[str, str], ...]:
+    """Return names and types of a line of columns; the commas inside angle brackets separate nothing."""
+    parts, depth = [""], 0
+    for character in line:
+        depth += (character == "<") - (character == ">")
+        if character == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return tuple((name, type_) for name, _, type_ in (part.strip().partition(" ") for part in parts))
+
+
+SCHEMA = {table: _columns(line) for table, line in _TABLES.items()}
+"""Names and Arrow types of the columns of each table, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A column that is not what a reader of GraphRAG's tables expects."""
+
+    table: str
+    column: str
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column} should be {self.expected} and is {self.found}"
+
+
+def check_schema(folder: Path) -> list[Mismatch]:
+    """Hold the tables of a folder against the schema of GraphRAG 3.x; return where they differ, nothing where not.
+
+    The folder is an index of ours or an output folder of GraphRAG. Its columns must come first, in their order;
+    further ones of ours may follow. Raises IndexMissing where there is neither.
+    """
+    files = tables_in(folder)
+    found: list[Mismatch] = []
+    for table, columns in SCHEMA.items():
+        if table not in files:
+            if table != "covariates":  # which it writes only where claims are asked for
+                found.append(Mismatch(table, "*", "a table", "missing"))
+            continue
+        found += _differences(table, columns, files[table])
+    return found
+
+
+def _differences(table: str, columns: tuple[tuple[str, str], ...], file: Path) -> Iterator[Mismatch]:
+    import pyarrow.parquet as pq
+
+    try:
+        schema: pa.Schema = pq.read_schema(file)
+    except (OSError, ValueError) as error:
+        raise IndexDamaged(f"{file} is not a Parquet file ({error}); write it again") from error
+    for place, (name, type_) in enumerate(columns):
+        expected = f"{type_} in column {place + 1}"
+        if name not in schema.names:
+            yield Mismatch(table, name, expected, "missing")
+            continue
+        at = schema.get_field_index(name)
+        kind = _type(schema.field(at).type)
+        if at != place or kind not in (type_, "null"):  # null: a column in which nothing is known
+            yield Mismatch(table, name, expected, f"{kind} in column {at + 1}")
+
+
+def _type(type_: Any) -> str:
+    """Return an Arrow type in words; large texts and the name of a list's element make no difference to a reader."""
+    import pyarrow as pa
+
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return f"list<element: {_type(type_.value_type)}>"
+    if pa.types.is_struct(type_):
+        fields = sorted((field.name, _type(field.type)) for field in type_)
+        return f"struct<{', '.join(f'{name}: {kind}' for name, kind in fields)}>"
+    return str(type_).removeprefix("large_")
+
+
+def tables_in(folder: Path) -> dict[str, Path]:
+    """Return the Parquet files of a folder by the name of their table.
+
+    Raises IndexMissing where it is neither an index of ours nor an output folder of GraphRAG.
+    """
+    from conspectus import store
+    from conspectus.errors import IndexMissing
+
+    for place in (folder, folder / "output"):
+        if (place / "entities.parquet").is_file():
+            return {name: path for name in SCHEMA if (path := place / f"{name}.parquet").is_file()}
+    if (folder / "manifest.json").is_file():
+        return {name: path for name, path in store.table_files(folder).items() if name in SCHEMA}
+    if (folder / "create_final_entities.parquet").is_file():
+        advice = "run `graphrag index` of a 2.x release on it, which migrates it"
+        raise IndexMissing(f"{folder} was written by GraphRAG before 1.0, whose tables are others; {advice}")
+    raise IndexMissing(f"there is no entities.parquet in {folder} or {folder / 'output'}; name the output folder")

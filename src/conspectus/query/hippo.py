@@ -1,0 +1,144 @@
+"""HippoRAG: chunks by Personalized PageRank over noun phrases, from what a question names (P2 IV-B).
+
+Form 1 is as first published: each named entity of the question is linked to one phrase, and a chunk scores what its
+phrases hold. Form 2 (HippoRAG 2) has the chunks in the graph, starts from the triples that are most like the question,
+and from all chunks a little by their likeness to it. Without vectors, likeness is that of words and characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from conspectus.algorithms.bm25 import Postings, bm25, postings
+from conspectus.algorithms.fusion import highest, scaled
+from conspectus.algorithms.pagerank import personalized_pagerank
+from conspectus.errors import UsageError
+from conspectus.models.base import Model
+from conspectus.models.extractive.reason import name_entities
+from conspectus.query.bm25 import answer_from, hits_of, scores_of
+from conspectus.query.phrases import Phrases
+from conspectus.query.vector import has_vectors, question_vectors
+from conspectus.rows import Answer, Hit
+from conspectus.settings import Settings
+from conspectus.tables import Index
+from conspectus.tasks import NameEntities
+from conspectus.text.words import terms
+
+Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
+
+SPELT = (
+    "The index has no vectors of its phrases: they were linked, and their synonyms found, by the characters they share."
+)
+TOLERANCE = 1e-4
+"""Of the sum of all differences in PageRank, which sums to 1."""
+
+
+def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
+    """Return the `k` chunks that hold most; what the question names is read off it by rules.
+
+    Raises UsageError where the index has neither triples nor relationships.
+    """
+    return hits_of(scores(question, name_entities(question), index, settings), index, settings.search.k)
+
+
+async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
+    """Do what `rank` does, where a model says what the question names (form 1 alone needs that)."""
+    if not model.generative or settings.hippo.form == "2":
+        return rank(question, index, settings)
+    named = await model.perform(NameEntities(question))
+    return hits_of(scores(question, named, index, settings), index, settings.search.k)
+
+
+def scores(question: str, named: Sequence[str], index: Index, settings: Settings) -> Floats:
+    """Return the score of every chunk, for a question and what it names."""
+    phrases = Phrases.of(index, settings.hippo.synonyms)
+    if not len(phrases.graph):
+        raise UsageError("hippo needs a graph, and this index has no triples and no relationships")
+    return _first(question, named, phrases, index, settings) if settings.hippo.form == "1" else _second(
+        question, phrases, index, settings
+    )  # fmt: skip
+
+
+def _first(question: str, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
+    vectors = question_vectors(named, index, settings) if named and phrases.vectors is not None else None
+    linked, _ = phrases.nearest(named, vectors)
+    reset = np.zeros(len(phrases.keys))
+    reset[linked] = phrases.specificity[linked] if settings.hippo.specificity else 1.0
+    if not reset.any():
+        return likeness(question, index, settings)
+    rank = personalized_pagerank(phrases.edges, reset, settings.hippo.damping, TOLERANCE)
+    return rank @ phrases.mentions
+
+
+def _second(question: str, phrases: Phrases, index: Index, settings: Settings) -> Floats:
+    like = _triples_like(question, phrases, index, settings)
+    best = highest(like, settings.hippo.triples)
+    ends = np.concatenate((phrases.of_name[phrases.graph.heads[best]], phrases.of_name[phrases.graph.tails[best]]))
+    said = np.concatenate((like[best], like[best]))
+    total, times = np.zeros(len(phrases.keys)), np.zeros(len(phrases.keys))
+    np.add.at(total, ends, np.maximum(said, 0))
+    np.add.at(times, ends, 1)
+    seeds = total / np.maximum(times, 1) * phrases.specificity
+    chunks = settings.hippo.chunk_weight * _spread(likeness(question, index, settings))
+    reset = np.concatenate((seeds, chunks))
+    if not reset.any():
+        return np.zeros(len(index.chunks))
+    rank = personalized_pagerank(phrases.with_chunks, reset, settings.hippo.damping, TOLERANCE)
+    return rank[len(phrases.keys) :]
+
+
+def _spread(scores: Floats) -> Floats:
+    """Return scores from 0, the lowest, to 1, the highest."""
+    low = float(scores.min(initial=0.0)) if (scores < 0).any() else float(scores.min()) if len(scores) else 0.0
+    return scaled(scores - low)
+
+
+def likeness(question: str, index: Index, settings: Settings) -> Floats:
+    """Return how like the question each chunk is, by its vector where there is one, else by BM25."""
+    if has_vectors(index):
+        return index.arrays["vectors.chunks"] @ question_vectors([question], index, settings)[0]
+    return scores_of(question, index, settings.search)
+
+
+def _triples_like(question: str, phrases: Phrases, index: Index, settings: Settings) -> Floats:
+    """Return how like the question each triple is."""
+    stored = index.arrays.get("vectors.triples")
+    if stored is not None and len(stored) == len(phrases.graph):
+        return _float(index, stored) @ question_vectors([question], index, settings)[0]
+    numbers, of_words = _postings(phrases, index)
+    query = [(numbers[t], 1.0) for t in terms(question) if t in numbers]
+    return scaled(bm25(of_words, query, settings.search.k1, settings.search.b))
+
+
+def _float(index: Index, stored: Floats) -> Floats:
+    """Return the stored vectors in the precision that processors multiply fast; made once for an open index."""
+    if "triple vectors" not in index.derived:
+        index.derived["triple vectors"] = stored.astype(np.float32)
+    return index.derived["triple vectors"]
+
+
+def _postings(phrases: Phrases, index: Index) -> tuple[dict[str, int], Postings]:
+    """Return the words of the triples and which triples hold them; made once for an open index."""
+    if "triple words" not in index.derived:
+        numbers: dict[str, int] = {}
+        flat: list[int] = []
+        owners: list[int] = []
+        for i in range(len(phrases.graph)):
+            words = [numbers.setdefault(t, len(numbers)) for t in terms(phrases.graph.text(i))]
+            flat += words
+            owners += [i] * len(words)
+        made = postings(np.array(flat, np.int32), np.array(owners, np.int32), size=len(numbers), texts=len(phrases.graph))
+        index.derived["triple words"] = numbers, made
+    return index.derived["triple words"]
+
+
+async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer from the best chunks, and say what the ranking stands on."""
+    hits = await rank_with(question, index, model, settings)
+    result = await answer_from(hits, question, index, model, method="hippo")
+    spelt = Phrases.of(index, settings.hippo.synonyms).vectors is None
+    return replace(result, notices=(*result.notices, SPELT)) if spelt else result

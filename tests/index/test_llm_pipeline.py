@@ -1,0 +1,226 @@
+"""The whole pipeline with a language model, over real HTTP: what goes wrong on the way does not show in the index."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_corpus import documents, settings
+from simulated_server import Behaviour, SimulatedServer
+
+import conspectus
+from conspectus.api import Built
+from conspectus.errors import BadKey, BudgetReached, ConspectusError, ServerDown, UnknownModel
+from conspectus.tables import Index
+
+TABLES = "documents chunks entities relationships claims communities reports joins failures words".split()
+DOCUMENTS = documents()
+
+
+def tables(index: Index) -> dict[str, list[Any]]:
+    return {name: list(getattr(index, name)) for name in TABLES}
+
+
+def built(folder: Path, behaviour: Behaviour, **more: Any) -> tuple[Built, SimulatedServer]:
+    with SimulatedServer(behaviour) as server:
+        return conspectus.build(documents=DOCUMENTS, folder=folder, settings=settings(server.url, **more)), server
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return built(tmp_path_factory.mktemp("sound"), Behaviour(), extract__claims=True)[0]
+
+
+def test_every_table_has_rows(sound: Built):
+    index = sound.index
+    assert len(index.entities) >= 15
+    assert index.relationships
+    assert index.claims
+    assert index.reports
+    assert not index.failures
+    assert {"ExtractGraph", "AnyMissed", "ExtractClaims", "DescribeElement", "WriteReport"} <= set(index.usage)
+    assert all(usage.calls for usage in index.usage.values())
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        Behaviour(errors=0.05, cuts=0.05, too_many=0.05, retry_after=0.05),
+        Behaviour(errors=0.05, malformed=0.05, garbage=0.03, drops=0.03, seed=3),
+        Behaviour(hangs=0.02, hang_seconds=30, cuts=0.05, seed=5),
+        Behaviour(refuses=("json_schema",), latencies=(0.0, 0.01, 0.03)),
+        Behaviour(refuses=("json_schema", "json_object"), thinking=True),
+    ],
+    ids=["500s, cuts and 429s", "garbage and drops", "hangs", "no schema", "no JSON mode, with thinking"],
+)
+def test_faults_do_not_show_in_the_index(sound: Built, behaviour: Behaviour, tmp_path: Path):
+    faulty, server = built(tmp_path, behaviour, extract__claims=True, llm__timeout=2.0)
+    assert tables(faulty.index) == tables(sound.index)
+    assert server.counts["requests"] > sum(usage.calls for usage in sound.index.usage.values()) or not (
+        behaviour.errors or behaviour.cuts
+    )
+
+
+def test_a_second_run_asks_for_nothing(sound: Built):
+    with SimulatedServer(Behaviour()) as server:
+        chosen = settings(server.url, extract__claims=True)
+        again = conspectus.build(documents=DOCUMENTS, folder=sound.folder, settings=chosen)
+    assert server.counts["requests"] == 0
+    assert again.snapshot == sound.snapshot
+    assert sum(usage.cached_calls for usage in again.index.usage.values()) > 0
+
+
+def test_a_second_run_after_faults_asks_for_nothing_either(tmp_path: Path):
+    behaviour = Behaviour(malformed=0.2, cuts=0.1, errors=0.1)
+    first, _ = built(tmp_path, behaviour)
+    again, server = built(tmp_path, behaviour)
+    assert server.counts["requests"] == 0
+    assert again.snapshot == first.snapshot
+
+
+def test_calls_that_never_succeed_are_named_and_asked_for_again_alone(tmp_path: Path):
+    broken, _ = built(tmp_path, Behaviour(never=("matter 503",)), llm__attempts=2)
+    kinds = {failure.stage for failure in broken.failures}
+    assert "extract" in kinds
+    assert all("HTTP 500" in failure.error for failure in broken.failures)
+    lost = {c.id for c in broken.index.chunks if "matter 503" in c.text}
+    assert {f.error.split()[1] for f in broken.failures if f.stage == "extract"} == lost
+    told = conspectus.ask("Who met Ada Byrne?", broken.index, method="local")
+    assert any("lacks" in notice and "chunk" in notice for notice in told.notices)
+
+    mended, server = built(tmp_path, Behaviour())
+    assert not mended.failures
+    assert server.counts["ExtractGraph"] == len(lost)
+    whole, _ = built(tmp_path / "whole", Behaviour())
+    assert tables(mended.index) == tables(whole.index)
+    assert not conspectus.ask("Who met Ada Byrne?", mended.index, method="local").notices
+
+
+def test_reports_that_fail_are_named_and_written_by_the_next_run(tmp_path: Path):
+    broken, _ = built(tmp_path, Behaviour(never=("id,entity,description\\\\n1,Ada Byrne",)), llm__attempts=1)
+    assert 0 < len(broken.failures) < len(broken.index.reports)
+    assert all(f.stage == "reports" and f.error.startswith("community ") for f in broken.failures)
+    assert [report.number for report in broken.index.reports] == list(range(len(broken.index.reports)))
+
+    mended, server = built(tmp_path, Behaviour())
+    assert not mended.failures
+    assert set(server.counts) & {"ExtractGraph", "DescribeElement"} == set()
+    assert server.counts["WriteReport"] >= len(broken.failures)
+
+
+# When nothing more can be asked
+
+
+def test_a_budget_stops_before_the_call_that_would_pass_it_and_the_same_command_goes_on(tmp_path: Path):
+    whole, _ = built(tmp_path / "whole", Behaviour())
+    total = sum(u.prompt_tokens + u.completion_tokens for u in whole.index.usage.values())
+    asked = 0
+    for part in range(1, 60):
+        with SimulatedServer(Behaviour()) as server:
+            chosen = settings(server.url, llm__budget_tokens=total // 3, llm__max_tokens=900)
+            try:
+                last = conspectus.build(documents=DOCUMENTS, folder=tmp_path / "part", settings=chosen)
+            except BudgetReached as error:
+                assert "run again" in str(error)
+                assert server.prompt_tokens + server.completion_tokens <= total // 3
+            else:
+                break
+            finally:
+                asked += server.counts["requests"]
+    else:
+        raise AssertionError("it never came to an end")
+    assert part > 2
+    assert asked == sum(u.calls for u in whole.index.usage.values())
+    assert tables(last.index) == tables(whole.index)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "more", "error", "says"),
+    [
+        (Behaviour(key="right"), {}, BadKey, "wants a key"),
+        (Behaviour(models=("other",)), {}, UnknownModel, "no model 'simulated'"),
+        (None, {}, ServerDown, "no server answers"),
+    ],
+    ids=["a wrong key", "an unknown model", "no server"],
+)
+def test_what_cannot_work_is_one_line_within_seconds(
+    behaviour: Behaviour | None, more: dict[str, Any], error: type[ConspectusError], says: str, tmp_path: Path
+):
+    began = time.monotonic()
+    with SimulatedServer(behaviour or Behaviour()) as server:
+        url = server.url if behaviour else "http://127.0.0.1:9/v1"
+        with pytest.raises(error, match=says) as raised:
+            conspectus.build(documents=DOCUMENTS, folder=tmp_path, settings=settings(url, **more))
+    assert "\n" not in str(raised.value)
+    assert time.monotonic() - began < 5
+    assert server.counts["requests"] <= 25
+
+
+def test_a_context_that_is_too_long_is_a_failure_of_each_chunk(tmp_path: Path):
+    broken, server = built(tmp_path, Behaviour(context_tokens=300))
+    assert broken.failures
+    assert all("context" in failure.error for failure in broken.failures)
+    assert server.counts["requests"] == len(broken.index.chunks)
+
+
+# Being killed
+
+COMMAND = """
+import json, sys
+import conspectus
+from llm_corpus import documents, settings
+built = conspectus.build(documents=documents(), folder=sys.argv[1], settings=settings(sys.argv[2], llm__concurrency=4))
+print(json.dumps([built.snapshot, len(built.failures)]))
+"""
+
+
+def start(folder: Path, url: str) -> subprocess.Popen[str]:
+    path = os.pathsep.join([str(Path(conspectus.__file__).parents[1]), str(Path(__file__).parents[1])])
+    environ = {**os.environ, "PYTHONPATH": path}
+    command = [sys.executable, "-c", COMMAND, str(folder), url]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ)
+
+
+def kills(folder: Path, times: int, seed: int) -> Iterator[float]:
+    """Kill the build at random moments, then let it end; check what was asked twice and what came of it."""
+    whole, _ = built(folder / "whole", Behaviour())
+    draw = random.Random(seed)
+    with SimulatedServer(Behaviour(latencies=(0.02, 0.05, 0.11))) as server:
+        for _ in range(times):
+            process = start(folder / "killed", server.url)
+            moment = draw.uniform(0.4, 2.0)
+            try:
+                process.wait(moment)
+            except subprocess.TimeoutExpired:
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait()
+            yield moment
+        before = server.counts["requests"]
+        process = start(folder / "killed", server.url)
+        told, _ = process.communicate(timeout=60)
+        assert json.loads(told) == [whole.snapshot, 0]
+        assert before
+        assert server.counts["asked again"] <= 4 * times
+        process = start(folder / "killed", server.url)
+        total = server.counts["requests"]
+        assert json.loads(process.communicate(timeout=60)[0]) == [whole.snapshot, 0]
+        assert server.counts["requests"] == total
+
+
+def test_a_build_that_is_killed_goes_on_where_it_was(tmp_path: Path):
+    assert len(list(kills(tmp_path, 3, seed=1))) == 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(4))
+def test_a_build_that_is_killed_often_goes_on_where_it_was(seed: int, tmp_path: Path):
+    assert len(list(kills(tmp_path, 6, seed))) == 6

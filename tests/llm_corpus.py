@@ -1,0 +1,38 @@
+"""A small corpus and settings for tests of the whole pipeline with a language model."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+NAMES = (
+    "Ada Byrne,Bo Quill,Dora Pask,Vera Stone,Lune Mills,Harbour Office,Kell Council,Rook Barge,Tide Watch,Mill Lane,"
+    "Ivo Lang,Rosa Field,North Quay,Elder Press,Sam Orr,Nell Dray,Weir House,Otter Bank,Pit Lane,Gull Rock"
+).split(",")
+VERBS = ("met", "wrote to", "bought land from", "sued", "worked for", "praised", "sailed with", "paid")
+
+
+def documents(n: int = 12, seed: int = 7) -> list[dict[str, str]]:
+    """Return texts in which names meet: near ones often, so that they make communities."""
+    draw = random.Random(seed)
+    texts: list[dict[str, str]] = []
+    for i in range(n):
+        lines: list[str] = []
+        for k in range(14):
+            at = (i * 2 + draw.randrange(5)) % len(NAMES)
+            a, b = NAMES[at], NAMES[(at + 1 + draw.randrange(3)) % len(NAMES)]
+            lines.append(f"In {1900 + 3 * i + k} {a} {draw.choice(VERBS)} {b} over matter {i * 100 + k}.")
+        texts.append({"title": f"Paper {i}", "text": " ".join(lines), "id": f"p{i:02}"})
+    return texts
+
+
+def settings(url: str, **more: Any) -> dict[str, Any]:
+    """Return settings that ask a simulated server; a dotted key is written with two underscores."""
+    return {
+        "model": "simulated",
+        "llm.base_url": url,
+        "llm.retry_seconds": 0.01,
+        "chunk.tokens": 120,
+        "chunk.overlap": 20,
+        **{key.replace("__", "."): value for key, value in more.items()},
+    }

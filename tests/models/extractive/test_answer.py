@@ -1,0 +1,129 @@
+"""Answers assembled from quotations."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from making import a_report, an_index
+
+from conspectus.evidence import Evidence
+from conspectus.models.extractive.answer import NOTICE, QUOTES, SECTIONS, answer_from_context, map_answer, reduce_answer
+from conspectus.models.extractive.search import Searcher
+from conspectus.references import Reference, find, strip
+from conspectus.rows import Community
+from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer
+
+BROKE = "The weir of Quenda broke in the flood of 1811, and eleven boats were lost."
+BUILT = "Mara Tolan rebuilt the weir of Quenda in a single summer with twelve masons."
+BEES = "Zorba Orrin keeps ninety hives of bees behind the old school at Lowmoor."
+WAX = "The wax from the hives of Zorba Orrin is sold every autumn in the market."
+I_SAW = "I saw eleven boats of oak lie broken under the bridge that morning."
+INDEX = an_index(
+    f"{BROKE} {BUILT}",
+    f"{BEES} {WAX}",
+    I_SAW,
+    entities=["Quenda", "Mara Tolan", "Zorba Orrin", "Lowmoor"],
+    communities=[Community("a", 0, 0, -1, (), (0, 1)), Community("b", 1, 0, -1, (), (2, 3))],
+    reports=[
+        a_report("Quenda, Mara Tolan", 0, [f"{BROKE} [Data: Sources (0)]"], rating=3.0),
+        a_report("Zorba Orrin", 1, [f"{BEES} [Data: Sources (1)]", f"{WAX} [Data: Sources (1)]"], rating=6.0),
+    ],
+)
+
+
+def mapped(question: str) -> PartialAnswer:
+    return map_answer(MapAnswer(question, Evidence(reports=tuple(INDEX.reports))), Searcher(INDEX))
+
+
+def lines(text: str) -> list[str]:
+    return [strip(line).removeprefix("- ") for line in text.splitlines() if line.startswith("- ")]
+
+
+def headings(text: str) -> list[str]:
+    return [strip(line).removeprefix("### ") for line in text.splitlines() if line.startswith("### ")]
+
+
+def test_a_window_is_answered_by_sections_of_its_relevant_reports():
+    partial = mapped("What of the hives?")
+
+    assert headings(partial.text) == ["Zorba Orrin"]
+    assert set(lines(partial.text)) == {BEES, WAX}
+    assert 0 < partial.score <= 100
+
+
+def test_each_line_leads_to_the_chunk_that_holds_it_and_each_heading_to_its_report():
+    heading, *quotes = [line for line in mapped("What of the hives?").text.splitlines() if line]
+
+    assert find(heading) == [Reference("Reports", 1)]
+    assert all(find(quote) == [Reference("Sources", 1)] for quote in quotes)
+
+
+def test_a_window_without_help_scores_zero():
+    assert mapped("What of zeppelins?") == PartialAnswer("", 0)
+
+
+def test_a_question_about_the_whole_is_answered_by_the_most_important_reports_first():
+    partial = mapped("What are the main themes?")
+
+    assert headings(partial.text) == ["Zorba Orrin", "Quenda, Mara Tolan"]
+    assert lines(partial.text) == [BEES, WAX, BROKE]
+    assert partial.score == 60
+
+
+def test_a_window_of_sources_is_answered_by_its_own_sentences():
+    searcher = Searcher(INDEX)
+    task = MapAnswer("What of the hives?", Evidence(sources=(INDEX.chunks[1],)))
+
+    assert set(lines(map_answer(task, searcher).text)) == {BEES, WAX}
+    assert map_answer(MapAnswer(task.question, Evidence(sources=(INDEX.chunks[0],))), searcher).score == 0
+
+
+def reduced(*texts: str, question: str = "What of the hives?") -> str:
+    answers = tuple(PartialAnswer(text, 90 - i) for i, text in enumerate(texts))
+    return reduce_answer(ReduceAnswer(question, answers), Searcher(INDEX))
+
+
+def test_the_whole_says_how_it_was_made():
+    assert reduced(f"### Bees\n\n- {BEES}").startswith(f"*{NOTICE}*")
+
+
+def test_nothing_is_said_twice():
+    text = reduced(f"### Bees\n\n- {BEES}\n- {WAX}", f"### More\n\n- {BEES.replace('ninety', 'eighty')}\n- {BROKE}")
+
+    assert lines(text) == [BEES, WAX, BROKE]
+
+
+def test_a_section_that_says_nothing_new_is_left_out():
+    assert headings(reduced(f"### Bees\n\n- {BEES}", f"### Again\n\n- {BEES}")) == ["Bees"]
+
+
+def test_sections_and_quotations_are_few():
+    say = [f"- The {w} lay on the {w}bank under {w}grass and {w}stone." for w in ("ash", "elm", "oak", "yew", "fir", "sedge", "fern")]
+    text = reduced(*[f"### Part {i}\n\n" + "\n".join(line.replace("lay", f"lay{i} x{i} y{i} z{i} w{i}") for line in say) for i in range(9)])
+
+    assert len(headings(text)) <= SECTIONS
+    assert all(len(lines(part)) <= QUOTES for part in re.split("^### ", text, flags=re.MULTILINE))
+
+
+def test_references_are_carried_along():
+    assert find(reduced(mapped("What of the hives?").text)) == [
+        Reference("Reports", 1), Reference("Sources", 1), Reference("Sources", 1),
+    ]  # fmt: skip
+
+
+def looked_up(question: str) -> str:
+    return answer_from_context(AnswerFromContext(question, Evidence(sources=tuple(INDEX.chunks))), Searcher(INDEX))
+
+
+def test_a_look_up_quotes_the_sentences_that_hold_what_is_asked():
+    assert lines(looked_up("Who rebuilt the weir?"))[0] == BUILT
+
+
+def test_what_somebody_says_of_themselves_answers_a_look_up():
+    assert I_SAW in lines(looked_up("Where did the boats of oak lie broken?"))
+
+
+@pytest.mark.parametrize("question", ["Which zeppelins came?", "What is it?"])
+def test_a_look_up_that_finds_nothing_says_nothing(question: str):
+    assert looked_up(question) == ""

@@ -1,0 +1,111 @@
+"""Reports by extraction: the community's own sentences, the central ones first, each with its references."""
+
+from __future__ import annotations
+
+import pytest
+from making import a_report, an_edge, an_entity
+
+from conspectus.evidence import Evidence
+from conspectus.models.extractive.model import ExtractiveModel
+from conspectus.models.extractive.report import MOST_FINDINGS, write_report
+from conspectus.models.extractive.statements import statements
+from conspectus.references import find, strip
+from conspectus.tasks import ReportDraft, WriteReport
+
+WEIR = "The weir at Quenda was rebuilt by Mara Tolan and twelve masons in 1811."
+MILL = "The mill at Quenda grinds the oats of nine villages for Mara Tolan."
+FLOOD = "A flood carried the bridge of Orrin down the river in one night."
+EVIDENCE = Evidence(
+    entities=(
+        an_entity("Quenda", 4, "location", description=f"{WEIR}\n{MILL}", degree=2),
+        an_entity("Mara Tolan", 5, "person", description=WEIR, degree=2),
+        an_entity("Orrin", 6, "location", description=FLOOD, degree=1),
+        an_entity("1811", 7, "date", description=WEIR, degree=1),
+    ),
+    relationships=(
+        an_edge("Mara Tolan", "Quenda", 8, description=f"{WEIR}\n{MILL}", weight=5.0),
+        an_edge("Mara Tolan", "Orrin", 9, description=FLOOD, weight=1.0),
+    ),
+)
+
+
+def report(evidence: Evidence = EVIDENCE) -> ReportDraft:
+    return write_report(WriteReport(evidence), {})
+
+
+def texts(draft: ReportDraft) -> list[str]:
+    return [draft.summary, *(finding.explanation for finding in draft.findings)]
+
+
+def test_the_title_names_the_weightiest_topics_dates_last():
+    assert report().title == "Mara Tolan, Quenda, Orrin"
+
+
+def test_every_sentence_of_a_report_is_the_sources_own_and_bears_a_reference():
+    said = {s.text for s in statements(EVIDENCE, {})}
+
+    for finding in report().findings:
+        for line in finding.explanation.splitlines():
+            assert strip(line) in said
+            assert find(line)
+    assert report().summary.startswith(f"{MILL} [Data: ")
+
+
+def test_every_reference_leads_to_a_row_of_the_evidence():
+    for text in texts(report()):
+        assert EVIDENCE.globalize(text)[1] == 0
+
+
+def test_nothing_is_said_twice():
+    lines = [strip(line) for text in texts(report())[1:] for line in text.splitlines()]
+
+    assert len(set(lines)) == len(lines)
+
+
+def test_the_rating_grows_with_how_often_the_relationships_are_stated():
+    once = report(Evidence(EVIDENCE.reports, EVIDENCE.entities, EVIDENCE.relationships[1:]))
+
+    assert 0 <= once.rating < report().rating <= 10
+    assert "2 relationships of 4 entities, stated 6 times" in report().rating_explanation
+
+
+def test_a_parent_is_rated_above_its_parts_and_names_their_topics():
+    part = a_report("Orrin, Zorba", 3, findings=[f"{FLOOD} [Data: Entities (1)]"], rating=8.0)
+    parent = report(Evidence((part,), EVIDENCE.entities[:2], EVIDENCE.relationships[:1]))
+
+    assert parent.rating == 8.5
+    assert "Orrin" in parent.title
+    assert FLOOD in "".join(texts(parent))
+
+
+def test_there_are_at_most_ten_findings():
+    many = tuple(
+        an_entity(f"Qu{chr(97 + i)}rl", i, description=f"The {i} boats of Qu{chr(97 + i)}rl{i} sank off cape{i} near isle{i}.")
+        for i in range(26)
+    )
+
+    assert len(report(Evidence(entities=many)).findings) <= MOST_FINDINGS
+
+
+@pytest.mark.parametrize("evidence", [Evidence(), Evidence(entities=(an_entity("Quenda", description=""),))])
+def test_there_is_a_report_however_little_is_known(evidence: Evidence):
+    draft = report(evidence)
+
+    assert draft.title
+    assert draft.summary
+    assert 0 <= draft.rating <= 10
+
+
+def test_what_set_phrases_leave_little_worth_of_does_not_open_the_report():
+    plain, worthless = report(), write_report(WriteReport(EVIDENCE), {MILL: 0.1})
+
+    assert plain.summary.startswith(MILL)
+    assert worthless.summary.startswith(WEIR)
+
+
+async def test_the_model_gives_references_in_the_numbers_of_the_index():
+    draft = await ExtractiveModel().perform(WriteReport(EVIDENCE))
+    numbers = {(r.table, r.number) for text in texts(draft) for r in find(text)}
+
+    assert ("Relationships", 8) in numbers
+    assert numbers <= {("Entities", n) for n in (4, 5, 6, 7)} | {("Relationships", n) for n in (8, 9)}

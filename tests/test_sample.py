@@ -1,0 +1,100 @@
+"""What is found in the bundled corpus, by what its makers know to be in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import conspectus
+from conspectus.query.local import entities_in
+from conspectus.rows import Answer
+from conspectus.tables import Index
+from conspectus.text.words import name_key
+
+ROOT = Path(__file__).parents[1]
+WORLD: Mapping[str, Any] = json.loads((ROOT / "tests/data/sample_world.json").read_text(encoding="utf-8"))
+ENTITIES: Sequence[Mapping[str, Any]] = WORLD["entities"]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    folder = tmp_path_factory.mktemp("sample") / "index"
+    return conspectus.build(ROOT / "src/conspectus/sample", folder).index
+
+
+def test_nine_of_ten_entities_are_found_by_their_names(index: Index):
+    missing = [e["name"] for e in ENTITIES if name_key(e["name"]) not in index.entity_of_key]
+
+    assert len(missing) <= 0.1 * len(ENTITIES), missing
+
+
+def test_three_of_four_have_their_type(index: Index):
+    places = {e["name"]: index.entity_of_key.get(name_key(e["name"])) for e in ENTITIES}
+    wrong = [
+        e["name"] for e in ENTITIES if (i := places[e["name"]]) is None or index.entities[i].type != e["type"]
+    ]
+
+    assert len(wrong) <= 0.25 * len(ENTITIES), wrong
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("CCRF", "Coastal Communities Renewal Fund"),
+        ("NIFC", "Norland Inshore Fisheries Committee"),
+        ("TVRA", "Teal Valley Rail Association"),
+        ("STEP", "Sallow Tidal Energy Partnership"),
+        ("Dr Corran", "Ishbel Corran"),
+        ("Miss D. Quill", "Dorothea Quill"),
+        ("Councillor Threlkeld", "Maurice Threlkeld"),
+        ("Lieut. J. Maddern", "Josiah Maddern"),
+        ("T. Garrick", "Tamsin Garrick"),
+    ],
+)
+def test_aliases_lead_to_whom_they_name(index: Index, alias: str, name: str):
+    assert entities_in(f"What of {alias}?", index)[0].name == name
+
+
+def test_entities_stand_in_the_documents_that_tell_of_them(index: Index):
+    """In three of four: what only stands in headings, signatures or other words is no mention."""
+    told = found = 0
+    for entity in ENTITIES:
+        number = index.entity_of_key.get(name_key(entity["name"]))
+        chunks = index.entities[number].chunk_ids if number is not None else ()
+        paths = {index.document_of[index.chunk_of[chunk].document_id].path for chunk in chunks}
+        told += len(entity["documents"])
+        found += sum(any(path.endswith(document) for path in paths) for document in entity["documents"])
+
+    assert found >= 0.75 * told, f"{found} of {told}"
+
+
+def test_every_relationship_ends_in_entities_and_leads_to_characters(index: Index):
+    names = {e.name for e in index.entities}
+    texts = {d.id: d.text for d in index.documents}
+    for edge in index.relationships:
+        assert {edge.source, edge.target} <= names
+        assert edge.spans
+        said = " ".join(texts[edge.spans[0].document_id][edge.spans[0].start : edge.spans[0].end].split())
+        assert edge.description.splitlines()[0].split(": ")[-1].strip('"')[-20:] in said
+
+
+def ask(question: str, index: Index) -> Answer:
+    return conspectus.ask(question, index)
+
+
+def test_most_look_ups_quote_the_answer(index: Index):
+    """Of the 17 questions whose answer stands in one sentence; 10 when this was written."""
+    found = [q for q in WORLD["lookups"] if q["answer"].lower() in ask(q["question"], index).text.lower()]
+
+    assert len(found) >= 9, [q["question"] for q in WORLD["lookups"] if q not in found]
+
+
+@pytest.mark.parametrize("question", WORLD["global_questions"])
+def test_an_answer_about_the_corpus_cites_several_documents(index: Index, question: str):
+    answer = conspectus.ask(question, index, method="global")
+
+    assert len({source.document for c in answer.citations for source in c.sources}) >= 3

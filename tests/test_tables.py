@@ -1,0 +1,72 @@
+"""An index as one value, and how it is looked into."""
+
+from __future__ import annotations
+
+import pytest
+from making import a_report, an_edge, an_entity, an_index
+
+from conspectus.rows import Community
+from conspectus.tables import Index
+
+TREE = [
+    Community("root", 0, 0, -1, (2, 3), (0, 1, 2)),
+    Community("lone", 1, 0, -1, (), (3,)),
+    Community("left", 2, 1, 0, (4,), (0, 1)),
+    Community("right", 3, 1, 0, (), (2,)),
+    Community("deep", 4, 2, 2, (), (0, 1)),
+]
+INDEX = an_index(
+    "Ants dig.",
+    entities=["Ants", "Bees", "Cows", "Does"],
+    edges=[("Ants", "Bees"), ("Bees", "Cows")],
+    communities=TREE,
+    reports=[a_report(name, i, community=i, level=TREE[i].level) for i, name in enumerate(("A", "B", "C", "D"))],
+)
+
+
+def test_the_levels_of_a_hierarchy_run_from_the_root():
+    assert list(INDEX.levels) == [0, 1, 2]
+    assert list(Index().levels) == []
+
+
+@pytest.mark.parametrize(("level", "ids"), [(0, ["root", "lone"]), (1, ["lone", "left", "right"]), (2, ["lone", "right", "deep"])])
+def test_a_level_is_a_partition_in_which_what_is_not_split_stands_for_itself(level: int, ids: list[str]):
+    communities = list(INDEX.communities_at(level))
+
+    assert [c.id for c in communities] == ids
+    assert sorted(e for c in communities for e in c.entity_numbers) == [0, 1, 2, 3]
+
+
+def test_the_reports_of_a_level_are_those_of_its_communities():
+    assert [r.title for r in INDEX.reports_at(1)] == ["B", "C", "D"]
+    assert [r.title for r in INDEX.reports_at(2)] == ["B", "D"]
+
+
+def test_rows_are_found_by_what_names_them():
+    assert INDEX.document_of[INDEX.documents[0].id] is INDEX.documents[0]
+    assert INDEX.chunk_of[INDEX.chunks[0].id] is INDEX.chunks[0]
+    assert INDEX.entity_of_name["Cows"] == 2
+    assert INDEX.edges_of(1) == [0, 1]
+    assert INDEX.edges_of(3) == ()
+    assert INDEX.communities_of(0) == [4, 2, 0]
+    assert INDEX.report_of_community[2].title == "C"
+
+
+def test_a_name_goes_before_an_alias_and_a_shared_alias_leads_nowhere():
+    index = an_index(
+        entities=[
+            an_entity("Tolan", 0),
+            an_entity("Mara Tolan", 1, aliases=("Tolan", "Mara", "MT")),
+            an_entity("Mara Orrin", 2, aliases=("Mara",)),
+        ],
+        edges=[an_edge("Mara Orrin", "Tolan")],
+    )
+
+    keys = index.entity_of_key
+    assert (keys["tolan"], keys["mt"], keys.get("mara")) == (0, 1, None)
+
+
+def test_a_name_is_found_with_its_last_word_in_its_stem():
+    index = an_index(entities=["wind turbines"])
+
+    assert index.entity_of_key["wind turbin"] == 0
