@@ -1,6 +1,7 @@
 """One table of every ranking on every set of ../shared/data/docqa, the paper's figures beside it.
 
-    python benchmarks/retrieval.py [--work DIR] [--embedder local:../shared/models/all-MiniLM-L6-v2] [--json FILE]
+    python benchmarks/retrieval.py [--work DIR] [--embedder local:../shared/models/all-MiniLM-L6-v2] [--json
+    FILE]
 
 Indexes are built in the work folder and found there by the next run. R@2/R@5 in percent; CPU ms are medians.
 """
@@ -39,7 +40,9 @@ def main() -> None:
         _add(rows, name, "", ["bm25", "walk"], arguments)
         _add(rows, name, ", titles withheld", ["bm25", "walk"], arguments, titles=False)
         if arguments.embedder != "none":
-            _add(rows, name, ", embedder", ["vector", "hybrid", "walk"], arguments, embedder=arguments.embedder)
+            _add(
+                rows, name, ", embedder", ["vector", "hybrid", "walk"], arguments, embedder=arguments.embedder
+            )
     _print(rows)
     chinese: Rows = {}
     _add(chinese, "cmrc-zh", "", ["bm25", "walk"], arguments)
@@ -48,7 +51,9 @@ def main() -> None:
         row = measured["cmrc-zh"].as_row()
         print(f"| {label} | {100 * row['R@1']:.1f}/{100 * row['R@5']:.1f} | {row['ms']:.1f} |")
     if arguments.json:
-        everything = {label: {name: m.as_row() for name, m in sets.items()} for label, sets in (rows | chinese).items()}
+        everything = {
+            label: {name: m.as_row() for name, m in sets.items()} for label, sets in (rows | chinese).items()
+        }
         arguments.json.write_text(json.dumps(everything, indent=1))
 
 

@@ -109,7 +109,7 @@ def an_index(
 ) -> Index:
     """An index of texts, one chunk each; entities stand where their names do, edges where both ends do.
 
-    Each report is of a community of its own, on level 0, that holds all entities, unless communities are given.
+    Each report is of a community of its own, on level 0, with all entities, unless communities are given.
     """
     documents = some_documents(*texts)
     chunks = [whole_chunk(document) for document in documents]

@@ -12,11 +12,14 @@ from conspectus.references import Reference
 
 EVIDENCE = Evidence(
     reports=(a_report("On bees", 7),),
-    entities=(an_entity("Bee", 30, description="It stings."), an_entity("Hive", 12, description="A home, for bees.")),
+    entities=(
+        an_entity("Bee", 30, description="It stings."),
+        an_entity("Hive", 12, description="A home, for bees."),
+    ),
     relationships=(an_edge("Bee", "Hive", 99),),
     claims=(a_claim("Bee", "It left on 4 May.", 5),),
     sources=(whole_chunk(a_document("Bees swarm in May.", 3)),),
-)  # fmt: skip
+)
 
 
 def test_rows_are_numbered_from_one_within_their_table_and_never_by_the_index():

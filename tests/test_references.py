@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from conspectus.references import MOST, TABLES, Reference, between, find, rewrite, strip, translate, write
 
-some_references = st.lists(
-    st.builds(Reference, st.sampled_from(TABLES), st.integers(0, 40)), max_size=12
-)
+some_references = st.lists(st.builds(Reference, st.sampled_from(TABLES), st.integers(0, 40)), max_size=12)
 
 
 def refs(**tables: list[int]) -> list[Reference]:
@@ -28,19 +26,26 @@ def refs(**tables: list[int]) -> list[Reference]:
         ("[数据：来源 (1)，关系 (2)、声明 (3)]", refs(Sources=[1], Relationships=[2], Claims=[3])),
         ("[Data: Reports (1, 2, +more)]", refs(Reports=[1, 2])),
         ("[Data: Reports (1, 2 +more); Sources (4+more)]", refs(Reports=[1, 2], Sources=[4])),
-        ("[data: reports (1); SOURCES (2); Entity (3); claim (4)]", refs(Reports=[1], Sources=[2], Entities=[3], Claims=[4])),
+        (
+            "[data: reports (1); SOURCES (2); Entity (3); claim (4)]",
+            refs(Reports=[1], Sources=[2], Entities=[3], Claims=[4]),
+        ),
         ("[Data: Text Units (9)]", refs(Sources=[9])),
         ("[ Data : Reports ( 1 ) ]", refs(Reports=[1])),
         ("[Data: Reports (1),\nEntities (2)]", refs(Reports=[1], Entities=[2])),
-        ("One [Data: Reports (1)] and two [Data: Reports (2); Claims (1)].", refs(Reports=[1, 2], Claims=[1])),
+        (
+            "One [Data: Reports (1)] and two [Data: Reports (2); Claims (1)].",
+            refs(Reports=[1, 2], Claims=[1]),
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_form_is_read(text: str, found: list[Reference]):
     assert find(text) == found
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[1]", "Reports (1)", "[Data: Boats (1)]", "[Data: ]", "[Data: Reports]", "[Database: Reports (1)]"]
+    "text",
+    ["", "[1]", "Reports (1)", "[Data: Boats (1)]", "[Data: ]", "[Data: Reports]", "[Database: Reports (1)]"],
 )
 def test_what_is_no_reference_is_read_as_none(text: str):
     assert find(text) == []

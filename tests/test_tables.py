@@ -20,7 +20,9 @@ INDEX = an_index(
     entities=["Ants", "Bees", "Cows", "Does"],
     edges=[("Ants", "Bees"), ("Bees", "Cows")],
     communities=TREE,
-    reports=[a_report(name, i, community=i, level=TREE[i].level) for i, name in enumerate(("A", "B", "C", "D"))],
+    reports=[
+        a_report(name, i, community=i, level=TREE[i].level) for i, name in enumerate(("A", "B", "C", "D"))
+    ],
 )
 
 
@@ -29,7 +31,9 @@ def test_the_levels_of_a_hierarchy_run_from_the_root():
     assert list(Index().levels) == []
 
 
-@pytest.mark.parametrize(("level", "ids"), [(0, ["root", "lone"]), (1, ["lone", "left", "right"]), (2, ["lone", "right", "deep"])])
+@pytest.mark.parametrize(
+    ("level", "ids"), [(0, ["root", "lone"]), (1, ["lone", "left", "right"]), (2, ["lone", "right", "deep"])]
+)
 def test_a_level_is_a_partition_in_which_what_is_not_split_stands_for_itself(level: int, ids: list[str]):
     communities = list(INDEX.communities_at(level))
 

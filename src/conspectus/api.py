@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from conspectus.index.describe import DescribedGraph
     from conspectus.index.pipeline import Check, Progress
     from conspectus.index.read import Read
+    from conspectus.models.check import Checked
     from conspectus.models.opening import Session
     from conspectus.text.lexicon import Lexicon
+    from conspectus.tune import Tuned
 
 T = TypeVar("T")
 Level = int | Literal["auto"] | None
@@ -185,12 +187,13 @@ def ask(
     level: Level = None,
     settings: Given = None,
     model: Model | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Answer:
     """Answer a question from an index, with citations that lead to characters of the documents.
 
     `method` is one of `query.METHODS`, or `auto`, which chooses by the question and says why in the answer.
     """
-    return _run(aask(question, index, method=method, level=level, settings=settings, model=model))
+    return _run(aask(question, index, method=method, level=level, settings=settings, model=model, tell=tell))
 
 
 async def aask(
@@ -205,6 +208,7 @@ async def aask(
 ) -> Answer:
     """Do what `ask` does, inside a running event loop; `tell` is given the answer's text piece by piece."""
     from conspectus.query import METHODS  # not at the top: building needs none of it
+    from conspectus.query.style import Styled
     from conspectus.query.telling import Telling
 
     began = time.perf_counter()
@@ -213,7 +217,11 @@ async def aask(
     answering = _named(METHODS, method)
     async with _session(chosen, _folder_of(index, opened), model) as session:
         performer = model or (session.model if session else model_of(opened))
-        result = await answering(question, opened, performer if tell is None else Telling(performer, opened, tell), chosen)
+        if performer.generative:
+            performer = Styled(performer, question, chosen.answer)
+        if tell is not None:
+            performer = Telling(performer, opened, tell)
+        result = await answering(question, opened, performer, chosen)
         usage = session.total if session else result.usage
     reason = "; ".join(part for part in (why, result.why) if part)
     notices = (*missing(opened), *result.notices)
@@ -342,6 +350,54 @@ def embed(
     return open_index(folder)
 
 
+def tune(
+    sources: str | Path | Sequence[str | Path],
+    folder: str | Path,
+    *,
+    settings: Given = None,
+    examples: int = 2,
+) -> Tuned:
+    """Read a sample of a corpus and write prompts made for it into a folder; see `tune.tune`.
+
+    The replies are kept there too. Raises UsageError where the model is the extractive one, which has no prompts.
+    """
+    from conspectus.index.chunk import chunk
+    from conspectus.models.opening import opened
+    from conspectus.text.language import corpus_language
+    from conspectus.tune import tune as tuned
+
+    chosen = resolved(settings)
+    if chosen.model == "extractive":
+        raise UsageError("the extractive model has no prompts to tune: name a language model with --model")
+    documents, _, _ = _read(sources, None, chosen)
+    language = corpus_language(documents, chosen.language)
+
+    async def work() -> Tuned:
+        async with opened(chosen, Path(folder)) as session:
+            chunks = chunk(documents, chosen.chunk)
+            return await tuned(chunks, session.model, Path(folder), language, examples=examples)
+
+    return _run(work())
+
+
+def check_models(settings: Given = None) -> list[Checked]:
+    """Send one small request of each kind to what is configured, and return what the servers support."""
+    from conspectus.models.check import check
+    from conspectus.models.opening import opened
+
+    chosen = resolved(settings)
+    if chosen.model == "extractive":
+        raise UsageError("the extractive model needs no server: name a language model with --model")
+    embedder = chosen.vectors.embedder
+    remote = "" if embedder.partition(":")[0] in ("none", "local") else embedder
+
+    async def work() -> list[Checked]:
+        async with opened(chosen, None) as session:
+            return await check(session, chosen, remote)
+
+    return _run(work())
+
+
 def model_of(index: Index) -> Model:
     """Return the extractive model over an index; it is made once for each index that is open."""
     from conspectus.models.extractive.model import ExtractiveModel
@@ -453,6 +509,6 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
 
 
 __all__ = [
-    "Built", "Context", "Preview", "aask", "abuild", "ask", "build", "context", "embed", "evaluate_retrieval",
-    "model_of", "open_index", "preview", "resolved", "search",
+    "Built", "Context", "Preview", "aask", "abuild", "ask", "astream", "build", "check_models", "context", "embed",
+    "estimate", "evaluate_retrieval", "model_of", "open_index", "preview", "resolved", "search", "tune",
 ]  # fmt: skip

@@ -34,16 +34,16 @@ class Range(NamedTuple):
 
 
 NONE = Range(0, 0)
-GRAPH = Range(0.2, 1.6)
-"""Tokens of an extraction for each token of its chunk."""
-GLEANED = Range(0.0, 0.8)
+GRAPH = Range(0.2, 4.0)
+"""Tokens of an extraction for each token of its chunk, short chunks having the most."""
+GLEANED = Range(0.0, 1.5)
 """The same of a round of gleaning."""
-CLAIMS = Range(0.1, 1.6)
+CLAIMS = Range(0.1, 2.5)
 NAMES = Range(10, 200)
 """Tokens of the names that claims are asked about."""
 QUESTION = Range(20, 60)
 """Tokens that a further turn of a conversation takes."""
-DESCRIBED, REPORTED = Range(0.2, 5), Range(0.05, 1.0)
+DESCRIBED, REPORTED = Range(0.2, 8), Range(0.05, 2.0)
 """Elements to be described, and communities to be reported, for each chunk."""
 DESCRIBING, DESCRIPTION = Range(150, 900), Range(20, 300)
 """Tokens of what is asked and replied for one element."""

@@ -1,8 +1,8 @@
 """Evidence: the rows that a model is given to write from, rendered in one place and numbered locally.
 
-Rows are numbered 1, 2, 3 within their table of the evidence, never by their numbers in the index: otherwise one added
-file would change nearly every prompt, and with it void nearly every kept reply. `to_index` maps the local numbers that
-a model wrote back to the index's.
+Rows are numbered 1, 2, 3 within their table of the evidence, never by their numbers in the index: otherwise
+one added file would change nearly every prompt, and with it void nearly every kept reply. `to_index` maps the
+local numbers that a model wrote back to the index's.
 """
 
 from __future__ import annotations
@@ -45,17 +45,24 @@ class Evidence:
     def text(self) -> str:
         """The evidence as it is shown to a language model."""
         return "\n".join(
-            f"-----{name.capitalize()}-----\n{HEADINGS[name]}\n" + "".join(map(render, rows, range(1, len(rows) + 1)))
+            f"-----{name.capitalize()}-----\n{HEADINGS[name]}\n"
+            + "".join(map(render, rows, range(1, len(rows) + 1)))
             for name, rows in self.tables()
         )
 
     def to_index(self, reference: Reference) -> Reference | None:
-        """Return the reference to the same row in the index's numbers; None where there is no such row here."""
+        """Return the reference to the same row in the index's numbers; None where no such row is here."""
         rows: Sequence[Row] = getattr(self, reference.table.lower())
-        return Reference(reference.table, rows[reference.number - 1].number) if 0 < reference.number <= len(rows) else None
+        return (
+            Reference(reference.table, rows[reference.number - 1].number)
+            if 0 < reference.number <= len(rows)
+            else None
+        )
 
     def globalize(self, text: str) -> tuple[str, int]:
-        """Return a text with its references in the index's numbers, and how many led nowhere and were removed."""
+        """Return a text with its references in the index's numbers, and how many led nowhere and were
+        removed.
+        """
         return translate(text, self.to_index)
 
 

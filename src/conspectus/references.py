@@ -1,7 +1,8 @@
 """References in texts, `[Data: Reports (1, 3); Entities (5, +more)]`: read leniently, written strictly.
 
-Models write them in many ways: with `,` or `;` between tables, in full-width signs, in Chinese, with `+more` with or
-without the comma. All forms are read; one is written (P1 E.2: at most five ids of a table, then `+more`).
+Models write them in many ways: with `,` or `;` between tables, in full-width signs, in Chinese, with `+more`
+with or without the comma. All forms are read; one is written (P1 E.2: at most five ids of a table, then
+`+more`).
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def _read(inside: str) -> list[Reference]:
 
 
 def rewrite(text: str, replace: Callable[[list[Reference]], str]) -> str:
-    """Return the text with each block of references replaced; an emptied block takes the space before it along."""
+    """Return the text with each block of references replaced; an emptied one takes the space before along."""
     parts: list[str] = []
     end = 0
     for block in _BLOCK.finditer(text):
@@ -79,7 +80,7 @@ def rewrite(text: str, replace: Callable[[list[Reference]], str]) -> str:
 
 
 def between(text: str) -> list[str]:
-    """Return what stands before each block of references (or between it and the last), and what follows the last."""
+    """Return what stands before each block of references, from the one before it on, and after the last."""
     return _BLOCK.split(text)[::2]
 
 
@@ -89,7 +90,7 @@ def strip(text: str) -> str:
 
 
 def translate(text: str, to: Callable[[Reference], Reference | None]) -> tuple[str, int]:
-    """Return the text with each reference mapped, and how many led nowhere (mapped to None) and were removed."""
+    """Return the text with each reference mapped, and how many led nowhere (to None) and were removed."""
     removed = 0
 
     def block(references: list[Reference]) -> str:

@@ -172,15 +172,17 @@ class WalkSettings(Section):
         default="auto", description="walk over all sentences, or over those around the best; auto goes by their number"
     )
     vectors: bool = Field(default=True, description="use the vectors of an index that has them")
-    damping: float = Field(default=0.85, ge=0, lt=1, description="how likely the walk goes on at each step")
+    damping: float = Field(default=0.87, ge=0, lt=1, description="how likely the walk goes on at each step")
     steps: int = Field(default=9, ge=1, description="steps of the walk")
 
 
 class HippoSettings(Section):
     """Ranking of chunks by PageRank over noun phrases from what a question names (HippoRAG, P2 IV-B)."""
 
-    form: Literal["1", "2"] = Field(
-        default="2", description="as first published, or HippoRAG 2: chunks are nodes, the question is matched to triples"
+    form: Literal["1", "2", "joined"] = Field(
+        default="joined",
+        description="as first published; HippoRAG 2, where chunks are nodes and the question is matched to triples; "
+        "or the graph of 2 from the names of 1",
     )
     damping: float = Field(default=0.5, ge=0, lt=1, description="how likely an edge is followed at each step")
     synonyms: float = Field(

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conspectus.rows import Failure, Usage
 from conspectus.tables import Index
+
+if TYPE_CHECKING:
+    from conspectus.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,41 @@ def status_of(index: Index) -> Status:
         snapshot=index.snapshot,
         usage=_sum(index.usage.values()),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What one task took of one model in all runs on an index; `cost` is None where the price is not known."""
+
+    task: str
+    model: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+
+
+def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
+    """Return what was spent on an index so far, in runs that did not come to their end too."""
+    from conspectus.configuration import load
+    from conspectus.models.ledger import Ledger
+    from conspectus.models.replies import FILE_NAME, Replies
+
+    if not (folder / FILE_NAME).exists():
+        return []
+    ledger = Ledger((settings or load().settings).prices)
+    replies = Replies(folder / FILE_NAME)
+    try:
+        rows = replies.spent()
+    finally:
+        replies.close()
+    return [
+        Spending(
+            r.task, r.model, r.calls, r.prompt_tokens, r.completion_tokens,
+            ledger.cost(r.model, r.prompt_tokens, r.completion_tokens) if ledger.price(r.model) else None,
+        )
+        for r in rows
+    ]  # fmt: skip
 
 
 def _levels(index: Index, source_tokens: int) -> Iterator[LevelFigures]:

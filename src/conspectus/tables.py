@@ -1,4 +1,4 @@
-"""An index as one value: its tables of rows and its arrays, whether they were just made or are read from a folder."""
+"""An index as one value: its rows and its arrays, whether just made or read from a folder."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from conspectus.text.words import name_key, stem
 if TYPE_CHECKING:
     import numpy as np
 
+
 @dataclass(frozen=True)
 class Index:
     """Everything that queries read. Each table is a sequence in which row `i` has `number` i."""
@@ -42,11 +43,11 @@ class Index:
     failures: Sequence[Failure] = ()
     words: Sequence[str] = ()
     """The vocabulary of the lexical arrays, in the order of their columns."""
-    arrays: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    arrays: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict[str, Any])
     """Numbers that go with the tables, by name: postings, sentence spans, mentions, vectors."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What it was built with, by stage."""
-    usage: Mapping[str, Usage] = field(default_factory=dict)
+    usage: Mapping[str, Usage] = field(default_factory=dict[str, Usage])
     """What the build took of language models, by task."""
     snapshot: str = ""
     """The id of the snapshot; it changes when a table does. Empty for an index that is not stored."""
@@ -84,13 +85,13 @@ class Index:
         return range(1 + max((c.level for c in self.communities), default=-1))
 
     def communities_at(self, level: int) -> Iterator[Community]:
-        """Yield the partition of a level: its own communities and those above it that are not split further."""
+        """Yield the partition of a level: its own communities and those above that are not split further."""
         for community in self.communities:
             if community.level == level or (community.level < level and not community.children):
                 yield community
 
     def reports_at(self, level: int) -> list[Report]:
-        """Return the reports in the view of a level, in the order of their communities (P1 4.1.2: C0 to C3)."""
+        """Return the reports in the view of a level, in the order of communities (P1 4.1.2: C0 to C3)."""
         reported = self.report_of_community
         return [reported[c.number] for c in self.communities_at(level) if c.number in reported]
 
@@ -103,8 +104,8 @@ class Index:
     def entity_of_key(self) -> Mapping[str, int]:
         """Numbers of entities by what all spellings of their names and aliases have in common.
 
-        The last word of a name may also stand in its stem. An alias that several entities share leads to none; a name
-        goes before an alias.
+        The last word of a name may also stand in its stem. An alias that several entities share leads to
+        none; a name goes before an alias.
         """
         keys: dict[str, int] = {name_key(e.name): e.number for e in reversed(self.entities)}
         aliases: dict[str, set[int]] = {}

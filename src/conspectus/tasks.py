@@ -156,6 +156,16 @@ class Draft:
     reasoning: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a corpus is: what it is about, who would study it, and which types of entity matter in it."""
+
+    domain: str
+    persona: str
+    """An expert on it, in a few words, as `a historian of textile mills`."""
+    entity_types: tuple[str, ...]
+
+
 # Tasks of indexing
 
 
@@ -210,6 +220,13 @@ class WritePropositions(Task["tuple[str, ...]"]):
 
     chunk: Chunk
     title: str = ""
+
+
+@dataclass(frozen=True)
+class ProfileCorpus(Task[Profile]):
+    """Tell from samples of a corpus what it is about, who would study it, and what to look for (`conspectus tune`)."""
+
+    samples: tuple[Chunk, ...]
 
 
 @dataclass(frozen=True)

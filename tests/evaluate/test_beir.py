@@ -15,7 +15,10 @@ from conspectus.evaluate.beir import read_beir
 def write(folder: Path, judgements: Sequence[str] = ("q1\tp2\t1", "q1\tp1\t0")) -> Path:
     (folder / "qrels").mkdir(parents=True)
     passages = [{"_id": "p1", "title": "Bees", "text": "Bees swarm."}, {"_id": "p2", "text": "Ants march."}]
-    queries = [{"_id": "q1", "text": "Who marches?", "answers": ["ants"]}, {"_id": "q2", "text": "Who swarms?"}]
+    queries = [
+        {"_id": "q1", "text": "Who marches?", "answers": ["ants"]},
+        {"_id": "q2", "text": "Who swarms?"},
+    ]
     (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, passages)))
     (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)) + "\n\n")
     (folder / "qrels" / "test.tsv").write_text("\n".join(("query-id\tcorpus-id\tscore", *judgements)))

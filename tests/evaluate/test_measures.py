@@ -43,13 +43,20 @@ relevants = st.dictionaries(passages, st.floats(0.5, 3), min_size=1)
 
 @given(rankings, relevants, st.integers(1, 9))
 def test_every_measure_lies_between_0_and_1(ranking: list[str], relevant: dict[str, float], k: int):
-    values = [recall(ranking, relevant, k), all_found(ranking, relevant, k), reciprocal_rank(ranking, relevant)]
+    values = [
+        recall(ranking, relevant, k),
+        all_found(ranking, relevant, k),
+        reciprocal_rank(ranking, relevant),
+    ]
 
-    assert all(0 <= value <= 1 for value in [*values, ndcg(ranking, relevant, k) - 1e-9])
+    assert all(0 <= value <= 1 for value in values)
+    assert 0 <= ndcg(ranking, relevant, k) <= 1 + 1e-9
 
 
 @given(rankings, relevants, st.integers(1, 8))
-def test_recall_does_not_fall_with_k_and_is_1_where_all_are_found(ranking: list[str], relevant: dict[str, float], k: int):
+def test_recall_does_not_fall_with_k_and_is_1_where_all_are_found(
+    ranking: list[str], relevant: dict[str, float], k: int
+):
     assert recall(ranking, relevant, k) <= recall(ranking, relevant, k + 1)
     assert (recall(ranking, relevant, k) == 1) == (all_found(ranking, relevant, k) == 1)
 

@@ -73,7 +73,10 @@ async def test_a_relationship_is_asked_for_by_both_of_its_ends():
     model = ScriptedModel({DescribeElement: [Description("They meet.")]})
     await described(graph(element("It stings."), edges=(element("They fly.", "They dance."),)), model)
 
-    assert (model.seen(DescribeElement).name, model.seen(DescribeElement).kind) == ("Bee 0 - Bee 1", "relationship")
+    assert (model.seen(DescribeElement).name, model.seen(DescribeElement).kind) == (
+        "Bee 0 - Bee 1",
+        "relationship",
+    )
 
 
 async def test_where_the_model_fails_the_longest_description_is_kept_and_the_failure_recorded():
@@ -111,4 +114,7 @@ async def test_what_reports_wait_for_longest_is_asked_with_the_highest_priority(
     await describe(made, model, priority=([1.0, 3.0], []))
     await made.done()
 
-    assert {task.name: task.priority for task in model.all_seen(DescribeElement)} == {"Bee 0": 1.0, "Bee 1": 3.0}
+    assert {task.name: task.priority for task in model.all_seen(DescribeElement)} == {
+        "Bee 0": 1.0,
+        "Bee 1": 3.0,
+    }

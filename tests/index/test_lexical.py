@@ -10,7 +10,8 @@ from conspectus.tables import Index
 from conspectus.text.words import terms
 
 TEXTS = (
-    "The keeper of the lock was Mara Tolan. Then Dr Tolan went to Quenda by boat, and nobody at Quenda saw her.",
+    "The keeper of the lock was Mara Tolan. "
+    "Then Dr Tolan went to Quenda by boat, and nobody at Quenda saw her.",
     "ZORBA: We saw Mara Tolan at Quenda.\nZORBA: Nobody saw the boat.\nZORBA: The tide took it.",
     "潮汐发电站在小镇。",
 )
@@ -30,10 +31,16 @@ def test_every_chunk_holds_the_terms_of_its_words_and_of_its_title():
 def test_every_sentence_mentions_entities_by_their_number_joined_ones_by_the_name_they_joined():
     index = a_built_index(*TEXTS)
     passages = Passages.of_index(index)
-    mentioned = {passages.text(i): [index.entities[m].name for m in passages.mentioned(i)] for i in range(len(passages))}
+    mentioned = {
+        passages.text(i): [index.entities[m].name for m in passages.mentioned(i)]
+        for i in range(len(passages))
+    }
 
     assert mentioned["The keeper of the lock was Mara Tolan."] == ["Mara Tolan"]
-    assert mentioned["Then Dr Tolan went to Quenda by boat, and nobody at Quenda saw her."] == ["Mara Tolan", "Quenda"]
+    assert mentioned["Then Dr Tolan went to Quenda by boat, and nobody at Quenda saw her."] == [
+        "Mara Tolan",
+        "Quenda",
+    ]
 
 
 def test_who_says_a_sentence_is_an_entity():

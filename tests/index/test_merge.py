@@ -20,11 +20,15 @@ DOCUMENTS = [a_document("x" * 100, i, f"{name}.txt") for i, name in enumerate(("
 CHUNKS = [whole_chunk(document) for document in DOCUMENTS]
 
 
-def bee(description: str = "It stings.", span: Span | None = None, name: str = "Bee", type: str = "animal") -> FoundEntity:
+def bee(
+    description: str = "It stings.", span: Span | None = None, name: str = "Bee", type: str = "animal"
+) -> FoundEntity:
     return FoundEntity(name, type, description, span)
 
 
-def pair(source: str, target: str, description: str = "Together.", span: Span | None = None, strength: float = 4.0) -> FoundRelationship:
+def pair(
+    source: str, target: str, description: str = "Together.", span: Span | None = None, strength: float = 4.0
+) -> FoundRelationship:
     return FoundRelationship(source, target, description, strength, span)
 
 
@@ -32,7 +36,12 @@ def at(document: int, start: int, end: int) -> Span:
     return Span(DOCUMENTS[document].id, start, end)
 
 
-def merged(*graphs: Graph, chunks: Sequence[Chunk] = CHUNKS, documents: Sequence[Document] = DOCUMENTS, how: str = "exact") -> Merged:
+def merged(
+    *graphs: Graph,
+    chunks: Sequence[Chunk] = CHUNKS,
+    documents: Sequence[Document] = DOCUMENTS,
+    how: str = "exact",
+) -> Merged:
     used = chunks[: len(graphs)]
     names = resolve(used, graphs, documents, ResolveSettings.model_validate({"resolve": how}))
     return merge(used, graphs, names)
@@ -86,7 +95,12 @@ def test_without_spans_the_same_words_of_one_chunk_count_once_and_of_two_twice()
 
 def test_strength_is_the_mean_of_what_counted():
     result = merged(
-        Graph(relationships=(pair("Bee", "Hive", "One.", strength=2.0), pair("Bee", "Hive", "Two.", strength=8.0)))
+        Graph(
+            relationships=(
+                pair("Bee", "Hive", "One.", strength=2.0),
+                pair("Bee", "Hive", "Two.", strength=8.0),
+            )
+        )
     )
 
     assert result.relationships[0].strength == pytest.approx(5.0)
@@ -101,7 +115,9 @@ def test_an_end_that_no_record_names_becomes_an_entity():
 
 
 def test_an_entity_keeps_its_own_description_where_a_relationship_stands_before_it():
-    result = merged(Graph(relationships=(pair("Bee", "Hive", "It lives there."),)), Graph((bee("It stings."),)))
+    result = merged(
+        Graph(relationships=(pair("Bee", "Hive", "It lives there."),)), Graph((bee("It stings."),))
+    )
 
     assert list(result.entity_elements[0].descriptions) == ["It stings."]
 
@@ -114,15 +130,24 @@ def test_a_pair_of_one_entity_with_itself_is_dropped():
 
 
 def test_degrees_count_neighbours():
-    result = merged(Graph(relationships=(pair("Bee", "Hive"), pair("Bee", "Wax"), pair("Bee", "Hive", "Again."))))
+    result = merged(
+        Graph(relationships=(pair("Bee", "Hive"), pair("Bee", "Wax"), pair("Bee", "Hive", "Again.")))
+    )
 
     assert {e.name: e.degree for e in result.entities} == {"Bee": 2, "Hive": 1, "Wax": 1}
-    assert {(r.source, r.target): r.combined_degree for r in result.relationships} == {("Bee", "Hive"): 3, ("Bee", "Wax"): 3}
+    assert {(r.source, r.target): r.combined_degree for r in result.relationships} == {
+        ("Bee", "Hive"): 3,
+        ("Bee", "Wax"): 3,
+    }
 
 
 def test_the_commonest_type_is_kept_and_an_alias_does_not_vote():
     graph = Graph(
-        (bee(name="Mara Tolan", type="person"), bee(name="Tolan", type="person"), bee(name="Tolan", type="person"))
+        (
+            bee(name="Mara Tolan", type="person"),
+            bee(name="Tolan", type="person"),
+            bee(name="Tolan", type="person"),
+        )
     )
     wrong = Graph((bee(name="Mara Tolan", type="person"), bee(name="Tolan", type="location")))
 
@@ -142,18 +167,29 @@ some_names = st.sampled_from(["Bee", "bee", "Hive", "Wax", "The Wax", "Queen"])
 some_spans = st.one_of(st.none(), st.integers(0, 9).map(lambda i: (i * 10, i * 10 + 10)))
 some_graphs = st.lists(
     st.tuples(
-        st.lists(st.tuples(some_names, st.sampled_from(["animal", "thing"]), st.sampled_from("abc"), some_spans), max_size=4),
+        st.lists(
+            st.tuples(some_names, st.sampled_from(["animal", "thing"]), st.sampled_from("abc"), some_spans),
+            max_size=4,
+        ),
         st.lists(st.tuples(some_names, some_names, st.sampled_from("abc"), some_spans), max_size=4),
     ),
     min_size=1,
     max_size=3,
-)  # fmt: skip
+)
 
 
-def graph_of(raw: tuple[list[tuple[str, str, str, tuple[int, int] | None]], list[tuple[str, str, str, tuple[int, int] | None]]], document: int) -> Graph:
+def graph_of(
+    raw: tuple[
+        list[tuple[str, str, str, tuple[int, int] | None]], list[tuple[str, str, str, tuple[int, int] | None]]
+    ],
+    document: int,
+) -> Graph:
     entities, pairs = raw
     return Graph(
-        tuple(bee(text, at(document, *span) if span else None, name, kind) for name, kind, text, span in entities),
+        tuple(
+            bee(text, at(document, *span) if span else None, name, kind)
+            for name, kind, text, span in entities
+        ),
         tuple(pair(a, b, text, at(document, *span) if span else None) for a, b, text, span in pairs),
     )
 
@@ -162,7 +198,10 @@ def facts(result: Merged) -> tuple[object, ...]:
     """All that must not depend on the order of the chunks."""
     return (
         [(e.id, e.name, e.type, e.aliases, e.degree, sorted(e.chunk_ids)) for e in result.entities],
-        [(r.id, r.source, r.target, r.weight, r.strength, r.combined_degree, sorted(r.chunk_ids)) for r in result.relationships],
+        [
+            (r.id, r.source, r.target, r.weight, r.strength, r.combined_degree, sorted(r.chunk_ids))
+            for r in result.relationships
+        ],
         [sorted(element.descriptions.items()) for element in result.entity_elements],
         [sorted(element.instances.items()) for element in result.relationship_elements],
     )
@@ -184,7 +223,11 @@ def test_weights_add_up_to_the_distinct_instances_of_pairs(raw: list[object]):
     graphs = [graph_of(each, i) for i, each in enumerate(raw)]  # type: ignore[arg-type]
     result = merged(*graphs)
 
-    assert [r.weight for r in result.relationships] == [len(e.instances) for e in result.relationship_elements]
+    assert [r.weight for r in result.relationships] == [
+        len(e.instances) for e in result.relationship_elements
+    ]
     assert all(r.source < r.target for r in result.relationships)
-    assert {name for r in result.relationships for name in (r.source, r.target)} <= {e.name for e in result.entities}
+    assert {name for r in result.relationships for name in (r.source, r.target)} <= {
+        e.name for e in result.entities
+    }
     assert sum(e.degree for e in result.entities) == 2 * len(result.relationships)

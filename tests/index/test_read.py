@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import NothingToIndex, UsageError
-from conspectus.index.formats import decode, first_heading
+from conspectus.formats.markdown import first_heading
+from conspectus.formats.text import decode
 from conspectus.index.read import natural_order, read, read_texts
 from conspectus.rows import Document, Failure, content_id
 from conspectus.settings import ReadSettings

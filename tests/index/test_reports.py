@@ -33,21 +33,34 @@ def rows(pairs: Sequence[tuple[str, str]], words: int = 0) -> tuple[list[Entity]
     return entities, edges
 
 
-def a_community(number: int, entities: Sequence[int], edges: Sequence[Relationship] = (), **more: object) -> Community:
+def a_community(
+    number: int, entities: Sequence[int], edges: Sequence[Relationship] = (), **more: object
+) -> Community:
     held = {NAMES[e] for e in entities}
     inside = tuple(r.number for r in edges if {r.source, r.target} <= held)
     level, parent, children = more.get("level", 0), more.get("parent", -1), more.get("children", ())
     return Community(content_id("c", str(number)), number, level, parent, children, tuple(entities), inside)  # type: ignore[arg-type]
 
 
-CHAIN = [("Ant", "Bee"), ("Bee", "Cow"), ("Cow", "Doe"), ("Doe", "Elk"), ("Elk", "Fox"), ("Bee", "Fox"), ("Ant", "Cow")]
+CHAIN = [
+    ("Ant", "Bee"),
+    ("Bee", "Cow"),
+    ("Cow", "Doe"),
+    ("Doe", "Elk"),
+    ("Elk", "Fox"),
+    ("Bee", "Fox"),
+    ("Ant", "Cow"),
+]
 
 
 def a_tree(words: int) -> tuple[list[Community], list[Entity], list[Relationship]]:
     """A root of six entities with two parts: the first four, and the last two; seven relationships."""
     entities, edges = rows(CHAIN, words)
     root = a_community(0, range(6), edges, children=(1, 2))
-    parts = [a_community(1, range(4), edges, level=1, parent=0), a_community(2, (4, 5), edges, level=1, parent=0)]
+    parts = [
+        a_community(1, range(4), edges, level=1, parent=0),
+        a_community(2, (4, 5), edges, level=1, parent=0),
+    ]
     return [root, *parts], entities, edges
 
 
@@ -109,7 +122,11 @@ def test_the_window_is_kept_and_filled_in_order(limit: int):
 
 def test_claims_come_with_the_relationship_or_the_entity_that_they_are_about():
     entities, edges = rows([("Bee", "Cow")])
-    claims: list[Claim] = [a_claim("Bee", "It met the cow.", 0, object="Cow"), a_claim("Ant", "It left.", 1), a_claim("Elk", "Not here.", 2)]
+    claims: list[Claim] = [
+        a_claim("Bee", "It met the cow.", 0, object="Cow"),
+        a_claim("Ant", "It left.", 1),
+        a_claim("Elk", "Not here.", 2),
+    ]
     community = a_community(0, (0, 1, 2), edges)
     evidence = Gatherer([community], entities, edges, 8000, claims).gather(community, {})
 
@@ -224,12 +241,18 @@ async def test_a_failed_report_is_recorded_and_its_gap_closed_in_numbers_and_ref
             return draft("Root", f"All of it [Data: Reports ({numbers})].")
         return BadReply("cut off") if task.evidence.entities[0].name not in ("Elk", "Fox") else draft("Last")
 
-    reports, failures = await written(communities, entities, edges, ScriptedModel({WriteReport: reply}), limit=700)
+    reports, failures = await written(
+        communities, entities, edges, ScriptedModel({WriteReport: reply}), limit=700
+    )
 
     assert [(r.number, r.title) for r in reports] == [(0, "Root"), (1, "Last")]
     assert reports[0].findings[0].explanation == "All of it [Data: Reports (1)]."
     (failure,) = failures
-    assert (failure.stage, "community 1" in failure.error, "cut off" in failure.error) == ("reports", True, True)
+    assert (failure.stage, "community 1" in failure.error, "cut off" in failure.error) == (
+        "reports",
+        True,
+        True,
+    )
 
 
 async def test_where_nothing_more_can_be_asked_of_the_model_the_work_stops():

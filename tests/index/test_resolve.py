@@ -29,7 +29,9 @@ def corpus(texts: Sequence[str], paths: Sequence[str] = ()) -> tuple[list[Docume
     return documents, [whole_chunk(document) for document in documents]
 
 
-def resolved(*graphs: Graph, texts: Sequence[str] = (), paths: Sequence[str] = (), how: str = "aliases") -> Names:
+def resolved(
+    *graphs: Graph, texts: Sequence[str] = (), paths: Sequence[str] = (), how: str = "aliases"
+) -> Names:
     """The names of graphs, one of each document."""
     documents, chunks = corpus(texts or [f"text {i}" for i in range(len(graphs))], paths)
     return resolve(chunks, graphs, documents, ResolveSettings.model_validate({"resolve": how}))
@@ -80,15 +82,21 @@ def test_an_acronym_that_no_text_explains_joins_nothing():
 
 def test_an_acronym_that_stands_for_two_names_joins_neither():
     text = "The Orrin Rail Guild (ORG) and the Old Ropers Guild (ORG) met."
-    names = resolved(named(("Orrin Rail Guild", GUILD), ("Old Ropers Guild", GUILD), ("ORG", GUILD)), texts=[text])
+    names = resolved(
+        named(("Orrin Rail Guild", GUILD), ("Old Ropers Guild", GUILD), ("ORG", GUILD)), texts=[text]
+    )
 
     assert joined(names) == set()
 
 
 @pytest.mark.parametrize(
     ("full", "bare", "kind"),
-    [("Dr Mara Tolan", "Mara Tolan", PERSON), ("Captain Tolan", "Tolan", PERSON), ("Lennard Marine Ltd", "Lennard Marine", GUILD)],
-)  # fmt: skip
+    [
+        ("Dr Mara Tolan", "Mara Tolan", PERSON),
+        ("Captain Tolan", "Tolan", PERSON),
+        ("Lennard Marine Ltd", "Lennard Marine", GUILD),
+    ],
+)
 def test_a_title_or_legal_form_makes_no_other_name(full: str, bare: str, kind: str):
     assert joined(resolved(named((full, kind), (bare, kind)))) == {(full, bare, "title or legal form")}
 
@@ -124,7 +132,10 @@ def test_a_last_name_that_several_have_joins_the_one_of_its_own_source():
 
 def test_parts_of_one_work_are_one_source():
     names = resolved(
-        named("Mara Tolan"), named("Tolan"), named("Marek Tolan"), paths=["talk_part_1.txt", "talk_part_2.txt", "x.txt"]
+        named("Mara Tolan"),
+        named("Tolan"),
+        named("Marek Tolan"),
+        paths=["talk_part_1.txt", "talk_part_2.txt", "x.txt"],
     )
 
     assert name_in(names, "Tolan", 1) == "Mara Tolan"
@@ -148,10 +159,15 @@ def test_what_is_no_person_is_not_joined_by_its_last_word_as_one():
 
 
 def test_the_last_words_of_a_name_join_it_in_its_source():
-    names = resolved(named(("Port Orrin Town Council", GUILD), ("Town Council", GUILD)), named(("Town Council", GUILD)))
+    names = resolved(
+        named(("Port Orrin Town Council", GUILD), ("Town Council", GUILD)), named(("Town Council", GUILD))
+    )
 
     assert joined(names) == {("Town Council", "Port Orrin Town Council", "short form")}
-    assert [name_in(names, "Town Council", i) for i in range(2)] == ["Port Orrin Town Council", "Town Council"]
+    assert [name_in(names, "Town Council", i) for i in range(2)] == [
+        "Port Orrin Town Council",
+        "Town Council",
+    ]
 
 
 def test_the_last_words_of_two_names_join_neither():
@@ -170,7 +186,9 @@ def test_a_chain_of_joins_ends_in_one_entity():
 
 def test_exact_joins_nothing():
     text = "The Orrin Valley Rail Association (OVRA) met Dr Mara Tolan and Tolan."
-    graph = named(("Orrin Valley Rail Association", GUILD), ("OVRA", GUILD), "Dr Mara Tolan", "Mara Tolan", "Tolan")
+    graph = named(
+        ("Orrin Valley Rail Association", GUILD), ("OVRA", GUILD), "Dr Mara Tolan", "Mara Tolan", "Tolan"
+    )
 
     assert resolved(graph, texts=[text], how="exact").joins == []
 
@@ -182,7 +200,17 @@ def test_every_join_says_why():
 
 
 some_names = st.sampled_from(
-    ["Mara Tolan", "Marek Tolan", "Tolan", "Mara", "M. Tolan", "Dr Tolan", "Dr Mara Tolan", "Zorba Quenda", "Quenda"]
+    [
+        "Mara Tolan",
+        "Marek Tolan",
+        "Tolan",
+        "Mara",
+        "M. Tolan",
+        "Dr Tolan",
+        "Dr Mara Tolan",
+        "Zorba Quenda",
+        "Quenda",
+    ]
 )
 
 
@@ -195,7 +223,9 @@ def test_the_order_of_the_documents_decides_nothing(graphs: list[list[str]], ran
     settings = ResolveSettings()
 
     ordered = resolve(chunks, found, documents, settings)
-    other = resolve([chunks[i] for i in places], [found[i] for i in places], [documents[i] for i in places], settings)
+    other = resolve(
+        [chunks[i] for i in places], [found[i] for i in places], [documents[i] for i in places], settings
+    )
 
     assert joined(other) == joined(ordered)
     for names, document in zip(graphs, documents, strict=True):

@@ -23,11 +23,15 @@ INDEX = an_index(
     edges=[("Bees", "May")],
     claims=[a_claim("Bees", "They swarm.")],
     reports=[
-        a_report("On bees", 0, [f"{SWARM} [Data: Entities (0)]", f'Tolan: "{" ".join(WAX.split())}" [Data: Entities (1)]']),
+        a_report(
+            "On bees",
+            0,
+            [f"{SWARM} [Data: Entities (0)]", f'Tolan: "{" ".join(WAX.split())}" [Data: Entities (1)]'],
+        ),
         a_report("On everything", 1, ["It is all about bees. [Data: Reports (0)]"]),
         a_report("On nothing", 2, ["There is nothing."]),
     ],
-)  # fmt: skip
+)
 
 
 def shown(citation: Citation) -> list[str]:
@@ -69,7 +73,9 @@ def test_a_line_that_is_a_quotation_as_a_whole_is_one():
 
 
 def test_quoted_words_are_found_whatever_the_white_space_and_case():
-    (citation,) = cited('Tolan: "the yellow WAX that the bees leave is sold by the pound in Quenda." [Data: Sources (1)]')
+    (citation,) = cited(
+        'Tolan: "the yellow WAX that the bees leave is sold by the pound in Quenda." [Data: Sources (1)]'
+    )
 
     assert shown(citation) == [WAX]
 
@@ -98,7 +104,10 @@ def test_a_report_that_stands_on_reports_leads_through_them():
 
 
 def test_reports_that_refer_to_each_other_lead_somewhere_or_nowhere_but_end():
-    index = an_index(SWARM, reports=[a_report("A", 0, ["B. [Data: Reports (1)]"]), a_report("B", 1, ["A. [Data: Reports (0)]"])])
+    index = an_index(
+        SWARM,
+        reports=[a_report("A", 0, ["B. [Data: Reports (1)]"]), a_report("B", 1, ["A. [Data: Reports (0)]"])],
+    )
 
     assert cite("So [Data: Reports (0)].", index) == ("So.", (), 1)
 
@@ -121,7 +130,8 @@ def test_what_quotes_nothing_shows_a_few_places():
 
 
 @pytest.mark.parametrize(
-    "reference", ["Reports (3)", "Sources (2)", "Entities (99)", "Relationships (1)", "Claims (0)", "Reports (2)"]
+    "reference",
+    ["Reports (3)", "Sources (2)", "Entities (99)", "Relationships (1)", "Claims (0)", "Reports (2)"],
 )
 def test_a_reference_that_leads_nowhere_is_removed_and_counted(reference: str):
     assert cite(f"Bees knit [Data: {reference}]. So.", INDEX) == ("Bees knit. So.", (), 1)

@@ -17,7 +17,9 @@ TASK = AnswerFromContext("What do bees do?", Evidence(sources=tuple(INDEX.chunks
 
 async def finished(text: str) -> Answer:
     model = ScriptedModel({AnswerFromContext: [text]})
-    return await finish(TASK, TASK.question, INDEX, model, method="local", level=2, context_tokens=9, notices=["Look."])
+    return await finish(
+        TASK, TASK.question, INDEX, model, method="local", level=2, context_tokens=9, notices=["Look."]
+    )
 
 
 async def test_references_are_checked_before_anyone_reads_them():
@@ -31,7 +33,12 @@ async def test_references_are_checked_before_anyone_reads_them():
 async def test_an_answer_says_how_it_was_made():
     answer = await finished("They swarm.")
 
-    assert (answer.question, answer.method, answer.level, answer.context_tokens) == (TASK.question, "local", 2, 9)
+    assert (answer.question, answer.method, answer.level, answer.context_tokens) == (
+        TASK.question,
+        "local",
+        2,
+        9,
+    )
     assert answer.notices == ("Look.", WRITTEN)
 
 
@@ -42,6 +49,8 @@ async def test_what_was_assembled_from_quotations_bears_no_notice_of_an_ai():
 
 
 async def test_an_empty_reply_is_an_answer_that_found_nothing():
-    assert await finished(" [Data: Sources (9)] ") == nothing_found(TASK.question, method="local", level=2, context_tokens=9)
+    assert await finished(" [Data: Sources (9)] ") == nothing_found(
+        TASK.question, method="local", level=2, context_tokens=9
+    )
     assert nothing_found("Why?", method="local").text == NOTHING
     assert nothing_found("Why?", method="local").citations == ()

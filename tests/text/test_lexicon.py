@@ -15,13 +15,20 @@ from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.types import ALL
 
 TEXTS = (
-    "The Orrin Tidal Energy Partnership (STEP) met on 4 March 2021. Dr Mara Tolan of STEP said the tidal barrage holds.",
-    "Mara Tolan asked STEP about the tidal barrage. STEP said no. In 1951 the tidal barrage leaked. A tidal barrage will.",
+    "The Orrin Tidal Energy Partnership (STEP) met on 4 March 2021. "
+    "Dr Mara Tolan of STEP said the tidal barrage holds.",
+    "Mara Tolan asked STEP about the tidal barrage. STEP said no. "
+    "In 1951 the tidal barrage leaked. A tidal barrage will.",
     "It is told in “A History of Orrin” that the barrage leaked in 1951. Mara Tolan has read the book.",
     "ZORBA: We walked to Orrin with Mara Tolan.\nQUENDA: To Orrin? By what step?\nZORBA: By Orrin road.\n"
     "QUENDA: The barrage is on it.\nZORBA: So it is.\nQUENDA: The tidal barrage at Orrin holds.",
-    " ".join(f"The {noun} was wet and a dog lay on the {noun}." for noun in "quay lane barn field wall gate pond".split()),
-    " ".join(f"One {noun} stood near some {noun}." for noun in "roof well yard mast oven kiln oak elm ash".split()),
+    " ".join(
+        f"The {noun} was wet and a dog lay on the {noun}."
+        for noun in "quay lane barn field wall gate pond".split()
+    ),
+    " ".join(
+        f"One {noun} stood near some {noun}." for noun in "roof well yard mast oven kiln oak elm ash".split()
+    ),
     "Computer science is old. The computer science of Orrin is new. She teaches Computer Science there.",
 )
 
@@ -129,6 +136,8 @@ def test_the_order_of_the_documents_changes_no_entity_and_no_mention(shuffled: l
     }
 
 
-@pytest.mark.parametrize("text", ["潮汐发电站在小镇。", "👩‍👧 é \u0e01\u0e33", "A" * 3000, "“” ‘’ [] ()", "I. I. I."])
+@pytest.mark.parametrize(
+    "text", ["潮汐发电站在小镇。", "👩‍👧 é \u0e01\u0e33", "A" * 3000, "“” ‘’ [] ()", "I. I. I."]
+)
 def test_any_text_can_be_read(text: str):
     assert len(read(text, text + text).texts) >= 0

@@ -47,7 +47,10 @@ def test_initials_stay_with_their_dot():
 
 
 def test_particles_hold_a_name_together():
-    assert names("She read Ana de la Torre and Lennard & Sons there.") == ["Ana de la Torre", "Lennard & Sons"]
+    assert names("She read Ana de la Torre and Lennard & Sons there.") == [
+        "Ana de la Torre",
+        "Lennard & Sons",
+    ]
 
 
 def test_of_joins_a_name_whose_first_word_seldom_stands_alone():

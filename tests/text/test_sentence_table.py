@@ -69,7 +69,10 @@ def test_what_stands_in_brackets_for_itself_is_left_out():
 
 
 def test_a_label_that_returns_names_who_speaks():
-    talk = f"ZORBA: {told(1)}\nQUENDA: {told(2)}\nZORBA: {told(3)}\nQUENDA: {told(4)} {told(5)}\nZORBA: {told(6)}\nQUENDA: {told(7)}"
+    talk = (
+        f"ZORBA: {told(1)}\nQUENDA: {told(2)}\nZORBA: {told(3)}\n"
+        f"QUENDA: {told(4)} {told(5)}\nZORBA: {told(6)}\nQUENDA: {told(7)}"
+    )
 
     assert said_by(talk) == {
         told(1): "ZORBA", told(2): "QUENDA", told(3): "ZORBA", told(4): "QUENDA", told(5): "QUENDA",
@@ -121,7 +124,9 @@ def test_an_opening_that_parts_share_but_that_names_no_file_stays():
 def test_what_many_documents_repeat_letter_by_letter_is_left_out():
     footer = "Zorba mills are closed on feast days."
 
-    assert sentences_of(*(f"{told(i)} {footer}" for i in range(REPEATED))) == [told(i) for i in range(REPEATED)]
+    assert sentences_of(*(f"{told(i)} {footer}" for i in range(REPEATED))) == [
+        told(i) for i in range(REPEATED)
+    ]
     assert sentences_of(*(f"{told(i)} {footer}" for i in range(REPEATED - 1))).count(footer) == REPEATED - 1
 
 

@@ -6,7 +6,12 @@ from conspectus.text.sources import sources
 
 
 def test_numbered_parts_of_one_name_are_one_source():
-    assert sources(["talk_part_1.txt", "talk_part_2.txt", "other_part_1.txt", "other_part_2.txt"]) == [0, 0, 1, 1]
+    assert sources(["talk_part_1.txt", "talk_part_2.txt", "other_part_1.txt", "other_part_2.txt"]) == [
+        0,
+        0,
+        1,
+        1,
+    ]
 
 
 def test_bare_numbers_are_parts_where_they_run_without_many_gaps():

@@ -16,7 +16,16 @@ def of(vocabulary: Vocabulary, word: str) -> int:
 def test_tokens_keep_their_order_and_their_sentence():
     vocabulary = read("The weir held.", "", "The mill fell.")
 
-    assert [vocabulary.forms[f] for f in vocabulary.form] == ["The", "weir", "held", ".", "The", "mill", "fell", "."]
+    assert [vocabulary.forms[f] for f in vocabulary.form] == [
+        "The",
+        "weir",
+        "held",
+        ".",
+        "The",
+        "mill",
+        "fell",
+        ".",
+    ]
     assert vocabulary.sentence.tolist() == [0, 0, 0, 0, 2, 2, 2, 2]
 
 
@@ -52,7 +61,9 @@ def test_a_line_of_mostly_capitalised_words_is_a_heading():
 
 
 def test_a_word_is_nominal_where_determiners_stand_before_it_and_not_pronouns():
-    vocabulary = read("They gauge it.", "You can gauge it.", "We will gauge it.", "The weir, a weir, that weir, my weir.")
+    vocabulary = read(
+        "They gauge it.", "You can gauge it.", "We will gauge it.", "The weir, a weir, that weir, my weir."
+    )
 
     assert vocabulary.nominal[of(vocabulary, "weir")] > 0.9
     assert vocabulary.nominal[of(vocabulary, "gauge")] < 0

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]
+AnyInts = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 
 @dataclass(frozen=True)
 class Postings:
-    """Term `t` stands in texts `texts[starts[t]:starts[t + 1]]`, `counts` times each; `lengths` are in terms."""
+    """Term `t` is in texts `texts[starts[t]:starts[t + 1]]`, `counts` times each; `lengths` are in terms."""
 
     starts: Ints
     texts: Ints
@@ -24,9 +25,7 @@ class Postings:
 
     def arrays(self, name: str) -> dict[str, np.ndarray[Any, Any]]:
         """Return the arrays by the names under which an index keeps them."""
-        return {
-            f"{name}.{part}": getattr(self, part) for part in ("starts", "texts", "counts", "lengths")
-        }
+        return {f"{name}.{part}": getattr(self, part) for part in ("starts", "texts", "counts", "lengths")}
 
     @classmethod
     def of(cls, arrays: Mapping[str, np.ndarray[Any, Any]], name: str) -> Postings:
@@ -43,14 +42,17 @@ class Postings:
         return int(self.starts[term + 1] - self.starts[term])
 
 
-def postings(terms: Ints, owners: Ints, *, size: int, texts: int) -> Postings:
+def postings(terms: AnyInts, owners: AnyInts, *, size: int, texts: int) -> Postings:
     """Count the terms of texts: flat numbers of terms, below `size`, with the text of each, below `texts`."""
     flat = np.asarray(terms, np.int64)
     code, counts = np.unique(flat * max(texts, 1) + owners, return_counts=True)
     starts = np.searchsorted(code, np.arange(size + 1, dtype=np.int64) * max(texts, 1))
     lengths = np.bincount(owners, minlength=texts)
     return Postings(
-        starts.astype(np.int32), (code % max(texts, 1)).astype(np.int32), counts.astype(np.int32), lengths.astype(np.int32)
+        starts.astype(np.int32),
+        (code % max(texts, 1)).astype(np.int32),
+        counts.astype(np.int32),
+        lengths.astype(np.int32),
     )
 
 

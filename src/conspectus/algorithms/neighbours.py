@@ -1,4 +1,5 @@
-"""Nearest neighbours by inner product: exact, block by block, so that memory does not grow with the number of pairs."""
+"""Nearest neighbours by inner product: exact, block by block, so that memory does not grow with the number of
+pairs."""
 
 from __future__ import annotations
 
@@ -14,18 +15,19 @@ BLOCK = 1 << 22
 
 
 def nearest(vectors: Floats, queries: Floats, k: int) -> tuple[Ints, Floats]:
-    """Return for each query the places of the `k` vectors of the highest inner product, and these, the best first.
+    """Return for each query the places of the `k` vectors of the highest inner product, and these, the best
+    first.
 
-    `vectors` is of shape (n, d) and `queries` of shape (m, d); both results are of shape (m, min(k, n)). Equal
-    products are in the order of their places.
+    `vectors` is of shape (n, d) and `queries` of shape (m, d); both results are of shape (m, min(k, n)).
+    Equal products are in the order of their places.
     """
     k = min(k, len(vectors))
     rows = max(1, BLOCK // max(len(queries), 1))
     best = np.zeros((len(queries), 0), np.int64)
     products = np.zeros((len(queries), 0), np.float32)
     for start in range(0, len(vectors), rows):
-        block = queries @ np.asarray(vectors[start : start + rows], np.float32).T
-        places = np.broadcast_to(np.arange(start, start + block.shape[1]), block.shape)
+        block: Floats = queries @ np.asarray(vectors[start : start + rows], np.float32).T
+        places = np.tile(np.arange(start, start + block.shape[1]), (len(queries), 1))
         products, best = np.hstack((products, block)), np.hstack((best, places))
         if products.shape[1] > k:
             # a stable sort of what is near the top alone: ties at the edge must not depend on the partition
@@ -35,7 +37,8 @@ def nearest(vectors: Floats, queries: Floats, k: int) -> tuple[Ints, Floats]:
 
 
 def _top(products: Floats, places: Ints, k: int) -> tuple[Floats, Ints]:
-    """Return the k columns of each row that are largest, of equal ones the first, in the order of their places."""
+    """Return the k columns of each row that are largest, of equal ones the first, in the order of their
+    places."""
     edge = -np.partition(-products, k - 1, axis=1)[:, k - 1 : k]
     larger, equal = products > edge, products == edge
     room = k - larger.sum(axis=1, keepdims=True)

@@ -1,8 +1,8 @@
 """A random walk between sentences and the names in them, drawn to the sentences that are like a question.
 
-From a sentence the walker goes to one of its names; from a name to one of the sentences that it leads to, the more
-readily the more that sentence is like the question. With probability 1 - damping it starts again. Passages are ranges
-of sentences, in order, and may overlap.
+From a sentence the walker goes to one of its names; from a name to one of the sentences that it leads to, the
+more readily the more that sentence is like the question. With probability 1 - damping it starts again.
+Passages are ranges of sentences, in order, and may overlap.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scipy import sparse
 Matrix = sparse.csr_array[Any, Any]
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
+Switches = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,10 @@ def walk(
 ) -> Floats:
     """Return how much of the walk is on each sentence, on average over the last two of so many steps.
 
-    `pull` (more than 0) is how like the question each sentence is. The resets need not be normalised; together they
-    are taken to sum to 1. Then so does the walk, on sentences and names together, less what is lost on sentences
-    without names and names without sentences. Sentences and names take turns, so that odd and even steps differ:
-    hence two.
+    `pull` (more than 0) is how like the question each sentence is. The resets need not be normalised;
+    together they are taken to sum to 1. Then so does the walk, on sentences and names together, less what is
+    lost on sentences without names and names without sentences. Sentences and names take turns, so that odd
+    and even steps differ: hence two.
     """
     total = float(sentence_reset.sum() + name_reset.sum())
     if total <= 0:
@@ -64,8 +65,10 @@ def totals(values: Floats, first: Ints, last: Ints) -> Floats:
 
 
 def spread(shares: Floats, pull: Floats, first: Ints, last: Ints) -> Floats:
-    """Return what each sentence gets where each passage divides its share among its sentences by their pull."""
-    by_pull = shares / np.maximum(totals(pull, first, last), 1e-12)
+    """Return what each sentence gets where each passage divides its share among its sentences by their
+    pull."""
+    held = totals(pull, first, last)
+    by_pull = np.divide(shares, held, out=np.zeros(len(shares)), where=last > first)
     edges = np.zeros(len(pull) + 1)
     np.add.at(edges, first, by_pull)
     np.add.at(edges, last, -by_pull)
@@ -102,11 +105,14 @@ def _ranges(starts: Ints, sizes: Ints) -> Ints:
 # A part of the whole
 
 
-def around(incidence: Incidence, sentences: Ints, names: Ints, common: Ints) -> tuple[Ints, Ints, Incidence]:
+def around(
+    incidence: Incidence, sentences: Ints, names: Ints, common: Switches
+) -> tuple[Ints, Ints, Incidence]:
     """Return the part of an incidence around some sentences and names: its sentences, its names, and itself.
 
-    Its names are the given ones and those of the given sentences that are not `common` (a switch for each name); its
-    sentences are the given ones and all that its names lead to. Rows sum to what they did, or to less.
+    Its names are the given ones and those of the given sentences that are not `common` (a switch for each
+    name); its sentences are the given ones and all that its names lead to. Rows sum to what they did, or to
+    less.
     """
     near = columns(incidence.outward, sentences)
     kept = ascending(len(common), near[~common[near]], names)

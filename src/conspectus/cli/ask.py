@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -13,11 +13,18 @@ from conspectus.cli.guard import WITH_FAILURES
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
+    BaseUrl,
+    Budget,
+    BudgetTokens,
     ConfigFile,
+    EmbedderName,
     IndexFolder,
     LogFile,
+    ModelName,
     SetKeys,
+    TraceFile,
     methods,
+    model_flags,
     overrides,
     settings_of,
 )
@@ -41,9 +48,21 @@ def ask(
         ),
     ] = "auto",
     level: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="Level of the reports to answer from, 0 the root (global)."),
+        str | None,
+        typer.Option(
+            metavar="N|auto",
+            help="Level of the reports to answer from, 0 the root (global); auto descends where it is relevant.",
+        ),
     ] = None,
+    response: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Length and format, as 'a list of 5 points' (models).")
+    ] = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    embedder: EmbedderName = None,
+    budget: Budget = None,
+    budget_tokens: BudgetTokens = None,
+    trace: TraceFile = None,
     json: AsJson = False,
     context_only: Annotated[
         bool, typer.Option("--context-only", help="Print what an answer would be made from.")
@@ -67,8 +86,11 @@ def ask(
     from conspectus import api
 
     asked = _asked(question, questions)
-    settings = settings_of(overrides(set_), config)
+    flags = model_flags(model, base_url, embedder, budget, budget_tokens, trace) | {"answer.response": response}
+    settings = settings_of(overrides(set_, flags), config)
     opened = api.open_index(folder)
+    at = _level(level)
+    streams = settings.model != "extractive" and not json and not context_only
     failed = 0
     for place, one in enumerate(asked):
         if questions and not json:
@@ -76,12 +98,12 @@ def ask(
         try:
             if context_only:
                 _print_context(
-                    api.context(one, opened, method=method, level=level, settings=settings), json, questions
+                    api.context(one, opened, method=method, level=at, settings=settings), json, questions
                 )
             else:
-                _print_answer(
-                    api.ask(one, opened, method=method, level=level, settings=settings), json, questions
-                )
+                told = show.Streamed() if streams else None
+                answer = api.ask(one, opened, method=method, level=at, settings=settings, tell=told)
+                _print_answer(answer, json, questions, streamed=bool(told and told.any))
         except CallFailed as error:  # of one question; what makes all of them fail ends the command
             if questions is None:
                 raise
@@ -101,12 +123,23 @@ def _asked(question: str | None, file: Path | None) -> list[str]:
     return [question] if question is not None else read_questions(file or Path())
 
 
-def _print_answer(answer: Answer, json: bool, many: object) -> None:
+def _level(said: str | None) -> int | Literal["auto"] | None:
+    if said is None or said == "auto":
+        return said
+    if not said.isdecimal():
+        raise UsageError(f"--level takes a number from 0, the root, or auto, and not {said!r}")
+    return int(said)
+
+
+def _print_answer(answer: Answer, json: bool, many: object, *, streamed: bool = False) -> None:
     if json:
         told = asdict(answer)
         show.as_json({"question": told.pop("question"), "answer": told.pop("text"), **told}, lines=bool(many))
         return
-    show.markdown(answer.text)
+    if streamed:
+        show.out()
+    else:
+        show.markdown(answer.text)
     for notice in answer.notices:
         show.out(f"\n{notice}")
     show.citations(answer.citations)

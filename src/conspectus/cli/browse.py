@@ -10,12 +10,12 @@ import typer
 
 from conspectus.cli import show
 from conspectus.cli.options import FOLDER, AsJson, IndexFolder, LogFile
-from conspectus.errors import UsageError
+from conspectus.errors import IndexMissing, UsageError
 
 if TYPE_CHECKING:
     from conspectus.explore import Branch, Edge, EntityView, ReportView
     from conspectus.rows import Report
-    from conspectus.status import Status
+    from conspectus.status import Spending, Status
     from conspectus.tables import Index
 
 
@@ -25,11 +25,19 @@ def status(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = No
     They are its counts, its reports by level, what failed in its making, and what language models it took.
     """
     from conspectus.api import open_index
-    from conspectus.status import status_of
+    from conspectus.status import spending, status_of
 
-    figures = status_of(open_index(folder))
+    spent = spending(folder)
+    try:
+        figures = status_of(open_index(folder))
+    except IndexMissing:
+        if not spent:
+            raise
+        show.note(f"There is no index in {folder} yet, but replies that its build can go on with.")
+        _print_spent(spent, json)
+        return
     if json:
-        show.as_json(asdict(figures) | {"index": str(folder)})
+        show.as_json(asdict(figures) | {"index": str(folder), "spent": [asdict(row) for row in spent]})
         return
     show.out(f"{folder}, snapshot {figures.snapshot}")
     counts = ("document", "chunk", "token", "entity", "relationship", "claim")
@@ -45,7 +53,25 @@ def status(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = No
         show.out(f"Models: {calls}, {read}, cost {used.cost:.4f}")
     else:
         show.out("No language model was asked.")
+    if spent:
+        _print_spent(spent, json)
     show.failures(figures.failures, show.out)
+
+
+def _print_spent(spent: Sequence[Spending], json: bool) -> None:
+    if json:
+        show.as_json({"spent": [asdict(row) for row in spent]})
+        return
+    show.out("Spent in all runs so far:")
+    rows = [
+        [s.task, s.model, f"{s.calls:,}", f"{s.prompt_tokens:,}", f"{s.completion_tokens:,}", _money(s.cost)]
+        for s in spent
+    ]
+    show.table([["Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost"], *rows])
+
+
+def _money(cost: float | None) -> str:
+    return "unknown" if cost is None else f"{cost:.4f}"
 
 
 def _levels(figures: Status) -> Iterator[Sequence[str]]:

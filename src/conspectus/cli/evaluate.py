@@ -31,7 +31,9 @@ def retrieval(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="corpus.jsonl, queries.jsonl and qrels/test.tsv (BEIR).")
     ],
-    methods: Annotated[str, typer.Option(metavar="NAMES", help="Rankings to compare, as bm25,walk.")] = "bm25,walk",
+    methods: Annotated[
+        str, typer.Option(metavar="NAMES", help="Rankings to compare, as bm25,walk.")
+    ] = "bm25,walk",
     k: Annotated[str, typer.Option("-k", metavar="NUMBERS", help="More depths of recall, as 3,20.")] = "",
     index: Annotated[
         Path | None, typer.Option("--index", metavar="DIR", help="Folder of the index (FOLDER/.conspectus).")
@@ -72,7 +74,12 @@ def _show(results: list[Measured]) -> None:
     for measured in results:
         row = measured.as_row()
         rows.append(
-            [measured.method, *(f"{100 * row[name]:.1f}" for name in shown), f"{row['ms']:.1f}", f"{row['ms_p95']:.1f}"]
+            [
+                measured.method,
+                *(f"{100 * row[name]:.1f}" for name in shown),
+                f"{row['ms']:.1f}",
+                f"{row['ms_p95']:.1f}",
+            ]
         )
     show.table(rows)
     show.out(f"\n{show.counted(first.queries, 'question')}; {JUDGED}, with 95 % intervals:")

@@ -14,17 +14,27 @@ from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
+    BaseUrl,
+    Budget,
+    BudgetTokens,
     ConfigFile,
+    EmbedderName,
     IndexFolder,
     LogFile,
+    ModelName,
     SetKeys,
+    TraceFile,
+    model_flags,
     overrides,
     settings_of,
 )
 from conspectus.errors import ConspectusError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from conspectus.api import Built, Preview
+    from conspectus.estimate import Estimate, Range
     from conspectus.rows import Failure, Skipped
     from conspectus.settings import Settings
     from conspectus.status import Status
@@ -46,8 +56,17 @@ def index(
     entity_types: Annotated[
         str | None, typer.Option(metavar="A,B", help="Types of entity to look for, as person,organization.")
     ] = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    embedder: EmbedderName = None,
+    claims: Annotated[
+        bool | None, typer.Option("--claims", help="Also take out what is claimed (language models).")
+    ] = None,
+    budget: Budget = None,
+    budget_tokens: BudgetTokens = None,
+    trace: TraceFile = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be read, and write nothing.")
+        bool, typer.Option("--dry-run", help="Say what would be read and what it would cost, and write nothing.")
     ] = False,
     json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")] = False,
@@ -68,11 +87,13 @@ def index(
         "read.text_field": text_field,
         "read.title_field": title_field,
         "extract.entity_types": entity_types,
+        "extract.claims": claims,
+        **model_flags(model, base_url, embedder, budget, budget_tokens, trace),
     }
     first = Path(sources[0])
     settings = settings_of(overrides(set_, flags), config, beside=first if first.is_dir() else first.parent)
     if dry_run:
-        _preview(sources, settings, json=json, quiet=quiet)
+        _preview(sources, folder, settings, json=json, quiet=quiet)
         return
     began = time.perf_counter()
     built = _build(sources, folder, settings, quiet=quiet or json)
@@ -137,17 +158,36 @@ def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
         _unsplit(status)
 
 
-def _preview(sources: list[str], settings: Settings, *, json: bool, quiet: bool) -> None:
-    from conspectus.api import preview
+def _preview(sources: list[str], folder: Path, settings: Settings, *, json: bool, quiet: bool) -> None:
+    from conspectus.api import estimate, preview
 
     seen = preview(sources, settings=settings)
+    cost = estimate(sources, folder, settings=settings) if settings.model != "extractive" else None
     if json:
-        show.as_json(seen)
+        show.as_json(asdict(seen) | ({"estimate": asdict(cost)} if cost else {}))
     else:
         show.out(f"Would index {_read(seen)}.")
+        if cost:
+            show.out()
+            show.table(_costs(cost))
         if not quiet:
             _passed_over(seen.skipped, seen.failures)
     raise typer.Exit(WITH_FAILURES if seen.failures else DONE)
+
+
+def _costs(estimate: Estimate) -> Iterator[Sequence[str]]:
+    """Yield a row for each task: calls, tokens asked and written, and money where the price is known."""
+    yield ["Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost"]
+    for t in estimate.tasks:
+        figures = (_range(r) for r in (t.calls, t.prompt_tokens, t.completion_tokens))
+        yield [t.task, t.model, *figures, _range(t.cost, 4) if t.cost else "unknown"]
+    total = estimate.cost
+    yield ["All", "", _range(estimate.calls), _range(estimate.tokens), "", _range(total, 4) if total else "unknown"]
+
+
+def _range(value: Range, digits: int = 0) -> str:
+    low, high = (f"{number:,.{digits}f}" for number in value)
+    return low if low == high else f"{low} to {high}"
 
 
 def _read(counts: Status | Preview) -> str:

@@ -68,6 +68,47 @@ SetKeys = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Any setting, as chunk.mode=sentence; may be repeated."),
 ]
 
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model", metavar="NAME", help="Language model, as openai/gpt-4.1-mini or ollama/qwen3 (extractive: none)."
+    ),
+]
+BaseUrl = Annotated[
+    str | None, typer.Option("--base-url", metavar="URL", help="Address of an OpenAI-compatible server for it.")
+]
+EmbedderName = Annotated[
+    str | None, typer.Option("--embedder", metavar="NAME", help="Who makes vectors: local, or provider/model.")
+]
+Budget = Annotated[
+    float | None, typer.Option("--budget", metavar="MONEY", help="Stop before the call that would pass it.")
+]
+BudgetTokens = Annotated[
+    int | None, typer.Option("--budget-tokens", metavar="N", help="The same in tokens.")
+]
+TraceFile = Annotated[
+    str | None, typer.Option("--trace", metavar="FILE", help="Write every call of a model as a JSON line.")
+]
+
+
+def model_flags(
+    model: str | None,
+    base_url: str | None = None,
+    embedder: str | None = None,
+    budget: float | None = None,
+    budget_tokens: int | None = None,
+    trace: str | None = None,
+) -> dict[str, Any]:
+    """Return what the flags of language models say, by dotted key."""
+    return {
+        "model": model,
+        "llm.base_url": base_url,
+        "vectors.embedder": embedder,
+        "llm.budget": budget,
+        "llm.budget_tokens": budget_tokens,
+        "llm.trace": trace,
+    }
+
 
 def overrides(pairs: Sequence[str] | None, flags: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return what `--set` and the flags that were given say, by dotted key; flags go before `--set`."""

@@ -52,6 +52,17 @@ def markdown(text: str) -> None:
     console.print(Markdown(_CONTROL.sub("", text)), width=min(console.width, 100))
 
 
+class Streamed:
+    """Prints the pieces of an answer as they come."""
+
+    any = False
+
+    def __call__(self, piece: str) -> None:
+        self.any = True
+        typer.echo(_CONTROL.sub("", piece), nl=False)
+        sys.stdout.flush()
+
+
 def bold(text: str) -> str:
     """Return a text that is bold on a terminal."""
     return typer.style(text, bold=True) if sys.stdout.isatty() else text

@@ -1,4 +1,5 @@
-"""Retrieval data in the BEIR layout: `corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv` (Thakur et al., 2021)."""
+"""Retrieval data in the BEIR layout: `corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv` (Thakur et al.,
+2021)."""
 
 from __future__ import annotations
 
@@ -6,14 +7,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from conspectus.errors import UsageError
 
 
 @dataclass(frozen=True)
 class Query:
-    """A question, the passages that answer it with how relevant each is (above 0), and the answers that are accepted."""
+    """A question, the passages that answer it with how relevant each is (above 0), and the answers that are
+    accepted."""
 
     id: str
     text: str
@@ -23,7 +25,8 @@ class Query:
 
 @dataclass(frozen=True)
 class RetrievalData:
-    """Passages as they stand in the file (`id`, `title`, `text`), and the questions that have a relevant one."""
+    """Passages as they stand in the file (`id`, `title`, `text`), and the questions that have a relevant
+    one."""
 
     name: str
     passages: Sequence[Mapping[str, str]]
@@ -46,7 +49,9 @@ def read_beir(folder: Path, titles: bool = True) -> RetrievalData:
         if row["_id"] in relevant
     ]
     if not queries:
-        raise UsageError(f"no question of {folder / 'queries.jsonl'} has a relevant passage in qrels/test.tsv")
+        raise UsageError(
+            f"no question of {folder / 'queries.jsonl'} has a relevant passage in qrels/test.tsv"
+        )
     return RetrievalData(folder.resolve().name, passages, queries)
 
 
@@ -67,9 +72,10 @@ def _rows(path: Path, *needed: str) -> Iterator[dict[str, Any]]:
             row = json.loads(line)
         except ValueError as error:
             raise UsageError(f"line {number} of {path} is not JSON ({error})") from None
-        if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in needed):
+        fields = cast("dict[str, Any]", row if isinstance(row, dict) else {})
+        if not all(isinstance(fields.get(name), str) for name in needed):
             raise UsageError(f"line {number} of {path} lacks {' or '.join(needed)}")
-        yield row
+        yield fields
 
 
 def _judgements(path: Path) -> dict[str, dict[str, float]]:
@@ -81,7 +87,9 @@ def _judgements(path: Path) -> dict[str, dict[str, float]]:
         try:
             query, passage, score = parts[0], parts[1], float(parts[2])
         except (IndexError, ValueError):
-            raise UsageError(f"line {number} of {path} is not query, passage and score, with tabs between") from None
+            raise UsageError(
+                f"line {number} of {path} is not query, passage and score, with tabs between"
+            ) from None
         if score > 0:
             relevant.setdefault(query, {})[passage] = score
     return relevant

@@ -70,7 +70,9 @@ def measure(
     """
     unknown = [name for name in methods if name not in RANKINGS]
     if unknown or not methods:
-        raise UsageError(f"there is no method {', '.join(unknown) or 'named'}; there are {', '.join(RANKINGS)}")
+        raise UsageError(
+            f"there is no method {', '.join(unknown) or 'named'}; there are {', '.join(RANKINGS)}"
+        )
     if any(k < 1 for k in ks):
         raise UsageError(f"k is a number of passages, at least 1, and not {min(ks)}")
     depth = max(DEPTH, *RECALLS, *ALLS, *ks)
@@ -78,7 +80,9 @@ def measure(
     return [_measured(name, data.queries, index, search, ks) for name in methods]
 
 
-def _measured(method: str, queries: Sequence[Query], index: Index, settings: Settings, ks: Sequence[int]) -> Measured:
+def _measured(
+    method: str, queries: Sequence[Query], index: Index, settings: Settings, ks: Sequence[int]
+) -> Measured:
     rank = RANKINGS[method]
     rank(queries[0].text, index, settings)  # what is made once for an index counts for no question
     measures = _measures(ks)
@@ -126,11 +130,13 @@ def evaluate(
 
 
 def passage_index(data: RetrievalData, folder: Path, settings: Settings) -> Index:
-    """Return the index of the passages in a folder: the one that stands there if it is of them, else a new one.
+    """Return the index of the passages in a folder: the one that stands there if it is of them, else a new
+    one.
 
     It has vectors where the settings name an embedder. Documents bear the ids of the passages as their paths.
 
-    Raises UsageError where an index stands there that has more than passages, or the folder cannot be written to.
+    Raises UsageError where an index stands there that has more than passages, or the folder cannot be written
+    to.
     """
     documents = read_texts(data.passages, settings.read)[0]
     with suppress(IndexMissing):
@@ -148,13 +154,15 @@ def passage_index(data: RetrievalData, folder: Path, settings: Settings) -> Inde
             store.commit(folder, index, settings=index.settings, usage={})
     except OSError as error:
         raise UsageError(
-            f"the index of the passages cannot be written to {folder} ({error.strerror}); name a folder by --index"
+            f"the index of the passages cannot be written to {folder} ({error.strerror}); "
+            "name another folder by --index"
         ) from error
     return store.read(folder)
 
 
 def _is_of(index: Index, documents: Sequence[Document], settings: Settings) -> bool:
-    """Tell whether an index is of these passages, each one chunk, with the vectors that the settings ask for."""
+    """Tell whether an index is of these passages, each one chunk, with the vectors that the settings ask
+    for."""
     made: Mapping[str, Any] = index.settings.get("vectors", {})
     asked = settings.vectors.embedder
     return (

@@ -1,8 +1,8 @@
 """Vectors of chunks and sentences, for an index that is built or being built.
 
-Names under which an index keeps them, rows of length 1: `vectors.chunks` (float32, in the order of the chunks) and
-`vectors.sentences` (float16, half the space, since few of them are read for a question). Both are of the text with the
-title of its document before it. The `vectors` of the settings say whose they are.
+Names under which an index keeps them, rows of length 1: `vectors.chunks` (float32, in the order of the
+chunks) and `vectors.sentences` (float16, half the space, since few of them are read for a question). Both are
+of the text with the title of its document before it. The `vectors` of the settings say whose they are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ BATCH = 256
 
 
 def embedded(index: Index, embedder: Embedder, name: str, tick: Tick = no_tick) -> Index:
-    """Return an index with vectors by an embedder, in place of those it has; `name` is what `open_embedder` opens.
+    """Return an index with vectors by an embedder, in place of those it has; `name` is what `open_embedder`
+    opens.
 
     The tick is called for each chunk and each sentence.
     """
@@ -44,9 +45,13 @@ def texts_to_embed(index: Index) -> int:
 
 
 def _sentences(index: Index, titles: list[str]) -> Iterator[str]:
-    spans = (index.arrays[f"sentences.{part}"].tolist() for part in ("document", "start", "end"))
-    for document, start, end in zip(*spans, strict=True):
-        yield _titled(titles[document], ": ", " ".join(index.documents[document].text[start:end].split()))
+    spans = np.stack([index.arrays[f"sentences.{part}"] for part in ("document", "start", "end")], axis=1)
+    for document, start, end in spans.tolist():
+        yield _titled(
+            titles[int(document)],
+            ": ",
+            " ".join(index.documents[int(document)].text[int(start) : int(end)].split()),
+        )
 
 
 def _titled(title: str, joint: str, text: str) -> str:

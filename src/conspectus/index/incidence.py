@@ -1,21 +1,21 @@
 """Which sentences hold which names, in the form that the sentence-entity walk goes along (`query.walk`).
 
-A passage is a chunk with the title of its document. Names under which an index keeps the arrays, over the sentences
-of `sentences.*`:
+A passage is a chunk with the title of its document. Names under which an index keeps the arrays, over the
+sentences of `sentences.*`:
 
 - `walk.first`, `walk.last`: the sentences of each passage, as a range; chunks that overlap share some.
 - `walk.names`: the hash (`mentions.hash_of`) of each name, ascending; a name's number is its place there.
-- `walk.frequency`: in how many passages a name occurs. `walk.kinds`: how it may be found (`mentions.KNOWN`, `OPENING`).
+- `walk.frequency`: in how many passages a name occurs. `walk.kinds`: how it may be found (`mentions.KNOWN`,
+  `OPENING`).
 - `walk.out_*` (`starts`, `names`, `weights`): the names of each sentence; the weights of a sentence sum to 1.
 - `walk.in_*` (`starts`, `sentences`, `weights`): the sentences of each name.
-- `walk_terms.*`: the postings of the sentences, each with the title of its document (`algorithms.bm25.Postings`).
+- `walk_terms.*`: the postings of the sentences, each with the title of its document
+  (`algorithms.bm25.Postings`).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,26 +23,19 @@ from scipy import sparse
 
 from conspectus.algorithms.bm25 import postings
 from conspectus.index.lexical import title_terms
+from conspectus.index.naming import TITLE, Names, Usage, aliases_of, find_leads
 from conspectus.rows import Chunk, Document
-from conspectus.text.leads import subjects, title_key
-from conspectus.text.mentions import KNOWN, OPENING, find_known, find_mentions, find_runs, hash_of, units
+from conspectus.text.mentions import find_known, find_mentions, hash_of, units
 from conspectus.text.sentence_table import SentenceTable
 from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary
-from conspectus.text.words import STOPWORDS, name_key
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 Matrix = sparse.csr_array[Any, Any]
 
-TITLE = 30.0
-"""How much more a name leads to the sentences of the passage whose title it is than to one that mentions it."""
-SUBJECT, SUBJECT_UNTITLED = 2.0, 15.0
-"""The same for the subject of a passage's first sentence, where there is a title and where there is none."""
-INSIDE, INSIDE_WORDS = 2.0, 4
-"""The same for a name of so many words inside the title or subject, times its share of the words of that."""
 RARE = 0.4
 """A sentence leads to its names in proportion to their frequency to the power of -RARE."""
-ALIAS, MOST_ALIASES = 0.2, 2
-"""How far an untitled passage's subject is taken for a longer or shorter name, and of how many names at the most."""
+ALIAS = 0.2
+"""How far an untitled passage's subject is taken for a longer or shorter name."""
 
 
 def walk_arrays(
@@ -52,19 +45,23 @@ def walk_arrays(
     texts: Sequence[str],
     vocabulary: Vocabulary | None = None,
 ) -> Arrays:
-    """Return the arrays of the walk but for its terms; `texts` are the sentences of the table, `vocabulary` theirs."""
+    """Return the arrays of the walk but for its terms; `texts` are the sentences of the table, `vocabulary`
+    theirs."""
     first, last = passage_ranges(documents, chunks, table)
     vocabulary = vocabulary or read_vocabulary(texts)
-    usage = _Usage.of(vocabulary)
-    names = _Names(usage)
-    leads = _leads(documents, chunks, (first, last), texts, vocabulary, names)
+    usage = Usage.of(vocabulary)
+    names = Names(usage)
+    leads = find_leads(documents, chunks, (first, last), texts, vocabulary, names)
     mentions = _mentions(texts, vocabulary, names)
     shape = (len(chunks), len(names.keys))
     about, around = leads.matrix(shape), leads.with_inside(names).matrix(shape)
     holding = _holding(first, last, len(texts))
     frequency = np.maximum(((holding @ mentions + about) > 0).sum(axis=0), 1).astype(np.int32)
-    outward, inward = mentions.maximum(_ones(holding.T @ about)), mentions.maximum(_largest(holding, around))
-    aliases = _aliases(names, leads)
+    outward, inward = (
+        mentions.maximum(_ones((holding.T @ about).tocsr())),
+        mentions.maximum(_largest(holding, around)),
+    )
+    aliases = aliases_of(names, leads)
     if aliases.nnz:
         outward = outward.maximum(ALIAS * (outward @ aliases).minimum(1.0))
         inward = inward.maximum(ALIAS * (inward @ aliases).minimum(TITLE))
@@ -89,7 +86,8 @@ def walk_terms(
 ) -> Arrays:
     """Return the postings of the sentences with their titles.
 
-    Sentence `i` holds terms `ids[starts[i]:starts[i + 1]]`, places in the vocabulary `words`; those of titles are in it.
+    Sentence `i` holds terms `ids[starts[i]:starts[i + 1]]`, places in the vocabulary `words`; those of titles
+    are in it.
     """
     titles = [[words[t] for t in title_terms(d.title)] for d in documents]
     sizes = np.array([len(title) for title in titles], np.int64)
@@ -106,7 +104,8 @@ def walk_terms(
 def passage_ranges(
     documents: Sequence[Document], chunks: Sequence[Chunk], table: SentenceTable
 ) -> tuple[Ints, Ints]:
-    """Return for each chunk the first of the sentences that start in it, and the one after the last of them."""
+    """Return for each chunk the first of the sentences that start in it, and the one after the last of
+    them."""
     number = {d.id: i for i, d in enumerate(documents)}
     longest = max((len(d.text) for d in documents), default=0) + 1
     places = table.document.astype(np.int64) * longest + table.start
@@ -116,53 +115,7 @@ def passage_ranges(
     return np.searchsorted(places, starts).astype(np.int32), np.searchsorted(places, ends).astype(np.int32)
 
 
-# Names
-
-
-@dataclass(frozen=True)
-class _Usage:
-    """How the corpus writes each word, by its key: how often in lower case, and whether as a name."""
-
-    lower: dict[str, int]
-    proper: dict[str, bool]
-
-    @classmethod
-    def of(cls, vocabulary: Vocabulary) -> _Usage:
-        keys = [name_key(word) for word in vocabulary.words]
-        return cls(
-            dict(zip(keys, vocabulary.lower.tolist(), strict=True)),
-            dict(zip(keys, vocabulary.proper.tolist(), strict=True)),
-        )
-
-
-@dataclass(frozen=True)
-class _Names:
-    """Numbers names in the order in which they are met."""
-
-    usage: _Usage
-    keys: dict[str, int] = field(default_factory=dict[str, int])
-    known: list[str] = field(default_factory=list[str])
-    """Names that are looked for however they are written: what passages are about."""
-
-    def number(self, key: str) -> int:
-        return self.keys.setdefault(key, len(self.keys))
-
-    def know(self) -> None:
-        """Take the names met so far as known, but for short ones and words that the corpus writes small."""
-        lower = self.usage.lower
-        self.known.extend(k for k in self.keys if len(units(k)) > 1 or (len(k) > 3 and not lower.get(k)))
-
-    def may_open(self, key: str) -> bool:
-        """Tell whether a name is one where nothing but its capital says so, and that opens its sentence."""
-        return " " in key or self.usage.proper.get(key, True)
-
-    def kinds(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        kinds = np.array([OPENING * self.may_open(key) for key in self.keys], np.uint8)
-        kinds[[self.keys[key] for key in self.known]] |= KNOWN
-        return kinds
-
-
-def _mentions(texts: Sequence[str], vocabulary: Vocabulary, names: _Names) -> Matrix:
+def _mentions(texts: Sequence[str], vocabulary: Vocabulary, names: Names) -> Matrix:
     """Return sentences by names, 1 where one mentions the other."""
     opening = vocabulary.proper[vocabulary.token_word]
     pairs = [(text, names.number(key)) for text, key in find_mentions(texts, vocabulary, opening)]
@@ -176,123 +129,14 @@ def _mentions(texts: Sequence[str], vocabulary: Vocabulary, names: _Names) -> Ma
     return sparse.csr_array((ones, (code // size, code % size)), shape=(len(texts), len(names.keys)))
 
 
-# What passages are about
-
-
-@dataclass(frozen=True)
-class _Lead:
-    passage: int
-    key: str
-    name: int
-    weight: float
-    main: bool
-    """Whether it is the title or the first subject, whose parts count too."""
-    untitled: bool
-
-
-@dataclass(frozen=True)
-class _Leads:
-    rows: tuple[_Lead, ...]
-
-    def matrix(self, shape: tuple[int, int]) -> Matrix:
-        """Return passages by names; of several weights the largest holds."""
-        weights: dict[tuple[int, int], float] = {}
-        for lead in self.rows:
-            place = lead.passage, lead.name
-            weights[place] = max(weights.get(place, 0.0), lead.weight)
-        places = np.array(list(weights), np.int64).reshape(-1, 2)
-        values = np.array(list(weights.values()), np.float32)
-        return sparse.csr_array((values, (places[:, 0], places[:, 1])), shape=shape)
-
-    def with_inside(self, names: _Names) -> _Leads:
-        """Return the leads with the known names inside them, weaker the less of the words they are."""
-        found: list[_Lead] = []
-        for lead in (row for row in self.rows if row.main):
-            words = lead.key.split()
-            for start in range(len(words)):
-                for end in range(start + 1, min(len(words), start + INSIDE_WORDS) + 1):
-                    key = " ".join(words[start:end])
-                    alone = end - start == 1 and (len(key) < 3 or key in STOPWORDS or not names.may_open(key))
-                    if key in names.keys and end - start < len(words) and not alone:
-                        weight = INSIDE * (end - start) / len(words)
-                        found.append(_Lead(lead.passage, key, names.keys[key], weight, False, lead.untitled))
-        return _Leads((*self.rows, *found))
-
-
-def _leads(
-    documents: Sequence[Document],
-    chunks: Sequence[Chunk],
-    passages: tuple[Ints, Ints],
-    texts: Sequence[str],
-    vocabulary: Vocabulary,
-    names: _Names,
-) -> _Leads:
-    """Return what each passage is about: the title of its document, and the subject of that document's opening."""
-    title_of = {d.id: title_key(d.title) for d in documents}
-    rows: list[_Lead] = []
-    runs = _first_runs(vocabulary)
-    opened: set[str] = set()
-    for chunk, first, last in zip(chunks, *(p.tolist() for p in passages), strict=True):
-        title = title_of[chunk.document_id]
-        if title:
-            rows.append(_Lead(chunk.number, title, names.number(title), TITLE, True, False))
-        if chunk.document_id in opened or first == last:
-            continue
-        opened.add(chunk.document_id)
-        found = subjects(texts[first]) or runs.get(first, [])
-        weight = SUBJECT if title else SUBJECT_UNTITLED
-        for place, key in enumerate(found):
-            rows.append(_Lead(chunk.number, key, names.number(key), weight, place == 0, not title))
-    names.know()
-    return _Leads(tuple(rows))
-
-
-def _first_runs(vocabulary: Vocabulary) -> dict[int, list[str]]:
-    runs: dict[int, list[str]] = {}
-    for text, keys in find_runs(vocabulary, vocabulary.proper[vocabulary.token_word]):
-        runs.setdefault(text, [keys[0]])
-    return runs
-
-
-def _aliases(names: _Names, leads: _Leads) -> Matrix:
-    """Return names by names, 1 / n where a name is one of n that an untitled subject may be a form of, both ways.
-
-    One is a form of the other where it is its first or last words, two at least, or has the same first and last word.
-    """
-    forms: dict[tuple[str, ...], set[int]] = defaultdict(set)
-    for lead in (row for row in leads.rows if row.main and row.untitled):
-        words = lead.key.split()
-        for form in _forms(words) if words[0].isalpha() else ():
-            forms[form].add(lead.name)
-    rows: list[tuple[int, int, float]] = []
-    for key, name in names.keys.items() if forms else ():
-        words = key.split()
-        if len(words) < 2 or words[0].isdigit():
-            continue
-        near = (forms.get((words[0], "", words[-1]), set()) | forms.get(tuple(words), set())) - {name}
-        if len(near) <= MOST_ALIASES:
-            rows += ((name, other, 1 / len(near)) for other in near)
-    table = np.array(rows, np.float64).reshape(-1, 3)
-    shape = (len(names.keys), len(names.keys))
-    matrix = sparse.csr_array((table[:, 2].astype(np.float32), table[:, :2].astype(np.int64).T), shape=shape)
-    return matrix.maximum(matrix.T.tocsr())
-
-
-def _forms(words: list[str]) -> Iterator[tuple[str, ...]]:
-    if len(words) >= 2:
-        yield words[0], "", words[-1]
-        for size in range(2, len(words)):
-            yield tuple(words[:size])
-            yield tuple(words[-size:])
-
-
 # Matrices
 
 
 def _holding(first: Ints, last: Ints, sentences: int) -> Matrix:
     """Return passages by sentences, 1 where one holds the other."""
-    starts = np.concatenate(([0], np.cumsum(last - first)))
-    inside = np.arange(starts[-1]) - np.repeat(starts[:-1] - first, last - first)
+    sizes = (last - first).astype(np.int64)
+    starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+    inside = np.arange(int(starts[-1])) + np.repeat(first - starts[:-1], sizes)
     return sparse.csr_array((np.ones(len(inside), np.float32), inside, starts), shape=(len(first), sentences))
 
 
@@ -302,7 +146,6 @@ def _largest(holding: Matrix, leads: Matrix) -> Matrix:
 
 
 def _ones(matrix: Matrix) -> Matrix:
-    matrix = matrix.tocsr()
     matrix.data[:] = 1
     return matrix
 

@@ -1,7 +1,7 @@
 """Merge: instances of one entity, and of one relationship, become one row (P1 3.1.3).
 
-Relationships are undirected: reversed pairs are one. The weight of a relationship is the number of its distinct
-instances, so that what stands in the overlap of two chunks counts once.
+Relationships are undirected: reversed pairs are one. The weight of a relationship is the number of its
+distinct instances, so that what stands in the overlap of two chunks counts once.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ class Merged:
 def merge(chunks: Sequence[Chunk], graphs: Sequence[Graph], names: Names) -> Merged:
     """Make one row of all instances of an entity or relationship.
 
-    Rows are in alphabetical order of their names, which does not depend on the order of the documents. An end of a
-    relationship that no entity record names becomes an entity of its own. A pair of one entity with itself is dropped.
+    Rows are in alphabetical order of their names, which does not depend on the order of the documents. An end
+    of a relationship that no entity record names becomes an entity of its own. A pair of one entity with
+    itself is dropped.
     """
     entities: dict[str, Element] = {}
     for chunk, graph in zip(chunks, graphs, strict=True):
@@ -63,7 +64,9 @@ def merge(chunks: Sequence[Chunk], graphs: Sequence[Graph], names: Names) -> Mer
             key = names.key(found.name, chunk.document_id)
             element = entities.get(key) or entities.setdefault(key, Element((key,)))
             _note(element, found, chunk)
-            element.types[found.type] += 1 if name_key(found.name) == key else 0  # an alias says less of what it is
+            element.types[found.type] += (
+                1 if name_key(found.name) == key else 0
+            )  # an alias says less of what it is
             element.forms[found.name] += 1
     ends: dict[str, Element] = {}
     pairs: dict[tuple[str, str], Element] = {}
@@ -104,7 +107,8 @@ def _rows(entities: dict[str, Element], pairs: dict[tuple[str, str], Element], n
     ends = {pair: tuple(sorted((display[pair[0]], display[pair[1]]))) for pair in pairs}
     ordered = sorted(pairs, key=lambda pair: ends[pair])
     edges = [
-        _relationship(i, pairs[pair], ends[pair], degree[pair[0]] + degree[pair[1]]) for i, pair in enumerate(ordered)
+        _relationship(i, pairs[pair], ends[pair], degree[pair[0]] + degree[pair[1]])
+        for i, pair in enumerate(ordered)
     ]
     return Merged(rows, edges, [entities[key] for key in by_name], [pairs[pair] for pair in ordered])
 
@@ -135,4 +139,3 @@ def _relationship(number: int, element: Element, ends: tuple[str, ...], degree: 
         content_id("relationship", source, target), number, source, target, "", float(weight),
         element.strength / weight, tuple(element.chunk_ids), (), degree,
     )  # fmt: skip
-

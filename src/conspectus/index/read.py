@@ -11,15 +11,20 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path, PurePath, PurePosixPath
+from contextlib import ExitStack
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from conspectus.errors import DocumentError, NothingToIndex, UsageError
-from conspectus.index.formats import PARSERS, Found, parse, record
+from conspectus.formats import FORMATS, lacking, parse, suffix_of
+from conspectus.formats.found import Found, Options, too_large
+from conspectus.formats.records import record
 from conspectus.rows import Document, Failure, Skipped, content_id
 from conspectus.tokens import well_formed
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from conspectus.settings import ReadSettings
 
 MANIFEST = "manifest.json"
@@ -34,6 +39,7 @@ class Frame(Protocol):
 
 Fields = Mapping[str, Any]
 Sources = str | Path | Fields | Frame | Iterable[str | Path | Fields]
+Outcome = Found | Failure | Skipped
 Read = tuple[list[Document], list[Failure], list[Skipped]]
 
 
@@ -41,7 +47,7 @@ def read(sources: Sources, settings: ReadSettings) -> Read:
     """Read all documents of files and folders; objects with fields and rows of data frames are documents.
 
     Strings are paths here; `read_texts` takes them as documents. Folders are read with all that is in them,
-    except hidden files and folders, what links lead to outside of them, and indexes.
+    except hidden files and folders, indexes, and, unless `follow_symlinks`, what links lead to outside of them.
 
     Returns:
         The documents, what could not be read and why, and what was passed over and why.
@@ -52,8 +58,9 @@ def read(sources: Sources, settings: ReadSettings) -> Read:
     """
     given = _listed(sources)
     paths = [str(s) for s in given if isinstance(s, str | Path)]
-    outcomes = list(_from_files(paths, settings))
-    outcomes += _from_memory((s for s in given if not isinstance(s, str | Path)), settings)
+    options = Options.of(settings)
+    outcomes = list(_from_files(paths, options, follow=settings.follow_symlinks))
+    outcomes += _from_memory((s for s in given if not isinstance(s, str | Path)), options)
     return _placed(outcomes, paths)
 
 
@@ -63,7 +70,7 @@ def read_texts(documents: str | Fields | Frame | Iterable[str | Fields], setting
     Raises:
         NothingToIndex: not one of them is a document.
     """
-    return _placed(list(_from_memory(_listed(documents), settings)), [])
+    return _placed(list(_from_memory(_listed(documents), Options.of(settings))), [])
 
 
 def _listed(sources: Any) -> list[Any]:
@@ -74,16 +81,15 @@ def _listed(sources: Any) -> list[Any]:
     return list(sources)
 
 
-def _placed(outcomes: list[Found | Failure | Skipped], paths: list[str]) -> Read:
+def _placed(outcomes: list[Outcome], paths: list[str]) -> Read:
     """Give every document its number and id; equal texts are told apart by their order."""
     documents: list[Document] = []
     equal: Counter[str] = Counter()
     for found in (o for o in outcomes if isinstance(o, Found)):
         id_ = content_id(found.text, str(equal[found.text]))
         equal[found.text] += 1
-        documents.append(
-            Document(id_, len(documents), found.title, found.text, found.path, found.date, found.metadata)
-        )
+        stated = (found.title, found.text, found.path, found.date, found.metadata, found.places)
+        documents.append(Document(id_, len(documents), *stated))
     failures = [o for o in outcomes if isinstance(o, Failure)]
     skipped = [o for o in outcomes if isinstance(o, Skipped)]
     if not documents:
@@ -101,39 +107,80 @@ def _nothing(failures: list[Failure], skipped: list[Skipped], paths: list[str]) 
 
 
 def _known() -> str:
-    return " ".join(sorted(PARSERS))
+    return " ".join(sorted(FORMATS))
 
 
 # Memory
 
 
-def _from_memory(values: Iterable[object], settings: ReadSettings) -> Iterator[Found | Failure]:
+def _from_memory(values: Iterable[object], options: Options) -> Iterator[Found | Failure]:
     for number, value in enumerate(values, start=1):
         name = f"memory#{number}"
         if isinstance(value, Mapping):
             fields = dict(cast("Fields", value))
             key = next((k for k in ("path", "id") if fields.get(k) not in (None, "")), None)
             name, value = (str(fields.pop(key)) if key else name), fields
-        yield record(well_formed(name), value, settings)
+        yield record(well_formed(name), value, options)
 
 
 # Files
 
 
-def _from_files(sources: list[str], settings: ReadSettings) -> Iterator[Found | Failure | Skipped]:
+def _from_files(sources: list[str], options: Options, *, follow: bool) -> Iterator[Outcome]:
     for source in sources:
         if not os.path.exists(source):
             shown = source if len(source) <= 200 else source[:200] + "…"
             raise UsageError(f"there is no file or folder {well_formed(shown)!r}; nothing was read")
     files: dict[str, str] = {}  # the names that were given, by real path, so that nothing is read twice
     for source in sources:
-        for outcome in _files_of(source):
+        for outcome in _files_of(source, follow=follow):
             if isinstance(outcome, tuple):
                 files.setdefault(*outcome)
             else:
                 yield outcome
-    for real, name in sorted(files.items(), key=lambda item: natural_order(item[1])):
-        yield from _documents_of(real, name, settings)
+    yield from _parsed(sorted(files.items(), key=lambda item: natural_order(item[1])), options)
+
+
+def _parsed(files: list[tuple[str, str]], options: Options) -> Iterator[Outcome]:
+    """Yield what comes of each file, in their order; what needs a process of its own is begun before the others."""
+    refused = {name: why for real, name in files if (why := _refusal(real, name, options))}
+    isolated = [
+        (real, name) for real, name in files if name not in refused and FORMATS[suffix_of(name)].isolated
+    ]
+    with ExitStack() as stack:
+        promised: dict[str, Future[list[Outcome]]] = {}
+        if isolated:
+            from conspectus.formats.pool import Pool
+
+            pool = stack.enter_context(Pool(options))
+            promised = {real: pool.parse(real, name) for real, name in isolated}
+        for real, name in files:
+            if name in refused:
+                yield refused[name]
+            elif real in promised:
+                yield from promised.pop(real).result()
+            else:
+                yield from _documents_of(real, name, options)
+
+
+def _refusal(real: str, name: str, options: Options) -> Failure | Skipped | None:
+    """Return why a file is not read at all, where it is not."""
+    suffix = suffix_of(name)
+    if suffix not in FORMATS:
+        kind = f"{suffix} files are" if suffix else "files whose names have no suffix are"
+        return Skipped(name, f"{kind} not read; what is read are {_known()}")
+    if package := lacking(FORMATS[suffix]):
+        extra = "pip install 'conspectus[formats]'"
+        return Skipped(
+            name, f"{suffix} files are read with the extra `formats` ({package} is missing): {extra}"
+        )
+    try:
+        size = os.path.getsize(real)
+    except OSError as error:
+        return _unreadable(name, error)
+    if size > options.max_bytes:
+        return Failure("read", too_large("is larger than {}", options.max_bytes), name)
+    return None
 
 
 def natural_order(path: str) -> tuple[Any, ...]:
@@ -147,14 +194,9 @@ def _natural(name: str) -> list[Any]:
     return parts
 
 
-def _documents_of(real: str, name: str, settings: ReadSettings) -> Iterator[Found | Failure | Skipped]:
-    suffix = PurePosixPath(name).suffix.lower()
-    if suffix not in PARSERS:
-        kind = f"{suffix} files are" if suffix else "files whose names have no suffix are"
-        yield Skipped(name, f"{kind} not read; what is read are {_known()}")
-        return
+def _documents_of(real: str, name: str, options: Options) -> Iterator[Found | Failure]:
     try:
-        yield from parse(name, Path(real).read_bytes(), settings)
+        yield from parse(name, Path(real).read_bytes(), options)
     except OSError as error:
         yield _unreadable(name, error)
     except DocumentError as error:
@@ -165,48 +207,63 @@ def _unreadable(name: str, error: OSError) -> Failure:
     return Failure("read", f"cannot be read: {error.strerror or error}; change that, then run again", name)
 
 
-def _files_of(source: str) -> Iterator[tuple[str, str] | Failure | Skipped]:
+def _files_of(source: str, *, follow: bool) -> Iterator[tuple[str, str] | Failure | Skipped]:
     """Yield real path and given name of every file of a source, and what keeps others from being read."""
-    root, name = os.path.realpath(source), _name(source)
+    root = os.path.realpath(source)
     if not os.path.isdir(root):
-        yield root, name
+        yield root, _name(source)
         return
-    links: list[str] = []
-    folders = [root]
-    while folders:
-        folder = folders.pop()
-        shown = _name(source, os.path.relpath(folder, root))
+    links: list[tuple[str, str]] = []
+    folders = [(root, _name(source))]
+    seen: set[str] = set()
+    while folders or links:
+        if not folders:  # links last, so that a file that is also there under its own name keeps it
+            link, name = links.pop(0)
+            outcome = _linked(link, root, name, follow=follow)
+            if isinstance(outcome, tuple) and os.path.isdir(outcome[0]):
+                folders.append(outcome)
+            elif outcome:
+                yield outcome
+            continue
+        folder, name = folders.pop()
+        if folder in seen:
+            continue
+        seen.add(folder)
         if is_index(folder):
-            yield Skipped(shown, "it is an index of Conspectus, not a document")
+            yield Skipped(name, "it is an index of Conspectus, not a document")
             continue
         try:
             entries = list(os.scandir(folder))
         except OSError as error:
-            yield _unreadable(shown, error)
+            yield _unreadable(name, error)
             continue
         for entry in entries:
+            inner = _name(name, entry.name)
             if entry.name.startswith("."):
                 continue
             if entry.is_symlink():
-                links.append(entry.path)
+                links.append((entry.path, inner))
             elif entry.is_dir():
-                folders.append(entry.path)
+                folders.append((entry.path, inner))
             elif entry.is_file():
-                yield entry.path, _name(source, entry.path[len(root) :].lstrip(os.sep))
+                yield entry.path, inner
             else:
-                yield Skipped(_name(shown, entry.name), "it is not a regular file")
-    for link in links:  # last, so that a file that is also there under its own name keeps it
-        yield from _linked(link, root, _name(source, os.path.relpath(link, root)))
+                yield Skipped(inner, "it is not a regular file")
 
 
-def _linked(link: str, root: str, name: str) -> Iterator[tuple[str, str] | Skipped]:
+def _linked(link: str, root: str, name: str, *, follow: bool) -> tuple[str, str] | Skipped | None:
+    """Return where a link leads, or why it is not followed; None where it leads to a folder that is read anyway."""
     real = os.path.realpath(link)
     if not os.path.exists(real):
-        yield Skipped(name, "it is a link that leads nowhere")
-    elif os.path.commonpath([root, real]) != root:
-        yield Skipped(name, "it is a link that leads out of the folder; name it as a source to have it read")
-    elif os.path.isfile(real):
-        yield real, name
+        return Skipped(name, "it is a link that leads nowhere")
+    inside = os.path.commonpath([root, real]) == root
+    if not (inside or follow):
+        return Skipped(
+            name, "it is a link that leads out of the folder; name it as a source, or add --follow-symlinks"
+        )
+    if os.path.isfile(real) or (os.path.isdir(real) and not inside):
+        return real, name
+    return None
 
 
 def _name(*parts: str) -> str:

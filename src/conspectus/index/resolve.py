@@ -1,7 +1,8 @@
 """Resolve: decide which names are one entity.
 
-Names equal after normalisation always are (P1 3.1.3 matches by exact string). Beyond that a name joins another only
-where the evidence is unambiguous, and every join is recorded: setting `resolve = "exact"` undoes them all.
+Names equal after normalisation always are (P1 3.1.3 matches by exact string). Beyond that a name joins
+another only where the evidence is unambiguous, and every join is recorded: setting `resolve = "exact"` undoes
+them all.
 """
 
 from __future__ import annotations
@@ -75,7 +76,9 @@ def resolve(
     return result
 
 
-def _known_names(chunks: Sequence[Chunk], graphs: Sequence[Graph], source_of: dict[str, int]) -> dict[str, _Name]:
+def _known_names(
+    chunks: Sequence[Chunk], graphs: Sequence[Graph], source_of: dict[str, int]
+) -> dict[str, _Name]:
     names: dict[str, _Name] = defaultdict(_Name)
     for chunk, graph in zip(chunks, graphs, strict=True):
         for entity in graph.entities:
@@ -102,7 +105,7 @@ def _join(result: Names, key: str, into: str, rule: str, evidence: str) -> None:
 
 
 def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Names) -> None:
-    """Join an acronym with the one name that has its initials, where the text sets one in brackets after the other."""
+    """Join an acronym with the one name that has its initials, where the text gives one in brackets."""
     short = {key for key, name in names.items() if re.fullmatch(r"[A-Z][A-Z&.]{1,7}", _display(name))}
     by_initials: dict[str, set[str]] = defaultdict(set)
     for key in names:
@@ -110,7 +113,9 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
             by_initials[initials].add(key)
     for key in sorted(short):
         letters = _display(names[key]).replace(".", "").replace("&", "").lower()
-        stated = sorted(c for c in by_initials[letters] if c != key and names[c].documents & names[key].documents)
+        stated = sorted(
+            c for c in by_initials[letters] if c != key and names[c].documents & names[key].documents
+        )
         stated = [c for c in stated if _in_brackets(names[c], names[key], chunks)]
         if len(stated) == 1:
             _join(result, key, stated[0], "acronym", "the text gives one in brackets after the other")
@@ -126,13 +131,15 @@ def _initials(name: str) -> Iterator[str]:
 
 def _in_brackets(long: _Name, short: _Name, chunks: Sequence[Chunk]) -> bool:
     forms = [(re.escape(a), re.escape(b)) for a in long.forms for b in short.forms]
-    pattern = re.compile("|".join(rf"{a}\s*[(\[]\s*(?:the )?{b}\b|{b}\s*[(\[]\s*(?:the )?{a}\b" for a, b in forms), re.I)
+    pattern = re.compile(
+        "|".join(rf"{a}\s*[(\[]\s*(?:the )?{b}\b|{b}\s*[(\[]\s*(?:the )?{a}\b" for a, b in forms), re.I
+    )
     both = long.documents & short.documents
     return any(pattern.search(chunk.text) for chunk in chunks if chunk.document_id in both)
 
 
 def _join_forms(names: dict[str, _Name], result: Names) -> None:
-    """Join names that differ in a title, a legal form or initials only, where just one other name can be meant."""
+    """Join names that differ only in a title, a legal form or initials, where one name alone can be meant."""
     people = [key for key in sorted(names) if names[key].person and len(key.split()) in (2, 3)]
     by_last: dict[str, list[str]] = defaultdict(list)
     for key in people:
@@ -164,7 +171,7 @@ def _without(words: list[str]) -> list[str]:
 
 
 def _join_short_names(names: dict[str, _Name], result: Names) -> None:
-    """Join a last name that only one person has, and any first or last name with the one of that name in its source."""
+    """Join a last name that one person has, and any short name with the one person of it in its source."""
     full: dict[str, list[str]] = defaultdict(list)
     last: dict[str, list[str]] = defaultdict(list)
     for key, name in names.items():
@@ -192,7 +199,7 @@ def _join_short_names(names: dict[str, _Name], result: Names) -> None:
 
 
 def _join_short_forms(names: dict[str, _Name], result: Names) -> None:
-    """Join the last words of a name with the name, in the sources where just one ends so: the Town Council."""
+    """Join the last words of a name with it, in the sources where just one ends so: the Town Council."""
     by_tail: dict[str, list[str]] = defaultdict(list)
     for key, name in names.items():
         words = key.split()

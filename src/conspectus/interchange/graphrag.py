@@ -153,6 +153,7 @@ def _with_sentences(index: Index) -> Index:
     """Add the lexical arrays, and the places in the text that entities and relationships are named at."""
     import numpy as np
 
+    from conspectus.index.incidence import walk_arrays, walk_terms
     from conspectus.index.lexical import lexical_arrays
     from conspectus.index.merge import Element, Merged
     from conspectus.index.resolve import Names as Resolved
@@ -163,12 +164,15 @@ def _with_sentences(index: Index) -> Index:
     elements = [Element((name_key(e.name) or e.name,)) for e in index.entities]
     merged = Merged(list(index.entities), list(index.relationships), elements, [])
     words, arrays = lexical_arrays(index.documents, index.chunks, lexicon, merged, Resolved({}, {}, {}, {}, []))
+    table = lexicon.sentences
+    number = {word: i for i, word in enumerate(words)}
+    arrays |= walk_terms(index.documents, table, lexicon.term_starts, lexicon.term_ids, number)
+    arrays |= walk_arrays(index.documents, index.chunks, table, lexicon.texts, lexicon.vocabulary)
     names = Names(index.entities, lexicon.texts)
     found = [names.find(text) for text in lexicon.texts]
     starts = np.cumsum([0, *map(len, found)]).astype(np.int32)
     mentions = np.array([number for row in found for number in row], np.int32)
     arrays |= {"sentences.mention_starts": starts, "sentences.mentions": mentions}
-    table = lexicon.sentences
     rows = zip(table.document.tolist(), table.start.tolist(), table.end.tolist(), strict=True)
     spans = [Span(index.documents[d].id, start, end) for d, start, end in rows]
     worth = [quality(text) for text in lexicon.texts]

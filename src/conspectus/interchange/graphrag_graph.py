@@ -115,9 +115,16 @@ def _add(name: str, row: Row, chunk_ids: tuple[str, ...], entities: list[Entity]
         entities.append(Entity(content_id("entity", name), known[name], name, UNTYPED, said, chunk_ids))
         return
     entity = entities[known[name]]
-    told = " ".join(dict.fromkeys(filter(None, (entity.description, said))))
+    told = _together(entity.description, said)
     both = tuple(dict.fromkeys((*entity.chunk_ids, *chunk_ids)))
     entities[entity.number] = replace(entity, description=told, chunk_ids=both)
+
+
+def _together(said: str, more: str) -> str:
+    """Return two descriptions as one text."""
+    if not said or not more or more in said:
+        return said or more
+    return f"{said}{'' if said[-1] in '.!?。！？' else '.'} {more}"
 
 
 def _joined(
@@ -131,7 +138,7 @@ def _joined(
     told = row.get("description") or ""
     if before:
         weight += before.weight
-        told = " ".join(dict.fromkeys(filter(None, (before.description, told))))
+        told = _together(before.description, told)
         chunk_ids = tuple(dict.fromkeys((*before.chunk_ids, *chunk_ids)))
     id_ = before.id if before else row["id"]
     strength = min(10.0, weight / max(1, len(chunk_ids)))

@@ -158,11 +158,11 @@ function paint() {
     pen.beginPath(); pen.arc(sx(items[i].x), sy(items[i].y), items[i].r * s + 2.5, 0, 7);
     pen.lineWidth = 2; pen.strokeStyle = ink; pen.stroke();
   }
-  paintLabels(paper, ink, lit);
+  paintLabels(paper, ink, bright);
 }
 
 function paintEdges(lit, bright) {
-  const most = still ? 25000 : 2500, s = view.scale, batches = new Map();
+  const most = still ? 25000 : 2000, s = view.scale, batches = new Map();
   let count = 0;
   for (const [a, b, w, colour] of lines) {
     const p = items[a], q = items[b];
@@ -178,7 +178,7 @@ function paintEdges(lit, bright) {
   for (const [key, ends] of batches) {
     pen.strokeStyle = key.slice(2);
     pen.globalAlpha = { "!": 0.5, "-": 0.02, "=": 0.3, "~": 0.11 }[key[0]];
-    pen.lineWidth = Math.min(3, Math.max(0.5, 0.3 * s * key[1]));
+    pen.lineWidth = Math.min(still ? 3 : 1, Math.max(0.5, 0.3 * s * key[1]));
     pen.beginPath();
     for (let i = 0; i < ends.length; i += 4) { pen.moveTo(ends[i], ends[i + 1]); pen.lineTo(ends[i + 2], ends[i + 3]); }
     pen.stroke();
@@ -194,7 +194,7 @@ function paintLabels(paper, ink, lit) {
   const put = (text, x, y, size, weight) => {
     if (x < -100 || x > wide + 100 || y < 0 || y > high) return;
     pen.font = `${weight} ${size}px ${family}`;
-    const rows = wrapped(text, weight > 500 ? 26 : 44), w = Math.max(...rows.map((r) => pen.measureText(r).width)) / 2, h = rows.length * size * 0.6;
+    const rows = wrapped(text, weight > 500 ? 20 : 44), w = Math.max(...rows.map((r) => pen.measureText(r).width)) / 2, h = rows.length * size * 0.6;
     const box = [x - w - 2, y - h, x + w + 2, y + h];
     if (boxes.some((o) => box[0] < o[2] && o[0] < box[2] && box[1] < o[3] && o[1] < box[3])) return;
     boxes.push(box); pen.lineWidth = size / 3.5;
@@ -204,7 +204,7 @@ function paintLabels(paper, ink, lit) {
   const shown = state.folded ? items.filter((it) => it.e < 0).map((it) => it.c) : [...new Set(D.home[state.level] || [])].filter((c) => c >= 0);
   shown.sort((a, b) => C[b].circle[2] - C[a].circle[2]);
   for (const c of shown.slice(0, 400)) {
-    const [x, y, r] = C[c].circle, size = Math.min(21, Math.max(0, r * s * 0.2));
+    const [x, y, r] = C[c].circle, size = Math.min(19, r * s * (state.folded ? 0.26 : 0.18));
     if (size < 8.5) break;
     if (r * s < Math.max(wide, high) * 0.5) put(C[c].title, sx(x), sy(y), size, 650);
   }
@@ -212,9 +212,9 @@ function paintLabels(paper, ink, lit) {
   for (const i of order) {
     const it = items[i];
     if (it.e < 0) continue;
-    if (it.r * s < 5 && !(lit && lit.has(i))) { if (!lit) break; continue; }
+    if (it.r * s < 5 && !(lit && lit.size < 200 && lit.has(i))) { if (!lit) break; continue; }
     if (lit && !lit.has(i)) continue;
-    if (++tried > 500) break;
+    if (++tried > (still ? 500 : 60)) break;
     put(name(it), sx(it.x), sy(it.y) + it.r * s + 8, Math.min(14, 9.5 + it.r * s * 0.12), 450);
   }
 }
@@ -353,7 +353,7 @@ function tellEntity(e) {
     if (rows.length > from + 20) { const li = make("li", {}, link(`${rows.length - from - 20} more`, () => { li.remove(); more(from + 20); })); list.append(li); }
   };
   more(0);
-  show(make("h2", { textContent: E.name[e] }), make("div", { className: "soft", textContent: `${D.types[E.type[e]]}, ${rows.length} relationships` }),
+  show(make("h2", { textContent: E.name[e] }), make("div", { className: "soft", textContent: `${D.types[E.type[e]]}, ${counted(rows.length, "relationship")}` }),
     said(E.said[e]), make("h3", { textContent: "In" }), held.length ? make("ul", {}, ...held.map((c) => make("li", {}, communityLink(c)))) : make("p", { className: "soft", textContent: "no community" }),
     make("h3", { textContent: "Told in" }), ...E.at[e].map(quotation), make("h3", { textContent: "Relationships" }), list);
 }
@@ -369,7 +369,7 @@ function tellDocument(d, start, end) {
 function tellCommunity(c) {
   const it = C[c], report = D.reports[it.report];
   const best = membersOf(c).slice().sort((a, b) => E.degree[b] - E.degree[a]).slice(0, 15);
-  show(make("h2", {}, dot(it.colour), it.title), make("div", { className: "soft", textContent: `level ${it.level}, ${it.size.toLocaleString()} things` + (report ? `, rated ${report.rating} of 10` : ", without a report") }),
+  show(make("h2", {}, dot(it.colour), it.title), make("div", { className: "soft", textContent: `level ${it.level}, ${counted(it.size, "thing")}` + (report ? `, rated ${report.rating} of 10` : ", without a report") }),
     state.folded ? make("p", {}, link(state.open.has(c) ? "Close it on the map" : "Open it on the map", () => { state.open.has(c) ? fold(c) : unfold(c); tellCommunity(c); })) : null,
     it.parent >= 0 ? make("p", {}, "Part of ", communityLink(it.parent)) : null,
     report ? said(report.summary) : null,
@@ -396,6 +396,7 @@ function choose(kind, i, go) {
   }
   moving();
 }
+const counted = (k, noun) => `${k.toLocaleString()} ${noun}${k === 1 ? "" : "s"}`;
 const bare = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 const names = E.name.map(bare), titles = C.map((c) => bare(c.title));
 $("search").oninput = () => {

@@ -30,6 +30,7 @@ from conspectus.tasks import (
     DescribeElement,
     Description,
     DraftAnswer,
+    MapPoints,
     PartialAnswer,
     ReduceAnswer,
     ReportDraft,
@@ -245,6 +246,9 @@ class ChatModel:
                 result = replace(reply, summary=translate(reply.summary), findings=tuple(findings))
             case PartialAnswer():
                 result = replace(reply, text=translate(reply.text))
+            case tuple() if isinstance(task, MapPoints):
+                points = cast("tuple[PartialAnswer, ...]", reply)
+                result = tuple(replace(point, text=translate(point.text)) for point in points)
             case str():
                 result = translate(reply)
             case _:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -29,7 +30,8 @@ _FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_q
 class Embedder(Protocol):
     """Makes vectors. Two embedders of one `name` make the same vectors."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     @property
     def dimension(self) -> int:
@@ -44,28 +46,22 @@ class Embedder(Protocol):
 class LocalEmbedder:
     """A sentence-transformers model as ONNX, from a folder with the model and `tokenizer.json`.
 
-    Texts go through the model one by one: a quantised model scales its numbers by all texts that it is given at once,
-    so that in batches a vector would depend on its neighbours, and on one core batches are not faster.
+    Texts go through the model one by one: a quantised model scales its numbers by all texts that it is given
+    at once, so that in batches a vector would depend on its neighbours, and on one core batches are not
+    faster.
 
     Raises UsageError where the extra is not installed or the folder holds no such model.
     """
 
     def __init__(self, folder: Path) -> None:
-        try:
-            import onnxruntime
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise UsageError(
-                f"the local embedder needs {error.name}; install it: pip install 'conspectus[embed]'"
-            ) from error
-        options = onnxruntime.SessionOptions()
+        runtime, tokenizers = _extra("onnxruntime"), _extra("tokenizers")
+        model, tokenizer = _files(folder)
+        options = runtime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         self.name = f"{LOCAL}:{folder.resolve().name}"
-        self._session: Any = onnxruntime.InferenceSession(
-            str(_model_in(folder)), options, providers=["CPUExecutionProvider"]
-        )
-        self._inputs = {value.name for value in self._session.get_inputs()}
-        self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._session = runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        self._inputs: list[str] = [value.name for value in self._session.get_inputs()]
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         self._tokenizer.enable_truncation(MOST_TOKENS)
         self._tokenizer.no_padding()
         self._of_first_token = _pools_first_token(folder)
@@ -88,21 +84,39 @@ class LocalEmbedder:
         import numpy as np
 
         tokens = np.array([ids], np.int64)
-        given = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": np.zeros_like(tokens)}
+        given = {
+            "input_ids": tokens,
+            "attention_mask": np.ones_like(tokens),
+            "token_type_ids": np.zeros_like(tokens),
+        }
         output = self._session.run(None, {name: given[name] for name in self._inputs})[0][0]
         if output.ndim == 1:  # pooled by the model itself
             return output
         return output[0] if self._of_first_token else output.mean(axis=0)
 
 
-def _model_in(folder: Path) -> Path:
-    found = [folder / name for name in _FILES if (folder / name).is_file()] or sorted(folder.glob("**/*.onnx"))
-    if not found or not (folder / "tokenizer.json").is_file():
+def _extra(package: str) -> Any:
+    """Import a package of the extra `embed`."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise UsageError(
+            f"the local embedder needs {package}; install it: pip install 'conspectus[embed]'"
+        ) from error
+
+
+def _files(folder: Path) -> tuple[Path, Path]:
+    """Return the files of the model and of its tokenizer."""
+    found = [folder / name for name in _FILES if (folder / name).is_file()] or sorted(
+        folder.glob("**/*.onnx")
+    )
+    tokenizer = folder / "tokenizer.json"
+    if not found or not tokenizer.is_file():
         raise UsageError(
             f"{folder} holds no embedding model: it needs an .onnx file and tokenizer.json, "
             "as sentence-transformers publishes them"
         )
-    return found[0]
+    return found[0], tokenizer
 
 
 def _pools_first_token(folder: Path) -> bool:
@@ -112,15 +126,10 @@ def _pools_first_token(folder: Path) -> bool:
 
 def _fetched(name: str) -> Path:
     """Return the folder of a model of the hub, fetched unless it was before."""
-    try:
-        from huggingface_hub import snapshot_download
-    except ImportError as error:
-        raise UsageError(
-            f"the local embedder needs {error.name}; install it: pip install 'conspectus[embed]'"
-        ) from error
+    hub = _extra("huggingface_hub")
     patterns = ["tokenizer.json", "onnx/model.onnx", "1_Pooling/config.json"]
     try:
-        return Path(snapshot_download(name, allow_patterns=patterns))
+        return Path(hub.snapshot_download(name, allow_patterns=patterns))
     except (OSError, ValueError) as error:
         raise UsageError(
             f"the embedding model {name} could not be fetched ({type(error).__name__}); "
@@ -129,9 +138,11 @@ def _fetched(name: str) -> Path:
 
 
 class ServedEmbedder:
-    """A model behind a server, by the name under which it is asked for chat too: `openai/text-embedding-3-small`.
+    """A model behind a server, by the name under which it is asked for chat too:
+    `openai/text-embedding-3-small`.
 
-    Its vectors are kept in the folder of the index, where one is given, and bought once. Raises what `Sender.embed` does.
+    Its vectors are kept in the folder of the index, where one is given, and bought once. Raises what
+    `Sender.embed` does.
     """
 
     def __init__(self, name: str, settings: ModelSettings, folder: Path | None) -> None:
@@ -139,10 +150,14 @@ class ServedEmbedder:
         self._settings = settings
         self._folder = folder
 
-    @cached_property
+    @property
     def dimension(self) -> int:
         """Numbers in a vector, which only the server can tell."""
-        return self.embed(["dimension"]).shape[1]
+        return self._probe.shape[1]
+
+    @cached_property
+    def _probe(self) -> NDArray[np.float32]:
+        return self.embed(["dimension"])
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one vector of length 1 for each text."""
@@ -163,8 +178,8 @@ class ServedEmbedder:
 def open_embedder(name: str, settings: ModelSettings, folder: Path | None = None) -> Embedder | None:
     """Return the embedder of a name, None for `none`.
 
-    Names are `none`, `local`, `local:FOLDER`, `local:OWNER/MODEL` of the hub, and `provider/model`, which is asked as
-    the settings say and whose vectors are kept in `folder`.
+    Names are `none`, `local`, `local:FOLDER`, `local:OWNER/MODEL` of the hub, and `provider/model`, which is
+    asked as the settings say and whose vectors are kept in `folder`.
 
     Raises UsageError for another name, or where what it needs is missing.
     """
@@ -175,7 +190,9 @@ def open_embedder(name: str, settings: ModelSettings, folder: Path | None = None
         return _local(place)
     if "/" in name:
         return ServedEmbedder(name, settings, folder)
-    raise UsageError(f"there is no embedder {name!r}; there are {NONE}, {LOCAL}, {LOCAL}:FOLDER and provider/model")
+    raise UsageError(
+        f"there is no embedder {name!r}; there are {NONE}, {LOCAL}, {LOCAL}:FOLDER and provider/model"
+    )
 
 
 @cache

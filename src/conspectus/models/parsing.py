@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from conspectus.errors import BadReply
-from conspectus.models import lenient, reasoning, tuples
+from conspectus.models import lenient, points, reasoning, tuples
 from conspectus.models.dialects import without_thinking
 from conspectus.models.records import (
     Malformed,
@@ -44,9 +44,11 @@ from conspectus.tasks import (
     GleanMore,
     Graph,
     MapAnswer,
+    MapPoints,
     NameEntities,
     NextThought,
     PartialAnswer,
+    ProfileCorpus,
     RateReport,
     ReduceAnswer,
     ReportDraft,
@@ -262,6 +264,8 @@ FORMS: Mapping[type[Task[Any]], Form] = {
     ReduceAnswer: _plain(str),
     AnswerFromContext: _plain(str),
     RateReport: _plain(_rating),
+    MapPoints: _of_object(points.POINTS, points.points_of),
+    ProfileCorpus: _of_object(points.PROFILE, points.profile_of),
     NameEntities: _of_object(reasoning.NAMES, reasoning.names_of),
     ExtractTriples: _of_object(reasoning.TRIPLES, reasoning.triples_of),
     WritePropositions: _of_object(reasoning.PROPOSITIONS, reasoning.propositions_of),

@@ -39,8 +39,10 @@ from conspectus.tasks import (
     ExtractTriples,
     GleanMore,
     MapAnswer,
+    MapPoints,
     NameEntities,
     NextThought,
+    ProfileCorpus,
     RateReport,
     ReduceAnswer,
     Task,
@@ -138,6 +140,11 @@ def _numbered(texts: tuple[str, ...]) -> str:
     return "\n".join(f"{n}. {text}" for n, text in enumerate(texts, 1)) or "-"
 
 
+def _samples_data(task: ProfileCorpus) -> str:
+    blocks = (f"-----Sample {n}-----\n{chunk.text.strip()}" for n, chunk in enumerate(task.samples, 1))
+    return fence("\n\n".join(blocks))
+
+
 Fields = Mapping[str, Callable[[Any, str], str]]
 """What each field of a prompt is made of: the task, and the language of the prompt."""
 
@@ -165,6 +172,12 @@ FIELDS: Mapping[str, Fields] = {
         "table": lambda task, _: ", ".join(_tables(task.evidence)),
         "data": lambda task, _: fence(task.evidence.text),
     },
+    MapPoints.__name__: {
+        **_ANSWER,
+        "table": lambda task, _: ", ".join(_tables(task.evidence)),
+        "data": lambda task, _: fence(task.evidence.text),
+    },
+    ProfileCorpus.__name__: {"language": _language, "data": lambda task, _: _samples_data(task)},
     ReduceAnswer.__name__: {**_ANSWER, "data": lambda task, _: _analysts_data(task)},
     AnswerFromContext.__name__: {
         **_ANSWER,

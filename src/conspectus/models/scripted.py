@@ -14,7 +14,7 @@ Script = Mapping[type[Task[Any]], Sequence[Any] | Callable[[Any], Any]]
 
 
 class ScriptedModel:
-    """Answers each type of task from a list, in order, or by a function of the task; an exception there is raised."""
+    """Answers each type of task from a list, in order, or by a function; an exception there is raised."""
 
     name = "scripted"
     generative = True
@@ -37,7 +37,7 @@ class ScriptedModel:
         self.tasks.append(task)
         said = self._script.get(type(task))
         assert said is not None, f"the script has no reply to {type(task).__name__}"
-        reply: Any = said(task) if callable(said) else cast("list[Any]", said).pop(0)
+        reply: Any = said(task) if callable(said) else said.pop(0)
         if isinstance(reply, Exception):
             raise reply
         return cast("R", reply)

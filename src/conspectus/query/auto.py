@@ -13,8 +13,8 @@ COMMON = 0.25
 def choose(question: str, index: Index) -> tuple[str, str]:
     """Return the method for a question, and the reason in a few words.
 
-    What asks for the whole, or for what many say of a subject, is global; what names a thing that the graph knows, or
-    asks for one fact, is local.
+    What asks for the whole, or for what many say of a subject, is global; what names a thing that the graph
+    knows, or asks for one fact, is local.
     """
     read = read_question(question)
     if index.reports and read.about_whole:
@@ -30,4 +30,8 @@ def choose(question: str, index: Index) -> tuple[str, str]:
     subjects = entities_in(question, index)
     if subjects:
         return "local", f"it is about {', '.join(e.name for e in subjects[:3])}"
-    return ("global", "it names nothing that the graph knows") if index.reports else ("bm25", "there are no reports")
+    return (
+        ("global", "it names nothing that the graph knows")
+        if index.reports
+        else ("bm25", "there are no reports")
+    )

@@ -1,7 +1,7 @@
 """Citations: every reference in an answer is followed to characters of a document, or removed and counted.
 
-The chain is: report, its findings' references, entities, relationships and claims, their spans, the document. Where an
-answer quotes, the chain ends at the very characters that are quoted.
+The chain is: report, its findings' references, entities, relationships and claims, their spans, the document.
+Where an answer quotes, the chain ends at the very characters that are quoted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from conspectus.tables import Index
 
 MOST_SOURCES = 5
 """Places shown for one citation that quotes nothing."""
-_KINDS = dict(zip(TABLES, ("report", "source", "entity", "relationship", "claim"), strict=True))
+_KINDS: dict[str, str] = dict(
+    zip(TABLES, ("report", "source", "entity", "relationship", "claim"), strict=True)
+)
 _QUOTED = re.compile(r"[\"“]([^\"”]{15,})[\"”]")
 
 Row = Report | Chunk | Entity | Relationship | Claim
@@ -41,7 +43,9 @@ def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
             key = (reference, sources)
             if key not in markers:
                 markers[key] = len(markers) + 1
-                citations.append(Citation(markers[key], _KINDS[reference.table], row.id, _title(row, index), sources))
+                citations.append(
+                    Citation(markers[key], _KINDS[reference.table], row.id, _title(row, index), sources)
+                )
             written.append(f"[{markers[key]}]")
         return "".join(written)
 
@@ -68,9 +72,11 @@ def row_of(reference: Reference, index: Index) -> Row | None:
 
 
 def sources_of(reference: Reference, statement: str, index: Index) -> list[Source]:
-    """Return where a reference ends: the quoted characters where the statement quotes, else the places behind the row."""
+    """Return where a reference ends: the quoted characters of a quotation, else the places behind the row."""
     spans = list(dict.fromkeys(_spans(reference, statement, index, frozenset())))
-    quoted = [place for span in spans for words in _quotations(statement) if (place := _locate(words, span, index))]
+    quoted = [
+        place for span in spans for words in _quotations(statement) if (place := _locate(words, span, index))
+    ]
     return [_source(span, index) for span in (list(dict.fromkeys(quoted)) or spans[:MOST_SOURCES])]
 
 
@@ -90,11 +96,12 @@ def _spans(reference: Reference, statement: str, index: Index, seen: frozenset[R
 
 
 def _behind(report: Report, statement: str) -> list[Reference]:
-    """Return the references of the findings that hold the statement, of all findings where none does."""
+    """Return the references of the findings that hold the statement, of all findings where those have none."""
     words = _bare(statement)
     texts = [report.summary, *(f.explanation for f in report.findings)]
     holding = [text for text in texts if words and words in _bare(strip(text))]
-    return list(dict.fromkeys(r for text in holding or texts for r in find(text)))
+    named = [reference for text in holding for reference in find(text)]
+    return list(dict.fromkeys(named or [reference for text in texts for reference in find(text)]))
 
 
 def _bare(text: str) -> str:
@@ -102,7 +109,9 @@ def _bare(text: str) -> str:
 
 
 def _quotations(statement: str) -> list[str]:
-    return [m.group(1) for m in _QUOTED.finditer(statement)] or [re.sub(r"^(?:[-*>#\d.]+\s+)+", "", statement)]
+    return [m.group(1) for m in _QUOTED.finditer(statement)] or [
+        re.sub(r"^(?:[-*>#\d.]+\s+)+", "", statement)
+    ]
 
 
 def _locate(words: str, span: Span, index: Index) -> Span | None:

@@ -27,11 +27,13 @@ class Descent:
     @property
     def told(self) -> str:
         """What was looked at and what was used, in words."""
+        if not self.chosen:
+            return f"{self.rated} reports rated from the root down, none of them relevant"
         levels = Counter(report.level for report in self.chosen)
         used = ", ".join(f"{n} of level {level}" for level, n in sorted(levels.items()))
         numbers = [str(report.community) for report in self.chosen]
         named = ", ".join(numbers[:MOST_NAMED]) + (", …" if len(numbers) > MOST_NAMED else "")
-        return f"{self.rated} reports rated from the root down, {used or 'none'} used (communities {named or 'none'})"
+        return f"{self.rated} reports rated from the root down, {used} used (communities {named})"
 
 
 async def descend(question: str, index: Index, model: Model, settings: GlobalSettings) -> Descent:

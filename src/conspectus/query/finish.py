@@ -1,4 +1,4 @@
-"""The end of every method: one final task is performed, and its references are checked before anyone reads them."""
+"""The end of every method: one final task, whose references are checked before anyone reads them."""
 
 from __future__ import annotations
 

@@ -17,11 +17,12 @@ from conspectus.settings import GlobalSettings
 from conspectus.tables import Index
 
 ENOUGH_REPORTS = 10
-"""Where no level is asked for, the first one with so many reports is answered from, or else the one with most.
+"""Where no level is asked for, the first one with so many reports is answered from, or else the one with
+most.
 
-Measured with the extractive model on the 125 questions of the paper's podcast corpus, whose level 0 has 14 reports:
-level 0 quotes most (10.3 sentences from 8.0 episodes an answer; level 1 8.1 from 6.2, level 3 6.6 from 5.1) and reads
-fewest tokens. A level of a few reports gives an answer of one section.
+Measured with the extractive model on the 125 questions of the paper's podcast corpus, whose level 0 has 14
+reports: level 0 quotes most (10.3 sentences from 8.0 episodes an answer; level 1 8.1 from 6.2, level 3 6.6
+from 5.1) and reads fewest tokens. A level of a few reports gives an answer of one section.
 """
 
 
@@ -48,7 +49,9 @@ async def answer(question: str, index: Index, model: Model, settings: GlobalSett
         question, evidence, index, model, settings, method="global", level=level, used=used, notices=notices
     )
     count = len(windows)
-    return replace(result, why="; ".join(filter(None, (why, f"{count} window{'s' if count > 1 else ''} of reports"))))
+    return replace(
+        result, why="; ".join(filter(None, (why, f"{count} window{'s' if count > 1 else ''} of reports")))
+    )
 
 
 def level_of(index: Index, settings: GlobalSettings) -> int:
@@ -57,7 +60,9 @@ def level_of(index: Index, settings: GlobalSettings) -> int:
         raise UsageError("this index has no reports to answer from: its graph has no community large enough")
     if settings.level is None:
         sizes = [len(index.reports_at(level)) for level in index.levels]
-        return next((level for level, size in enumerate(sizes) if size >= ENOUGH_REPORTS), sizes.index(max(sizes)))
+        return next(
+            (level for level, size in enumerate(sizes) if size >= ENOUGH_REPORTS), sizes.index(max(sizes))
+        )
     if settings.level not in index.levels:
         raise UsageError(f"this index has levels 0 to {len(index.levels) - 1}, and no level {settings.level}")
     return settings.level

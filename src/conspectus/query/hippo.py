@@ -2,7 +2,8 @@
 
 Form 1 is as first published: each named entity of the question is linked to one phrase, and a chunk scores what its
 phrases hold. Form 2 (HippoRAG 2) has the chunks in the graph, starts from the triples that are most like the question,
-and from all chunks a little by their likeness to it. Without vectors, likeness is that of words and characters.
+and from all chunks a little by their likeness to it. Joined, the graph is that of 2, and the walk starts from the phrases
+of 1 and from the chunks most like the question. Without vectors, likeness is that of words and characters.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 SPELT = (
     "The index has no vectors of its phrases: they were linked, and their synonyms found, by the characters they share."
 )
+MASS, SHARPNESS = 0.3, 5
+"""Joined: what the chunks weigh among the seeds beside 1 for the phrases, and the power of their likeness."""
 TOLERANCE = 1e-4
 """Of the sum of all differences in PageRank, which sums to 1."""
 
@@ -46,7 +49,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 
 async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
-    """Do what `rank` does, where a model says what the question names (form 1 alone needs that)."""
+    """Do what `rank` does, where a model says what the question names (form 2 does not go by that)."""
     if not model.generative or settings.hippo.form == "2":
         return rank(question, index, settings)
     named = await model.perform(NameEntities(question))
@@ -58,20 +61,44 @@ def scores(question: str, named: Sequence[str], index: Index, settings: Settings
     phrases = Phrases.of(index, settings.hippo.synonyms)
     if not len(phrases.graph):
         raise UsageError("hippo needs a graph, and this index has no triples and no relationships")
-    return _first(question, named, phrases, index, settings) if settings.hippo.form == "1" else _second(
-        question, phrases, index, settings
-    )  # fmt: skip
+    match settings.hippo.form:
+        case "1":
+            return _first(question, named, phrases, index, settings)
+        case "2":
+            return _second(question, phrases, index, settings)
+        case "joined":
+            return _joined(question, named, phrases, index, settings)
 
 
 def _first(question: str, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
-    vectors = question_vectors(named, index, settings) if named and phrases.vectors is not None else None
-    linked, _ = phrases.nearest(named, vectors)
-    reset = np.zeros(len(phrases.keys))
-    reset[linked] = phrases.specificity[linked] if settings.hippo.specificity else 1.0
+    reset = _linked(named, phrases, index, settings)
     if not reset.any():
         return likeness(question, index, settings)
     rank = personalized_pagerank(phrases.edges, reset, settings.hippo.damping, TOLERANCE)
     return rank @ phrases.mentions
+
+
+def _linked(named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
+    """Return the weight of each phrase as a seed: those most like the names, rarer ones heavier."""
+    vectors = question_vectors(named, index, settings) if named and phrases.vectors is not None else None
+    linked, _ = phrases.nearest(named, vectors)
+    reset = np.zeros(len(phrases.keys))
+    reset[linked] = phrases.specificity[linked] if settings.hippo.specificity else 1.0
+    return reset
+
+
+def _joined(question: str, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
+    seeds = _linked(named, phrases, index, settings)
+    chunks = _spread(likeness(question, index, settings)) ** SHARPNESS
+    chunks = chunks * (MASS * (seeds.sum() or 1.0) / max(float(chunks.sum()), 1e-12))
+    return _over_chunks(np.concatenate((seeds, chunks)), phrases, settings)
+
+
+def _over_chunks(reset: Floats, phrases: Phrases, settings: Settings) -> Floats:
+    if not reset.any():
+        return np.zeros(phrases.mentions.shape[1])
+    rank = personalized_pagerank(phrases.with_chunks, reset, settings.hippo.damping, TOLERANCE)
+    return rank[len(phrases.keys) :]
 
 
 def _second(question: str, phrases: Phrases, index: Index, settings: Settings) -> Floats:
@@ -84,17 +111,12 @@ def _second(question: str, phrases: Phrases, index: Index, settings: Settings) -
     np.add.at(times, ends, 1)
     seeds = total / np.maximum(times, 1) * phrases.specificity
     chunks = settings.hippo.chunk_weight * _spread(likeness(question, index, settings))
-    reset = np.concatenate((seeds, chunks))
-    if not reset.any():
-        return np.zeros(len(index.chunks))
-    rank = personalized_pagerank(phrases.with_chunks, reset, settings.hippo.damping, TOLERANCE)
-    return rank[len(phrases.keys) :]
+    return _over_chunks(np.concatenate((seeds, chunks)), phrases, settings)
 
 
 def _spread(scores: Floats) -> Floats:
     """Return scores from 0, the lowest, to 1, the highest."""
-    low = float(scores.min(initial=0.0)) if (scores < 0).any() else float(scores.min()) if len(scores) else 0.0
-    return scaled(scores - low)
+    return scaled(scores - scores.min()) if len(scores) else scores
 
 
 def likeness(question: str, index: Index, settings: Settings) -> Floats:

@@ -1,4 +1,5 @@
-"""Chunks by words and by meaning at once: BM25, the vector of the chunk, and the vector of its best sentence."""
+"""Chunks by words and by meaning at once: BM25, the vector of the chunk, and the vector of its best
+sentence."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 
 def likeness(query: Floats, words: Floats, index: Index) -> Floats:
-    """Return how like the question each chunk is, 0 to 1, by its vector, its best sentence's, and its BM25 score."""
+    """Return how like the question each chunk is, 0 to 1, by its vector, its best sentence's, and its BM25
+    score."""
     chunk = cosines(query, index)
     near = np.union1d(highest(chunk, CANDIDATES), highest(words, CANDIDATES))
     best = np.zeros(len(chunk), np.float32)
@@ -40,7 +42,8 @@ def likeness(query: Floats, words: Floats, index: Index) -> Floats:
     sentences = sentences_of(near, first, last)
     like = index.arrays["vectors.sentences"][sentences].astype(np.float32) @ query
     starts = np.searchsorted(sentences, first[near])
-    # each chunk's own sentences are neighbours there; where chunks overlap, a range ends past the start of the next
+    # each chunk's own sentences are neighbours there; where chunks overlap, a range ends past the start of
+    # the next
     ends = np.searchsorted(sentences, last[near])
     best[near] = [like[a:b].max() for a, b in zip(starts, ends, strict=True)]
     return fused([(1.0, chunk), (SENTENCE, best), (WORDS, words)])

@@ -1,4 +1,4 @@
-"""Local answers: what the graph holds around the things that a question names (P1 1; entities first, then outwards)."""
+"""Local answers: what the graph holds around what a question names (P1 1; entities first, then outwards)."""
 
 from __future__ import annotations
 
@@ -38,11 +38,14 @@ async def answer(question: str, index: Index, model: Model, settings: LocalSetti
         AnswerFromContext(question, evidence), question, index, model, method="local", context_tokens=used
     )
     names = ", ".join(entity.name for entity in evidence.entities[:4])
-    return replace(result, why=f"from what the graph knows of {names}" if names else "from the chunks nearest to the question")
+    return replace(
+        result,
+        why=f"from what the graph knows of {names}" if names else "from the chunks nearest to the question",
+    )
 
 
 def context(question: str, index: Index, settings: LocalSettings) -> Evidence:
-    """Return the evidence of a question: rows of each table, the most relevant first, within its part of the window."""
+    """Return the evidence of a question: rows of each table, the most relevant first, within its part."""
     named = entities_in(question, index)[: settings.entities]
     scores = scores_of(question, index, SearchSettings())
     edges = list(_edges(named, scores, index))
@@ -83,7 +86,7 @@ def _keys(words: Sequence[str]) -> set[str]:
 def _edges(
     named: Sequence[Entity], scores: np.ndarray[tuple[int], np.dtype[np.float32]], index: Index
 ) -> Iterator[Relationship]:
-    """Yield the relationships of the named entities: those between two of them, then those told of in relevant chunks."""
+    """Yield the relationships of the named entities: between two of them first, then by relevant chunks."""
     inside = {entity.name for entity in named}
     place = {chunk.id: chunk.number for chunk in index.chunks}
     edges = [index.relationships[r] for r in sorted({r for e in named for r in index.edges_of(e.number)})]
@@ -107,7 +110,7 @@ def _nearest(named: Sequence[Entity], edges: Sequence[Relationship], index: Inde
 
 
 def _reports(named: Sequence[Entity], index: Index) -> Iterator[Report]:
-    """Yield the reports of the smallest communities that hold a named entity, those that hold most of them first."""
+    """Yield the reports of the smallest communities that hold a named entity, of most of them first."""
     smallest: dict[int, int] = {}
     for entity in named:
         for community in index.communities_of(entity.number):
@@ -125,7 +128,7 @@ def _chunks(
     scores: np.ndarray[tuple[int], np.dtype[np.float32]],
     index: Index,
 ) -> Iterator[Chunk]:
-    """Yield the chunks by their words, those that tell of the named entities and their relationships before others."""
+    """Yield the chunks by their words, those that tell of named entities and their edges before others."""
     gain = np.zeros(len(index.chunks), np.float32)
     place = {chunk.id: chunk.number for chunk in index.chunks}
     for entity in named:

@@ -45,7 +45,8 @@ class Graph:
 
     @classmethod
     def of(cls, index: Index) -> Graph:
-        """Return the graph of an index, made once for each that is open; raise UsageError where it has none."""
+        """Return the graph of an index, made once for each that is open; raise UsageError where it has
+        none."""
         if "walk.names" not in index.arrays:
             raise UsageError("the index has no sentences to walk over; make it anew: conspectus index")
         if "walk" not in index.derived:
@@ -61,10 +62,18 @@ class Graph:
         sentences = Postings.of(arrays, "walk_terms")
         shape = len(sentences.lengths), len(names)
         outward = _matrix(arrays, "walk.out", "names", shape)
-        inward = _matrix(arrays, "walk.in", "sentences", shape[::-1])
+        inward = _matrix(arrays, "walk.in", "sentences", (shape[1], shape[0]))
         chunks = Postings.of(arrays, "chunk_terms")
         return cls(
-            first, last, names, frequency, kinds, frequency > COMMON, Incidence(outward, inward), sentences, chunks
+            first,
+            last,
+            names,
+            frequency,
+            kinds,
+            frequency > COMMON,
+            Incidence(outward, inward),
+            sentences,
+            chunks,
         )
 
     def find(self, keys: Sequence[Sequence[str]]) -> Ints:
@@ -85,7 +94,8 @@ def _matrix(
 
 @dataclass(frozen=True)
 class Seeds:
-    """What a question names: numbers of names, ascending, with weights that sum to 1; and the question without them."""
+    """What a question names: numbers of names, ascending, with weights that sum to 1; and the question
+    without them."""
 
     names: Ints
     weights: Floats
@@ -95,8 +105,8 @@ class Seeds:
 def seeds_of(question: str, graph: Graph) -> Seeds:
     """Find the names of a question, rare ones heavier, ones inside others lighter.
 
-    The rest of the question leaves out the names that few passages hold: it is what is asked of them. Where that
-    leaves hardly anything, it is the question.
+    The rest of the question leaves out the names that few passages hold: it is what is asked of them. Where
+    that leaves hardly anything, it is the question.
     """
     words = units(name_key(question))
     found = _written(question, words, graph) | _known(words, graph)
@@ -121,16 +131,20 @@ def seeds_of(question: str, graph: Graph) -> Seeds:
 
 
 def _written(question: str, words: Sequence[str], graph: Graph) -> dict[tuple[str, ...], int]:
-    """Return the names that are written as such; a first word alone only if the corpus takes it for one anywhere."""
+    """Return the names that are written as such; a first word alone only if the corpus takes it for one
+    anywhere."""
     vocabulary = read_vocabulary([question])
     opening = np.ones(len(vocabulary.form), bool)
     keys = [tuple(units(key)) for _, key in find_mentions([question], vocabulary, opening)]
     found = {key: name for key, name in zip(keys, graph.find(keys).tolist(), strict=True) if name >= 0}
-    return {key: name for key, name in found.items() if key != tuple(words[:1]) or graph.kinds[name] & OPENING}
+    return {
+        key: name for key, name in found.items() if key != tuple(words[:1]) or graph.kinds[name] & OPENING
+    }
 
 
 def _known(words: Sequence[str], graph: Graph) -> dict[tuple[str, ...], int]:
-    """Return what the corpus has passages about, however it is written here: from each word on the longest."""
+    """Return what the corpus has passages about, however it is written here: from each word on the
+    longest."""
     spans = [(a, b) for a in range(len(words)) for b in range(a + 1, min(len(words), a + LONGEST) + 1)]
     longest: dict[int, tuple[tuple[str, ...], int]] = {}
     for (start, end), name in zip(spans, graph.find([words[a:b] for a, b in spans]).tolist(), strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,18 +29,18 @@ def embedder_of(index: Index, settings: Settings) -> Embedder:
 
     Raises UsageError where there are no vectors, or the settings ask for another embedder than theirs.
     """
-    made: dict[str, Any] = dict(index.settings.get("vectors", {}))
+    made: Mapping[str, Any] = index.settings.get("vectors", {})
     asked = settings.vectors.embedder
+    advice = f"conspectus embed --embedder {asked if asked != NONE else 'local'}"
     if not has_vectors(index):
-        advice = f"conspectus embed --embedder {asked if asked != NONE else 'local'}"
         raise UsageError(f"the index has no vectors; make them: {advice}")
     embedder = open_embedder(made.get("embedder", NONE) if asked == NONE else asked, settings.llm)
     dimension = int(index.arrays["vectors.chunks"].shape[1])
     if embedder is None or (embedder.name, embedder.dimension) != (made.get("model"), dimension):
         other = f"{embedder.name} ({embedder.dimension} numbers)" if embedder else "none"
         raise UsageError(
-            f"the index has vectors of {made.get('model')} ({dimension} numbers), and the question would have those of "
-            f"{other}; make the index's anew: conspectus embed --embedder {asked if asked != NONE else 'local'}"
+            f"the index has vectors of {made.get('model')} ({dimension} numbers), the question would have "
+            f"one of {other}; make those of the index anew: {advice}"
         )
     return embedder
 
@@ -58,5 +58,9 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer from the nearest chunks alone."""
-    return await answer_from(rank(question, index, settings), question, index, model, method="vector")
+    """Answer from one window filled with the nearest chunks alone (P1 4.1.2: SS)."""
+    wide = settings.search.model_copy(update={"k": max(1, len(index.chunks))})
+    hits = rank(question, index, settings.model_copy(update={"search": wide}))
+    sizes = np.cumsum([index.chunk_of[hit.chunk].n_tokens + 4 for hit in hits])
+    fitting = max(1, int(np.searchsorted(sizes, settings.global_.context_tokens, side="right")))
+    return await answer_from(hits[:fitting], question, index, model, method="vector")

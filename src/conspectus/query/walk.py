@@ -1,8 +1,9 @@
-"""The sentence-entity walk: chunks by a random walk from what a question names, through sentences like the question.
+"""The sentence-entity walk: chunks by a random walk from what a question names, through sentences like the
+question.
 
-It finds passages that share no word with the question. The question names a film, a sentence about the film names its
-director, and a passage about the director says where she was born. A passage that holds about all that the question
-says needs no walk, and is ranked by its words beside it.
+It finds passages that share no word with the question. The question names a film, a sentence about the film
+names its director, and a passage about the director says where she was born. A passage that holds about all
+that the question says needs no walk, and is ranked by its words beside it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
 LARGE = 2000
-"""Passages from which on the local form is the faster one (at 1,890 both take 2 ms CPU; at 6,119 2 and 7, at 61,190 5 and 75)."""
+"""Passages from which on the local form is the faster one (at 1,890 both take 2 ms CPU; at 6,119 2 and 7, at
+61,190 5 and 75)."""
 PASSAGES, SENTENCES = 20, 100
 """Best passages, and best sentences that hold a seed, that the local form starts around."""
 FIRST_STEPS = 5
@@ -50,19 +52,21 @@ FLOOR = 0.1
 SENTENCE_B = 0.5
 """BM25's b for sentences."""
 MEANING = 0.7
-"""The part of meaning, where there are vectors, in how like the question a sentence is; words have the rest."""
+"""The part of meaning, where there are vectors, in how like the question a sentence is; words have the
+rest."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """How sharply likeness is taken: of sentences, of passages; and the part of passages in the reset (names have 1)."""
+    """How sharply likeness is taken: of sentences, of passages; and the part of passages in the reset (names
+    have 1)."""
 
     sentence: float
     passage: float
     reset: float
 
 
-BY_WORDS = Weights(sentence=2, passage=4, reset=0.1)
+BY_WORDS = Weights(sentence=2, passage=5, reset=0.12)
 BY_MEANING = Weights(sentence=4, passage=5, reset=0.2)
 
 
@@ -81,7 +85,9 @@ def scores_of(question: str, index: Index, settings: Settings) -> Floats:
     graph = Graph.of(index)
     seeds = seeds_of(question, graph)
     words, coverage = _by_words(question, index, graph, settings)
-    vectors = question_vectors([question, seeds.rest], index, settings) if _by_meaning(index, settings) else None
+    vectors = (
+        question_vectors([question, seeds.rest], index, settings) if _by_meaning(index, settings) else None
+    )
     like = _Likeness(_sentences_by_words(question, seeds.rest, index, graph), vectors, index)
     base = scaled(words) if vectors is None else likeness(vectors[0], words, index)
     weights = BY_WORDS if vectors is None else BY_MEANING
@@ -104,7 +110,8 @@ def _by_meaning(index: Index, settings: Settings) -> bool:
 
 
 def _by_words(question: str, index: Index, graph: Graph, settings: Settings) -> tuple[Floats, Floats]:
-    """Return the BM25 score of each chunk, and the share of the question's weight in rare words that it holds."""
+    """Return the BM25 score of each chunk, and the share of the question's weight in rare words that it
+    holds."""
     number = index.number_of_word
     query = [number[term] for term in terms(question) if term in number]
     scores = np.zeros(len(graph.first), np.float32)
@@ -174,7 +181,8 @@ def _local(
 ) -> Floats:
     """Return the same, walking around the seeds and the best passages only.
 
-    Twice: the passages that the first round finds are what the second goes around too, for questions of many hops.
+    Twice: the passages that the first round finds are what the second goes around too, for questions of many
+    hops.
     """
     best = highest(base, PASSAGES)
     best = best[base[best] > 0]
@@ -191,7 +199,9 @@ def _local(
         pull = like.pull(sentences, weights)
         name_reset = np.zeros(len(names))
         name_reset[np.searchsorted(names, seeds.names)] = seeds.weights
-        mass = walk(part, pull, spread(reset[passages], pull, first, last), name_reset, settings.walk.damping, steps)
+        mass = walk(
+            part, pull, spread(reset[passages], pull, first, last), name_reset, settings.walk.damping, steps
+        )
         result[passages] = totals(mass, first, last)
         found = highest(result, PASSAGES)
         near = ascending(len(like.words), near, sentences_of(found, graph.first, graph.last))

@@ -27,7 +27,11 @@ def find_dates(text: str) -> Iterator[str]:
             if 1 <= int(month) <= 12:
                 yield f"{int(day)} {_MONTH.split('|')[int(month) - 1]} {year}"
             continue
-        day, month, year = m["day"] or m["day2"], m["month"] or m["month2"] or m["month3"], m["year"] or m["year2"] or m["year3"]
+        day, month, year = (
+            m["day"] or m["day2"],
+            m["month"] or m["month2"] or m["month3"],
+            m["year"] or m["year2"] or m["year3"],
+        )
         if year or day:
             yield " ".join(part for part in (day, month, year) if part)
 
@@ -37,6 +41,6 @@ def find_titles(text: str) -> Iterator[str]:
     for m in _QUOTED.finditer(text):
         words = m.group(1).rstrip(",").split()
         capital = sum(w[0].isupper() for w in words)
-        if 2 <= len(words) <= 8 and words[0][0].isupper() and words[-1][0].isupper() and capital >= 0.6 * len(words):
-            if words[-1][-1] not in ".?!":
-                yield " ".join(words)
+        ends = words[0][0].isupper() and words[-1][0].isupper() and words[-1][-1] not in ".?!"
+        if 2 <= len(words) <= 8 and ends and capital >= 0.6 * len(words):
+            yield " ".join(words)

@@ -25,10 +25,10 @@ def title_key(title: str) -> str:
 
 
 def subjects(sentence: str) -> list[str]:
-    """Return the keys of what a first sentence is about, the fullest first, and the other names that it gives it.
+    """Return the keys of what a first sentence is about, the fullest first, and the other names it gives it.
 
-    The subject is what stands before the first verb that defines, a parenthesis or a colon, if it is written as a
-    name; its part before a comma counts too.
+    The subject is what stands before the first verb that defines, a parenthesis or a colon, if it is written
+    as a name; its part before a comma counts too.
     """
     found = [*_subject(sentence), *map(name_key, _OTHER_NAME.findall(sentence))]
     return [key for key in dict.fromkeys(found) if is_name(key)]

@@ -18,29 +18,27 @@ from conspectus.text import gazetteer
 from conspectus.text.dates import find_dates, find_titles
 from conspectus.text.names import Mention, find_names, is_telling
 from conspectus.text.phrases import find_phrases
-from conspectus.text.sources import sources
 from conspectus.text.sentence_table import SentenceTable, find_sentences
+from conspectus.text.sources import sources
 from conspectus.text.templates import templated
-from conspectus.text.types import ALL, CONCEPT, DATE, PERSON, WORK, Context, type_of
-from conspectus.text.vocabulary import Vocabulary, is_acronym, read_vocabulary
+from conspectus.text.types import ALL, CONCEPT, DATE, WORK, Context, type_of
+from conspectus.text.vocabulary import Ints, Vocabulary, is_acronym, read_vocabulary
 from conspectus.text.words import VAGUE, name_key, stem
 from conspectus.text.words import terms as search_terms
-
-Ints = np.ndarray[Any, np.dtype[np.int32]]
 
 _DIGIT = re.compile(r"\d")
 
 LARGE = 3000
-"""From so many distinct sentences on, a single word must be named twice, and a concept three times, to count."""
+"""From so many distinct sentences on, a single word must be named twice, and a concept three times."""
 
 FEW = 20
-"""With fewer sources than this, burstiness is measured over stretches of so many sentences as STRETCH says."""
+"""With fewer sources than this, burstiness is measured over stretches of STRETCH sentences."""
 STRETCH = 30
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Sentence `i` mentions `mentions[starts[i]:starts[i + 1]]`, places in `names`, in the order of the text."""
+    """Sentence `i` mentions `mentions[starts[i]:starts[i + 1]]`, places in `names`, in order of the text."""
 
     sentences: SentenceTable
     texts: Sequence[str]
@@ -73,7 +71,7 @@ class _Found:
 
 
 def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = ALL) -> Lexicon:
-    """Read a corpus: find its sentences, and the names, concepts, dates and titles of the given types in them."""
+    """Read a corpus: its sentences, and the names, concepts, dates and titles of the given types in them."""
     table, texts = find_sentences(documents)
     distinct: dict[str, int] = {}
     first: list[int] = []
@@ -92,16 +90,20 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
     wanted = frozenset(entity_types)
     kept = {key: thing for key, thing in found.items() if thing.type in wanted}
     lexicon = _assemble(table, texts, which, len(unique), kept, vocabulary)
-    return replace(lexicon, templated=(100 * phrased[which]).astype(np.int32), vocabulary=_spread(vocabulary, which))
+    return replace(
+        lexicon, templated=(100 * phrased[which]).astype(np.int32), vocabulary=_spread(vocabulary, which)
+    )
 
 
 def _units(document: Ints, source: Ints) -> Ints:
-    """Return the unit that burstiness is measured over: the source, or where these are few, stretches of sentences."""
+    """Return what burstiness is measured over: sources, or where these are few, stretches of sentences."""
     units = source[document]
     if source.max(initial=FEW) + 1 >= FEW:
         return units
     stretch = np.arange(len(document)) // STRETCH
-    return np.unique(units.astype(np.int64) * (len(document) + 1) + stretch, return_inverse=True)[1].astype(np.int32)
+    return np.unique(units.astype(np.int64) * (len(document) + 1) + stretch, return_inverse=True)[1].astype(
+        np.int32
+    )
 
 
 def _gather(
@@ -145,7 +147,7 @@ def _note_name(thing: _Found, mention: Mention, vocabulary: Vocabulary) -> None:
 
 
 def _sifted_names(found: Mapping[str, _Found], vocabulary: Vocabulary, large: bool) -> dict[str, _Found]:
-    """Leave out what is no name after all: vague words, offices, nationalities, words that the corpus writes small."""
+    """Leave out what is no name after all: vague words, offices, nationalities, words written small."""
     number = {word: i for i, word in enumerate(vocabulary.words)}
     kept: dict[str, _Found] = {}
     for key, thing in found.items():
@@ -171,13 +173,15 @@ def _sifted_names(found: Mapping[str, _Found], vocabulary: Vocabulary, large: bo
     return kept
 
 
-def _note_concepts(found: dict[str, _Found], vocabulary: Vocabulary, where: tuple[Ints, Ints], least: int) -> None:
+def _note_concepts(
+    found: dict[str, _Found], vocabulary: Vocabulary, where: tuple[Ints, Ints], least: int
+) -> None:
     """Add the concepts; one that is also written as a name is that name ("Computer Science")."""
     by_stems = {_stems(key): key for key in sorted(found, reverse=True) if not found[key].context.speaks}
     phrases = find_phrases(vocabulary, *where, least)
-    words, starts = vocabulary.words, vocabulary.starts
+    starts = vocabulary.starts
     for start, size in zip(phrases.start.tolist(), phrases.words.tolist(), strict=True):
-        form = tuple(words[w] for w in vocabulary.token_word[start : start + size].tolist())
+        form = tuple(vocabulary.folded(start, start + size))
         stems = _stems(" ".join(form))
         thing = found.setdefault(by_stems.setdefault(stems, stems), _Found())
         thing.forms[form] += 1
@@ -236,7 +240,18 @@ def _assemble(
     speakers = np.array([place.get(name_key(s), -1) for s in table.speakers], np.int32)
     types = tuple(found[key].type for key in order)
     return Lexicon(
-        table, texts, names, types, starts, mentions, speakers, which, terms, term_starts, term_ids, vocabulary
+        table,
+        texts,
+        names,
+        types,
+        starts,
+        mentions,
+        speakers,
+        which,
+        terms,
+        term_starts,
+        term_ids,
+        vocabulary,
     )
 
 
@@ -257,9 +272,11 @@ def _repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Int
 
 
 def _terms(vocabulary: Vocabulary, distinct: int) -> tuple[tuple[str, ...], np.ndarray[Any, Any], Ints]:
-    """Return the search terms, how many each distinct sentence has, and their numbers sentence by sentence."""
+    """Return the search terms, how many each distinct sentence has, and their numbers in order."""
     number: dict[str, int] = {}
-    of_word = [[number.setdefault(term, len(number)) for term in search_terms(word)] for word in vocabulary.words]
+    of_word = [
+        [number.setdefault(term, len(number)) for term in search_terms(word)] for word in vocabulary.words
+    ]
     sizes = np.array([len(each) for each in of_word], np.int64)
     flat = np.array([t for each in of_word for t in each], np.int32)
     _, ids = _repeated(vocabulary.token_word, sizes, flat)
@@ -277,4 +294,6 @@ def _written(forms: Counter[tuple[str, ...]]) -> str:
 
 
 def _capitalised(word: str) -> str:
-    return "-".join(part.capitalize() for part in word.split("-")) if len(word) > 2 or "." not in word else word
+    return (
+        "-".join(part.capitalize() for part in word.split("-")) if len(word) > 2 or "." not in word else word
+    )

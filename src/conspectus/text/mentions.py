@@ -1,10 +1,11 @@
 """Whatever in a text may name something, taken generously: what a walk over sentences goes by.
 
-A graph wants few, clean entities (`names`); a walk wants every thing that two sentences may share, and takes no harm
-from what only one of them has. So a name here is every run of capitalised words with what holds it together, each
-part of it, every date and year, everything in quotation marks; in Chinese, what stands in title marks, names with a
-dot, Latin words, and the words that a tagger takes for names. Names that are known (the titles of documents, what
-their first sentences are about) are found wherever they stand, however they are written.
+A graph wants few, clean entities (`names`); a walk wants every thing that two sentences may share, and takes
+no harm from what only one of them has. So a name here is every run of capitalised words with what holds it
+together, each part of it, every date and year, everything in quotation marks; in Chinese, what stands in
+title marks, names with a dot, Latin words, and the words that a tagger takes for names. Names that are known
+(the titles of documents, what their first sentences are about) are found wherever they stand, however they
+are written.
 """
 
 from __future__ import annotations
@@ -24,14 +25,16 @@ from conspectus.text.words import CJK, STOPWORDS, name_key
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 KNOWN, OPENING = 1, 2
-"""Kinds of names: found wherever its words stand; a name even where it opens its sentence and stands alone."""
+"""Kinds of names: found wherever its words stand; a name even where it opens its sentence alone."""
 
 LONGEST = 12
 """Words (Chinese characters) of a known name that are looked for at the most."""
 
-_JOINTS = frozenset("of the de la le du des von van der den al el di da del and for in on to at y e 's &".split())
-# U and I: a capitalised word and initial; u: one that only opens its sentence; S: a capitalised word that carries no
-# content; C: a joint; D: a number; p: a full stop
+_JOINTS = frozenset(
+    "of the de la le du des von van der den al el di da del and for in on to at y e 's &".split()
+)
+# U and I: a capitalised word and initial; u: one that only opens its sentence; S: a capitalised word that
+# carries no content; C: a joint; D: a number; p: a full stop
 _RUN = re.compile(rb"(?:[UI]|u(?=[USI])|S(?=[USI]))(?:[USI]|(?<=I)p(?=[USI])|(?<=[USI])D|C(?=C?[USI]))*")
 _PART = re.compile(r" (?:and|&|in|on|to|at|for) |['’]s ")
 _QUOTED = re.compile(r"[\"“]([^\"”\n]{3,60})[\"”]")
@@ -47,8 +50,8 @@ _NAME_TAGS = ("nr", "ns", "nt", "nz", "nrt", "nrfg")
 def find_mentions(texts: Sequence[str], vocabulary: Vocabulary, opening: Bools) -> Iterator[tuple[int, str]]:
     """Yield the number of a text and the key of something it names, for everything that the texts name.
 
-    `vocabulary` holds the tokens of the texts; `opening` says of each whether, where it is the first of its text and
-    no capitalised word follows, it may be a name.
+    `vocabulary` holds the tokens of the texts; `opening` says of each whether, where it is the first of its
+    text and no capitalised word follows, it may be a name.
     """
     for text, names in find_runs(vocabulary, opening):
         for name in names:
@@ -68,7 +71,7 @@ def find_mentions(texts: Sequence[str], vocabulary: Vocabulary, opening: Bools) 
 
 
 def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield for each run of capitalised words its text and the keys of the whole and of its parts, the whole first."""
+    """Yield for each run of capitalised words its text and the keys of the whole and then of its parts."""
     by_form = np.frombuffer("".join(map(_class, vocabulary.forms)).encode(), np.uint8)
     classes = by_form[vocabulary.form].copy()
     first = vocabulary.starts[:-1]
@@ -83,10 +86,10 @@ def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[tuple[int, tup
     sentence_of[place] = vocabulary.sentence
     for match in _RUN.finditer(line.tobytes()):
         text = int(sentence_of[match.start()])
-        run = vocabulary.form[match.start() - text : match.end() - text]
-        code = run.tobytes()
+        begin, end = match.start() - text, match.end() - text
+        code = vocabulary.form[begin:end].tobytes()
         if code not in known:
-            known[code] = tuple(_keys(" ".join(vocabulary.forms[f] for f in run.tolist())))
+            known[code] = tuple(_keys(" ".join(vocabulary.written(begin, end))))
         if known[code]:
             yield text, known[code]
 
@@ -94,7 +97,7 @@ def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[tuple[int, tup
 def _class(form: str) -> str:
     if form == ".":
         return "p"
-    if form.lower() in _JOINTS and form[0].islower() or form in ("&", "'s", "’s"):
+    if (form.lower() in _JOINTS and form[0].islower()) or form in ("&", "'s", "’s"):
         return "C"
     if form[0].isdigit():
         return "D"
@@ -144,18 +147,24 @@ def units(key: str) -> list[str]:
 
 def hash_of(pieces: Sequence[str]) -> int:
     """Return the 64 bits under which an index keeps a name."""
-    return int.from_bytes(blake2b(" ".join(pieces).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    return int.from_bytes(
+        blake2b(" ".join(pieces).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+    )
 
 
-def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return where names stand, whatever their case: numbers of texts, and with each the place of the name in `names`.
+def find_known(
+    vocabulary: Vocabulary, names: Sequence[str]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return where names stand, whatever their case: numbers of texts, and the place of each name in `names`.
 
     From each word on, the longest name is taken; a name that is longer than LONGEST is not found.
     """
     if not len(vocabulary.form):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     numbers: dict[str, int] = {}
-    pieces = [[numbers.setdefault(u, len(numbers)) for u in units(name_key(form))] for form in vocabulary.forms]
+    pieces = [
+        [numbers.setdefault(u, len(numbers)) for u in units(name_key(form))] for form in vocabulary.forms
+    ]
     lengths = np.array([len(p) for p in pieces], np.int64)
     starts = np.concatenate(([0], np.cumsum(lengths)))
     flat = np.array([n for p in pieces for n in p], np.int64)

@@ -1,7 +1,8 @@
 """Names: runs of capitalised words, told from words that only open a sentence by how the corpus writes them.
 
-Each token of the corpus is given a class, one letter; a name is then a pattern over these letters. Where a small word
-may either stand inside a name or between two ("Bank of England", "head of Marketing"), the corpus decides.
+Each token of the corpus is given a class, one letter; a name is then a pattern over these letters. Where a
+small word may either stand inside a name or between two ("Bank of England", "head of Marketing"), the corpus
+decides.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,13 +20,16 @@ from conspectus.text.gazetteer import CALENDAR, GIVEN_NAMES
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary
 from conspectus.text.words import STOPWORDS, VAGUE, name_key
 
-PARTICLES = frozenset("de del della der di da du des den dos la le las los van von y e al el bin ibn ten ter &".split())
+PARTICLES = frozenset(
+    "de del della der di da du des den dos la le las los van von y e al el bin ibn ten ter &".split()
+)
 """Small words that hold one name together wherever they stand between two of its words."""
 JOINTS = frozenset("of for in on at to and with".split())
 """Small words that may stand inside a name or between two."""
 TITLES = frozenset(
-    "mr mrs ms miss dr prof professor sir dame lord lady lieut rev reverend capt captain col colonel sgt sergeant lt "
-    "lieutenant cllr councillor sen senator gov governor hon mayor judge justice president chairman uncle aunt".split()
+    "mr mrs ms miss dr prof professor sir dame lord lady lieut rev reverend capt captain col colonel sgt "
+    "sergeant lt lieutenant cllr councillor sen senator gov governor hon mayor judge justice president "
+    "chairman uncle aunt".split()
 )
 """Words before the name of a person that are no part of it."""
 LONGEST = 7
@@ -50,13 +55,13 @@ class Mention:
 
 
 def find_names(vocabulary: Vocabulary) -> Iterator[Mention]:
-    """Yield every mention of a name in the corpus; in headings only of names that are known from elsewhere."""
+    """Yield every mention of a name in the corpus; in headings only of names known from elsewhere."""
     groups = list(_groups(vocabulary, in_headings=False))
     alone: Counter[str] = Counter()
     joined: Counter[str] = Counter()
     for group in groups:
         alone.update(name_key(" ".join(run.words)) for run in group)
-        joined.update(_key(a, b, vocabulary) for a, b in zip(group, group[1:], strict=False))
+        joined.update(_key(a, b, vocabulary) for a, b in pairwise(group))
     known: set[str] = set()
     for group in groups:
         for mention in _joined(group, alone, joined, vocabulary):
@@ -71,7 +76,7 @@ def find_names(vocabulary: Vocabulary) -> Iterator[Mention]:
 def _joined(
     group: Sequence[Mention], alone: Counter[str], joined: Counter[str], vocabulary: Vocabulary
 ) -> Iterator[Mention]:
-    """Join neighbours of a group into one name where the corpus writes them together more than it does apart."""
+    """Join neighbours of a group into one name where the corpus writes them together more than apart."""
     current = group[0]
     before = current
     for run in group[1:]:
@@ -88,7 +93,7 @@ def _joined(
 
 
 def _belongs(together: int, joint: str, alone: Counter[str], before: Mention, after: Mention) -> bool:
-    """Tell whether two runs are one name: together at least as often as apart, more strictly for looser joints."""
+    """Tell whether two runs are one name: together at least as often as apart; looser joints ask for more."""
     if before.titled or (len(before.words) > 1 and before.words[0].lower() in GIVEN_NAMES):
         return False  # a person, not the first half of a longer name
     left, right = (alone[name_key(" ".join(run.words))] - together for run in (before, after))
@@ -116,11 +121,11 @@ def _key(a: Mention, b: Mention, vocabulary: Vocabulary) -> str:
 def _between(a: Mention, b: Mention, vocabulary: Vocabulary) -> str:
     if a.end == b.start:
         return "'s"
-    return " ".join(vocabulary.forms[f] for f in vocabulary.form[a.end : b.start])
+    return " ".join(vocabulary.written(a.end, b.start))
 
 
 def _groups(vocabulary: Vocabulary, in_headings: bool) -> Iterator[tuple[Mention, ...]]:
-    """Yield the runs of capitalised words in headings, or outside, those linked by joints or a possessive together."""
+    """Yield the capitalised runs in headings, or outside, those linked by a joint or possessive together."""
     classes, sentence = _classes(vocabulary, in_headings)
     line = bytearray(len(classes) + len(vocabulary.starts))
     place = np.arange(len(classes)) + sentence
@@ -139,7 +144,7 @@ def _groups(vocabulary: Vocabulary, in_headings: bool) -> Iterator[tuple[Mention
 
 def _mention(match: re.Match[bytes], token: list[int], vocabulary: Vocabulary) -> Mention:
     classes, begin = match.group(), token[match.start()]
-    forms = [vocabulary.forms[f] for f in vocabulary.form[begin : begin + len(classes)]]
+    forms = vocabulary.written(begin, begin + len(classes))
     titled = classes[:1] == b"T"
     words: list[str] = []
     for kind, form in zip(classes.decode(), forms, strict=True):
@@ -187,7 +192,7 @@ def _class(form: str) -> str:
 
 
 def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
-    """Whether a capital tells of a name: its place does not ask for it, or the corpus writes the word so anywhere."""
+    """Whether a capital tells of a name: its place does not ask for it, or the corpus writes the word so."""
     word, first = vocabulary.token_word, vocabulary.first
     proper = vocabulary.proper[word]
     before_name = np.zeros(len(word), bool)
@@ -198,6 +203,7 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
 
 def is_telling(words: Sequence[str]) -> bool:
     """Tell whether a name says what it names: not made of vague words, single letters and numbers alone."""
+
     def tells(word: str) -> bool:
         return word.isupper() or (word.lower() not in VAGUE and word.lower() not in STOPWORDS)
 

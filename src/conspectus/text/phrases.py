@@ -1,8 +1,8 @@
 """Concepts: noun phrases that a corpus keeps coming back to, told by how their words are used in it.
 
-No tagger is asked. A word is nominal where determiners stand before it more than pronouns and modal verbs do; a phrase
-holds together where its words meet more than by chance; it says something where it is bursty: many times in few
-documents, as its residual IDF measures (Church and Gale, 1995).
+No tagger is asked. A word is nominal where determiners stand before it more than pronouns and modal verbs do;
+a phrase holds together where its words meet more than by chance; it says something where it is bursty: many
+times in few documents, as its residual IDF measures (Church and Gale, 1995).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOMINAL = 0.35
 CLOSING = 0.45
 """Least share of uses in which a phrase's last word ends its phrase."""
 BURSTY_WORD = 0.5
-"""Least residual IDF over units, in bits, of a single word; that over documents is to make it up to more than double."""
+"""Least residual IDF over units, in bits, of a single word; and of its sum with that over documents."""
 BURSTY_SUM = 1.1
 BURSTY_PHRASE = 0.1
 COHESION = 3.5
@@ -39,9 +39,9 @@ class Phrases:
 def find_phrases(vocabulary: Vocabulary, document: Ints, unit: Ints, least: int) -> Phrases:
     """Return the mentions of concepts.
 
-    Sentence `s` stands in document `document[s]`; burstiness is measured over `unit[s]`, its source or a stretch of
-    it. A word is a concept from `least` mentions in two documents on, a phrase from two; in one document it takes a
-    little more. Longer phrases win over the phrases inside them.
+    Sentence `s` stands in document `document[s]`; burstiness is measured over `unit[s]`, its source or a
+    stretch of it. A word is a concept from `least` mentions in two documents on, a phrase from two; in one
+    document it takes a little more. Longer phrases win over the phrases inside them.
     """
     taken = np.zeros(len(vocabulary.form), bool)
     starts: list[Ints] = []
@@ -130,4 +130,4 @@ def _burstiness(count: Ints, spread: Ints, total: int) -> Floats:
 def texts(vocabulary: Vocabulary, phrases: Phrases) -> Iterator[str]:
     """Yield the words of each mention."""
     for start, size in zip(phrases.start.tolist(), phrases.words.tolist(), strict=True):
-        yield " ".join(vocabulary.words[w] for w in vocabulary.token_word[start : start + size])
+        yield " ".join(vocabulary.folded(start, start + size))

@@ -9,12 +9,13 @@ from conspectus.text.words import STOPWORDS, VAGUE
 
 _OPENING = re.compile(
     r"^(?:(?:and|but|so|or|yeah|yes|yep|no|well|oh|ah|hmm|um|uh|okay|ok|right|sure|exactly|absolutely|look|like|anyway|"
-    r"you know|i mean|i think|i guess|of course|actually|honestly|frankly|basically|because|then)\b[,.]?(?:\s+|$)(?:[–—-]+\s*)?)+",
+    r"you know|i mean|i think|i guess|of course|actually|honestly|frankly|basically|because|then)\b"
+    r"[,.]?(?:\s+|$)(?:[–—-]+\s*)?)+",
     re.IGNORECASE,
 )
 _FILLER = re.compile(
-    r"\b(?:you know|i mean|sort of|kind of|like,|, like|um|uh|i guess|or whatever|et cetera|blah|gonna|kinda|stuff|"
-    r"thing is|right\?|okay,|yeah|hmm|thank(?:s| you)|welcome|hello|--)",
+    r"\b(?:you know|i mean|sort of|kind of|like,|, like|um|uh|i guess|or whatever|et cetera|blah|gonna|"
+    r"kinda|stuff|thing is|right\?|okay,|yeah|hmm|thank(?:s| you)|welcome|hello|--)",
     re.IGNORECASE,
 )
 _DANGLING = re.compile(
@@ -27,7 +28,7 @@ _END = re.compile(r"[.!?。！？…][\"”’')\]」』]*$")
 
 
 def without_opening(sentence: str) -> str:
-    """Return the sentence without the small words that only link it to what was said before ("Yeah, and so …")."""
+    """Return the sentence without the small words that only link it to others ("Yeah, and so …")."""
     if sentence[:1].islower():  # a fragment; a capital would hide that
         return sentence
     rest = _OPENING.sub("", sentence, count=1)

@@ -9,42 +9,47 @@ from conspectus.text.words import WORD, fold, is_content, name_key, stem, stems
 
 SCAFFOLDING = stems(
     """
-    according across anecdote anecdotes believe believed considered current currently new address addressed answer approach approaches aspect aspects case cases cite cited cites commonly
-    common compare compared comment comments concept concepts concerning consideration considerations consistently contain contains context
-    conversation conversations corpus cover covered dataset describe described describes description detail details
-    differ difference differences different differently discuss discussed discusses discussing discussion discussions
-    do document documents effect effects emphasis emphasize emphasized emphasise emphasised episode episodes evidence
-    example examples experience experiences explain explained explains explore explored express expressed feature featured features focus
-    focused frequent frequently generally give given guest guests highlight highlighted highlights identify illustrate implication implications
-    impact impacts important importance include included indicate influence influences insight insights instance
-    interview interviews interviewee issue issues key kind kinds list main major material mention mentioned mentions
-    most name notable note noted often opinion opinions overall overview particular particularly passage perceive
-    perceived perception perspective perspectives place placed point points podcast podcasts present presented primary
-    prominent provide provided quote quotes raise raised recurring refer reference references regard regarding
-    relate related relates relation report reported reports reveal revolve role roles see seen sentiment series share
-    shared show shown shows similar similarly source sources speak speaker speakers specific specifically stand
-    standout state stated subject suggest suggested suggestions summarise summarize summary talk talked tell text
-    significance story stories potential
-    texts theme themes topic topics trend trends type types typical typically unique use used various view viewed
+    according across anecdote anecdotes believe believed considered current currently new address addressed
+    answer approach approaches aspect aspects case cases cite cited cites commonly common compare compared
+    comment comments concept concepts concerning consideration considerations consistently contain contains
+    context conversation conversations corpus cover covered dataset describe described describes description
+    detail details differ difference differences different differently discuss discussed discusses discussing
+    discussion discussions do document documents effect effects emphasis emphasize emphasized emphasise
+    emphasised episode episodes evidence example examples experience experiences explain explained explains
+    explore explored express expressed feature featured features focus focused frequent frequently generally
+    give given guest guests highlight highlighted highlights identify illustrate implication implications
+    impact impacts important importance include included indicate influence influences insight insights
+    instance interview interviews interviewee issue issues key kind kinds list main major material mention
+    mentioned mentions most name notable note noted often opinion opinions overall overview particular
+    particularly passage perceive perceived perception perspective perspectives place placed point points
+    podcast podcasts present presented primary prominent provide provided quote quotes raise raised recurring
+    refer reference references regard regarding relate related relates relation report reported reports reveal
+    revolve role roles see seen sentiment series share shared show shown shows similar similarly source
+    sources speak speaker speakers specific specifically stand standout state stated subject suggest suggested
+    suggestions summarise summarize summary talk talked tell text significance story stories potential texts
+    theme themes topic topics trend trends type types typical typically unique use used various view viewed
     views way ways widely word words
     """.split()
 )
 """Stems of words that a question is built with; they say nothing of what it is about."""
 
 _WHOLE = re.compile(
-    r"\b(?:main|major|key|overall|common|recurring|most (?:frequent|common|important)|overarching|general)\b.{0,30}"
-    r"\b(?:themes?|topics?|ideas?|messages?|patterns?|subjects?|threads?)\b"
-    r"|\b(?:summar(?:y|ise|ize)|overview|as a whole|in general|across (?:the|all)|throughout|what (?:is|are) (?:this|these|the) "
-    r"(?:corpus|collection|documents?|dataset|data|texts?|archive)\b)",
+    r"\b(?:main|major|key|overall|common|recurring|most (?:frequent|common|important)|overarching|general)\b"
+    r".{0,30}\b(?:themes?|topics?|ideas?|messages?|patterns?|subjects?|threads?)\b"
+    r"|\b(?:summar(?:y|ise|ize)|overview|as a whole|in general|across (?:the|all)|throughout|"
+    r"what (?:is|are) (?:this|these|the) (?:corpus|collection|documents?|dataset|data|texts?|archive)\b)",
     re.IGNORECASE,
 )
 _ABOUT_MANY = re.compile(
-    r"\b(?:how do|what do|do any|are there|can you find|who (?:are|else)|what are|do (?:the |tech )?\w+s|(?:which|what) (?:\w+ )?\w+s(?: or \w+s)? (?:are|do|did|have|were|can))\b", re.IGNORECASE
+    r"\b(?:how do|what do|do any|are there|can you find|who (?:are|else)|what are|do (?:the |tech )?\w+s|"
+    r"(?:which|what) (?:\w+ )?\w+s(?: or \w+s)? (?:are|do|did|have|were|can))\b",
+    re.IGNORECASE,
 )
 _TELLING = re.compile(
-    r"\b(?:(?:talk|speak|say|think|feel|hear|write|worry)(?:s|ed|ing)? (?:\w+ )?(?:about|of)|discuss(?:es|ed|ing)?|"
-    r"mention(?:s|ed|ing)?|describ(?:e|es|ed|ing)|perceiv(?:e|es|ed|ing)|address(?:es|ed|ing)?|emphasi[sz](?:e|es|ed|ing)|"
-    r"highlight(?:s|ed|ing)?|conversations about|discussions (?:on|about|of)|focus(?:es|ed|ing)? on|deal(?:s|ing)? with)\b",
+    r"\b(?:(?:talk|speak|say|think|feel|hear|write|worry)(?:s|ed|ing)? (?:\w+ )?(?:about|of)|"
+    r"discuss(?:es|ed|ing)?|mention(?:s|ed|ing)?|describ(?:e|es|ed|ing)|perceiv(?:e|es|ed|ing)|address(?:es|ed|ing)?|emphasi[sz](?:e|es|ed|ing)|"
+    r"highlight(?:s|ed|ing)?|conversations about|discussions (?:on|about|of)|"
+    r"focus(?:es|ed|ing)? on|deal(?:s|ing)? with)\b",
     re.IGNORECASE,
 )
 """What stands before such words says who tells, and what stands after them, of what."""
@@ -58,18 +63,22 @@ _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-z][\w'’.-]*", re.UNICODE)
 
 
 _WANTS = (
-    ("number", re.compile(r"\bhow (?:many|much|large|long|far|high|deep|wide|tall|old|big|often|fast|heavy)\b|"
-                          r"\bwhat (?:\w+ )?(?:vote|number|price|cost|amount|share|sum|figure|size|speed|year|percentage)\b", re.IGNORECASE)),
+    ("number", re.compile(
+        r"\bhow (?:many|much|large|long|far|high|deep|wide|tall|old|big|often|fast|heavy)\b|\bwhat (?:\w+ )?"
+        r"(?:vote|number|price|cost|amount|share|sum|figure|size|speed|year|percentage)\b", re.IGNORECASE)),
     ("date", re.compile(r"\bwhen\b|\b(?:what|which) (?:date|day|year|month)\b", re.IGNORECASE)),
     ("person", re.compile(r"\bwho(?:se|m)?\b", re.IGNORECASE)),
     ("place", re.compile(r"\bwhere\b", re.IGNORECASE)),
 )  # fmt: skip
-_FACT = re.compile(r"^(?:(?:on|by|in|at|to|from|for|of|with) )?(?:what|which|whose|who|when|where|how (?:many|much))\b", re.IGNORECASE)
+_FACT = re.compile(
+    r"^(?:(?:on|by|in|at|to|from|for|of|with) )?(?:what|which|whose|who|when|where|how (?:many|much))\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its words that carry content (stems, each once), and those that are left without scaffolding."""
+    """A question, its words that carry content (stems, each once), and those that are no scaffolding."""
 
     text: str
     terms: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Words that name relations: forms of one word and words of like meaning, so that questions meet labels.
 
-The groups are everyday English for how people, places, works and organisations are related; none is taken from a
-graph. A word of a group is like any other of it, not the same.
+The groups are everyday English for how people, places, works and organisations are related; none is taken
+from a graph. A word of a group is like any other of it, not the same.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ def grams(word: str) -> frozenset[str]:
 
 @cache
 def likeness(one: str, other: str) -> float:
-    """Return how like two roots are, 0 to 1: the same, of like meaning, one the end of the other, or of like letters."""
+    """Return how like two roots are, 0 to 1: the same, of like meaning, one the end of the other, or of like
+    letters.
+    """
     if one == other:
         return 1.0
     meanings = _meanings()

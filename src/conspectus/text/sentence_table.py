@@ -1,7 +1,7 @@
 """All sentences of a corpus with who speaks them, and without what is only furniture.
 
-Furniture is recognised by its statistics, never by name: what many documents repeat (headers, footers, greetings),
-what stands in brackets for itself, labels before turns of speech.
+Furniture is recognised by its statistics, never by name: what many documents repeat (headers, footers,
+greetings), what stands in brackets for itself, labels before turns of speech.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from conspectus.rows import Document
 from conspectus.text.sentences import lines, sentences
 
 REPEATED = 4
-"""A sentence that so many documents share letter by letter is furniture (overlapping parts share theirs by twos)."""
+"""A sentence that so many documents share is furniture (overlapping parts share theirs by twos)."""
 CUT = 12
 """Characters by which a piece of a sentence and the whole one are matched."""
 OPENING = 200
@@ -33,7 +34,7 @@ IntArray = np.ndarray[tuple[int], np.dtype[np.int32]]
 
 @dataclass(frozen=True)
 class SentenceTable:
-    """Sentence `i` is characters `start[i]` to `end[i]` of document number `document[i]`, in the order of the corpus.
+    """Sentence `i` is characters `start[i]` to `end[i]` of document `document[i]`, in order of the corpus.
 
     `speaker[i]` is a place in `speakers`, -1 where nobody is known to say it.
     """
@@ -49,7 +50,7 @@ class SentenceTable:
 
     def text(self, i: int, documents: Sequence[Document]) -> str:
         """Return sentence `i` as one line."""
-        return " ".join(documents[self.document[i]].text[self.start[i] : self.end[i]].split())
+        return " ".join(documents[int(self.document[i])].text[self.start[i] : self.end[i]].split())
 
 
 def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[str]]:
@@ -71,7 +72,11 @@ def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[s
                     speaker, start = name, label.end()
             for a, b in sentences(text, start, end):
                 sentence = " ".join(text[a:b].split())
-                if _LETTER.search(sentence) and not _ASIDE.fullmatch(sentence) and not _cut_label(sentence, speakers):
+                if (
+                    _LETTER.search(sentence)
+                    and not _ASIDE.fullmatch(sentence)
+                    and not _cut_label(sentence, speakers)
+                ):
                     rows.append((number, a, b, speaker))
                     texts.append(sentence)
     for keep in (_not_cut, _not_repeated):
@@ -96,7 +101,7 @@ def _key(label: str) -> str:
 
 
 def _full(label: str, speakers: set[str], at_start: bool) -> str:
-    """Return the speaker that a label names, "" for none; at the start of a document it may have lost its head."""
+    """Return the speaker that a label names, or ""; at the start of a document it may have lost its head."""
     key = _key(label)
     if key in speakers:
         return label
@@ -106,11 +111,13 @@ def _full(label: str, speakers: set[str], at_start: bool) -> str:
 
 
 def _cut_label(sentence: str, speakers: set[str]) -> bool:
-    return sentence.isupper() and len(sentence) < 30 and any(s.startswith(sentence.casefold()) for s in speakers)
+    return (
+        sentence.isupper() and len(sentence) < 30 and any(s.startswith(sentence.casefold()) for s in speakers)
+    )
 
 
 def _speakers(documents: Sequence[Document], headers: Sequence[int]) -> set[str]:
-    """Return the labels that name who speaks: said again and again inside single documents, and written as names."""
+    """Return the labels of speakers: said again and again inside single documents, and written as names."""
     found: Counter[str] = Counter()
     most_in_one: Counter[str] = Counter()
     for document, header in zip(documents, headers, strict=True):
@@ -134,13 +141,14 @@ def _written_as_name(label: str) -> bool:
 
 
 def _shared_openings(texts: Sequence[str]) -> list[int]:
-    """Return for each text how many of its first characters are a header that looks like a file's name or path.
+    """Return how many first characters of each text are a header that looks like a file's name or path.
 
-    It is one where at least three texts open with the same characters; a header ends with its last such token.
+    It is one where at least three texts open with the same characters; a header ends with its last such
+    token.
     """
     order = sorted(range(len(texts)), key=lambda i: texts[i][:OPENING])
     opening = [texts[i][:OPENING] for i in order]
-    common = [0, *(_common_prefix(a, b) for a, b in zip(opening, opening[1:], strict=False)), 0]
+    common = [0, *(_common_prefix(a, b) for a, b in pairwise(opening)), 0]
     result = [0] * len(texts)
     for place, i in enumerate(order):
         here, after = common[place], common[place + 1]
@@ -188,17 +196,19 @@ def _not_cut(document: list[int], texts: list[str]) -> list[int]:
 
 
 def _not_repeated(document: list[int], texts: list[str]) -> list[int]:
-    """Return the places of the sentences that fewer than REPEATED documents share, or that are all a document has."""
+    """Return the places of the sentences that fewer than REPEATED documents share, or that are all of one."""
     where: dict[str, set[int]] = defaultdict(set)
     for number, text in zip(document, texts, strict=True):
         where[text].add(number)
     repeated = {text for text, numbers in where.items() if len(numbers) >= REPEATED}
     own = Counter(n for n, t in zip(document, texts, strict=True) if t not in repeated)
-    return [i for i, (n, t) in enumerate(zip(document, texts, strict=True)) if t not in repeated or not own[n]]
+    return [
+        i for i, (n, t) in enumerate(zip(document, texts, strict=True)) if t not in repeated or not own[n]
+    ]
 
 
 def _carried_over(rows: list[tuple[int, int, int, str]], texts: list[str]) -> list[str]:
-    """Return who says each sentence; where a document is cut inside a turn, its overlap with another one tells.
+    """Return who says each sentence; where a document is cut inside a turn, its overlap with another tells.
 
     A sentence of unknown speaker takes the speaker of the same sentence elsewhere, and those after it follow.
     """

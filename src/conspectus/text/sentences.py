@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 _END = re.compile(
-    r"""[.!?…]+["'”’)\]]*(?=\s+["'“‘(\[]*[^\W_a-zß-öø-ÿ])"""  # an end mark, then what does not go on in lower case
+    r"""[.!?…]+["'”’)\]]*(?=\s+["'“‘(\[]*[^\W_a-zß-öø-ÿ])"""  # what follows does not go on in lower case
     r"|[。！？；…]+[”’」』）》]*"  # full-width marks need no space after them
 )
 _ABBREVIATION = re.compile(
@@ -18,17 +18,18 @@ _BLANK = re.compile(r"\n\s*\n")
 _BULLET = re.compile(r"\s*(?:[-*•–—>#|]|\d+[.)]\s|[a-z][.)]\s)")
 _LABEL = re.compile(r"\s*[^\W\d_][^:\n]{0,40}:(?:\s|$)")
 WRAPPED = 55
-"""A line of at least so many characters may have been broken to fit a page; its sentence may go on in the next."""
+"""A line of so many characters may have been broken to fit a page; its sentence may go on in the next."""
 
 
 def lines(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of logical lines: a paragraph, a heading, a list item, a turn of speech.
 
-    A newline ends a line, unless the line looks as if it was wrapped: long, without an end mark, and followed by
-    neither a blank line, nor an item, nor a label.
+    A newline ends a line, unless the line looks as if it was wrapped: long, without an end mark, and followed
+    by neither a blank line, nor an item, nor a label.
     """
-    start = None
-    position = 0
+    start: int | None = None
+    position = previous_length = 0
+    ends_sentence = False
     for raw in text.split("\n"):
         end = position + len(raw)
         if not raw.strip():

@@ -6,7 +6,7 @@ import re
 
 
 def located(words: str, text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
-    """Return the characters of a text that hold the words, whatever the white space and case, None for none."""
+    """Return the characters of a text that hold the words, whatever the white space and case, or None."""
     parts = words.split()
     if not parts:
         return None

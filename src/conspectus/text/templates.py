@@ -1,7 +1,7 @@
 """Set phrases: what a corpus says again and again in the same words, as hosts, clerks and forms do.
 
-"Thanks for tuning in", "the meeting was adjourned at": no such sentence need recur as a whole to be furniture; that its
-runs of words recur over many sources tells.
+"Thanks for tuning in", "the meeting was adjourned at": no such sentence need recur as a whole to be
+furniture; that its runs of words recur over many sources tells.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from conspectus.text.vocabulary import Floats, Ints, Vocabulary
 LENGTH = 4
 """Words in a run."""
 SOURCES = 4
-"""Sources that share a run, from which on it is a set phrase, or one in so many as ONE_IN says if these are more."""
+"""Sources that share a run, from which on it is a set phrase, or one in so many as ONE_IN says if these are
+more.
+"""
 ONE_IN = 15
 FEW = 20
 """With fewer sources than this nothing is told."""
@@ -22,7 +24,7 @@ CONTENT = 1
 
 
 def templated(vocabulary: Vocabulary, source: Ints) -> Floats:
-    """Return for each sentence the share of its words, 0 to 1, that stand in set phrases; `source[s]` is its source."""
+    """Return the share of each sentence's words, 0 to 1, in set phrases; `source[s]` is the source of one."""
     sentences = len(vocabulary.starts) - 1
     word, n = vocabulary.token_word.astype(np.int64), len(vocabulary.form) - LENGTH + 1
     total = int(source.max(initial=-1)) + 1

@@ -37,8 +37,8 @@ class Context:
 def type_of(words: tuple[str, ...], context: Context, given: frozenset[str], foreign: bool) -> str:
     """Return the type of a name.
 
-    `given` are first names, those that the corpus taught among them; `foreign` says that the corpus writes none of
-    the name's words in lower case, as with the names of people.
+    `given` are first names, those that the corpus taught among them; `foreign` says that the corpus writes
+    none of the name's words in lower case, as with the names of people.
     """
     lower = [w.lower().rstrip(".") for w in words]
     mentions = max(sum(context.before.values()), sum(context.after.values()), 1)
@@ -49,7 +49,9 @@ def type_of(words: tuple[str, ...], context: Context, given: frozenset[str], for
     head = _head(lower) if len(words) > 1 else ""
     if head:
         return head
-    plain = all(w[0].isupper() and w[1:].islower() for w in words if len(w.rstrip(".")) > 1 and w not in PARTICLES)
+    plain = all(
+        w[0].isupper() and w[1:].islower() for w in words if len(w.rstrip(".")) > 1 and w not in PARTICLES
+    )
     if 2 <= len(words) <= 4 and plain and (lower[0] in given or (foreign and len(words) < 4)):
         surely = lower[0] in given
         if _places(context) >= max(2.0, (0.5 if surely else 0.25) * mentions):
@@ -59,7 +61,16 @@ def type_of(words: tuple[str, ...], context: Context, given: frozenset[str], for
 
 
 _TWO_WORD_PLACES = frozenset(
-    ("united states", "united kingdom", "new york", "los angeles", "san francisco", "buenos aires", "palo alto", "hong kong")
+    (
+        "united states",
+        "united kingdom",
+        "new york",
+        "los angeles",
+        "san francisco",
+        "buenos aires",
+        "palo alto",
+        "hong kong",
+    )
 )
 
 

@@ -11,17 +11,17 @@ import numpy as np
 
 from conspectus.text.words import STOPWORDS, TOKEN, VAGUE, fold
 
-Ints = np.ndarray[Any, np.dtype[np.int32]]
+Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 DETERMINERS = frozenset(
-    "a an the this that these those my your his her its our their some any every each no many much few several "
-    "another of in with for about into from between as per more less most all both 's".split()
+    "a an the this that these those my your his her its our their some any every each no many much few "
+    "several another of in with for about into from between as per more less most all both 's".split()
 )
 BEFORE_VERBS = frozenset(
-    "to i you we they he she it who can could will would shall should may might must don't didn't doesn't not never "
-    "always just really can't couldn't won't wouldn't i'll you'll we'll they'll let's".split()
+    "to i you we they he she it who can could will would shall should may might must don't didn't doesn't "
+    "not never always just really can't couldn't won't wouldn't i'll you'll we'll they'll let's".split()
 )
 HEADING = 0.6
 HEADING_WITH_END = 0.85
@@ -32,13 +32,23 @@ _OPENERS = frozenset("\"“‘'([:-–—")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Token `i` of the corpus is `forms[form[i]]`, in sentence `sentence[i]`; `word[form]` is its folded word."""
+    """Token `i` is `forms[form[i]]`, in sentence `sentence[i]`; `words[word[form]]` is a form folded."""
 
     forms: tuple[str, ...]
     words: tuple[str, ...]
     form: Ints
     sentence: Ints
     word: Ints
+
+    def written(self, start: int, end: int) -> list[str]:
+        """Return tokens as they are written."""
+        numbers: list[int] = self.form[start:end].tolist()
+        return [self.forms[number] for number in numbers]
+
+    def folded(self, start: int, end: int) -> list[str]:
+        """Return the words of tokens."""
+        numbers: list[int] = self.token_word[start:end].tolist()
+        return [self.words[number] for number in numbers]
 
     @cached_property
     def starts(self) -> Ints:
@@ -56,7 +66,7 @@ class Vocabulary:
 
     @cached_property
     def heading(self) -> Bools:
-        """Whether a token stands in a heading: a sentence of four words or more that are mostly capitalised."""
+        """Whether a token is in a heading: a sentence of four words or more that are mostly capitalised."""
         sentences = len(self.starts) - 1
         letters = self.alphabetic[self.form]
         words = np.bincount(self.sentence[letters], minlength=sentences)
@@ -121,7 +131,7 @@ class Vocabulary:
 
     @cached_property
     def closing(self) -> Floats:
-        """How often each word ends its phrase: the share of its uses before a function word, a sign or the end."""
+        """The share of the uses of each word that end a phrase: before a function word, a sign or the end."""
         ends = np.ones(len(self.form), bool)
         ends[:-1] = self.stop[self.token_word[1:]] | (self.sentence[1:] != self.sentence[:-1])
         return self._counted(self.token_word[ends]) / np.maximum(self.count, 1)

@@ -8,7 +8,14 @@ import pytest
 from making import a_report, an_index
 
 from conspectus.evidence import Evidence
-from conspectus.models.extractive.answer import NOTICE, QUOTES, SECTIONS, answer_from_context, map_answer, reduce_answer
+from conspectus.models.extractive.answer import (
+    NOTICE,
+    QUOTES,
+    SECTIONS,
+    answer_from_context,
+    map_answer,
+    reduce_answer,
+)
 from conspectus.models.extractive.search import Searcher
 from conspectus.references import Reference, find, strip
 from conspectus.rows import Community
@@ -89,7 +96,9 @@ def test_the_whole_says_how_it_was_made():
 
 
 def test_nothing_is_said_twice():
-    text = reduced(f"### Bees\n\n- {BEES}\n- {WAX}", f"### More\n\n- {BEES.replace('ninety', 'eighty')}\n- {BROKE}")
+    text = reduced(
+        f"### Bees\n\n- {BEES}\n- {WAX}", f"### More\n\n- {BEES.replace('ninety', 'eighty')}\n- {BROKE}"
+    )
 
     assert lines(text) == [BEES, WAX, BROKE]
 
@@ -99,8 +108,17 @@ def test_a_section_that_says_nothing_new_is_left_out():
 
 
 def test_sections_and_quotations_are_few():
-    say = [f"- The {w} lay on the {w}bank under {w}grass and {w}stone." for w in ("ash", "elm", "oak", "yew", "fir", "sedge", "fern")]
-    text = reduced(*[f"### Part {i}\n\n" + "\n".join(line.replace("lay", f"lay{i} x{i} y{i} z{i} w{i}") for line in say) for i in range(9)])
+    say = [
+        f"- The {w} lay on the {w}bank under {w}grass and {w}stone."
+        for w in ("ash", "elm", "oak", "yew", "fir", "sedge", "fern")
+    ]
+    text = reduced(
+        *[
+            f"### Part {i}\n\n"
+            + "\n".join(line.replace("lay", f"lay{i} x{i} y{i} z{i} w{i}") for line in say)
+            for i in range(9)
+        ]
+    )
 
     assert len(headings(text)) <= SECTIONS
     assert all(len(lines(part)) <= QUOTES for part in re.split("^### ", text, flags=re.MULTILINE))
@@ -113,7 +131,9 @@ def test_references_are_carried_along():
 
 
 def looked_up(question: str) -> str:
-    return answer_from_context(AnswerFromContext(question, Evidence(sources=tuple(INDEX.chunks))), Searcher(INDEX))
+    return answer_from_context(
+        AnswerFromContext(question, Evidence(sources=tuple(INDEX.chunks))), Searcher(INDEX)
+    )
 
 
 def test_a_look_up_quotes_the_sentences_that_hold_what_is_asked():

@@ -80,7 +80,11 @@ def test_a_parent_is_rated_above_its_parts_and_names_their_topics():
 
 def test_there_are_at_most_ten_findings():
     many = tuple(
-        an_entity(f"Qu{chr(97 + i)}rl", i, description=f"The {i} boats of Qu{chr(97 + i)}rl{i} sank off cape{i} near isle{i}.")
+        an_entity(
+            f"Qu{chr(97 + i)}rl",
+            i,
+            description=f"The {i} boats of Qu{chr(97 + i)}rl{i} sank off cape{i} near isle{i}.",
+        )
         for i in range(26)
     )
 

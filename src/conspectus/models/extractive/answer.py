@@ -1,4 +1,4 @@
-"""Answers assembled from quotations: a relevant report opens a section, its community's own sentences fill it."""
+"""Answers assembled from quotations: reports open sections, sentences of their communities fill them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SECTION = re.compile(r"^### ", re.MULTILINE)
 
 
 def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
-    """Answer from one window: sections for its relevant reports (or chunks), the best first; score 0 for none."""
+    """Answer from one window: sections for its relevant reports (or chunks), best first; score 0 for none."""
     question = read_question(task.question)
     if question.about_whole and task.evidence.reports:
         return _overview(task, searcher)
@@ -50,7 +50,7 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
 
 
 def _relevance(question: Question, report: Report, inside: Sequence[Found]) -> float:
-    """Rate a report for a question: by its community's best sentences, more where its title names what is asked."""
+    """Rate a report for a question: by its community's best sentences, and what its title names of it."""
     best = [f.score for f in inside[:QUOTES]]
     title = reading(report.title)[1]
     named = len(title & set(question.focus)) / max(len(question.focus), 1)
@@ -113,13 +113,16 @@ def _from_sources(found: Sequence[Found], sources: Sequence[Chunk], searcher: Se
 def _overview(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     """Answer a question about the whole: the reports that matter most, by their first findings.
 
-    The first report of every part of the root goes before the second of any, so that all of the corpus has its say.
+    The first report of every part of the root goes before the second of any, so that all of the corpus has
+    its say.
     """
     level = max((report.level for report in task.evidence.reports), default=0)
     for report in task.evidence.reports:
         rank = searcher.rank_among_parts(level).get(report.number, 0)
         searcher.rated[task.question, report.number] = 1 + report.rating / 100 - min(rank, 20) / 40
-    reports = sorted(task.evidence.reports, key=lambda r: (-searcher.rated[task.question, r.number], r.number))
+    reports = sorted(
+        task.evidence.reports, key=lambda r: (-searcher.rated[task.question, r.number], r.number)
+    )
     sections: list[str] = []
     for report in reports[:OVERVIEW_SECTIONS]:
         cited = write([Reference("Reports", report.number)])
@@ -129,7 +132,7 @@ def _overview(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
 
 
 def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
-    """Put the sections of all partial answers into one answer, the most relevant first, nothing said twice."""
+    """Put the sections of all partial answers into one, the most relevant first, nothing said twice."""
     whole = read_question(task.question).about_whole
     most_sections, most_quotes = (OVERVIEW_SECTIONS, OVERVIEW_QUOTES) if whole else (SECTIONS, QUOTES)
     merged: list[tuple[str, list[str]]] = []
@@ -145,7 +148,9 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
             merged.append((heading, kept))
         if len(merged) == most_sections:
             break
-    body = "\n\n".join(f"{heading}\n\n" + "\n".join(lines) if heading else "\n".join(lines) for heading, lines in merged)
+    body = "\n\n".join(
+        f"{heading}\n\n" + "\n".join(lines) if heading else "\n".join(lines) for heading, lines in merged
+    )
     return f"*{NOTICE}*\n\n{body}"
 
 
@@ -174,7 +179,7 @@ def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
-    """Answer from a window of rows: the sentences of its chunks that hold most of the question, best first."""
+    """Answer from a window of rows: the sentences of its chunks that hold most of what is asked."""
     question = read_question(task.question)
     named = {entity.number for entity in task.evidence.entities}
     found = searcher.near(question, task.evidence.sources, named)

@@ -14,7 +14,14 @@ from conspectus.models.extractive.answer import answer_from_context, map_answer,
 from conspectus.models.extractive.describe import describe_element
 from conspectus.models.extractive.extract import extract_graph
 from conspectus.models.extractive.passages import Passages
-from conspectus.models.extractive.reason import choose_relations, draft_answer, examine, name_entities, next_thought
+from conspectus.models.extractive.rate import rate_report
+from conspectus.models.extractive.reason import (
+    choose_relations,
+    draft_answer,
+    examine,
+    name_entities,
+    next_thought,
+)
 from conspectus.models.extractive.report import write_report
 from conspectus.models.extractive.search import Searcher
 from conspectus.rows import Document, Finding
@@ -27,14 +34,15 @@ from conspectus.tasks import (
     Description,
     Draft,
     DraftAnswer,
-    ExamineEvidence,
     Examined,
+    ExamineEvidence,
     ExtractGraph,
     Graph,
     MapAnswer,
     NameEntities,
     NextThought,
     PartialAnswer,
+    RateReport,
     ReduceAnswer,
     ReportDraft,
     Task,
@@ -52,7 +60,7 @@ def globalized(draft: ReportDraft, evidence: Evidence) -> ReportDraft:
 
 
 class ExtractiveModel:
-    """Needs no key and no network. Fitted on a corpus it indexes it; opened on an index it answers from it."""
+    """Needs no key and no network. Fitted on a corpus it indexes it; opened on an index it answers."""
 
     name = "extractive"
     generative = False
@@ -109,6 +117,10 @@ class ExtractiveModel:
         return False
 
     @_do.register
+    def _(self, task: RateReport) -> int:
+        return rate_report(task)
+
+    @_do.register
     def _(self, task: MapAnswer) -> PartialAnswer:
         return map_answer(task, self._opened())
 
@@ -142,5 +154,7 @@ class ExtractiveModel:
 
     def _opened(self) -> Searcher:
         if self._searcher is None:
-            raise ModelError("the extractive model answers from an index: open it with ExtractiveModel.of_index")
+            raise ModelError(
+                "the extractive model answers from an index: open it with ExtractiveModel.of_index"
+            )
         return self._searcher

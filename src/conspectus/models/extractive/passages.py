@@ -1,11 +1,10 @@
-"""The corpus as the extractive model reads it: sentences, what they mention, who says them, how well they read."""
+"""The corpus as the extractive model reads it: sentences, what they mention, who says them, how they read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -13,21 +12,21 @@ from conspectus.rows import Chunk, Document, Span
 from conspectus.tables import Index
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.quality import quality, without_opening
+from conspectus.text.vocabulary import Ints
 
-Ints = np.ndarray[Any, np.dtype[np.int32]]
 NEAR = 200
 """Characters between two sentences that are still neighbours."""
 SET_PHRASE = 2.0
 """What a sentence of set phrases loses, as a multiple of their share of its words."""
-QUOTES = "\"“”"
+QUOTES = '"“”'
 
 
 @dataclass(frozen=True)
 class Passages:
     """Sentence `i` is characters `start[i]` to `end[i]` of document number `document[i]`.
 
-    It mentions `mentions[mention_starts[i]:mention_starts[i + 1]]` and is said by `speaker[i]` (-1: nobody known),
-    all places in `names`; `templated[i]` per cent of its words stand in set phrases of the corpus.
+    It mentions `mentions[mention_starts[i]:mention_starts[i + 1]]` and is said by `speaker[i]` (-1: nobody
+    known), all places in `names`; `templated[i]` per cent of its words stand in set phrases of the corpus.
     """
 
     documents: Sequence[Document]
@@ -60,8 +59,12 @@ class Passages:
     @classmethod
     def of_index(cls, index: Index) -> Passages:
         """Return the sentences that an index holds; names and types are those of its entities."""
-        arrays = [index.arrays[f"sentences.{name}"] for name in _KEPT]
-        return cls(index.documents, *arrays, [e.name for e in index.entities], [e.type for e in index.entities])
+        return cls(
+            documents=index.documents,
+            names=[e.name for e in index.entities],
+            types=[e.type for e in index.entities],
+            **{name: index.arrays[f"sentences.{name}"] for name in _KEPT},
+        )
 
     def __len__(self) -> int:
         return len(self.document)
@@ -147,7 +150,7 @@ class Passages:
 
     @cached_property
     def worth(self) -> dict[str, float]:
-        """What is left of the worth of each sentence that holds set phrases, by its words as they are quoted."""
+        """What is left of the worth of each sentence that holds set phrases, by its words as quoted."""
         worth: dict[str, float] = {}
         for sentence in np.flatnonzero(self.templated).tolist():
             words = without_opening(self.text(sentence)).strip(QUOTES)

@@ -1,9 +1,9 @@
-"""A report made of the sources' own sentences: the central ones, chosen so that together they cover the community."""
+"""A report made of the sources' own sentences: central ones that together cover the community."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,7 +37,7 @@ class _Candidate:
 
 
 def write_report(task: WriteReport, worth: Mapping[str, float]) -> ReportDraft:
-    """Write the report of a community from its evidence; `worth` is what set phrases leave of a statement's worth."""
+    """Write the report of a community; `worth` is what set phrases leave of a statement's worth."""
     evidence = task.evidence
     topics = _topics(evidence)
     candidates = _ranked(statements(evidence, worth), topics)
@@ -50,18 +50,20 @@ def write_report(task: WriteReport, worth: Mapping[str, float]) -> ReportDraft:
 
 
 def _topics(evidence: Evidence) -> dict[str, float]:
-    """Return the names of the entities with their weight here times the root of the share of their edges that is here.
+    """Return the entities' names with their weight here, times the root of the share of their edges here.
 
-    Of parts that stand as reports, the names in the titles count, the first ones and those of large parts most.
+    Of parts that stand as reports, the names in the titles count, the first ones and those of large parts
+    most.
     """
-    weight: Counter[str] = Counter()
+    weight: defaultdict[str, float] = defaultdict(float)
     edges: Counter[str] = Counter()
     for relationship in evidence.relationships:
         for end in (relationship.source, relationship.target):
             weight[end] += relationship.weight
             edges[end] += 1
     weights = {
-        e.name: weight[e.name] * math.sqrt(edges[e.name] / max(e.degree, 1)) * _telling(e) for e in evidence.entities
+        e.name: weight[e.name] * math.sqrt(edges[e.name] / max(e.degree, 1)) * _telling(e)
+        for e in evidence.entities
     }
     most = max(weights.values(), default=1.0) or 1.0
     written = {name_key(name): name for name in weights}
@@ -74,21 +76,23 @@ def _topics(evidence: Evidence) -> dict[str, float]:
 
 
 def _telling(entity: Entity) -> float:
-    """Weigh how much a name tells of what a community is about: a date little, a single common word less than a name."""
+    """Weigh how much a name tells of its community: a date little, a single common word less than a name."""
     if entity.type == "date":
         return DATED
     return 1.0 if " " in entity.name or entity.name[:1].isupper() else COMMON
 
 
 def _ranked(found: Sequence[Statement], topics: Mapping[str, float]) -> list[_Candidate]:
-    """Return the statements, the most central first: those that share their terms with many, and read well."""
+    """Return the statements, the most central first: those that share terms with many, and read well."""
     spread: Counter[str] = Counter(term for statement in found for term in statement.terms)
     names = _by_first_word(topics)
     most = max(topics.values(), default=0.0) or 1.0
     candidates: list[_Candidate] = []
     for statement in found:
         named = _named(statement, names)
-        central = math.fsum(math.log(1 + spread[t]) for t in statement.terms) / math.sqrt(8 + len(statement.terms))
+        central = math.fsum(math.log(1 + spread[t]) for t in statement.terms) / math.sqrt(
+            8 + len(statement.terms)
+        )
         weight = max((topics[name] for name in named), default=0.0) / most
         merit = (central + 2 * weight) * statement.quality * statement.weight if statement.terms else 0.0
         candidates.append(_Candidate(statement, named, merit))
@@ -127,7 +131,7 @@ def _words(statement: str) -> tuple[str, ...]:
 
 
 def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Choose leads from the top that say something of their own, first about topics that no other one leads with."""
+    """Choose leads from the top that say something of their own, at first each about a topic of its own."""
     pool = [c for c in candidates if c.statement.quality >= READABLE] or list(candidates[:3])
     chosen: list[_Candidate] = []
     covered: set[str] = set()
@@ -152,7 +156,7 @@ def _repeats(statement: Statement, said: Sequence[frozenset[str]]) -> bool:
 
 
 def _finding(lead: _Candidate, candidates: Sequence[_Candidate], used: list[frozenset[str]]) -> Finding:
-    """Return a finding: the lead, and what else is said of the same things; `used` takes what no other may repeat."""
+    """Return a finding: the lead, and what else is said of its things; `used` is what no other may repeat."""
     about = set(lead.named[:2])
     support: list[Statement] = []
     for candidate in candidates if about else ():
@@ -210,5 +214,6 @@ def _rating(evidence: Evidence) -> tuple[float, str]:
     entities, relationships = len(evidence.entities), len(evidence.relationships)
     parts = f", and on {len(evidence.reports)} reports of its parts" if evidence.reports else ""
     return rating, (
-        f"It stands on {relationships} relationships of {entities} entities, stated {int(stated)} times{parts}."
+        f"It stands on {relationships} relationships of {entities} entities, "
+        f"stated {int(stated)} times{parts}."
     )

@@ -23,7 +23,9 @@ Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 SHARE = 0.34
-"""Least share of a question's content that a sentence must hold, measured in squared IDF; its rarest known word will do."""
+"""Least share of a question's content that a sentence must hold, measured in squared IDF; its rarest known
+word will do.
+"""
 STRICT_SHARE = 0.45
 """The same where most of the question's content is in words that the corpus never uses."""
 CANDIDATES = 400
@@ -36,7 +38,7 @@ RELATED_WEIGHT = 0.12
 TELLING = 12.0
 """Least weight of a word that may be gained."""
 LEAST = 0.3
-"""Least share of what is asked that a sentence and its neighbour must hold; half of it where it names its subject."""
+"""Least share of what is asked that a sentence and its neighbour must hold; half, where it is named there."""
 NAMED = 0.25
 """What a sentence gains by naming it."""
 GIVES = 0.2
@@ -79,7 +81,7 @@ class Searcher:
 
     @cached_property
     def context(self) -> tuple[Ints, Ints]:
-        """Starts and mentions of every sentence, those of the nearest sentence before it where it has none itself."""
+        """Starts and mentions of every sentence; where it has none, of the nearest sentence before it."""
         sizes = np.diff(self.passages.mention_starts)
         document = self.passages.document
         own = np.where(sizes > 0, np.arange(len(sizes)), -1)
@@ -94,7 +96,8 @@ class Searcher:
     def weight(self, term: str) -> float:
         """Return the squared IDF of a term over sentences, that of a new word where the corpus never uses it.
 
-        Squared, for of several words the rarest says best what is asked: it is not made up for by common ones.
+        Squared, for of several words the rarest says best what is asked: it is not made up for by common
+        ones.
         """
         return idf(len(self._postings.lengths), self._frequency(term)) ** 2
 
@@ -120,7 +123,10 @@ class Searcher:
         passing = np.flatnonzero(share >= enough - 1e-6)
         if not len(passing):
             return []
-        rank = share + self._sum(self._related(passing[np.argsort(-share[passing], kind="stable")], weights)) / total
+        rank = (
+            share
+            + self._sum(self._related(passing[np.argsort(-share[passing], kind="stable")], weights)) / total
+        )
         best = passing[np.argsort(-rank[passing], kind="stable")][: 2 * CANDIDATES]
         asked = set(question.names)
         found: list[Found] = []
@@ -150,8 +156,8 @@ class Searcher:
     def near(self, question: Question, chunks: Sequence[Chunk], named: set[int]) -> list[Found]:
         """Return the sentences of the given chunks (best first) that speak to a question, the best first.
 
-        A sentence counts by what it holds of the question itself and what its neighbours hold, by the place of its
-        chunk, and where it names what is asked about or gives the kind of thing that is asked for.
+        A sentence counts by what it holds of the question itself and what its neighbours hold, by the place
+        of its chunk, and where it names what is asked about or gives the kind of thing that is asked for.
         """
         share = self._asked(question, named)
         around = np.zeros(len(share) + 2, np.float32)
@@ -171,7 +177,9 @@ class Searcher:
             if held >= (enough_of_subject if about else LEAST):
                 fits = self._gives(question.wants, i, mentioned)
                 gain = NAMED * about + GIVES * fits + PLACE / (1 + rank)
-                found.append(Found(i, (held + gain) * (0.5 + 0.5 * self.passages.quality(i)), float(share[i])))
+                found.append(
+                    Found(i, (held + gain) * (0.5 + 0.5 * self.passages.quality(i)), float(share[i]))
+                )
         return sorted(found, key=lambda f: (-f.score, f.sentence))
 
     def _asked(self, question: Question, named: set[int]) -> Floats:
@@ -180,7 +188,7 @@ class Searcher:
         return self._sum(weights) / (sum(weights.values()) or 1.0)
 
     def _asked_terms(self, question: Question, named: set[int]) -> list[str]:
-        """Return what is asked beside the names of what it is asked about; all, where a question is names alone."""
+        """Return what is asked beside the names of what it is asked about; all, where there are but names."""
         names = {t for n in named for t in terms(self.passages.names[n])}
         return [t for t in question.focus if t not in names] or list(question.focus or question.terms)
 
@@ -230,7 +238,7 @@ class Searcher:
         return scores
 
     def _related(self, best: Ints, weights: dict[str, float]) -> dict[str, float]:
-        """Return the words that go with the question in its best sentences far more than elsewhere, with weights."""
+        """Return the words that stand in the best sentences far more than elsewhere, with weights."""
         counts: Counter[str] = Counter()
         for i in best[:FEEDBACK].tolist():
             counts.update(set(terms(self.passages.text(i))) - weights.keys())
@@ -239,14 +247,16 @@ class Searcher:
         return {t: RELATED_WEIGHT * self.weight(t) for t in chosen}
 
     def by_community(self, question: Question, level: int) -> dict[int, list[Found]]:
-        """Return the sentences that speak to a question by the community of a level that they mostly mention."""
+        """Return the sentences that speak to a question, by the community that they mostly mention."""
         key = (question.text, level)
         if key not in self._by_community:
             starts, mentions = self.context
             owner = self._owner(level)
             grouped: dict[int, list[Found]] = {}
             for f in self.find(question):
-                owners = Counter(owner[mentions[starts[f.sentence] : starts[f.sentence + 1]]].tolist())
+                owners: Counter[int] = Counter(
+                    owner[mentions[starts[f.sentence] : starts[f.sentence + 1]]].tolist()
+                )
                 if owners:
                     grouped.setdefault(owners.most_common(1)[0][0], []).append(f)
             self._by_community[key] = grouped
@@ -260,7 +270,7 @@ class Searcher:
         return owner
 
     def rank_among_parts(self, level: int) -> dict[int, int]:
-        """Return for each report of a level its rank by rating among those under the same community of the root."""
+        """Return the rank by rating of each report of a level, among those under the same root."""
         seen: Counter[int] = Counter()
         ranks: dict[int, int] = {}
         for report in sorted(self.index.reports_at(level), key=lambda r: (-r.rating, r.number)):

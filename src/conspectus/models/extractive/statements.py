@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from conspectus.evidence import Evidence
-from conspectus.references import Reference, find, strip
+from conspectus.references import Reference, strip
 from conspectus.text.quality import quality
 from conspectus.text.sentences import sentences
 from conspectus.text.words import VAGUE, fold, stem, terms
@@ -46,7 +46,9 @@ def statements(evidence: Evidence, worth: Mapping[str, float]) -> list[Statement
     for text, references in gathered.items():
         quality_of, words = reading(text)
         left = worth.get(words_of(text), 1.0) if worth else 1.0
-        found.append(Statement(text, tuple(dict.fromkeys(references)), quality_of * left, words, weights[text]))
+        found.append(
+            Statement(text, tuple(dict.fromkeys(references)), quality_of * left, words, weights[text])
+        )
     return found
 
 

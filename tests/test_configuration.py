@@ -10,20 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.errors import SettingsError
-from conspectus.settings import (
+from conspectus.configuration import (
     FIELDS,
     FILE_NAME,
     LOOSE,
     TABLES,
-    ChunkSettings,
-    GlobalSettings,
-    Settings,
     as_toml,
     describe,
     load,
     variable,
 )
+from conspectus.errors import SettingsError
+from conspectus.settings import ChunkSettings, GlobalSettings, Settings
 
 
 @pytest.fixture(autouse=True)

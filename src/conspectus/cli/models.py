@@ -1,0 +1,128 @@
+"""`conspectus models check`, `conspectus cache` and `conspectus tune`: what goes with language models."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from conspectus.cli import show
+from conspectus.cli.guard import WITH_FAILURES, Group
+from conspectus.cli.options import (
+    FOLDER,
+    AsJson,
+    BaseUrl,
+    ConfigFile,
+    EmbedderName,
+    IndexFolder,
+    LogFile,
+    ModelName,
+    SetKeys,
+    model_flags,
+    overrides,
+    settings_of,
+)
+
+SIGNS = {True: "yes", False: "no", None: "-"}
+DAY = 86_400
+
+app = typer.Typer(cls=Group, no_args_is_help=True, help="Look at the language models that are configured.")
+
+
+@app.callback()
+def models() -> None:
+    """Look at the language models that are configured."""
+
+
+@app.command()
+def check(
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    embedder: EmbedderName = None,
+    json: AsJson = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Send one small request of each kind, and say what the server supports or what to fix."""
+    from conspectus.api import check_models
+
+    checked = check_models(settings_of(overrides(set_, model_flags(model, base_url, embedder)), config))
+    if json:
+        show.as_json({"checks": [asdict(c) for c in checked]})
+    else:
+        show.table([["Model", "Request", "Works", ""]] + [[c.model, c.kind, SIGNS[c.ok], c.told] for c in checked])
+    if any(c.ok is False and c.kind in ("chat", "embeddings") for c in checked):
+        raise typer.Exit(WITH_FAILURES)
+
+
+def cache(
+    folder: IndexFolder = FOLDER,
+    prune_older: Annotated[
+        float | None, typer.Option("--prune-older", metavar="DAYS", help="Delete replies made before so many days.")
+    ] = None,
+    prune_unused: Annotated[
+        float | None, typer.Option("--prune-unused", metavar="DAYS", help="Delete replies not used for so many days.")
+    ] = None,
+    prune_bad: Annotated[
+        bool, typer.Option("--prune-bad", help="Delete attempts that failed or could not be read.")
+    ] = False,
+    json: AsJson = False,
+    log: LogFile = None,
+) -> None:
+    """Show the size and use of an index's replies of language models, and prune them."""
+    from conspectus.errors import UsageError
+    from conspectus.models.replies import FILE_NAME, Replies
+
+    if not (folder / FILE_NAME).exists():
+        raise UsageError(f"there are no replies of language models in {folder}")
+    replies = Replies(folder / FILE_NAME)
+    try:
+        now = time.time()
+        removed = replies.prune(
+            made_before=None if prune_older is None else now - prune_older * DAY,
+            unused_since=None if prune_unused is None else now - prune_unused * DAY,
+            bad=prune_bad,
+        )
+        stats = replies.stats()
+    finally:
+        replies.close()
+    if json:
+        show.as_json(asdict(stats) | {"removed": removed})
+        return
+    by_status = ", ".join(f"{n:,} {status}" for status, n in stats.by_status.items()) or "none"
+    show.out(f"Attempts: {stats.rows:,} ({by_status}), {stats.bytes / 1e6:.1f} MB")
+    show.out("Used again: " + (", ".join(f"{task} {n:,}" for task, n in stats.hits.items() if n) or "none"))
+    if prune_older is not None or prune_unused is not None or prune_bad:
+        show.out(f"Deleted: {removed:,}")
+
+
+def tune(
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="Files and folders to read.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write the prompts to.")] = Path("prompts"),
+    examples: Annotated[int, typer.Option(metavar="N", min=0, help="Examples made of the corpus.")] = 2,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    json: AsJson = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Read a sample of a corpus and write a folder of prompts for it.
+
+    They know its domain, the types of entity that matter in it, and examples made of its own texts.
+    """
+    from conspectus import api
+
+    settings = settings_of(overrides(set_, model_flags(model, base_url)), config)
+    tuned = api.tune(sources, out, settings=settings, examples=examples)
+    if json:
+        show.as_json(asdict(tuned) | {"folder": str(out), "files": [str(path) for path in tuned.files]})
+        return
+    show.out(f"The corpus is about {tuned.profile.domain}; its reader is {tuned.profile.persona}.")
+    show.out(f"Types of entity: {', '.join(tuned.profile.entity_types)}. Language: {tuned.language}.")
+    show.out(f"Wrote {show.counted(len(tuned.files), 'file')} with {show.counted(tuned.examples, 'example')} to {out}.")
+    show.note(f"Use them: conspectus index ... --config {out / 'conspectus.toml'}")

@@ -1,0 +1,85 @@
+"""Documents that are zip archives of parts, unpacked in memory and only up to a limit."""
+
+from __future__ import annotations
+
+import posixpath
+import zlib
+from io import BytesIO
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+from xml.etree.ElementTree import Element
+from zipfile import BadZipFile, ZipFile
+
+from conspectus.errors import DocumentError
+from conspectus.formats.found import Options, too_large
+from conspectus.formats.trees import tree
+
+_OLE = bytes.fromhex("d0cf11e0a1b11ae1")
+ENCRYPTED = "is encrypted; open it with its password and save it without one (--password-file is for PDF)"
+
+
+class Archive:
+    """The parts of one document. Every method raises DocumentError for what is damaged, encrypted or too large."""
+
+    def __init__(self, path: str, data: bytes, options: Options) -> None:
+        self._limit = self._left = options.max_bytes
+        if data.startswith(_OLE):
+            if "EncryptedPackage".encode("utf-16-le") in data:
+                raise DocumentError(ENCRYPTED)
+            raise DocumentError(
+                "is of an old binary format of Office, whatever its name says; save it in the new one"
+            )
+        if not data.startswith(b"PK"):
+            raise DocumentError(
+                f"is not what its name says: {PurePosixPath(path).suffix} files are zip archives"
+            )
+        try:
+            self._zip = ZipFile(BytesIO(data))
+        except (BadZipFile, ValueError, OSError) as error:
+            raise DocumentError(f"is cut off or damaged: {error}; copy or save it again") from None
+        self.names = frozenset(self._zip.namelist())
+        if sum(part.file_size for part in self._zip.infolist()) > 10 * self._limit:
+            raise self._too_large()
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a part."""
+        name = unquote(name) if name not in self.names else name
+        if name not in self.names:
+            raise DocumentError(f"is damaged: it lacks its part {name}; save it again")
+        if self._zip.getinfo(name).flag_bits & 1:
+            raise DocumentError(ENCRYPTED)
+        try:
+            with self._zip.open(name) as part:
+                content = part.read(self._left + 1)
+        except (BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
+            raise DocumentError(f"is damaged at its part {name}: {error}; copy or save it again") from None
+        self._left -= len(content)
+        if self._left < 0:
+            raise self._too_large()
+        return content
+
+    def tree(self, name: str) -> Element:
+        """Return the root of a part that is XML."""
+        return tree(self.read(name), f"its part {name} ")
+
+    def optional(self, name: str) -> Element | None:
+        """Return the root of a part that need not be there."""
+        return self.tree(name) if name in self.names else None
+
+    def related(self, name: str) -> dict[str, tuple[str, str]]:
+        """Return for each id of a relationship of a part (OOXML) its kind and the part it leads to."""
+        folder, file = posixpath.split(name)
+        root = self.optional(f"{folder}/_rels/{file}.rels".lstrip("/"))
+        return {
+            r.get("Id", ""): (r.get("Type", "").rpartition("/")[2], beside(name, r.get("Target", "")))
+            for r in (root if root is not None else ())
+            if r.get("TargetMode") != "External"
+        }
+
+    def _too_large(self) -> DocumentError:
+        return DocumentError(too_large("unpacks to more than {}", self._limit))
+
+
+def beside(part: str, target: str) -> str:
+    """Return the name of the part that a reference in another part leads to."""
+    return posixpath.normpath(posixpath.join("/", posixpath.dirname(part), target)).lstrip("/")

@@ -1,0 +1,67 @@
+"""Mail as it is sent (EML): who wrote to whom, and the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from typing import cast
+
+from conspectus.errors import DocumentError
+from conspectus.formats.dates import of_mail
+from conspectus.formats.found import Found, Options, Prose, line
+from conspectus.formats.html import plain
+from conspectus.formats.text import decode
+
+HEADERS = ("From", "To", "Cc", "Date", "Subject")
+
+
+def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
+    """Yield the message under its headers; attachments are named in its metadata, and not read.
+
+    Raises:
+        DocumentError: it is no message.
+    """
+    mail = cast("EmailMessage", message_from_bytes(data, policy=policy.default))
+    headers = {name: _header(mail, name) for name in HEADERS}
+    if not any(headers.values()):
+        raise DocumentError("is no mail message: it has none of the headers From, To, Date, Subject")
+    attached = [line(part.get_filename() or part.get_content_type()) for part in mail.iter_attachments()]
+    yield message(path, headers, _body(mail, options), attached, options)
+
+
+def message(path: str, headers: dict[str, str], body: str, attached: list[str], options: Options) -> Found:
+    """Return the document of a message."""
+    prose = Prose(path, options)
+    prose.add("\n".join(f"{name}: {said}" for name, said in headers.items() if said))
+    prose.add(body)
+    about = {
+        "author": headers["From"],
+        "to": headers["To"],
+        "cc": headers["Cc"],
+        "attachments": ", ".join(attached),
+    }
+    return prose.found(headers["Subject"], of_mail(headers["Date"]), about)
+
+
+def _header(mail: EmailMessage, name: str) -> str:
+    try:
+        return line(str(mail.get(name, "")))
+    except (
+        ValueError,
+        IndexError,
+        AttributeError,
+        TypeError,
+    ):  # malformed headers make Python's parser stumble
+        return line(dict(mail.raw_items()).get(name, ""))
+
+
+def _body(mail: EmailMessage, options: Options) -> str:
+    part = cast("EmailMessage | None", mail.get_body(("plain", "html")))
+    if part is None:
+        return ""
+    try:
+        text = str(part.get_content())
+    except (LookupError, UnicodeDecodeError):  # an encoding that is not known, or not the one it says
+        text = decode(cast("bytes", part.get_payload(decode=True)))
+    return plain(text, options) if part.get_content_subtype() == "html" else text

@@ -1,0 +1,198 @@
+"""Records: JSON, JSON lines, tables of separated values, and objects from memory. One record is one document."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from io import StringIO
+from itertools import islice
+from typing import Any, cast
+
+from conspectus.errors import DocumentError
+from conspectus.formats.found import BINARY, Found, Options, newlines
+from conspectus.formats.text import filled
+from conspectus.rows import Failure
+from conspectus.tokens import well_formed
+
+DELIMITERS = ",;\t|"
+_SAMPLE = 65_536
+
+
+def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Failure]:
+    """Yield the document of each record.
+
+    Raises:
+        DocumentError: the file holds no records.
+    """
+    text = filled(data)
+    kind = path.rpartition(".")[2].lower()
+    if kind == "json":
+        return _json(path, text, options)
+    return records(
+        path, _lines(text) if kind in ("jsonl", "ndjson") else _separated(text, kind, options), options
+    )
+
+
+def _json(path: str, text: str, options: Options) -> Iterator[Found | Failure]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"is not JSON: {_where(error)}") from error
+    values = cast("list[object]", value) if isinstance(value, list) else [value]
+    return records(path, iter(values), options)
+
+
+def _lines(text: str) -> Iterator[object]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except (ValueError, RecursionError) as error:
+                yield DocumentError(f"is not JSON: {_where(error, number)}")
+
+
+def _where(error: ValueError | RecursionError, line: int | None = None) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"line {line or error.lineno}, column {error.colno}: {error.msg}"
+    where = f"line {line}: " if line else ""
+    return where + ("it is nested too deeply" if isinstance(error, RecursionError) else str(error))
+
+
+# Separated values
+
+
+def _separated(text: str, kind: str, options: Options) -> Iterator[object]:
+    """Return the records of a table; in one that calls itself TSV, quotation marks may be mere characters."""
+    first, _, rest = text.partition("\n")
+    if stated := first.startswith("sep=") and len(first) == 5:  # Excel writes this
+        text = rest
+    delimiter = first[4] if stated else delimiter_of(text, options.text_field)
+    values = list(_rows(text, delimiter, quoting=True))
+    if kind == "tsv" and values and isinstance(values[-1], DocumentError):
+        values = list(_rows(text, delimiter, quoting=False))
+    if not values:
+        raise DocumentError("has no records: its first line must name the fields, with records after it")
+    return iter(values)
+
+
+def delimiter_of(text: str, text_field: str) -> str:
+    """Return what separates the fields: what divides the first line, at best so that one is the field of the text,
+    and the lines after it into as many.
+    """
+
+    def evidence(delimiter: str) -> tuple[bool, bool, float, int]:
+        try:
+            rows = list(islice(filter(None, csv.reader(StringIO(text[:_SAMPLE]), delimiter=delimiter)), 30))
+        except csv.Error:
+            rows = []
+        header, others = (rows[0], rows[1:-1] or rows[1:]) if rows else ([], [])
+        alike = sum(len(row) == len(header) for row in others) / max(len(others), 1)
+        divided = len(header) > 1
+        return divided, divided and text_field in header, alike if divided else 0.0, len(header)
+
+    return max(DELIMITERS, key=evidence)
+
+
+def _rows(text: str, delimiter: str, *, quoting: bool) -> Iterator[object]:
+    how = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
+    rows = csv.reader(
+        StringIO(text), delimiter=delimiter, quoting=how, strict=True
+    )  # an open quote must be told
+    with _fields_of_any_size():
+        try:
+            filled_rows = filter(None, rows)
+            header = next(filled_rows, list[str]())
+            for row in filled_rows:
+                yield _row(header, row, rows.line_num)
+        except csv.Error as error:
+            yield DocumentError(f"is not CSV: line {rows.line_num}: {error}; nothing after it was read")
+
+
+def _row(header: list[str], row: list[str], line: int) -> object:
+    if len(row) > len(header):
+        return DocumentError(
+            f"has {len(row)} fields (line {line}) where the first line of the file names {len(header)}; "
+            'put fields that hold commas into "quotes"'
+        )
+    return dict(zip(header, row, strict=False))
+
+
+@contextmanager
+def _fields_of_any_size() -> Generator[None]:
+    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a C long, which has 32 bits on Windows
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+# Records
+
+
+def records(path: str, values: Iterator[object], options: Options) -> Iterator[Found | Failure]:
+    """Yield the document of each record, called `path#n`; records without a text field become one failure."""
+    without: list[str] = []
+    fields: dict[str, None] = {}
+    for number, value in enumerate(values, start=1):
+        name = f"{path}#{number}"
+        if (own := _fields(value)) is not None and options.text_field not in own:
+            without.append(name)
+            fields |= dict.fromkeys(own)
+        else:
+            yield record(name, value, options)
+    if without:
+        yield _without_text(without, list(fields), options)
+
+
+def _without_text(names: list[str], fields: list[str], options: Options) -> Failure:
+    have = f"it has {', '.join(map(repr, fields[:20]))}" if fields else "it has no fields"
+    others = f" (and {len(names) - 1:,} records after it, too)" if len(names) > 1 else ""
+    return Failure(
+        "read",
+        f"has no field {options.text_field!r}{others}; {have}: name the one with the text by --text-field",
+        names[0],
+    )
+
+
+def record(name: str, value: object, options: Options) -> Found | Failure:
+    """Return the document of one record: a text, or an object that has the text field."""
+    if isinstance(value, DocumentError):
+        return Failure("read", str(value), name)
+    fields = {options.text_field: value} if isinstance(value, str) else _fields(value)
+    if fields is None:
+        return Failure("read", "is neither a text nor an object with fields", name)
+    if options.text_field not in fields:
+        return _without_text([name], list(fields), options)
+    text = fields.pop(options.text_field)
+    if not isinstance(text, str):
+        return Failure("read", f"its field {options.text_field!r} holds no text", name)
+    if not text.strip():
+        return Failure("read", "is empty", name)
+    if "\0" in text:
+        return Failure("read", BINARY, name)
+    stated = {well_formed(k): s for k, v in fields.items() if (s := _scalar(v))}
+    title = " ".join(stated.pop(options.title_field, "").split())
+    date = stated.pop("date") if any(c.isdigit() for c in stated.get("date", "")) else None
+    return Found(name, newlines(well_formed(text)), title, date, stated)
+
+
+def _fields(value: object) -> dict[str, object] | None:
+    """Return the fields of an object, or None for what is none."""
+    if not isinstance(value, Mapping):
+        return None
+    return {str(name): content for name, content in cast("Mapping[object, object]", value).items()}
+
+
+def _scalar(value: Any) -> str:
+    """Return a scalar as a string, "" for lists, objects and what says nothing (null, not a number)."""
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    state = str if isinstance(value, int | float) else getattr(value, "isoformat", None)
+    if state is None or value != value:  # only what stands for a missing number or date is unlike itself
+        return ""
+    return str(value) if state is str else str(state())

@@ -1,0 +1,69 @@
+"""Spreadsheets (XLSX, XLS, ODS): a line of text for each row, the sheets as places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from io import BytesIO
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+from conspectus.errors import DocumentError
+from conspectus.formats.archive import ENCRYPTED
+from conspectus.formats.found import Found, Options, Prose, row, too_large
+from conspectus.formats.records import records
+from conspectus.rows import Failure
+
+
+def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Failure]:
+    """Yield the whole workbook as one document, or, where its first sheet has a column of texts, one for each row.
+
+    Raises:
+        DocumentError: it is encrypted, damaged, too large, or empty.
+    """
+    import python_calamine as calamine
+
+    _refuse_bombs(data, options)
+    try:
+        book = calamine.CalamineWorkbook.from_filelike(BytesIO(data))
+        sheets = {name: book.get_sheet_by_name(name) for name in book.sheet_names}
+    except calamine.PasswordError:
+        raise DocumentError(ENCRYPTED) from None
+    except calamine.CalamineError as error:
+        encrypted = "EncryptedPackage".encode("utf-16-le") in data
+        raise DocumentError(
+            ENCRYPTED if encrypted else f"is no workbook, or cut off or damaged: {error}; save it again"
+        ) from None
+    first = next(iter(sheets.values()), None)
+    rows = first.iter_rows() if first is not None and first.height else iter(())
+    header = [_cell(value) for value in next(rows, [])]
+    if options.text_field in header:
+        yield from records(path, (dict(zip(header, values, strict=False)) for values in rows), options)
+        return
+    prose = Prose(path, options)
+    for name, sheet in sheets.items():
+        prose.place(f"sheet {name}")
+        gap = "\n\n"
+        for values in sheet.iter_rows() if sheet.height else ():
+            if said := row(map(_cell, values)):
+                prose.add(said, gap)
+                gap = "\n"
+    yield prose.found()
+
+
+def _refuse_bombs(data: bytes, options: Options) -> None:
+    if data.startswith(b"PK"):
+        try:
+            parts = ZipFile(BytesIO(data)).infolist()
+        except (BadZipFile, ValueError, OSError) as error:
+            raise DocumentError(f"is cut off or damaged: {error}; copy or save it again") from None
+        if sum(part.file_size for part in parts) > options.max_bytes:
+            raise DocumentError(too_large("unpacks to more than {}", options.max_bytes))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, datetime) and not (value.hour or value.minute or value.second):
+        return value.date().isoformat()
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

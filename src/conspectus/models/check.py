@@ -1,0 +1,97 @@
+"""Sends one small request of each kind to what is configured, and says what the server supports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from conspectus.errors import ConspectusError, ModelError
+from conspectus.models.bias import bias_to
+from conspectus.models.opening import Session
+from conspectus.models.schemas import TEXT, record
+from conspectus.models.wire import Feature, Message, Request
+from conspectus.settings import Settings
+
+SCHEMA = record(word=TEXT)
+ASKED = 'Reply with the JSON object {"word": "yes"} and nothing else.'
+WORDS = ("yes", "no")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One kind of request: `ok` is None where it could not be tried, and `told` says what was seen or what to fix."""
+
+    model: str
+    kind: str
+    ok: bool | None
+    told: str
+
+
+async def check(session: Session, settings: Settings, embedder: str = "") -> list[Checked]:
+    """Check every model that the settings name, and the embedder if one is named; nothing is kept.
+
+    Where a model cannot be used at all, the rest is not asked of it.
+    """
+    found: list[Checked] = []
+    for name in dict.fromkeys((settings.model, *settings.llm.tasks.values())):
+        found += await _chat(session, name, settings)
+    if embedder:
+        found.append(await _tried(embedder, "embeddings", lambda: _embeds(session, embedder)))
+    return found
+
+
+async def _chat(session: Session, name: str, settings: Settings) -> list[Checked]:
+    plain = Request((Message("user", ASKED),), name, max_tokens=settings.llm.max_tokens, temperature=settings.llm.temperature)
+    first = await _tried(name, "chat", lambda: _asks(session, plain))
+    if not first.ok:
+        return [first]
+    bias = bias_to(name, WORDS)
+    biased = Request(
+        (Message("user", "Is the sky green? Answer with one word, yes or no."),), name, max_tokens=1, logit_bias=bias
+    )
+    schema = Request(plain.messages, name, response_format="json_schema", schema=SCHEMA, schema_name="Check")
+    mode = Request(plain.messages, name, response_format="json_object")
+    return [
+        first,
+        await _tried(name, "json_schema", lambda: _writes_json(session, schema)),
+        await _tried(name, "json_object", lambda: _writes_json(session, mode)),
+        await _tried(name, "logit_bias", lambda: _asks(session, biased))
+        if bias
+        else Checked(name, "logit_bias", None, "not used: the vocabulary of this model is not known"),
+        await _tried(name, "streaming", lambda: _streams(session, plain)),
+    ]
+
+
+async def _tried(model: str, kind: str, act: Callable[[], Awaitable[str]]) -> Checked:
+    try:
+        return Checked(model, kind, True, await act())
+    except ConspectusError as error:  # a name that leads nowhere, an extra that is missing
+        return Checked(model, kind, False, str(error))
+
+
+async def _asks(session: Session, request: Request) -> str:
+    reply = await session.sender.clients.of(request.model).ask(request)
+    return f"{reply.prompt_tokens} tokens in, {reply.completion_tokens} out"
+
+
+async def _writes_json(session: Session, request: Request) -> str:
+    feature: Feature = "json_schema" if request.schema else "json_object"
+    if session.sender.accepts(request.model, feature) is False:
+        raise ModelError("this kind of server does not take it")
+    reply = await session.sender.clients.of(request.model).ask(request)
+    try:
+        json.loads(reply.text)
+    except ValueError:
+        raise ModelError(f"the server takes it, but the reply is no JSON ({reply.text[:40]!r})") from None
+    return "the reply is JSON"
+
+
+async def _streams(session: Session, request: Request) -> str:
+    pieces = [piece async for piece in session.sender.clients.of(request.model).stream(request)]
+    return f"{len(pieces) - 1} pieces"
+
+
+async def _embeds(session: Session, embedder: str) -> str:
+    vectors, _ = await session.sender.clients.of(embedder).embed(["one", "two"])
+    return f"vectors of {len(vectors[0])} numbers"

@@ -1,0 +1,93 @@
+"""Answers of the search along the graph: what was found, the paths and chunks it stands on, or what there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conspectus import tokens
+from conspectus.evidence import Evidence
+from conspectus.errors import UsageError
+from conspectus.models.base import Model
+from conspectus.query.bm25 import hit
+from conspectus.query.finish import WRITTEN, finish, nothing_found
+from conspectus.query.tog.explore import Explored, explore
+from conspectus.rows import Answer, Hit, Relationship
+from conspectus.settings import Settings
+from conspectus.tables import Index
+from conspectus.tasks import AnswerFromContext, DraftAnswer
+from conspectus.triples import TripleGraph
+
+SELECTED = "Read off the graph by matching words with relations, without a language model."
+MOST_SHOWN = 20
+"""Answers named in the text; `short` holds all."""
+
+
+async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer by ToG-2, over the graph and the chunks of the index.
+
+    Raises UsageError where the index has no graph.
+    """
+    return await _answer(question, index, model, settings, "tog")
+
+
+async def answer_on_graph(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer by Think-on-Graph: the same on the graph alone."""
+    return await _answer(question, index, model, settings, "tog1")
+
+
+async def _answer(question: str, index: Index, model: Model, settings: Settings, method: str) -> Answer:
+    if not len(TripleGraph.of(index)):
+        raise UsageError(f"{method} needs a graph, and this index has no triples and no relationships")
+    found = await explore(question, index, model, settings, texts=method == "tog")
+    evidence = evidence_of(found, index, settings) if method == "tog" else Evidence()
+    if not found.trails:
+        return nothing_found(question, method=method)
+    if evidence.sources:
+        task = AnswerFromContext(question, evidence)
+        used = tokens.count(evidence.text)
+        result = await finish(task, question, index, model, method=method, context_tokens=used)
+    else:
+        result = Answer(question, _listed(found), method, notices=(WRITTEN if model.generative else SELECTED,))
+    short = found.answers or await _from_what_there_is(question, found, evidence, model)
+    if not evidence.sources and not found.answers and short:
+        result = replace(result, text="\n".join(f"- {name}" for name in short))
+    rounds = f"{found.rounds} round{'s' * (found.rounds != 1)} from {found.trails[0].start}"
+    complete = "" if found.answers else "; its facts were not found to be complete"
+    return replace(result, short=short, trails=found.trails, why=f"{rounds}{complete}")
+
+
+async def _from_what_there_is(question: str, found: Explored, evidence: Evidence, model: Model) -> tuple[str, ...]:
+    if not model.generative:
+        return ()
+    draft = await model.perform(DraftAnswer(question, trails=found.trails, evidence=evidence))
+    return (draft.answer,)
+
+
+def _listed(found: Explored) -> str:
+    """Return the answers a line each, then the paths that were gone to them."""
+    names = found.answers[:MOST_SHOWN] or tuple(trail.end for trail in found.trails)
+    more = len(found.answers) - MOST_SHOWN
+    lines = [f"- {name}" for name in names] + ([f"- and {more} more"] if more > 0 else [])
+    paths = [
+        "; ".join(f"{t.head} – {t.relation.replace('_', ' ')} – {t.tail}" for t in trail.triples) for trail in found.trails
+    ]
+    return "\n".join(lines) + "\n\nPaths:\n\n" + "\n".join(f"- {path}" for path in paths)
+
+
+def evidence_of(found: Explored, index: Index, settings: Settings) -> Evidence:
+    """Return the best chunks of a search and the relationships of its paths, as evidence."""
+    chunks = tuple(index.chunks[chunk] for chunk, _ in found.chunks[: min(settings.tog.evidence, settings.tog.chunks)])
+    pairs = {frozenset((t.head, t.tail)) for trail in found.trails for t in trail.triples}
+    rows: list[Relationship] = []
+    for name in {name for pair in pairs for name in pair} & index.entity_of_name.keys():
+        for number in index.edges_of(index.entity_of_name[name]):
+            row = index.relationships[number]
+            if frozenset((row.source, row.target)) in pairs and row not in rows:
+                rows.append(row)
+    return Evidence(relationships=tuple(sorted(rows, key=lambda r: r.number)), sources=chunks)
+
+
+async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
+    """Return the `k` chunks that the search found most telling."""
+    found = await explore(question, index, model, settings)
+    return [hit(chunk, score, index) for chunk, score in found.chunks[: settings.search.k]]

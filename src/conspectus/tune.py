@@ -1,0 +1,150 @@
+"""Tune: from a sample of a corpus a folder of prompts made for it (`conspectus tune`).
+
+The folder holds our prompts with the corpus's domain, an expert's persona and few-shot examples made from its own
+chunks, and a `conspectus.toml` that names the folder, the types of entity and the language.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from conspectus import tokens
+from conspectus.errors import ModelError, Unusable, UsageError
+from conspectus.models.base import Model, together
+from conspectus.models.parsing import dump
+from conspectus.models.prompts import OURS, fence
+from conspectus.rows import Chunk
+from conspectus.tasks import ExtractGraph, Graph, Profile, ProfileCorpus
+
+SAMPLE_TOKENS = 8000
+EXAMPLE_TOKENS = 100
+"""Tokens of the text of one example: every request for an extraction carries all of them."""
+EXAMPLE_REPLY_TOKENS = 600
+"""Tokens of what is shown to be in it, at the most."""
+LONGEST = 160
+"""Characters of a domain or persona."""
+PERSONA = {"en": "You are {persona}. The documents are about {domain}.", "zh": "你是{persona}。这批文档的主题是：{domain}。"}
+EXAMPLE = {"en": "For this text, types {types}:", "zh": "对于以下文本，类型为{types}："}
+WITH_PERSONA = ("ExtractGraph", "ExtractClaims", "WriteReport", "MapAnswer", "MapPoints", "ReduceAnswer", "AnswerFromContext")
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]|\n")
+_MARKS = re.compile(r"\{\{|\}\}|<!--")
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What was found out of a corpus, and the files that say so."""
+
+    folder: Path
+    profile: Profile
+    language: str
+    examples: int
+    files: tuple[Path, ...]
+
+
+async def tune(
+    chunks: Sequence[Chunk], model: Model, folder: Path, language: str, *, examples: int = 2, seed: int = 42
+) -> Tuned:
+    """Profile a sample of the chunks and write the prompts; files of the same names are replaced.
+
+    Raises UsageError where there is nothing to sample, ModelError where the corpus cannot be profiled.
+    """
+    if not chunks:
+        raise UsageError("there is no text to tune to")
+    own = "zh" if language.startswith("zh") else "en"
+    sample = _sample(chunks, seed)
+    found = await model.perform(ProfileCorpus(tuple(sample), language=language))
+    profile = Profile(_plain(found.domain), _plain(found.persona), tuple(map(_plain, found.entity_types)))
+    made = await _examples(sample, profile, model, language, examples)
+    files = [_write(folder / own / f"{name}.md", _personal(name, own, profile)) for name in WITH_PERSONA]
+    path = folder / own / "ExtractGraph.md"
+    _write(path, _with_examples(path.read_text("utf-8"), made, own))
+    values = {"extract.entity_types": list(profile.entity_types), "language": language, "llm.prompts": str(folder)}
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
+    files.append(_write(folder / "conspectus.toml", "\n".join(lines) + "\n"))
+    return Tuned(folder, profile, language, len(made), tuple(files))
+
+
+def _sample(chunks: Sequence[Chunk], seed: int) -> list[Chunk]:
+    """Return chunks from all over the corpus, as many as fit together."""
+    order = random.Random(seed).sample(range(len(chunks)), len(chunks))
+    taken: list[int] = []
+    room = SAMPLE_TOKENS
+    for number in order:
+        room -= chunks[number].n_tokens
+        if taken and room < 0:
+            break
+        taken.append(number)
+    return [chunks[number] for number in sorted(taken)]
+
+
+async def _examples(
+    sample: Sequence[Chunk], profile: Profile, model: Model, language: str, most: int
+) -> list[tuple[ExtractGraph, Graph]]:
+    """Return short texts of the corpus with what is in them: those with most relationships, from different documents."""
+    excerpts = {chunk.document_id: _excerpt(chunk) for chunk in sample}
+    tasks = [ExtractGraph(chunk, profile.entity_types, language=language) for chunk in excerpts.values()][: 6 * most]
+
+    async def one(task: ExtractGraph) -> Graph:
+        try:
+            return await model.perform(task)
+        except Unusable:
+            raise
+        except ModelError:  # another example will do
+            return Graph()
+
+    graphs = await together(map(one, tasks))
+    pairs = [(t, g) for t, g in zip(tasks, graphs, strict=True) if g.relationships and _is_short(t, g)]
+    return sorted(pairs, key=lambda pair: (-len(pair[1].relationships), pair[0].chunk.id))[:most]
+
+
+def _is_short(task: ExtractGraph, graph: Graph) -> bool:
+    return tokens.at_most(dump(task, graph), EXAMPLE_REPLY_TOKENS)
+
+
+def _excerpt(chunk: Chunk) -> Chunk:
+    """Return the whole sentences with which a chunk begins, as far as an example goes."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(chunk.text)]
+    starts = ends[0] if len(ends) > 2 and chunk.start else 0  # a chunk may begin inside a sentence
+    fits = [end for end in ends if end > starts and tokens.at_most(chunk.text[starts:end], EXAMPLE_TOKENS)]
+    text = chunk.text[starts : fits[-1] if fits else 4 * EXAMPLE_TOKENS].strip()
+    return replace(chunk, text=text, n_tokens=tokens.count(text))
+
+
+def _plain(text: str) -> str:
+    """Return what a model said on one bearable line, without what means something in a prompt's file."""
+    return _MARKS.sub(" ", " ".join(text.split()))[:LONGEST].rstrip(". ")
+
+
+def _personal(name: str, own: str, profile: Profile) -> str:
+    """Return our prompt of a task with persona and domain under its heading."""
+    heading, _, rest = (OURS / own / f"{name}.md").read_text("utf-8").partition("\n\n")
+    who = PERSONA[own].format(persona=profile.persona, domain=profile.domain)
+    return f"{heading}\n\n{who}\n\n{rest}"
+
+
+def _with_examples(prompt: str, made: Sequence[tuple[ExtractGraph, Graph]], own: str) -> str:
+    """Return a prompt with the examples at the end of each of its formats."""
+    for form in ("json", "tuples"):
+        marker = f"<!-- format: {form} -->"
+        before, found, after = prompt.partition(marker)
+        section, following, rest = after.partition("\n<!-- ")
+        shown = "\n\n".join(_example(task, graph, form, own) for task, graph in made)
+        prompt = before + found + "\n\n".join(filter(None, (section.rstrip(), shown))) + "\n" + following.lstrip("\n") + rest
+    return prompt
+
+
+def _example(task: ExtractGraph, graph: Graph, form: str, own: str) -> str:
+    types = "、".join(task.entity_types) if own == "zh" else ", ".join(task.entity_types)
+    shown = _MARKS.sub(" ", fence(task.chunk.text))
+    return f"{EXAMPLE[own].format(types=types)}\n{shown}\n{_MARKS.sub(' ', dump(task, graph, form))}"
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -1,0 +1,169 @@
+"""Laws of the walk between sentences and names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import sparse
+
+from conspectus.algorithms.sentence_walk import (
+    Incidence,
+    around,
+    passages_of,
+    sentences_of,
+    spread,
+    totals,
+    walk,
+)
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def an_incidence(random: np.random.Generator, sentences: int, names: int, density: float = 0.3) -> Incidence:
+    holds = random.random((sentences, names)) < density
+    outward = holds / np.maximum(holds.sum(axis=1, keepdims=True), 1)
+    inward = holds.T * random.uniform(0.5, 30, (names, sentences))
+    return Incidence(
+        sparse.csr_array(outward.astype(np.float32)), sparse.csr_array(inward.astype(np.float32))
+    )
+
+
+def a_walk(
+    random: np.random.Generator, sentences: int = 8, names: int = 5, density: float = 0.3, steps: int = 9
+):
+    incidence = an_incidence(random, sentences, names, density)
+    pull = random.uniform(0.1, 1.1, sentences).astype(np.float32)
+    return incidence, walk(incidence, pull, random.random(sentences), random.random(names), 0.85, steps)
+
+
+@given(seeds)
+def test_no_sentence_gets_less_than_nothing_and_all_together_at_most_everything(seed: int):
+    _, mass = a_walk(np.random.default_rng(seed))
+
+    assert (mass >= 0).all()
+    assert mass.sum() <= 1 + 1e-5
+
+
+def test_where_every_sentence_and_name_leads_on_nothing_is_lost():
+    random = np.random.default_rng(0)
+    incidence = an_incidence(random, 6, 6, density=1.0)
+    pull = np.ones(6, np.float32)
+
+    on_sentences = walk(incidence, pull, np.ones(6), np.ones(6), 0.85, 40)
+    turned = Incidence(
+        incidence.inward, incidence.outward
+    )  # with no pull the walk is the same seen from the names
+    assert on_sentences.sum() == pytest.approx(0.5, abs=1e-4)
+    assert turned.outward.shape == (6, 6)
+
+
+@given(seeds)
+def test_the_walk_depends_on_nothing_but_what_it_is_given(seed: int):
+    first, second = (a_walk(np.random.default_rng(seed))[1] for _ in range(2))
+
+    assert np.array_equal(first, second)
+
+
+@given(seeds, st.floats(0.1, 100))
+def test_only_the_proportions_of_the_resets_count(seed: int, factor: float):
+    random = np.random.default_rng(seed)
+    incidence = an_incidence(random, 8, 5)
+    pull, sentences, names = random.uniform(0.1, 1, 8).astype(np.float32), random.random(8), random.random(5)
+
+    once = walk(incidence, pull, sentences, names, 0.85, 9)
+    again = walk(incidence, pull, factor * sentences, factor * names, 0.85, 9)
+    assert again == pytest.approx(once, abs=1e-5)
+
+
+def test_without_a_start_there_is_no_walk():
+    incidence = an_incidence(np.random.default_rng(1), 4, 3)
+
+    assert not walk(incidence, np.ones(4, np.float32), np.zeros(4), np.zeros(3), 0.85, 9).any()
+
+
+def test_a_name_leads_to_the_sentence_that_is_like_the_question():
+    holds = np.ones((2, 1), np.float32)
+    incidence = Incidence(sparse.csr_array(holds), sparse.csr_array(holds.T))
+
+    mass = walk(incidence, np.array([1.0, 0.1], np.float32), np.zeros(2), np.ones(1), 0.85, 9)
+
+    assert mass[0] == pytest.approx(10 * mass[1], rel=1e-4)
+
+
+@given(seeds)
+def test_around_everything_is_the_whole(seed: int):
+    incidence = an_incidence(np.random.default_rng(seed), 7, 4)
+    sentences, names, part = around(incidence, np.arange(7), np.arange(4), np.zeros(4, bool))
+
+    assert sentences.tolist() == list(range(7))
+    assert names.tolist() == list(range(4))
+    assert np.array_equal(part.outward.toarray(), incidence.outward.toarray())
+    assert np.array_equal(part.inward.toarray(), incidence.inward.toarray())
+
+
+@given(seeds)
+def test_a_part_holds_what_the_whole_does_in_its_rows_and_columns(seed: int):
+    random = np.random.default_rng(seed)
+    incidence = an_incidence(random, 9, 6, density=0.2)
+    sentences, names, part = around(incidence, np.array([1, 4]), np.array([2]), random.random(6) < 0.3)
+
+    assert {1, 4} <= set(sentences.tolist())
+    assert 2 in names
+    assert np.array_equal(part.outward.toarray(), incidence.outward.toarray()[np.ix_(sentences, names)])
+    assert np.array_equal(part.inward.toarray(), incidence.inward.toarray()[np.ix_(names, sentences)])
+
+
+def test_common_names_are_not_followed_unless_they_are_given():
+    holds = np.ones((3, 2), np.float32)
+    incidence = Incidence(sparse.csr_array(holds), sparse.csr_array(holds.T))
+
+    assert around(incidence, np.array([0]), np.array([], int), np.array([True, True]))[1].tolist() == []
+    assert around(incidence, np.array([0]), np.array([1]), np.array([True, True]))[1].tolist() == [1]
+
+
+@st.composite
+def ranges(draw: st.DrawFn) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Ranges in order, which may overlap or be empty."""
+    first = np.sort(draw(st.lists(st.integers(0, 12), min_size=1, max_size=6)))
+    sizes = draw(st.lists(st.integers(0, 4), min_size=len(first), max_size=len(first)))
+    return first, np.maximum.accumulate(first + np.array(sizes))
+
+
+@given(ranges(), seeds)
+def test_totals_are_sums_over_ranges(edges: tuple[NDArray[np.int64], NDArray[np.int64]], seed: int):
+    values = np.random.default_rng(seed).random(20)
+
+    expected = [values[a:b].sum() for a, b in zip(*edges, strict=True)]
+    assert totals(values, *edges) == pytest.approx(expected)
+
+
+@given(ranges(), seeds)
+def test_what_passages_spread_arrives_whole_where_they_hold_sentences(
+    edges: tuple[NDArray[np.int64], NDArray[np.int64]], seed: int
+):
+    random = np.random.default_rng(seed)
+    shares, pull = random.random(len(edges[0])), random.uniform(0.1, 1, 20)
+
+    arrived = spread(shares, pull, *edges)
+    assert arrived.sum() == pytest.approx(shares[edges[1] > edges[0]].sum(), abs=1e-6)
+
+
+@given(ranges(), st.sets(st.integers(0, 15)))
+def test_passages_of_sentences_are_those_that_hold_one(
+    edges: tuple[NDArray[np.int64], NDArray[np.int64]], sentences: set[int]
+):
+    found = set(passages_of(np.array(sorted(sentences), np.int64), *edges).tolist())
+
+    holding = {i for i, (a, b) in enumerate(zip(*edges, strict=True)) if sentences & set(range(a, b))}
+    assert holding <= found
+    assert all(edges[0][i] == edges[1][i] for i in found - holding)
+
+
+@given(ranges())
+def test_sentences_of_passages_are_each_listed_once(edges: tuple[NDArray[np.int64], NDArray[np.int64]]):
+    found = sentences_of(np.arange(len(edges[0])), *edges).tolist()
+
+    assert found == sorted({s for a, b in zip(*edges, strict=True) for s in range(a, b)})
