@@ -79,7 +79,7 @@ def test_an_index_that_was_read_can_be_committed_elsewhere(tmp_path: Path):
     assert put(tmp_path / "two", read(tmp_path / "one")) == snapshot
 
 
-names = st.from_regex(r"[a-z][a-z_.-]{0,8}", fullmatch=True)
+names = st.from_regex(r"[a-z][a-z_.]{0,8}", fullmatch=True)
 types = npst.boolean_dtypes() | npst.integer_dtypes() | npst.floating_dtypes() | npst.unicode_string_dtypes()
 arrays = npst.arrays(types, npst.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3))
 

@@ -19,6 +19,7 @@ from conspectus.settings import Settings
 from conspectus.tables import Index
 
 if TYPE_CHECKING:
+    from conspectus.evaluate.answering import Scored
     from conspectus.evaluate.retrieval import Measured
     from conspectus.estimate import Estimate
     from conspectus.index.describe import DescribedGraph
@@ -171,7 +172,7 @@ async def abuild(
             index = replace(index, usage=session.usage if session else {})
             notices = session.notices if session else ()
         snapshot = store.commit(target, index, settings=index.settings, usage=index.usage)
-    return Built(replace(index, snapshot=snapshot), snapshot, target, tuple(skipped), notices)
+    return Built(replace(index, snapshot=snapshot, folder=target), snapshot, target, tuple(skipped), notices)
 
 
 def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
@@ -327,6 +328,75 @@ def evaluate_retrieval(
 
     target = None if index_folder is None else Path(index_folder)
     return evaluate(Path(folder), methods, ks, target, resolved(settings), titles)
+
+
+def evaluate_answers(
+    questions: str | Path,
+    index: Index | str | Path = DEFAULT_FOLDER,
+    methods: Sequence[str] = ("walk",),
+    *,
+    kind: str = "qa",
+    answers: str | Path | None = None,
+    limit: int | None = None,
+    settings: Given = None,
+    model: Model | None = None,
+) -> list[Scored]:
+    """Answer the questions of a file by each method, and measure the answers: `qa` by EM and F1, `kgqa` by Hits@1.
+
+    `answers` is a file in which every answer is kept: a run that is broken off goes on from there. Failures are
+    counted and have no score.
+    """
+    from conspectus.evaluate import answering
+    from conspectus.evaluate.asked import read_questions
+
+    scores = {"qa": answering.answers_qa, "kgqa": answering.answers_kgqa}
+    if kind not in scores:
+        raise UsageError(f"answers are measured as {' or '.join(scores)}, not as {kind!r}")
+    asked = read_questions(Path(questions))[:limit]
+    opened = index if isinstance(index, Index) else open_index(index)
+    chosen = resolved(settings)
+    kept = None if answers is None else Path(answers)
+
+    async def work() -> list[Scored]:
+        async with _session(chosen, _folder_of(index, opened), model) as session:
+            performer = model or (session.model if session else model_of(opened))
+            return await answering.run(asked, methods, opened, performer, chosen, scores[kind], kept)
+
+    return _run(work())
+
+
+def import_triples(file: str | Path, folder: str | Path = DEFAULT_FOLDER) -> Index:
+    """Make the index in a folder from a knowledge graph without text, and return it.
+
+    See `index.triples.read_triples` for the files it takes. What stood in the folder is replaced.
+    """
+    from conspectus.index.triples import index_of, read_triples
+
+    index = index_of(*read_triples(Path(file)))
+    target = Path(folder)
+    with store.writing(target):
+        store.commit(target, index, settings=index.settings, usage={})
+    return open_index(target)
+
+
+def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, settings: Given = None) -> Index:
+    """Give the index in a folder the triples of its passages that a file holds, and return it.
+
+    Where the index has vectors, the triples get them too. Its graph and reports stay what they are.
+    """
+    from conspectus.index.triples import read_openie, triple_vectors, with_openie
+    from conspectus.query.vector import embedder_of, has_vectors
+
+    passages = read_openie(Path(file))
+    target = Path(folder)
+    open_index(target)  # or else a folder would be made where there is none
+    with store.writing(target):
+        index = with_openie(open_index(target), passages, str(file))
+        if has_vectors(index):
+            vectors = triple_vectors(index, embedder_of(index, resolved(settings)))
+            index = replace(index, arrays={**index.arrays, **vectors})
+        store.commit(target, index, settings=index.settings, usage=index.usage)
+    return open_index(target)
 
 
 def embed(
@@ -510,5 +580,5 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
 
 __all__ = [
     "Built", "Context", "Preview", "aask", "abuild", "ask", "astream", "build", "check_models", "context", "embed",
-    "estimate", "evaluate_retrieval", "model_of", "open_index", "preview", "resolved", "search", "tune",
+    "estimate", "evaluate_answers", "evaluate_retrieval", "import_openie", "import_triples", "model_of", "open_index", "preview", "resolved", "search", "tune",
 ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -208,8 +209,8 @@ def facts(result: Merged) -> tuple[object, ...]:
 
 
 @given(some_graphs, st.permutations(range(3)))
-def test_the_order_of_the_chunks_decides_nothing(raw: list[object], order: list[int]):
-    graphs = [graph_of(each, i) for i, each in enumerate(raw)]  # type: ignore[arg-type]
+def test_the_order_of_the_chunks_decides_nothing(raw: list[Any], order: list[int]):
+    graphs = [graph_of(each, i) for i, each in enumerate(raw)]
     places = [i for i in order if i < len(graphs)]
 
     ordered = merged(*graphs)
@@ -219,8 +220,8 @@ def test_the_order_of_the_chunks_decides_nothing(raw: list[object], order: list[
 
 
 @given(some_graphs)
-def test_weights_add_up_to_the_distinct_instances_of_pairs(raw: list[object]):
-    graphs = [graph_of(each, i) for i, each in enumerate(raw)]  # type: ignore[arg-type]
+def test_weights_add_up_to_the_distinct_instances_of_pairs(raw: list[Any]):
+    graphs = [graph_of(each, i) for i, each in enumerate(raw)]
     result = merged(*graphs)
 
     assert [r.weight for r in result.relationships] == [

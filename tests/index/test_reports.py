@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -34,12 +35,12 @@ def rows(pairs: Sequence[tuple[str, str]], words: int = 0) -> tuple[list[Entity]
 
 
 def a_community(
-    number: int, entities: Sequence[int], edges: Sequence[Relationship] = (), **more: object
+    number: int, entities: Sequence[int], edges: Sequence[Relationship] = (), **more: Any
 ) -> Community:
     held = {NAMES[e] for e in entities}
     inside = tuple(r.number for r in edges if {r.source, r.target} <= held)
     level, parent, children = more.get("level", 0), more.get("parent", -1), more.get("children", ())
-    return Community(content_id("c", str(number)), number, level, parent, children, tuple(entities), inside)  # type: ignore[arg-type]
+    return Community(content_id("c", str(number)), number, level, parent, children, tuple(entities), inside)
 
 
 CHAIN = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -215,11 +216,11 @@ some_names = st.sampled_from(
 
 
 @given(st.lists(st.lists(some_names, max_size=4), min_size=1, max_size=4), st.randoms(use_true_random=False))
-def test_the_order_of_the_documents_decides_nothing(graphs: list[list[str]], random: object):
+def test_the_order_of_the_documents_decides_nothing(graphs: list[list[str]], random: Random):
     documents, chunks = corpus([f"text {i}" for i in range(len(graphs))])
     found = [named(*names) for names in graphs]
     places = list(range(len(graphs)))
-    random.shuffle(places)  # type: ignore[attr-defined]
+    random.shuffle(places)
     settings = ResolveSettings()
 
     ordered = resolve(chunks, found, documents, settings)

@@ -59,11 +59,12 @@ def test_every_method_answers_with_citations_that_lead_to_the_sources(
 
 
 def test_a_question_that_was_answered_is_answered_again_without_a_call(server: SimulatedServer, index: Index):
-    folder = api.open_index(index.folder or Path()) if index.folder else index
-    first = ask(server, folder, "What did Rosa Field do?", method="local")
-    again = ask(server, folder, "What did Rosa Field do?", method="local")
+    assert index.folder
+    first = ask(server, index, "What did Rosa Field do?", method="local")
+    again = ask(server, api.open_index(index.folder), "What did Rosa Field do?", method="local")
     assert again.text == first.text
-    assert folder.folder is None or again.usage.calls == 0
+    assert first.usage.calls == 1
+    assert (again.usage.calls, again.usage.cached_calls) == (0, 1)
 
 
 @pytest.mark.parametrize("written_by_model", [True, False])

@@ -26,8 +26,9 @@ def nearest(vectors: Floats, queries: Floats, k: int) -> tuple[Ints, Floats]:
     best = np.zeros((len(queries), 0), np.int64)
     products = np.zeros((len(queries), 0), np.float32)
     for start in range(0, len(vectors), rows):
-        block: Floats = queries @ np.asarray(vectors[start : start + rows], np.float32).T
-        places = np.tile(np.arange(start, start + block.shape[1]), (len(queries), 1))
+        part = np.asarray(vectors[start : start + rows], np.float32)
+        block: Floats = queries @ part.T
+        places = np.tile(np.arange(start, start + len(part)), (len(queries), 1))
         products, best = np.hstack((products, block)), np.hstack((best, places))
         if products.shape[1] > k:
             # a stable sort of what is near the top alone: ties at the edge must not depend on the partition
@@ -37,8 +38,7 @@ def nearest(vectors: Floats, queries: Floats, k: int) -> tuple[Ints, Floats]:
 
 
 def _top(products: Floats, places: Ints, k: int) -> tuple[Floats, Ints]:
-    """Return the k columns of each row that are largest, of equal ones the first, in the order of their
-    places."""
+    """Return the k largest columns of each row, of equal ones the first, in the order of their places."""
     edge = -np.partition(-products, k - 1, axis=1)[:, k - 1 : k]
     larger, equal = products > edge, products == edge
     room = k - larger.sum(axis=1, keepdims=True)

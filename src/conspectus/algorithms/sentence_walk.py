@@ -65,8 +65,7 @@ def totals(values: Floats, first: Ints, last: Ints) -> Floats:
 
 
 def spread(shares: Floats, pull: Floats, first: Ints, last: Ints) -> Floats:
-    """Return what each sentence gets where each passage divides its share among its sentences by their
-    pull."""
+    """Return what each sentence gets if passages divide their shares among their sentences by the pull."""
     held = totals(pull, first, last)
     by_pull = np.divide(shares, held, out=np.zeros(len(shares)), where=last > first)
     edges = np.zeros(len(pull) + 1)

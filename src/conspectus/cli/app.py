@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from conspectus import __version__
-from conspectus.cli import ask, browse, config, exporting, importing, index, models
+from conspectus.cli import ask, browse, config, evaluate, exporting, importing, index, models
 from conspectus.cli.guard import Group
 from conspectus.cli.options import start_log
 
@@ -41,6 +41,7 @@ app.command("map")(exporting.map_)
 app.command("export")(exporting.export)
 app.add_typer(importing.app, name="import")
 app.command("check")(exporting.check)
+app.add_typer(evaluate.app, name="eval")
 app.add_typer(models.app, name="models")
 app.command("cache")(models.cache)
 app.command("tune")(models.tune)

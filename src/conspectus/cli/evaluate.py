@@ -1,4 +1,4 @@
-"""`conspectus eval`: how well methods retrieve."""
+"""`conspectus eval`: how well methods retrieve, and answer."""
 
 from __future__ import annotations
 
@@ -8,13 +8,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from conspectus.cli import show
-from conspectus.cli.options import AsJson, ConfigFile, LogFile, SetKeys, overrides, settings_of
+from conspectus.cli.guard import WITH_FAILURES
+from conspectus.cli.options import (
+    FOLDER,
+    AsJson,
+    ConfigFile,
+    IndexFolder,
+    LogFile,
+    ModelName,
+    SetKeys,
+    overrides,
+    settings_of,
+)
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
     from conspectus.evaluate.retrieval import Measured
+    from conspectus.settings import Settings
 
-app = typer.Typer(help="Measure how well methods retrieve.", no_args_is_help=True)
+app = typer.Typer(help="Measure how well methods retrieve and answer.", no_args_is_help=True)
 
 SHOWN = ("R@1", "R@2", "R@5", "R@10", "all@5", "all@8", "MRR", "nDCG@10")
 JUDGED = "R@5"
@@ -23,7 +35,7 @@ JUDGED = "R@5"
 
 @app.callback()
 def evaluate() -> None:
-    """Measure how well methods retrieve."""
+    """Measure how well methods retrieve and answer."""
 
 
 @app.command("retrieval")
@@ -90,3 +102,77 @@ def _show(results: list[Measured]) -> None:
             more, least, most = (100 * bound for bound in measured.over(first, JUDGED))
             line += f", {more:+.1f} ({least:+.1f} to {most:+.1f}) over {first.method}"
         show.out(line)
+
+
+AnswerMethods = Annotated[str, typer.Option("--methods", metavar="NAMES", help="Methods of answering to compare.")]
+KeptAnswers = Annotated[
+    Path | None,
+    typer.Option("--answers", metavar="FILE", help="Keep every answer in this file, and go on from those in it."),
+]
+AtMost = Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Ask the first N questions only.")]
+
+
+@app.command("qa")
+def qa(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Questions with answers: a BEIR folder, or a published file.")
+    ],
+    folder: IndexFolder = FOLDER,
+    methods: AnswerMethods = "bm25,walk",
+    answers: KeptAnswers = None,
+    limit: AtMost = None,
+    model: ModelName = None,
+    json: AsJson = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Answer questions from an index: EM and F1 (as SQuAD has them), accuracy where yes or no is asked for.
+
+    Failures are counted and have no score; the same command asks them again.
+    """
+    _answers(file, folder, methods, answers, limit, json, settings_of(overrides(set_, {"model": model}), config), "qa")
+
+
+@app.command("kgqa")
+def kgqa(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Questions over a given graph, with their answers.")],
+    folder: IndexFolder = FOLDER,
+    methods: AnswerMethods = "tog",
+    answers: KeptAnswers = None,
+    limit: AtMost = None,
+    model: ModelName = None,
+    json: AsJson = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Answer questions over a graph: Hits@1, EM of the first answer, and whether all answers and no others came."""
+    _answers(file, folder, methods, answers, limit, json, settings_of(overrides(set_, {"model": model}), config), "kgqa")
+
+
+def _answers(
+    file: Path,
+    folder: Path,
+    methods: str,
+    kept: Path | None,
+    limit: int | None,
+    json: bool,
+    settings: Settings,
+    kind: str,
+) -> None:
+    from conspectus import api
+
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    results = api.evaluate_answers(file, folder, names, kind=kind, answers=kept, limit=limit, settings=settings)
+    if json:
+        show.as_json({scored.method: scored.as_row() for scored in results})
+    else:
+        measures = list(dict.fromkeys(name for scored in results for name in scored.means))
+        rows = [["", *measures, "questions", "failed", "ms"]]
+        for scored in results:
+            shown = [f"{100 * scored.means[m]:.1f}" if m in scored.means else "" for m in measures]
+            rows.append([scored.method, *shown, str(scored.questions), str(scored.failed), f"{scored.milliseconds:.1f}"])
+        show.table(rows)
+    if any(scored.failed for scored in results):
+        raise typer.Exit(WITH_FAILURES)

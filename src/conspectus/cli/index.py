@@ -53,6 +53,12 @@ def index(
         str | None, typer.Option(metavar="NAME", help="Field of a JSON or CSV record that holds its text.")
     ] = None,
     title_field: Annotated[str | None, typer.Option(metavar="NAME", help="The same for its title.")] = None,
+    password_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Passwords of encrypted documents, one on each line.")
+    ] = None,
+    follow_symlinks: Annotated[
+        bool | None, typer.Option("--follow-symlinks", help="Read what links lead to outside of a folder.")
+    ] = None,
     entity_types: Annotated[
         str | None, typer.Option(metavar="A,B", help="Types of entity to look for, as person,organization.")
     ] = None,
@@ -86,6 +92,8 @@ def index(
         "chunk.overlap": chunk_overlap,
         "read.text_field": text_field,
         "read.title_field": title_field,
+        "read.password_file": password_file,
+        "read.follow_symlinks": follow_symlinks,
         "extract.entity_types": entity_types,
         "extract.claims": claims,
         **model_flags(model, base_url, embedder, budget, budget_tokens, trace),

@@ -14,8 +14,7 @@ from conspectus.errors import UsageError
 
 @dataclass(frozen=True)
 class Query:
-    """A question, the passages that answer it with how relevant each is (above 0), and the answers that are
-    accepted."""
+    """A question, the passages that answer it with their relevance (above 0), and the accepted answers."""
 
     id: str
     text: str
@@ -25,8 +24,7 @@ class Query:
 
 @dataclass(frozen=True)
 class RetrievalData:
-    """Passages as they stand in the file (`id`, `title`, `text`), and the questions that have a relevant
-    one."""
+    """Passages as they stand in the file (`id`, `title`, `text`), and questions that have a relevant one."""
 
     name: str
     passages: Sequence[Mapping[str, str]]

@@ -161,8 +161,7 @@ def passage_index(data: RetrievalData, folder: Path, settings: Settings) -> Inde
 
 
 def _is_of(index: Index, documents: Sequence[Document], settings: Settings) -> bool:
-    """Tell whether an index is of these passages, each one chunk, with the vectors that the settings ask
-    for."""
+    """Tell whether an index is of these passages, each one chunk, with the vectors that are asked for."""
     made: Mapping[str, Any] = index.settings.get("vectors", {})
     asked = settings.vectors.embedder
     return (

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from conspectus.index.triples import triple_vectors
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.embedders import Embedder
 from conspectus.tables import Index
@@ -31,10 +32,12 @@ def embedded(index: Index, embedder: Embedder, name: str, tick: Tick = no_tick) 
     titles = [document.title for document in index.documents]
     number = {document.id: document.number for document in index.documents}
     chunks = (_titled(titles[number[c.document_id]], "\n", c.text) for c in index.chunks)
-    vectors = {
+    vectors: dict[str, np.ndarray[Any, Any]] = {
         "vectors.chunks": _vectors(chunks, embedder, tick),
         "vectors.sentences": _vectors(_sentences(index, titles), embedder, tick).astype(np.float16),
     }
+    if len(index.triples):
+        vectors |= triple_vectors(index, embedder)
     made: Mapping[str, Any] = {"embedder": name, "model": embedder.name, "dimension": embedder.dimension}
     return replace(index, arrays={**index.arrays, **vectors}, settings={**index.settings, "vectors": made})
 
@@ -47,11 +50,8 @@ def texts_to_embed(index: Index) -> int:
 def _sentences(index: Index, titles: list[str]) -> Iterator[str]:
     spans = np.stack([index.arrays[f"sentences.{part}"] for part in ("document", "start", "end")], axis=1)
     for document, start, end in spans.tolist():
-        yield _titled(
-            titles[int(document)],
-            ": ",
-            " ".join(index.documents[int(document)].text[int(start) : int(end)].split()),
-        )
+        text = index.documents[int(document)].text[int(start) : int(end)]
+        yield _titled(titles[int(document)], ": ", " ".join(text.split()))
 
 
 def _titled(title: str, joint: str, text: str) -> str:

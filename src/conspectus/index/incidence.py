@@ -45,8 +45,10 @@ def walk_arrays(
     texts: Sequence[str],
     vocabulary: Vocabulary | None = None,
 ) -> Arrays:
-    """Return the arrays of the walk but for its terms; `texts` are the sentences of the table, `vocabulary`
-    theirs."""
+    """Return the arrays of the walk but for its terms.
+
+    `texts` are the sentences of the table, and `vocabulary` is theirs where it has been read before.
+    """
     first, last = passage_ranges(documents, chunks, table)
     vocabulary = vocabulary or read_vocabulary(texts)
     usage = Usage.of(vocabulary)
@@ -57,10 +59,8 @@ def walk_arrays(
     about, around = leads.matrix(shape), leads.with_inside(names).matrix(shape)
     holding = _holding(first, last, len(texts))
     frequency = np.maximum(((holding @ mentions + about) > 0).sum(axis=0), 1).astype(np.int32)
-    outward, inward = (
-        mentions.maximum(_ones((holding.T @ about).tocsr())),
-        mentions.maximum(_largest(holding, around)),
-    )
+    outward = mentions.maximum(_ones((holding.T @ about).tocsr()))
+    inward = mentions.maximum(_largest(holding, around))
     aliases = aliases_of(names, leads)
     if aliases.nnz:
         outward = outward.maximum(ALIAS * (outward @ aliases).minimum(1.0))

@@ -19,8 +19,7 @@ from conspectus.text.words import STOPWORDS, name_key
 Matrix = sparse.csr_array[Any, Any]
 
 TITLE = 30.0
-"""How much more a name leads to the sentences of the passage whose title it is than to one that mentions
-it."""
+"""How much more a name leads to sentences of the passage whose title it is than to one that mentions it."""
 SUBJECT, SUBJECT_UNTITLED = 2.0, 15.0
 """The same for the subject of a passage's first sentence, where there is a title and where there is none."""
 INSIDE, INSIDE_WORDS = 2.0, 4

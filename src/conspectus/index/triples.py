@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from conspectus.errors import DocumentError, UsageError
-from conspectus.index.formats import decode
+from conspectus.formats.text import decode
 from conspectus.rows import Entity, Failure, Relationship, Triple, content_id
 from conspectus.tables import Index
 from conspectus.tasks import FoundTriple

@@ -13,8 +13,8 @@ def book(index: Index, title: str, level: int | None = None) -> Iterator[str]:
     """Yield the paragraphs of the book, down to a level, every report after the one it is part of."""
     reports = list(_ordered(index, level))
     yield f"# {line(title)}"
-    documents, kept = len(index.documents), len(reports)
-    yield f"{kept:,} reports on {documents:,} documents, {len(index.entities):,} things and what connects them."
+    facts = ("Reports", len(reports)), ("documents", len(index.documents)), ("things", len(index.entities))
+    yield "; ".join(f"{what}: {count:,}" for what, count in facts) + "."
     yield "## Contents"
     yield "\n".join(f"{'  ' * depth}- [{_escaped(r.title)}](#{anchor(r)})" for r, depth in reports)
     shown = {report.number for report, _ in reports}

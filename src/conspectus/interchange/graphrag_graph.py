@@ -107,7 +107,9 @@ def read_relationships(
     return [replace(r, combined_degree=degree[r.source] + degree[r.target]) for r in pairs.values()]
 
 
-def _add(name: str, row: Row, chunk_ids: tuple[str, ...], entities: list[Entity], known: dict[str, int]) -> None:
+def _add(
+    name: str, row: Row, chunk_ids: tuple[str, ...], entities: list[Entity], known: dict[str, int]
+) -> None:
     """Make an entity of the missing end of a relationship, or let another relationship say more of it."""
     said = row.get("description") or ""
     if name not in known:
@@ -164,13 +166,25 @@ def read_claims(
             counts["claims that say nothing"] += 1
             continue
         chunk = chunk_of.get(row.get("text_unit_id") or "")
-        spans = tuple(find_quotation(row.get("source_text") or "", text_of[chunk.document_id], chunk.span)) if chunk else ()
+        spans = (
+            tuple(find_quotation(row.get("source_text") or "", text_of[chunk.document_id], chunk.span))
+            if chunk
+            else ()
+        )
         numbers.note("Claims", row, len(claims))
         claims.append(
             Claim(
-                row["id"], len(claims), spelled.get(same_name(subject), subject), _said(row, "object_id") or "NONE",
-                _said(row, "type") or "FACT", _said(row, "status") or "SUSPECTED", row["description"],
-                (chunk.id,) if chunk else (), spans, _said(row, "start_date"), _said(row, "end_date"),
+                row["id"],
+                len(claims),
+                spelled.get(same_name(subject), subject),
+                _said(row, "object_id") or "NONE",
+                _said(row, "type") or "FACT",
+                _said(row, "status") or "SUSPECTED",
+                row["description"],
+                (chunk.id,) if chunk else (),
+                spans,
+                _said(row, "start_date"),
+                _said(row, "end_date"),
             )  # fmt: skip
         )
     return claims
@@ -199,7 +213,13 @@ def read_communities(
         inside = tuple(r for a, b, r in edges if a in members and b in members)
         communities.append(
             Community(
-                row["id"], place, int(row["level"]), parent[place], tuple(children[place]), tuple(members), inside,
+                row["id"],
+                place,
+                int(row["level"]),
+                parent[place],
+                tuple(children[place]),
+                tuple(members),
+                inside,
                 _chunk_ids(row),
             )  # fmt: skip
         )
@@ -233,7 +253,8 @@ def read_reports(
 
 def _report(number: int, community: Community, row: Row, translated: Any) -> Report:
     findings = [
-        Finding(str(f.get("summary") or ""), translated(f.get("explanation"))) for f in row.get("findings") or ()
+        Finding(str(f.get("summary") or ""), translated(f.get("explanation")))
+        for f in row.get("findings") or ()
     ]
     if not findings:  # a report that is only text
         body = re.sub(r"\A#[^\n]*\n", "", row.get("full_content") or "").strip()
@@ -244,4 +265,3 @@ def _report(number: int, community: Community, row: Row, translated: Any) -> Rep
         translated(row.get("rating_explanation")), tuple(findings), community.size,
     )  # fmt: skip
     return replace(report, n_tokens=tokens.count(report.text))
-

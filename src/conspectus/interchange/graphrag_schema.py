@@ -132,4 +132,6 @@ def tables_in(folder: Path) -> dict[str, Path]:
     if (folder / "create_final_entities.parquet").is_file():
         advice = "run `graphrag index` of a 2.x release on it, which migrates it"
         raise IndexMissing(f"{folder} was written by GraphRAG before 1.0, whose tables are others; {advice}")
-    raise IndexMissing(f"there is no entities.parquet in {folder} or {folder / 'output'}; name the output folder")
+    raise IndexMissing(
+        f"there is no entities.parquet in {folder} or {folder / 'output'}; name the output folder"
+    )

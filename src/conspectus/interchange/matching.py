@@ -74,7 +74,12 @@ def _same(words: Key, key: Key) -> bool:
     """Tell whether words are a name; its last one may also stand in another form, where it is not all there is."""
     if words == key:
         return True
-    return len(key) > 1 and words[:-1] == key[:-1] and len(words) == len(key) and stem(words[-1]) == stem(key[-1])
+    return (
+        len(key) > 1
+        and words[:-1] == key[:-1]
+        and len(words) == len(key)
+        and stem(words[-1]) == stem(key[-1])
+    )
 
 
 def same_name(name: str) -> str:

@@ -61,7 +61,11 @@ def write_vault(index: Index, folder: Path) -> int:
     marker = folder / ".conspectus-vault"
     if folder.is_dir() and any(folder.iterdir()) and not marker.is_file():
         raise UsageError(f"{folder} is not empty and no vault of an index; name another folder")
-    titles = [*(e.name for e in index.entities), *(r.title for r in index.reports), *(d.title for d in index.documents)]
+    titles = [
+        *(e.name for e in index.entities),
+        *(r.title for r in index.reports),
+        *(d.title for d in index.documents),
+    ]
     names = file_names(["Start", *titles])[1:]
     entities, rest = names[: len(index.entities)], names[len(index.entities) :]
     reports, documents = rest[: len(index.reports)], rest[len(index.reports) :]
@@ -102,12 +106,18 @@ def _head(**properties: object) -> str:
 def _start(index: Index, reports: list[str]) -> str:
     roots = sorted((r for r in index.reports if r.level == 0), key=lambda r: (-r.rating, r.number))
     listed = [f"- {_link(reports[r.number], r.title)} ({r.size:,})" for r in roots]
-    return "\n".join(["# Start", "", f"{len(index.entities):,} things, {len(index.reports):,} reports.", "", *listed])
+    return "\n".join(
+        ["# Start", "", f"{len(index.entities):,} things, {len(index.reports):,} reports.", "", *listed]
+    )
 
 
-def _entity(entity: Entity, index: Index, entities: list[str], reports: list[str], documents: list[str]) -> str:
+def _entity(
+    entity: Entity, index: Index, entities: list[str], reports: list[str], documents: list[str]
+) -> str:
     number = index.entity_of_name
-    edges = sorted((index.relationships[r] for r in index.edges_of(entity.number)), key=lambda r: (-r.weight, r.number))
+    edges = sorted(
+        (index.relationships[r] for r in index.edges_of(entity.number)), key=lambda r: (-r.weight, r.number)
+    )
     related: list[str] = []
     for r in edges[:MOST]:
         other = r.target if r.source == entity.name else r.source
@@ -118,7 +128,10 @@ def _entity(entity: Entity, index: Index, entities: list[str], reports: list[str
         f"“{line(index.document_of[span.document_id].text[span.start : span.end])}”"
         for span in entity.spans[:5]
     ]
-    names = {"aliases": [entity.name, *entity.aliases], "tags": ["entity", re.sub(r"[^\w/-]+", "-", entity.type) or "thing"]}
+    names = {
+        "aliases": [entity.name, *entity.aliases],
+        "tags": ["entity", re.sub(r"[^\w/-]+", "-", entity.type) or "thing"],
+    }
     parts = [_head(**names, degree=entity.degree), f"# {line(entity.name)}", paragraphs(entity.description)]
     for title, lines in (
         ("Reports", [f"- {_link(reports[r.number], r.title)}" for r in held]),

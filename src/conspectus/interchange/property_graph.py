@@ -29,7 +29,11 @@ def nodes(index: Index) -> Iterator[Node]:
     for d in index.documents:
         yield Node(f"d{d.number}", "Document", {"key": d.id, "title": d.title, "date": d.date or ""})
     for c in index.chunks:
-        yield Node(f"s{c.number}", "Chunk", {"key": c.id, "text": c.text, "start": c.start, "end": c.end, "tokens": c.n_tokens})
+        yield Node(
+            f"s{c.number}",
+            "Chunk",
+            {"key": c.id, "text": c.text, "start": c.start, "end": c.end, "tokens": c.n_tokens},
+        )
     for e in index.entities:
         facts = {"key": e.id, "name": e.name, "type": e.type, "description": e.description}
         yield Node(f"e{e.number}", "Entity", facts | {"degree": e.degree, "frequency": e.frequency})
@@ -39,7 +43,11 @@ def nodes(index: Index) -> Iterator[Node]:
         yield Node(f"k{c.number}", "Claim", facts | {"description": c.description} | dates)
     for c in index.communities:
         report = index.report_of_community.get(c.number)
-        told = (report.title, report.summary, report.text, report.rating) if report else (f"Community {c.number}", "", "", 0.0)
+        told = (
+            (report.title, report.summary, report.text, report.rating)
+            if report
+            else (f"Community {c.number}", "", "", 0.0)
+        )
         facts = dict(zip(("title", "summary", "report", "rating"), told, strict=True))
         yield Node(f"c{c.number}", "Community", {"key": c.id, "level": c.level, "size": c.size} | facts)
 

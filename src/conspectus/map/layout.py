@@ -149,7 +149,8 @@ class _Mesh:
         at = np.clip((places + HALF) / self._cell, 0, size - 1.000001)
         low = at.astype(np.int64)
         rest = at - low
-        cells, shares = [], []
+        cells: list[Ints] = []
+        shares: list[Floats] = []
         for dx in (0, 1):
             for dy in (0, 1):
                 cells.append((low[:, 0] + dx) * size + low[:, 1] + dy)
@@ -174,7 +175,10 @@ def _apart(places: Floats, radius: Floats) -> Floats:
         pairs = tree.query_pairs(small, output_type="ndarray")
         around = tree.query_ball_point(places[large], radius[large] + small)
         sizes = [len(row) for row in around]
-        more = np.stack((np.repeat(large, sizes), np.fromiter((i for row in around for i in row), np.int64, sum(sizes))), 1)
+        more = np.stack(
+            (np.repeat(large, sizes), np.fromiter((i for row in around for i in row), np.int64, sum(sizes))),
+            1,
+        )
         low, high = np.concatenate((pairs, more)).astype(np.int64).T
         code = np.unique(np.minimum(low, high) * len(places) + np.maximum(low, high))
         a, b = code // len(places), code % len(places)

@@ -429,5 +429,5 @@ const asked = /^#([ec])(\d+)$/.exec(location.hash);
 if (asked && (asked[1] === "e" ? E.name : C)[+asked[2]] !== undefined) choose(asked[1] === "e" ? "entity" : "community", +asked[2], true);
 paint();
 document.documentElement.dataset.ready = String(items.length);
-window.conspectusMap = { state, view, items: () => items, paint, moving, arrange };
+window.conspectusMap = { state, view, items: () => items, paint, moving, arrange, choose };  // for tests and tinkering
 })();

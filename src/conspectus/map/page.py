@@ -23,7 +23,10 @@ SAID = 300
 
 def page(scene: Scene, *, title: str, level: int = 0, sources: bool = True) -> str:
     """Return the page; it opens on the communities of `level`. `sources` keeps the texts of the documents in it."""
-    program = {name: files(__package__).joinpath(name).read_text("utf-8") for name in ("map.html", "map.css", "map.js")}
+    program = {
+        name: files("conspectus.map").joinpath(name).read_text("utf-8")
+        for name in ("map.html", "map.css", "map.js")
+    }
     content = json.dumps(_content(scene, level, sources), ensure_ascii=False, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(content.encode(), 6, mtime=0)).decode()
     text = program["map.html"]
@@ -41,7 +44,8 @@ def _content(scene: Scene, level: int, sources: bool) -> dict[str, Any]:
     index = scene.index
     place = {document.id: i for i, document in enumerate(index.documents)}
     types = sorted({entity.type for entity in index.entities})
-    relationships = [index.relationships[number] for number in scene.order.tolist()]
+    order: list[int] = scene.order.tolist()
+    relationships = [index.relationships[number] for number in order]
     left, top, width, height = frame(scene.places, scene.radius)
     return {
         "level": level,
@@ -63,7 +67,7 @@ def _content(scene: Scene, level: int, sources: bool) -> dict[str, Any]:
             "source": scene.edges.source.tolist(),
             "target": scene.edges.target.tolist(),
             "weight": [round(r.weight, 2) for r in relationships],
-            "number": scene.order.tolist(),
+            "number": order,
             "said": [r.description[:SAID] for r in relationships],
             "at": [_places(r.spans[:1], r.chunk_ids, index, place)[:1] for r in relationships],
         },
@@ -82,7 +86,9 @@ def _content(scene: Scene, level: int, sources: bool) -> dict[str, Any]:
             for c, circle in zip(index.communities, scene.circle, strict=True)
         ],
         "reports": [_report(report) for report in index.reports],
-        "claims": [[c.subject, c.description, *_places(c.spans, c.chunk_ids, index, place)] for c in index.claims],
+        "claims": [
+            [c.subject, c.description, *_places(c.spans, c.chunk_ids, index, place)] for c in index.claims
+        ],
         "chunks": [[place[c.document_id], c.start, c.end] for c in index.chunks],
         "documents": [[d.title, d.text if sources else ""] for d in index.documents],
     }
@@ -90,7 +96,12 @@ def _content(scene: Scene, level: int, sources: bool) -> dict[str, Any]:
 
 def _report(report: Report) -> dict[str, Any]:
     findings = [[finding.summary, finding.explanation] for finding in report.findings]
-    return {"community": report.community, "summary": report.summary, "rating": report.rating, "findings": findings}
+    return {
+        "community": report.community,
+        "summary": report.summary,
+        "rating": report.rating,
+        "findings": findings,
+    }
 
 
 def _places(

@@ -32,8 +32,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 
 def likeness(query: Floats, words: Floats, index: Index) -> Floats:
-    """Return how like the question each chunk is, 0 to 1, by its vector, its best sentence's, and its BM25
-    score."""
+    """Return how like the question each chunk is, 0 to 1, by its vector, its best sentence, and its words."""
     chunk = cosines(query, index)
     near = np.union1d(highest(chunk, CANDIDATES), highest(words, CANDIDATES))
     best = np.zeros(len(chunk), np.float32)

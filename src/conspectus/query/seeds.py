@@ -94,8 +94,7 @@ def _matrix(
 
 @dataclass(frozen=True)
 class Seeds:
-    """What a question names: numbers of names, ascending, with weights that sum to 1; and the question
-    without them."""
+    """What a question names: names, ascending, with weights that sum to 1; and the question without them."""
 
     names: Ints
     weights: Floats
@@ -131,8 +130,7 @@ def seeds_of(question: str, graph: Graph) -> Seeds:
 
 
 def _written(question: str, words: Sequence[str], graph: Graph) -> dict[tuple[str, ...], int]:
-    """Return the names that are written as such; a first word alone only if the corpus takes it for one
-    anywhere."""
+    """Return what is written as a name; a first word alone only if the corpus takes it for one anywhere."""
     vocabulary = read_vocabulary([question])
     opening = np.ones(len(vocabulary.form), bool)
     keys = [tuple(units(key)) for _, key in find_mentions([question], vocabulary, opening)]
@@ -143,8 +141,7 @@ def _written(question: str, words: Sequence[str], graph: Graph) -> dict[tuple[st
 
 
 def _known(words: Sequence[str], graph: Graph) -> dict[tuple[str, ...], int]:
-    """Return what the corpus has passages about, however it is written here: from each word on the
-    longest."""
+    """Return what the corpus has passages about, however written here: from each word on the longest."""
     spans = [(a, b) for a in range(len(words)) for b in range(a + 1, min(len(words), a + LONGEST) + 1)]
     longest: dict[int, tuple[tuple[str, ...], int]] = {}
     for (start, end), name in zip(spans, graph.find([words[a:b] for a, b in spans]).tolist(), strict=True):

@@ -58,8 +58,7 @@ rest."""
 
 @dataclass(frozen=True)
 class Weights:
-    """How sharply likeness is taken: of sentences, of passages; and the part of passages in the reset (names
-    have 1)."""
+    """How sharply likeness is taken: of sentences, of passages; and the passages' part of the reset."""
 
     sentence: float
     passage: float
@@ -110,8 +109,7 @@ def _by_meaning(index: Index, settings: Settings) -> bool:
 
 
 def _by_words(question: str, index: Index, graph: Graph, settings: Settings) -> tuple[Floats, Floats]:
-    """Return the BM25 score of each chunk, and the share of the question's weight in rare words that it
-    holds."""
+    """Return the BM25 score of each chunk, and how much of the question's weight it holds."""
     number = index.number_of_word
     query = [number[term] for term in terms(question) if term in number]
     scores = np.zeros(len(graph.first), np.float32)

@@ -65,9 +65,10 @@ class ExtractiveModel:
     name = "extractive"
     generative = False
 
-    def __init__(self, passages: Passages | None = None, searcher: Searcher | None = None) -> None:
+    def __init__(self, passages: Passages | None = None, index: Index | None = None) -> None:
         self._passages = passages
-        self._searcher = searcher
+        self._index = index
+        self._searcher: Searcher | None = None
         self._worth = passages.worth if passages else {}
 
     @classmethod
@@ -78,7 +79,7 @@ class ExtractiveModel:
     @classmethod
     def of_index(cls, index: Index) -> ExtractiveModel:
         """Open the sentences of an index, so that questions can be answered from them."""
-        return cls(searcher=Searcher(index))
+        return cls(index=index)
 
     async def perform(self, task: Task[R]) -> R:
         return cast("R", self._do(task))
@@ -138,23 +139,28 @@ class ExtractiveModel:
 
     @_do.register
     def _(self, task: ChooseRelations) -> tuple[tuple[int, ...], ...]:
-        return choose_relations(task, self._opened().index)
+        return choose_relations(task, self._read())
 
     @_do.register
     def _(self, task: ExamineEvidence) -> Examined:
-        return examine(task, self._opened().index)
+        return examine(task, self._read())
 
     @_do.register
     def _(self, task: NextThought) -> str:
-        return next_thought(task, self._opened())
+        return next_thought(task, self._read())
 
     @_do.register
     def _(self, task: DraftAnswer) -> Draft:
         return draft_answer(task)
 
-    def _opened(self) -> Searcher:
-        if self._searcher is None:
+    def _read(self) -> Index:
+        if self._index is None:
             raise ModelError(
                 "the extractive model answers from an index: open it with ExtractiveModel.of_index"
             )
+        return self._index
+
+    def _opened(self) -> Searcher:
+        if self._searcher is None:
+            self._searcher = Searcher(self._read())
         return self._searcher

@@ -7,14 +7,13 @@ at a plan's end, a thought is a sentence of a source.
 
 from __future__ import annotations
 
+from conspectus.algorithms.bm25 import Postings, idf
 from conspectus.models.extractive.plan import Plan, Planner
-from conspectus.models.extractive.search import Searcher
-from conspectus.references import strip
 from conspectus.rows import Trail
 from conspectus.tables import Index
 from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, ExamineEvidence, Examined, NextThought
 from conspectus.text.mentions import find_mentions
-from conspectus.text.question import read_question
+from conspectus.text.sentences import sentences
 from conspectus.text.vocabulary import read_vocabulary
 from conspectus.text.words import terms
 from conspectus.triples import TripleGraph
@@ -24,6 +23,8 @@ DEPTH = 3
 CLOSE = 0.1
 """Plans this near to the best one are followed beside it."""
 MOST_ANSWERS = 100
+PLACE = 0.1
+"""What a sentence loses with each place that its chunk stands lower."""
 
 
 def planner_of(index: Index) -> Planner:
@@ -87,14 +88,27 @@ def _unsaid(task: ExamineEvidence, planner: Planner) -> str:
     return " ".join(t for t in terms(task.question) if t not in said)
 
 
-def next_thought(task: NextThought, searcher: Searcher) -> str:
-    """Return the sentence of the given chunks that speaks best to the question and was not thought before."""
-    said = {thought.strip() for thought in task.thoughts}
-    for found in searcher.near(read_question(task.question), task.evidence.sources, set()):
-        sentence = strip(searcher.passages.text(found.sentence)).strip()
-        if sentence not in said:
-            return sentence
-    return ""
+def next_thought(task: NextThought, index: Index) -> str:
+    """Return the sentence of the given chunks, best first, that holds most of the question and was not thought before.
+
+    Words count by their squared inverse frequency; what earlier thoughts hold is not looked for again.
+    """
+    number = index.number_of_word
+    words = Postings.of(index.arrays, "chunk_terms")
+    thought = {t for said in task.thoughts for t in terms(said)}
+    weights = {
+        t: idf(len(words.lengths), words.frequency(number[t])) ** 2
+        for t in dict.fromkeys(terms(task.question))
+        if t in number and t not in thought
+    }
+    best, chosen = 0.0, ""
+    for place, chunk in enumerate(task.evidence.sources):
+        for start, end in sentences(chunk.text):
+            sentence = " ".join(chunk.text[start:end].split())
+            held = sum(weights.get(t, 0.0) for t in set(terms(sentence))) / (1 + PLACE * place)
+            if held > best and sentence not in task.thoughts:
+                best, chosen = held, sentence
+    return chosen
 
 
 def name_entities(text: str) -> tuple[str, ...]:

@@ -1,0 +1,70 @@
+"""Tests of `conspectus export`, `map`, `check` and `import graphrag`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from conspectus import api
+from conspectus.cli.exporting import FORMATS
+from conspectus.tables import Index
+
+Run = Callable[..., Result]
+Told = Callable[..., Any]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_each_format_is_written_under_its_usual_name_and_under_another(run: Run, indexed: Path, format: str):
+    run("export", format, "--index", indexed)
+    run("export", format, "--index", indexed, "--out", "else/where")
+
+    assert Path(FORMATS[format]).exists()
+    assert Path("else/where").exists()
+
+
+def test_an_unknown_format_lists_those_there_are(run: Run, indexed: Path):
+    assert "obsidian" in run("export", "gexf", "--index", indexed, code=2).stderr
+
+
+def test_a_level_that_is_not_there_is_an_error_before_anything_is_written(run: Run, indexed: Path):
+    assert "levels 0 to" in run("map", "--index", indexed, "--level", 99, code=2).stderr
+    assert not Path("map.html").exists()
+
+
+@pytest.mark.parametrize("name", ["map.html", "deep/map.svg"])
+def test_the_name_of_the_output_says_what_a_map_is_drawn_as(run: Run, indexed: Path, name: str):
+    said = run("map", "--index", indexed, "--out", name).stdout
+
+    assert said.startswith(f"{name}: ")
+    assert Path(name).read_text("utf-8").startswith(("<!doctype html>", "<svg"))
+
+
+def test_a_map_of_another_kind_is_refused(run: Run, indexed: Path):
+    assert ".html, .svg or .png" in run("map", "--index", indexed, "--out", "map.gif", code=2).stderr
+
+
+def test_check_finds_our_index_whole_and_as_graphrag_reads_it(run: Run, told: Told, indexed: Path):
+    assert "as GraphRAG 3.x reads them" in run("check", "--index", indexed).stdout
+    assert told("check", "--index", indexed) == {"mismatches": []}
+
+
+def test_what_was_exported_for_graphrag_is_imported_and_answers(run: Run, told: Told, indexed: Path):
+    run("export", "graphrag", "--index", indexed)
+    run("check", "output")
+
+    said = told("import", "graphrag", "output", "--index", "imported")
+
+    before: Index = api.open_index(indexed)
+    assert said["rows"]["entities"] == len(before.entities)
+    assert said["rows"]["reports"] == len(before.reports)
+    answer = told("ask", "Who bought the Orran Mill?", "--index", "imported", "--method", "local")
+    assert "Ada Brook bought the Orran Mill" in answer["text"]
+
+
+def test_import_of_a_folder_without_tables_leaves_no_index(run: Run, tmp_path: Path):
+    assert "output folder" in run("import", "graphrag", tmp_path, "--index", "imported", code=1).stderr
+    assert not Path("imported").exists()

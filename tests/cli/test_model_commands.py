@@ -1,0 +1,111 @@
+"""The command line with a language model, over real HTTP: options, exit codes, and the commands that go with models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_corpus import documents
+from simulated_server import Behaviour, SimulatedServer
+from typer.testing import Result
+
+Run = Callable[..., Result]
+FAST = ("--set", "llm.retry_seconds=0.01")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[SimulatedServer]:
+    with SimulatedServer(Behaviour()) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("papers")
+    for document in documents():
+        (folder / f"{document['id']}.txt").write_text(document["text"], encoding="utf-8")
+    return folder
+
+
+def using(server: SimulatedServer) -> tuple[str, ...]:
+    return ("--model", "simulated", "--base-url", server.url, *FAST)
+
+
+def test_index_status_ask_and_cache_with_a_model(run: Run, server: SimulatedServer, papers: Path):
+    run("index", papers, "--claims", "--trace", "calls.jsonl", *using(server))
+    calls = [json.loads(line) for line in Path("calls.jsonl").read_text().splitlines()]
+    assert {"ExtractGraph", "ExtractClaims", "WriteReport"} <= {call["task"] for call in calls}
+    assert all(call["status"] == "ok" and "request" not in call for call in calls)
+
+    status = run("status").stdout
+    assert "ExtractGraph" in status
+    assert "claims" in status
+    assert json.loads(run("status", "--json").stdout)["spent"]
+
+    for options in (("--level", "auto"), ("--method", "source-summary"), ("--level", "0"), ("--method", "local")):
+        answer = run("ask", "Who met Ada Byrne?", *options, *using(server), "--response", "one sentence")
+        assert "Ada Byrne" in answer.stdout
+        assert "Sources" in answer.stdout
+        assert "An AI wrote this answer" in answer.stdout
+    assert "Ada Byrne" in run("ask", "Who met Ada Byrne?", "--level", "auto").stdout
+
+    assert "Attempts" in run("cache").stdout
+    assert json.loads(run("cache", "--prune-older", "0", "--json").stdout)["removed"] > 0
+
+
+def test_a_dry_run_tells_the_cost_and_asks_nothing(run: Run, papers: Path):
+    with SimulatedServer(Behaviour()) as server:
+        prices = ("--set", "prices={ simulated = { input = 1.0, output = 2.0 } }")
+        told = run("index", papers, "--dry-run", *using(server), *prices)
+        assert "ExtractGraph" in told.stdout
+        assert "unknown" not in told.stdout
+        plain = json.loads(run("index", papers, "--dry-run", "--json", *using(server)).stdout)
+        assert server.counts["requests"] == 0
+    assert plain["estimate"]["tasks"][0]["task"] == "ExtractGraph"
+    assert not Path(".conspectus").exists()
+
+
+def test_failures_end_with_code_3_and_the_next_run_mends_them(run: Run, papers: Path):
+    with SimulatedServer(Behaviour(never=("matter 503",))) as server:
+        told = run("index", papers, *using(server), "--set", "llm.attempts=2", code=3)
+    assert "chunk " in told.stderr
+    assert "HTTP 500" in told.stderr
+    with SimulatedServer(Behaviour()) as server:
+        run("index", papers, *using(server))
+        assert server.counts["ExtractGraph"] == 1
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "says"),
+    [(Behaviour(key="other"), "wants a key: set CONSPECTUS_API_KEY"), (Behaviour(models=("m",)), "has no model")],
+)
+def test_what_cannot_work_is_one_line(behaviour: Behaviour, says: str, run: Run, papers: Path):
+    with SimulatedServer(behaviour) as server:
+        told = run("index", papers, "--quiet", *using(server), code=1)
+    assert says in told.stderr
+    assert told.stderr.count("\n") == 1
+
+
+def test_a_budget_ends_with_one_line_and_the_command_goes_on(run: Run, server: SimulatedServer, papers: Path):
+    told = run("index", papers, "--quiet", "--budget-tokens", "4000", *using(server), code=1)
+    assert "budget" in told.stderr
+    assert "ExtractGraph" in run("status").stdout
+    told = run("index", papers, "--quiet", "--budget", "1", *using(server), code=2)
+    assert "price of simulated" in told.stderr
+    run("index", papers, *using(server))
+
+
+def test_models_check_and_tune(run: Run, server: SimulatedServer, papers: Path):
+    told: list[dict[str, Any]] = json.loads(run("models", "check", "--json", *using(server)).stdout)["checks"]
+    assert {check["kind"]: check["ok"] for check in told}["chat"] is True
+    assert "simulated" in run("models", "check", *using(server)).stdout
+    run("tune", papers, "--out", "mine", *using(server))
+    assert (Path("mine") / "en" / "ExtractGraph.md").is_file()
+    run("index", papers, "--config", "mine/conspectus.toml", *using(server))
+
+
+def test_a_level_is_a_number_or_auto(run: Run, indexed: Path):
+    assert "--level takes" in run("ask", "Who?", "--index", indexed, "--level", "deep", code=2).stderr

@@ -1,0 +1,215 @@
+"""Tests of what is written for other tools."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import unicodedata
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from making import a_report, an_entity, an_index
+
+from conspectus.errors import UsageError
+from conspectus.interchange.as_json import as_json
+from conspectus.interchange.book import book
+from conspectus.interchange.graphml import graphml
+from conspectus.interchange.neo4j import cypher, literal, write_csv
+from conspectus.interchange.obsidian import LONGEST, file_names, write_vault
+from conspectus.map.scene import scene_of
+from conspectus.rows import Community
+from conspectus.tables import Index
+
+SPACE = {"g": "http://graphml.graphdrawing.org/xmlns"}
+
+
+@pytest.fixture
+def index() -> Index:
+    """Four things in two communities of one root, with nasty names."""
+    communities = [
+        Community("root", 0, 0, -1, (1, 2), (0, 1, 2, 3), (0, 1)),
+        Community("left", 1, 1, 0, (), (0, 1), (0,)),
+        Community("right", 2, 1, 0, (), (2, 3), (1,)),
+    ]
+    reports = [
+        a_report("All of it", 0, ["Ada met \x01Ruben <here> [Data: Entities (0)]."], children=(1, 2)),
+        a_report("Ada [& co]", 1, ["Ada met Ruben [Data: Relationships (0)]."], level=1, parent=0),
+        a_report("ada [& CO]", 2, ["C/D holds Zoë."], level=1, parent=0),
+    ]
+    return an_index(
+        "Ada met Ruben. C/D holds Zoë's \"quoted\" words.\nA 'line' \\u0041 more.",
+        entities=["Ada", "Ruben", an_entity("C/D", 2, description="Says 'no\\'\nand\x02 <b>."), "Zoë"],
+        edges=[("Ada", "Ruben"), ("C/D", "Zoë")],
+        communities=communities,
+        reports=reports,
+    )
+
+
+# GraphML
+
+
+def test_graphml_holds_every_node_with_its_place_colour_and_communities(index: Index):
+    root = ElementTree.fromstring("\n".join(graphml(scene_of(index), level=1)))  # noqa: S314
+
+    nodes = root.findall("g:graph/g:node", SPACE)
+    values = {d.get("key"): d.text for d in nodes[2].findall("g:data", SPACE)}
+    assert len(nodes) == 4
+    assert values["node_label"] == "C/D"
+    assert (values["node_community_0"], values["node_community_1"]) == ("0", "2")
+    assert values["node_theme_1"] == "ada [& CO]"
+    assert {"node_x", "node_y", "node_size", "node_r", "node_g", "node_b", "node_degree"} <= values.keys()
+
+
+def test_every_attribute_of_graphml_is_declared(index: Index):
+    root = ElementTree.fromstring("\n".join(graphml(scene_of(index))))  # noqa: S314
+    declared = {key.get("id") for key in root.findall("g:key", SPACE)}
+    ends = {node.get("id") for node in root.findall("g:graph/g:node", SPACE)}
+
+    assert {d.get("key") for d in root.iter(f"{{{SPACE['g']}}}data")} <= declared
+    assert all({e.get("source"), e.get("target")} <= ends for e in root.findall("g:graph/g:edge", SPACE))
+
+
+# Neo4j
+
+
+def test_the_csv_for_neo4j_names_only_ends_that_are_there(index: Index, tmp_path: Path):
+    files = write_csv(index, tmp_path)
+    tables = {
+        path.stem: list(csv.DictReader(path.open(encoding="utf-8", newline="")))
+        for path in files
+        if path.suffix == ".csv"
+    }
+    ids = {row[":ID"] for rows in tables.values() for row in rows if ":ID" in row}
+    ends = [
+        (row[":START_ID"], row[":END_ID"]) for rows in tables.values() for row in rows if ":START_ID" in row
+    ]
+
+    assert {
+        "document",
+        "chunk",
+        "entity",
+        "community",
+        "related_to",
+        "named_in",
+        "in_community",
+        "part_of",
+    } <= set(tables)
+    assert ends and all(a in ids and b in ids for a, b in ends)
+    assert [row["name"] for row in tables["entity"]] == [e.name for e in index.entities]
+    assert tables["entity"][2]["description"] == index.entities[2].description
+    assert all(path.name in (tmp_path / "import.txt").read_text() for path in files if path.suffix == ".csv")
+
+
+def test_a_statement_of_cypher_stays_on_its_line(index: Index):
+    lines = list(cypher(index))
+
+    assert all("\n" not in line and line.endswith(";") for line in lines)
+    assert sum("MERGE (n:Conspectus" in line for line in lines) == 4
+    assert any(":RELATED_TO]" in line for line in lines)
+
+
+@given(st.text())
+def test_a_string_of_cypher_ends_where_it_ends(text: str):
+    written = literal(text)
+    inside = written[1:-1]
+
+    assert written[0] == written[-1] == "'"
+    assert not re.search(r"(?<!\\)(?:\\\\)*'", inside)  # no quote that is not escaped
+    assert not re.search(
+        r"(?<!\\)(?:\\\\)*\\u", inside
+    )  # nor a backslash that Cypher would read with what follows
+    assert "\n" not in inside
+
+
+# JSON
+
+
+def test_json_holds_every_row_of_every_table(index: Index):
+    read = json.loads("".join(as_json(index)))
+
+    assert [e["name"] for e in read["entities"]] == [e.name for e in index.entities]
+    assert read["documents"][0]["text"] == index.documents[0].text
+    assert read["reports"][0]["findings"][0]["summary"] == index.reports[0].findings[0].summary
+    assert read["entities"][0]["spans"][0] == list(index.entities[0].spans[0])
+
+
+# The vault
+
+
+@given(st.lists(st.text()))
+def test_file_names_are_safe_and_unique_on_every_system(titles: list[str]):
+    names = file_names(titles)
+
+    assert len(names) == len(titles)
+    assert len({unicodedata.normalize("NFKC", n).casefold() for n in names}) == len(names)
+    assert all(n == n.strip(". ") and n and not re.search(r'[\\/:*?"<>|#^\[\]\x00-\x1f]', n) for n in names)
+    assert all(len(f"{n}.md".encode()) <= 255 and len(n) <= LONGEST + 10 for n in names)
+
+
+def test_names_that_a_system_keeps_for_itself_are_not_used():
+    assert file_names(["CON", "nul.txt", "../../etc/passwd", ""]) == [
+        "CON -",
+        "nul.txt -",
+        "etc passwd",
+        "untitled",
+    ]
+
+
+def test_every_link_of_the_vault_leads_to_a_note(index: Index, tmp_path: Path):
+    count = write_vault(index, tmp_path / "vault")
+    notes = {path.stem: path.read_text("utf-8") for path in (tmp_path / "vault").rglob("*.md")}
+    links = {link for text in notes.values() for link in re.findall(r"\[\[([^|\]]+)", text)}
+
+    assert count == len(notes) == 4 + 3 + 1 + 1
+    assert links and links <= notes.keys()
+    assert {"Ada & co", "ada & CO (2)", "C D"} <= notes.keys()
+    assert "[[Ruben]]" in notes["Ada"]
+
+
+def test_a_folder_of_someone_elses_is_left_alone(index: Index, tmp_path: Path):
+    (tmp_path / "mine.md").write_text("mine")
+
+    with pytest.raises(UsageError, match="not empty"):
+        write_vault(index, tmp_path)
+
+
+def test_writing_again_removes_the_notes_that_are_gone_and_nothing_else(index: Index, tmp_path: Path):
+    write_vault(index, tmp_path / "vault")
+    (tmp_path / "vault/mine.md").write_text("mine")
+
+    write_vault(an_index("Ada was here.", entities=["Ada"]), tmp_path / "vault")
+
+    left = {path.relative_to(tmp_path / "vault").as_posix() for path in (tmp_path / "vault").rglob("*.md")}
+    assert left == {"Start.md", "mine.md", "entities/Ada.md", "documents/0.txt.md"}
+
+
+# The book
+
+
+def test_the_book_links_up_and_down_and_every_link_has_its_place(index: Index):
+    text = "\n\n".join(book(index, "The book"))
+
+    places = set(re.findall(r'<a id="([^"]+)">', text))
+    links = set(re.findall(r"\]\(#([^)]+)\)", text))
+    assert links - {"contents"} == places == {"report-0", "report-1", "report-2"}
+    assert "Part of [All of it](#report-0)" in text
+    assert "Its parts: [" in text
+    assert "- [All of it](#report-0)\n  - [" in text
+
+
+def test_a_reference_in_the_book_becomes_a_number_with_its_source(index: Index):
+    text = "\n\n".join(book(index, "The book"))
+
+    assert "[Data:" not in text
+    assert "[1]" in text
+    assert "characters 0-14: “Ada met Ruben.”" in text
+
+
+def test_the_book_ends_at_the_level_that_was_asked_for(index: Index):
+    text = "\n\n".join(book(index, "The book", level=0))
+
+    assert "report-1" not in text

@@ -1,0 +1,46 @@
+"""Whatever may name something, taken generously."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from conspectus.text.mentions import find_mentions, find_runs
+from conspectus.text.vocabulary import read_vocabulary
+
+
+def mentioned(text: str, opening: bool = False) -> list[str]:
+    vocabulary = read_vocabulary([text])
+    return [key for _, key in find_mentions([text], vocabulary, np.full(len(vocabulary.form), opening))]
+
+
+def test_runs_of_capitalised_words_are_mentioned_whole_and_by_their_parts():
+    assert set(mentioned("He saw the Duke of Quenda and Weir.")) >= {
+        "duke of quenda and weir",
+        "duke of quenda",
+        "weir",
+    }
+
+
+def test_a_word_that_opens_its_text_alone_is_mentioned_only_if_it_may_be():
+    assert mentioned("Boats came in.") == []
+    assert mentioned("Boats came in.", opening=True) == ["boats"]
+    assert mentioned("Mara Tolan came in.") == ["mara tolan"]
+
+
+def test_dates_give_their_year_too_and_quotations_their_words():
+    assert set(mentioned('on 4 March 1811 they sang "the long night"')) >= {
+        "4 march 1811",
+        "1811",
+        "long night",
+    }
+
+
+def test_chinese_titles_dates_and_names_are_mentioned():
+    assert {"潮汐", "1811年3月", "1811年", "玛拉 托兰"} <= set(mentioned("1811年3月，玛拉·托兰，《潮汐》。"))
+
+
+def test_runs_say_in_which_text_they_stand():
+    vocabulary = read_vocabulary(["He saw Quenda.", "nothing", "She saw Orrin."])
+    found = list(find_runs(vocabulary, np.zeros(len(vocabulary.form), bool)))
+
+    assert found == [(0, ("quenda",)), (2, ("orrin",))]
