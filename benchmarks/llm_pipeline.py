@@ -3,10 +3,10 @@
     python benchmarks/llm_pipeline.py [--corpus FOLDER] [--latency 0 500 uneven] [--strict both] [--json]
     python benchmarks/llm_pipeline.py --base-url http://localhost:8000/v1 --model my-model
 
-The work is that which peers were measured on: the first 230 podcast files in sorted order (600 KB), chunks of 600
-tokens with 100 shared, one gleaning, concurrency 25, claims off, every community of 3 or more reported. Each run is a
-process of its own, so that CPU seconds (user and system) and peak memory are those of a whole `conspectus index`; the
-server is another process.
+The work is that which peers were measured on: the first 230 podcast files in sorted order (600 KB), chunks of
+600 tokens with 100 shared, one gleaning, concurrency 25, claims off, every community of 3 or more reported.
+Each run is a process of its own, so that CPU seconds (user and system) and peak memory are those of a whole
+`conspectus index`; the server is another process.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
         "entities": len(built.index.entities),
         "relationships": len(built.index.relationships),
         "peak_mb": round(taken.ru_maxrss / 1024),
-        "by_task": {task: [u.calls, u.prompt_tokens, u.completion_tokens] for task, u in built.index.usage.items()},
+        "by_task": {
+            task: [u.calls, u.prompt_tokens, u.completion_tokens] for task, u in built.index.usage.items()
+        },
     }
 
 
@@ -79,7 +81,7 @@ def calls_seconds(folder: Path) -> float:
 @contextmanager
 def server(latencies: tuple[float, ...]) -> Iterator[str]:
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
-    from simulated_server import Behaviour, in_a_process
+    from simulated_server import Behaviour, in_a_process  # pyright: ignore[reportMissingImports]
 
     with in_a_process(Behaviour(latencies=latencies)) as url:
         yield url
@@ -100,7 +102,7 @@ def measured(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--corpus", type=Path, default=CORPUS)
     parser.add_argument("--latency", nargs="+", choices=LATENCIES, default=list(LATENCIES))
     parser.add_argument("--strict", choices=("yes", "no", "both"), default="both")

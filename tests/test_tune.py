@@ -23,7 +23,10 @@ PROFILE = Profile("the mills of Kell", "a historian of mills", ("person", "mill"
 
 
 def found(task: ExtractGraph) -> Graph:
-    entities = (FoundEntity("Ada", "person", "Ada is {{text}} <!-- user -->"), FoundEntity("Lune", "mill", "A mill"))
+    entities = (
+        FoundEntity("Ada", "person", "Ada is {{text}} <!-- user -->"),
+        FoundEntity("Lune", "mill", "A mill"),
+    )
     return Graph(entities, (FoundRelationship("Ada", "Lune", "Ada owns Lune", 8),))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -524,7 +524,7 @@ def _named(methods: Mapping[str, T], name: str) -> T:
 
 
 @asynccontextmanager
-async def _session(settings: Settings, folder: Path | None, given: Model | None = None) -> AsyncIterator[Session | None]:
+async def _session(settings: Settings, folder: Path | None, given: Model | None = None) -> AsyncGenerator[Session | None]:
     """Open the language model that the settings name, if they name one and none was given."""
     if given is not None or settings.model == "extractive":
         yield None

@@ -1,7 +1,7 @@
 """What a build with a language model will cost, told before it is spent.
 
-What is asked of the chunks is known to the token. What depends on the replies is a range, by what replies are usually
-like; when extraction is done it is told anew, from the graph that is there by then.
+What is asked of the chunks is known to the token. What depends on the replies is a range, by what replies are
+usually like; when extraction is done it is told anew, from the graph that is there by then.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from conspectus.models.client import prompt_tokens
 from conspectus.models.sender import CachingSender
 from conspectus.rows import Chunk, Community
 from conspectus.settings import Settings
-from conspectus.tasks import ExtractClaims, ExtractGraph, Task
+from conspectus.tasks import ExtractClaims, ExtractGraph
 
 
 class Range(NamedTuple):
@@ -115,7 +115,9 @@ class Estimator:
         gleaning = Range(1 if rounds else 0, rounds)
         rows = [
             self._row("ExtractGraph", known, Range(first, first), replies),
-            self._row("AnyMissed", known.times(gleaning), conversation.times(gleaning), known.times(gleaning)),
+            self._row(
+                "AnyMissed", known.times(gleaning), conversation.times(gleaning), known.times(gleaning)
+            ),
             self._row(
                 "GleanMore",
                 Range(0, len(asked) * rounds),
@@ -142,15 +144,16 @@ class Estimator:
         large = Range(chunks * REPORTED.low if new else 0, chunks * REPORTED.high)
         evidence = Range(TEMPLATE, TEMPLATE + limit)
         return [
-            self._row("DescribeElement", described, described.times(DESCRIBING), described.times(DESCRIPTION)),
+            self._row(
+                "DescribeElement", described, described.times(DESCRIBING), described.times(DESCRIPTION)
+            ),
             self._row("WriteReport", large, large.times(evidence), large.times(REPORT)),
         ]
 
     def rest(self, graph: DescribedGraph, communities: Sequence[Community], language: str) -> Estimate:
         """Estimate what is left when extraction is done: which descriptions and reports is known by then."""
-        tasks: list[Task[object]] = []
-        for table in (graph.entities, graph.relationships, graph.claims):
-            tasks += table.tasks(language).values()
+        tables = (graph.entities, graph.relationships, graph.claims)
+        tasks = [task for table in tables for task in table.tasks(language).values()]
         requests = [request for task in tasks if not self._sender.has(request := self._model.request(task))]
         count = Range(len(requests), len(requests))
         asked = float(sum(map(prompt_tokens, requests)))

@@ -29,8 +29,9 @@ class Span(NamedTuple):
 
 
 class Place(NamedTuple):
-    """From character `start` on, to the next place, the text of a document stands at the page, slide, sheet, chapter,
-    section or time of this name: `p. 4`, `slide 2`, `“Methods”`, `0:12:40`.
+    """A page, slide, sheet, chapter, section or time: `p. 4`, `slide 2`, `“Methods”`, `0:12:40`.
+
+    The text of its document stands there from character `start` on, to the next place.
     """
 
     start: int
@@ -52,7 +53,7 @@ class Document:
     """In order of their starts; none where the document has no pages or sections."""
 
     def place(self, start: int, end: int) -> str:
-        """Return where characters `start` to `end` stand: `p. 4`, `pp. 4-5`; empty where no place is known."""
+        """Return where characters `start` to `end` stand: `p. 4`, `pp. 4-5`, or "" where no place is known."""
         first = bisect_right(self.places, start, key=itemgetter(0)) - 1
         last = bisect_left(self.places, max(start + 1, end), key=itemgetter(0)) - 1
         names = list(dict.fromkeys(self.places[i].name for i in (first, last) if i >= 0))

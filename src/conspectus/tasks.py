@@ -59,11 +59,22 @@ class FoundRelationship:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundTriple:
+    """One statement of a text: a noun phrase, a relation in words, a noun phrase."""
+
+    head: str
+    relation: str
+    tail: str
+
+
+@dataclass(frozen=True, slots=True)
 class Graph:
     """What was found in one chunk."""
 
     entities: tuple[FoundEntity, ...] = ()
     relationships: tuple[FoundRelationship, ...] = ()
+    triples: tuple[FoundTriple, ...] = ()
+    """What the relationships were made of, where a chunk was read for open triples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +114,6 @@ class PartialAnswer:
 
     text: str
     score: int
-
-
-@dataclass(frozen=True, slots=True)
-class FoundTriple:
-    """One statement of a text: a noun phrase, a relation in words, a noun phrase."""
-
-    head: str
-    relation: str
-    tail: str
 
 
 @dataclass(frozen=True, slots=True)

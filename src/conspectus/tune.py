@@ -1,7 +1,7 @@
 """Tune: from a sample of a corpus a folder of prompts made for it (`conspectus tune`).
 
-The folder holds our prompts with the corpus's domain, an expert's persona and few-shot examples made from its own
-chunks, and a `conspectus.toml` that names the folder, the types of entity and the language.
+The folder holds our prompts with the corpus's domain, an expert's persona and few-shot examples made from its
+own chunks, and a `conspectus.toml` that names the folder, the types of entity and the language.
 """
 
 from __future__ import annotations
@@ -28,9 +28,20 @@ EXAMPLE_REPLY_TOKENS = 600
 """Tokens of what is shown to be in it, at the most."""
 LONGEST = 160
 """Characters of a domain or persona."""
-PERSONA = {"en": "You are {persona}. The documents are about {domain}.", "zh": "你是{persona}。这批文档的主题是：{domain}。"}
+PERSONA = {
+    "en": "You are {persona}. The documents are about {domain}.",
+    "zh": "你是{persona}。这批文档的主题是：{domain}。",
+}
 EXAMPLE = {"en": "For this text, types {types}:", "zh": "对于以下文本，类型为{types}："}
-WITH_PERSONA = ("ExtractGraph", "ExtractClaims", "WriteReport", "MapAnswer", "MapPoints", "ReduceAnswer", "AnswerFromContext")
+WITH_PERSONA = (
+    "ExtractGraph",
+    "ExtractClaims",
+    "WriteReport",
+    "MapAnswer",
+    "MapPoints",
+    "ReduceAnswer",
+    "AnswerFromContext",
+)
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]|\n")
 _MARKS = re.compile(r"\{\{|\}\}|<!--")
 
@@ -63,7 +74,11 @@ async def tune(
     files = [_write(folder / own / f"{name}.md", _personal(name, own, profile)) for name in WITH_PERSONA]
     path = folder / own / "ExtractGraph.md"
     _write(path, _with_examples(path.read_text("utf-8"), made, own))
-    values = {"extract.entity_types": list(profile.entity_types), "language": language, "llm.prompts": str(folder)}
+    values = {
+        "extract.entity_types": list(profile.entity_types),
+        "language": language,
+        "llm.prompts": str(folder),
+    }
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
     files.append(_write(folder / "conspectus.toml", "\n".join(lines) + "\n"))
     return Tuned(folder, profile, language, len(made), tuple(files))
@@ -85,9 +100,11 @@ def _sample(chunks: Sequence[Chunk], seed: int) -> list[Chunk]:
 async def _examples(
     sample: Sequence[Chunk], profile: Profile, model: Model, language: str, most: int
 ) -> list[tuple[ExtractGraph, Graph]]:
-    """Return short texts of the corpus with what is in them: those with most relationships, from different documents."""
+    """Return short texts of the corpus with what is in them: those with most relationships."""
     excerpts = {chunk.document_id: _excerpt(chunk) for chunk in sample}
-    tasks = [ExtractGraph(chunk, profile.entity_types, language=language) for chunk in excerpts.values()][: 6 * most]
+    tasks = [ExtractGraph(chunk, profile.entity_types, language=language) for chunk in excerpts.values()][
+        : 6 * most
+    ]
 
     async def one(task: ExtractGraph) -> Graph:
         try:
@@ -134,7 +151,14 @@ def _with_examples(prompt: str, made: Sequence[tuple[ExtractGraph, Graph]], own:
         before, found, after = prompt.partition(marker)
         section, following, rest = after.partition("\n<!-- ")
         shown = "\n\n".join(_example(task, graph, form, own) for task, graph in made)
-        prompt = before + found + "\n\n".join(filter(None, (section.rstrip(), shown))) + "\n" + following.lstrip("\n") + rest
+        prompt = (
+            before
+            + found
+            + "\n\n".join(filter(None, (section.rstrip(), shown)))
+            + "\n"
+            + following.lstrip("\n")
+            + rest
+        )
     return prompt
 
 

@@ -62,7 +62,7 @@ def test_what_was_exported_for_graphrag_is_imported_and_answers(run: Run, told: 
     assert said["rows"]["entities"] == len(before.entities)
     assert said["rows"]["reports"] == len(before.reports)
     answer = told("ask", "Who bought the Orran Mill?", "--index", "imported", "--method", "local")
-    assert "Ada Brook bought the Orran Mill" in answer["text"]
+    assert "Ada Brook bought the Orran Mill" in answer["answer"]
 
 
 def test_import_of_a_folder_without_tables_leaves_no_index(run: Run, tmp_path: Path):

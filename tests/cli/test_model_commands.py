@@ -1,4 +1,4 @@
-"""The command line with a language model, over real HTTP: options, exit codes, and the commands that go with models."""
+"""The command line with a language model, over real HTTP: options, exit codes, and the commands of models."""
 
 from __future__ import annotations
 
@@ -45,7 +45,12 @@ def test_index_status_ask_and_cache_with_a_model(run: Run, server: SimulatedServ
     assert "claims" in status
     assert json.loads(run("status", "--json").stdout)["spent"]
 
-    for options in (("--level", "auto"), ("--method", "source-summary"), ("--level", "0"), ("--method", "local")):
+    for options in (
+        ("--level", "auto"),
+        ("--method", "source-summary"),
+        ("--level", "0"),
+        ("--method", "local"),
+    ):
         answer = run("ask", "Who met Ada Byrne?", *options, *using(server), "--response", "one sentence")
         assert "Ada Byrne" in answer.stdout
         assert "Sources" in answer.stdout
@@ -80,7 +85,10 @@ def test_failures_end_with_code_3_and_the_next_run_mends_them(run: Run, papers: 
 
 @pytest.mark.parametrize(
     ("behaviour", "says"),
-    [(Behaviour(key="other"), "wants a key: set CONSPECTUS_API_KEY"), (Behaviour(models=("m",)), "has no model")],
+    [
+        (Behaviour(key="other"), "wants a key: set CONSPECTUS_API_KEY"),
+        (Behaviour(models=("m",)), "has no model"),
+    ],
 )
 def test_what_cannot_work_is_one_line(behaviour: Behaviour, says: str, run: Run, papers: Path):
     with SimulatedServer(behaviour) as server:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from making_files import A, CORE, DC, P, R, archive, document, docx, outcomes, paragraph, pdf, reason, where
+from making_files import CORE, DC, A, P, R, archive, document, docx, outcomes, paragraph, pdf, reason, where
 
 from conspectus.formats.dates import of_mail, of_pdf
 from conspectus.formats.found import Options
@@ -95,7 +95,11 @@ def test_headings_of_docx_are_places_and_rows_of_tables_are_lines():
     report = document("report.docx", docx(body, styles=styles))
 
     assert report.text == "Dances\n\nThey waggle.\n\na | b\nc | d"
-    assert (where(report, "waggle"), report.title, report.date) == ("“Dances”", "On bees", "2024-05-01T10:00:00Z")
+    assert (where(report, "waggle"), report.title, report.date) == (
+        "“Dances”",
+        "On bees",
+        "2024-05-01T10:00:00Z",
+    )
     assert report.metadata == {"author": "Ann Lee"}
 
 
@@ -140,7 +144,9 @@ def test_a_docx_that_cannot_be_read_says_why(data: bytes, why: str):
 
 def slides(*texts: str) -> bytes:
     ids = "".join(f'<p:sldId id="{256 + i}" r:id="r{i}"/>' for i in range(len(texts)))
-    rels = "".join(f'<Relationship Id="r{i}" Type="http://x/slide" Target="slides/s{i}.xml"/>' for i in range(len(texts)))
+    rels = "".join(
+        f'<Relationship Id="r{i}" Type="http://x/slide" Target="slides/s{i}.xml"/>' for i in range(len(texts))
+    )
     shape = "<p:sp><p:nvPr><p:ph type='{0}'/></p:nvPr><a:p><a:r><a:t>{1}</a:t></a:r></a:p></p:sp>"
     return archive(
         {
@@ -185,7 +191,10 @@ def test_odt_is_read_with_its_headings_tables_and_notes():
 
 
 def test_an_encrypted_odt_says_so():
-    parts = {"content.xml": b"\x93\x01", "META-INF/manifest.xml": "<m><file-entry><encryption-data/></file-entry></m>"}
+    parts = {
+        "content.xml": b"\x93\x01",
+        "META-INF/manifest.xml": "<m><file-entry><encryption-data/></file-entry></m>",
+    }
 
     assert "is encrypted" in reason("a.odt", archive(parts))
 

@@ -17,7 +17,10 @@ def workbook(**sheets: list[list[str | float]]) -> bytes:
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     rel = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     names = "".join(f'<sheet name="{n}" sheetId="{i}" r:id="r{i}"/>' for i, n in enumerate(sheets, 1))
-    rels = "".join(f'<Relationship Id="r{i}" Type="{rel}/worksheet" Target="worksheets/s{i}.xml"/>' for i in range(1, 9))
+    rels = "".join(
+        f'<Relationship Id="r{i}" Type="{rel}/worksheet" Target="worksheets/s{i}.xml"/>'
+        for i in range(1, len(sheets) + 1)
+    )
     parts = {
         f"xl/worksheets/s{i}.xml": f'<worksheet xmlns="{main}"><sheetData>'
         + "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
@@ -28,6 +31,8 @@ def workbook(**sheets: list[list[str | float]]) -> bytes:
     return archive(
         {
             "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
+            "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r" '
+            f'Type="{rel}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
             "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{rel}"><sheets>{names}</sheets></workbook>',
             "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">{rels}</Relationships>',
             **parts,
@@ -36,14 +41,19 @@ def workbook(**sheets: list[list[str | float]]) -> bytes:
 
 
 def test_rows_of_a_workbook_are_lines_and_its_sheets_are_places():
-    book = document("a.xlsx", workbook(Hives=[["Name", "Bees"], ["North", 3.0], ["", ""]], Notes=[["All well", 1.5]]))
+    book = document(
+        "a.xlsx", workbook(Hives=[["Name", "Bees"], ["North", 3.0], ["", ""]], Notes=[["All well", 1.5]])
+    )
 
     assert book.text == "Name | Bees\nNorth | 3\n\nAll well | 1.5"
     assert (where(book, "North"), where(book, "well")) == ("sheet Hives", "sheet Notes")
 
 
 def test_a_workbook_with_a_column_of_texts_is_records():
-    found = outcomes("a.xlsx", workbook(Hives=[["title", "text", "n"], ["One", "Bees dance.", 3.0], ["Two", "Sleep.", 4.0]]))
+    found = outcomes(
+        "a.xlsx",
+        workbook(Hives=[["title", "text", "n"], ["One", "Bees dance.", 3.0], ["Two", "Sleep.", 4.0]]),
+    )
 
     assert [(f.path, f.title, f.text) for f in found if isinstance(f, Found)] == [
         ("a.xlsx#1", "One", "Bees dance."),
@@ -55,7 +65,9 @@ def test_a_workbook_that_cannot_be_read_says_why():
     assert "is cut off or damaged" in reason("a.xlsx", workbook(A=[["x"]])[:-30])
     assert "holds no text" in reason("a.xlsx", workbook(A=[[""]]))
     assert "is no workbook" in reason("a.xlsx", "plain")
-    assert "unpacks to more than 0.001 MB" in reason("a.xlsx", workbook(A=[["x" * 5000]]), Options(max_bytes=1000))
+    assert "unpacks to more than 0.001 MB" in reason(
+        "a.xlsx", workbook(A=[["x" * 5000]]), Options(max_bytes=1000)
+    )
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -105,20 +117,26 @@ def test_front_matter_becomes_metadata_and_leaves_the_text():
 
 
 def test_front_matter_may_be_toml():
-    found = document("a.md", '+++\ntitle = "On bees"\ndate = 2024-05-01\ntags = ["a", "b"]\n+++\nThey waggle.\n')
+    found = document(
+        "a.md", '+++\ntitle = "On bees"\ndate = 2024-05-01\ntags = ["a", "b"]\n+++\nThey waggle.\n'
+    )
 
     assert (found.text, found.title, found.date) == ("They waggle.\n", "On bees", "2024-05-01")
     assert found.metadata == {"tags": "a, b"}
 
 
-@pytest.mark.parametrize("text", ["---\nBees dance.\n---\nThey sleep.\n", "---\n\nBees\n", "Bees\n---\na: b\n---\n"])
+@pytest.mark.parametrize(
+    "text", ["---\nBees dance.\n---\nThey sleep.\n", "---\n\nBees\n", "Bees\n---\na: b\n---\n"]
+)
 def test_what_is_no_front_matter_stays_in_the_text(text: str):
     assert document("a.md", text).text == text
 
 
 # Subtitles
 
-SRT = "1\n00:00:01,000 --> 00:00:02,500\n<i>Bees</i>\ndance.\n\n2\n01:02:03,000 --> 01:02:04,000\nThey sleep.\n"
+SRT = (
+    "1\n00:00:01,000 --> 00:00:02,500\n<i>Bees</i>\ndance.\n\n2\n01:02:03,000 --> 01:02:04,000\nThey sleep.\n"
+)
 VTT = "WEBVTT\n\nNOTE made by hand\n\n00:01.000 --> 00:02.500 align:start\n<v Ann>Bees dance.\n\n00:03.000 --> 00:04.000\nBees dance.\n\n1:00:03.000 --> 1:00:04.000\nBees dance."
 
 

@@ -98,7 +98,8 @@ def test_the_csv_for_neo4j_names_only_ends_that_are_there(index: Index, tmp_path
         "in_community",
         "part_of",
     } <= set(tables)
-    assert ends and all(a in ids and b in ids for a, b in ends)
+    assert ends
+    assert all(a in ids and b in ids for a, b in ends)
     assert [row["name"] for row in tables["entity"]] == [e.name for e in index.entities]
     assert tables["entity"][2]["description"] == index.entities[2].description
     assert all(path.name in (tmp_path / "import.txt").read_text() for path in files if path.suffix == ".csv")
@@ -165,7 +166,8 @@ def test_every_link_of_the_vault_leads_to_a_note(index: Index, tmp_path: Path):
     links = {link for text in notes.values() for link in re.findall(r"\[\[([^|\]]+)", text)}
 
     assert count == len(notes) == 4 + 3 + 1 + 1
-    assert links and links <= notes.keys()
+    assert links
+    assert links <= notes.keys()
     assert {"Ada & co", "ada & CO (2)", "C D"} <= notes.keys()
     assert "[[Ruben]]" in notes["Ada"]
 

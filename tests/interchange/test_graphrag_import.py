@@ -22,6 +22,7 @@ from conspectus.references import find
 TEXT = (
     "Ada Brook bought the Orran Mill. Ruben Vale refused to pay. The river Tarn turned the wheel of the mill."
 )
+CITED = "[Data: Entities (0); Relationships (0)]"
 Rows = list[dict[str, Any]]
 
 
@@ -36,38 +37,79 @@ def tables() -> dict[str, Rows]:
     }
     names = ("ADA BROOK", "ORRAN MILL", "RUBEN VALE")
     entities = [
-        {"id": f"e{i}", "human_readable_id": i, "title": name, "type": kind, "description": f"{name} is told of.",
-         "text_unit_ids": ["u0"]}
+        {
+            "id": f"e{i}",
+            "human_readable_id": i,
+            "title": name,
+            "type": kind,
+            "description": f"{name} is told of.",
+            "text_unit_ids": ["u0"],
+        }
         for i, (name, kind) in enumerate(zip(names, ("PERSON", "GEO", "PERSON"), strict=True))
-    ]  # fmt: skip
+    ]
     return {
-        "documents": [{"id": "d0", "human_readable_id": 0, "title": "mill.txt", "text": TEXT, "text_unit_ids": ["u0"]}],
+        "documents": [
+            {"id": "d0", "human_readable_id": 0, "title": "mill.txt", "text": TEXT, "text_unit_ids": ["u0"]}
+        ],
         "text_units": [unit],
         "entities": entities,
         "relationships": [edge(0, "ADA BROOK", "ORRAN MILL", 8.0)],
         "communities": [
-            {"id": "c0", "human_readable_id": 0, "community": 0, "level": 0, "parent": -1, "children": [],
-             "entity_ids": ["e0", "e1"], "text_unit_ids": ["u0"]},
+            {
+                "id": "c0",
+                "human_readable_id": 0,
+                "community": 0,
+                "level": 0,
+                "parent": -1,
+                "children": [],
+                "entity_ids": ["e0", "e1"],
+                "text_unit_ids": ["u0"],
+            },
         ],
         "community_reports": [
-            {"id": "r0", "human_readable_id": 0, "community": 0, "title": "The mill", "summary": "It was bought.",
-             "rank": 7.5, "rating_explanation": "Why not.", "full_content": "# The mill\n\nIt was bought.",
-             "findings": [{"summary": "Sold", "explanation": "Ada bought it [Data: Entities (0); Relationships (0)]."}]},
+            {
+                "id": "r0",
+                "human_readable_id": 0,
+                "community": 0,
+                "title": "The mill",
+                "summary": "It was bought.",
+                "rank": 7.5,
+                "rating_explanation": "Why not.",
+                "full_content": "# The mill\n\nIt was bought.",
+                "findings": [{"summary": "Sold", "explanation": f"Ada bought it {CITED}."}],
+            },
         ],
         "covariates": [claim(0, "ADA BROOK", "Ada Brook bought the mill.")],
-    }  # fmt: skip
+    }
 
 
 def edge(number: int, source: str, target: str, weight: float = 1.0) -> dict[str, Any]:
     said = f"{source} goes with {target}."
-    return {"id": f"r{number}", "human_readable_id": number, "source": source, "target": target, "weight": weight,
-            "description": said, "text_unit_ids": ["u0"]}  # fmt: skip
+    return {
+        "id": f"r{number}",
+        "human_readable_id": number,
+        "source": source,
+        "target": target,
+        "weight": weight,
+        "description": said,
+        "text_unit_ids": ["u0"],
+    }
 
 
 def claim(number: int, subject: str, said: str | None) -> dict[str, Any]:
-    return {"id": f"k{number}", "human_readable_id": number, "subject_id": subject, "object_id": "NONE", "type": "SALE",
-            "status": "TRUE", "description": said, "source_text": "Ada  Brook bought the Orran Mill.",
-            "text_unit_id": "u0", "start_date": "NONE", "end_date": None}  # fmt: skip
+    return {
+        "id": f"k{number}",
+        "human_readable_id": number,
+        "subject_id": subject,
+        "object_id": "NONE",
+        "type": "SALE",
+        "status": "TRUE",
+        "description": said,
+        "source_text": "Ada  Brook bought the Orran Mill.",
+        "text_unit_id": "u0",
+        "start_date": "NONE",
+        "end_date": None,
+    }
 
 
 def imported(folder: Path, rows: dict[str, Rows]) -> Imported:
@@ -83,7 +125,8 @@ def test_a_row_of_each_table_is_taken_over_with_its_id(tmp_path: Path):
     assert [e.type for e in index.entities] == ["person", "location", "person"]
     assert (index.relationships[0].source, index.relationships[0].weight) == ("ADA BROOK", 8.0)
     assert index.reports[0].rating == 7.5
-    assert index.claims[0].spans and index.claims[0].start_date is None
+    assert index.claims[0].spans
+    assert index.claims[0].start_date is None
 
 
 def test_a_unit_stands_in_its_document_without_the_metadata_before_it(tmp_path: Path):
@@ -250,8 +293,13 @@ def test_the_counts_of_a_real_index_are_told(carol: Imported):
 
 def test_every_reference_of_a_real_index_leads_somewhere(carol: Imported):
     index = carol.index
-    size = {"Reports": index.reports, "Sources": index.chunks, "Entities": index.entities,
-            "Relationships": index.relationships, "Claims": index.claims}  # fmt: skip
+    size = {
+        "Reports": index.reports,
+        "Sources": index.chunks,
+        "Entities": index.entities,
+        "Relationships": index.relationships,
+        "Claims": index.claims,
+    }
     references = [r for report in index.reports for f in report.findings for r in find(f.explanation)]
 
     assert len(references) > 1000

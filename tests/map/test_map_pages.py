@@ -127,7 +127,8 @@ def in_browser(text: str, tmp_path: Path, acts: str = "", at: str = "") -> str:
     """Open a page in the browser, do what `acts` says in it, and return its document as it then is."""
     if BROWSER is None:
         pytest.skip("there is no chromium to open the map in")
-    wait = f"<script>setInterval(() => {{ if (!window.conspectusMap || window.done) return; window.done = 1; {acts} }}, 20)</script>"
+    once = f"if (!window.conspectusMap || window.done) return; window.done = 1; {acts}"
+    wait = f"<script>setInterval(() => {{ {once} }}, 20)</script>"
     (tmp_path / "map.html").write_text(text.replace("</body>", wait + "</body>"), "utf-8")
     command = [BROWSER, *QUIET, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
     ended = subprocess.run(
@@ -180,7 +181,8 @@ def test_search_finds_a_thing_and_goes_to_it(scene: Scene, tmp_path: Path):
 
 def test_the_slider_changes_the_level_and_with_it_the_colours(scene: Scene, tmp_path: Path):
     acts = (
-        "const l = document.getElementById('level'), M = conspectusMap, c = () => new Set(M.items().map((i) => i.colour)).size;"
+        "const l = document.getElementById('level'), M = conspectusMap;"
+        "const c = () => new Set(M.items().map((i) => i.colour)).size;"
         "const before = c(); l.value = 1; l.oninput(); document.body.dataset.colours = before + ' ' + c();"
     )
 
@@ -195,9 +197,11 @@ def test_a_folded_map_opens_a_community_on_demand(
 ):
     monkeypatch.setattr(pages, "OPENED", 3)
     acts = (
-        "const M = conspectusMap, n = () => M.items().length, seen = [n()], open = () => [...document.querySelectorAll('#text a')]"
-        ".find((a) => a.textContent.startsWith('Open')).click(), at = (h) => M.choose('community', h, false);"
-        "at(0); open(); seen.push(n()); at(1); open(); seen.push(n()); document.body.dataset.seen = seen.join(' ');"
+        "const M = conspectusMap, n = () => M.items().length, seen = [n()];"
+        "const links = () => [...document.querySelectorAll('#text a')];"
+        "const open = () => links().find((a) => a.textContent.startsWith('Open')).click();"
+        "for (const c of [0, 1]) { M.choose('community', c, false); open(); seen.push(n()); }"
+        "document.body.dataset.seen = seen.join(' ');"
     )
 
     dom = in_browser(page(scene, title="A"), tmp_path, acts)

@@ -15,22 +15,31 @@ from conspectus.errors import SettingsError
 from conspectus.evidence import Evidence
 from conspectus.models.parsing import FORMS, dump
 from conspectus.models.prompts import FIELDS, OURS, Prompts, fence
-from conspectus.rows import Chunk, Claim, Entity, Finding, Relationship, Report
+from conspectus.rows import Chunk, Claim, Entity, Finding, Relationship, Report, Trail, Triple
 from conspectus.tasks import (
     AnswerFromContext,
     AnyMissed,
+    ChooseRelations,
     DescribeElement,
+    DraftAnswer,
+    Edge,
+    ExamineEvidence,
     ExtractClaims,
     ExtractGraph,
+    ExtractTriples,
     FoundEntity,
     GleanMore,
     Graph,
     MapAnswer,
+    NameEntities,
+    NextThought,
     PartialAnswer,
     RateReport,
     ReduceAnswer,
     Task,
+    Topic,
     Turn,
+    WritePropositions,
     WriteReport,
 )
 
@@ -67,6 +76,13 @@ def every_task(text: str, language: str = "en", **more: Any) -> list[Task[Any]]:
         ReduceAnswer("Who?", answers, language=language, **more),
         AnswerFromContext("Who?", evidence, language=language, **more),
         RateReport("Who?", report, language=language),
+        NameEntities(text, language=language),
+        ExtractTriples(chunk, ("Ada",), language=language),
+        WritePropositions(chunk, "Bees", language=language),
+        NextThought("Who?", Evidence(sources=(chunk,)), ("Ada mills.",), language=language),
+        ChooseRelations("Who?", (Topic(Trail(text), (Edge("keeps"),)),), 3, ("Where?",), language=language),
+        ExamineEvidence("Who?", (Trail("Ada", (Triple("t", 0, "Ada", "says", text),)),), language=language),
+        DraftAnswer("Who?", stepwise=True, evidence=Evidence(sources=(chunk,)), language=language),
     ]
 
 

@@ -1,4 +1,5 @@
-"""`conspectus export`, `map` and `check`: an index for other tools, for eyes, and whether it is what they expect."""
+"""`conspectus export`, `map` and `check`: an index for other tools, for eyes, and whether it is what they
+expect."""
 
 from __future__ import annotations
 
@@ -27,13 +28,18 @@ FORMATS = {
 }
 """What can be written, and where to if nothing is said."""
 
+
+def _formats(incomplete: str) -> list[str]:
+    return [name for name in FORMATS if name.startswith(incomplete)]
+
+
 Format = Annotated[
     str,
     typer.Argument(
         metavar="FORMAT",
-        help="graphml (for Gephi), neo4j (a folder of CSV), cypher, json, obsidian (a folder), book (Markdown), "
-        "graphrag (a folder of Parquet).",
-        autocompletion=lambda incomplete: [name for name in FORMATS if name.startswith(incomplete)],
+        help="graphml (for Gephi), neo4j (a folder of CSV), cypher, json, obsidian (a folder), "
+        "book (Markdown), graphrag (a folder of Parquet).",
+        autocompletion=_formats,
     ),
 ]
 Out = Annotated[
@@ -49,8 +55,8 @@ def export(
 ) -> None:
     """Write an index for other tools.
 
-    A file or folder of that name is written over, a vault of another index or of yours is not. --level colours
-    GraphML and says how deep the book goes.
+    A file or folder of that name is written over, a vault of another index or of yours is not. --level
+    colours GraphML and says how deep the book goes.
     """
     from conspectus.api import open_index
 
@@ -80,7 +86,8 @@ def _graphml(index: Index, level: int, path: Path) -> str:
     from conspectus.map.scene import scene_of
 
     _write(path, (line + "\n" for line in graphml(scene_of(index), level)))
-    return f"{show.counted(len(index.entities), 'entity')}, {show.counted(len(index.relationships), 'relationship')}"
+    things, edges = len(index.entities), len(index.relationships)
+    return f"{show.counted(things, 'entity')}, {show.counted(edges, 'relationship')}"
 
 
 def _neo4j(index: Index, path: Path) -> str:
@@ -146,7 +153,8 @@ def map_(
 ) -> None:
     """Draw the graph: a page to look around in, or a picture.
 
-    The name of the output says which: .html (map.html by default; one file that needs no network), .svg or .png.
+    The name of the output says which: .html (map.html by default; one file that needs no network), .svg or
+    .png.
     """
     from conspectus.api import open_index
 
@@ -183,9 +191,11 @@ def check(
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Check that an index is whole, and that its tables are what the readers of Microsoft GraphRAG 3.x expect.
+    """Check that an index is whole, and that its tables are what the readers of Microsoft GraphRAG 3.x
+    expect.
 
-    Every file is compared with its hash in the manifest, every column with its name, place and type in their schema.
+    Every file is compared with its hash in the manifest, every column with its name, place and type in their
+    schema.
     """
     from conspectus import store
     from conspectus.interchange.graphrag_schema import SCHEMA, check_schema

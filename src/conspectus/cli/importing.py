@@ -30,8 +30,8 @@ def graphrag(
 ) -> None:
     """Read an index of Microsoft GraphRAG (3.x or 2.x): reports, claims and text units included.
 
-    What does not fit is kept, completed or dropped by rules that are told with how often each was applied. The index
-    in the folder is replaced when the new one is whole.
+    What does not fit is kept, completed or dropped by rules that are told with how often each was applied.
+    The index in the folder is replaced when the new one is whole.
     """
     from conspectus import store
     from conspectus.interchange.graphrag import read_graphrag

@@ -54,7 +54,9 @@ def check(
     if json:
         show.as_json({"checks": [asdict(c) for c in checked]})
     else:
-        show.table([["Model", "Request", "Works", ""]] + [[c.model, c.kind, SIGNS[c.ok], c.told] for c in checked])
+        show.table(
+            [["Model", "Request", "Works", ""]] + [[c.model, c.kind, SIGNS[c.ok], c.told] for c in checked]
+        )
     if any(c.ok is False and c.kind in ("chat", "embeddings") for c in checked):
         raise typer.Exit(WITH_FAILURES)
 
@@ -62,10 +64,12 @@ def check(
 def cache(
     folder: IndexFolder = FOLDER,
     prune_older: Annotated[
-        float | None, typer.Option("--prune-older", metavar="DAYS", help="Delete replies made before so many days.")
+        float | None,
+        typer.Option("--prune-older", metavar="DAYS", help="Delete replies made before so many days."),
     ] = None,
     prune_unused: Annotated[
-        float | None, typer.Option("--prune-unused", metavar="DAYS", help="Delete replies not used for so many days.")
+        float | None,
+        typer.Option("--prune-unused", metavar="DAYS", help="Delete replies not used for so many days."),
     ] = None,
     prune_bad: Annotated[
         bool, typer.Option("--prune-bad", help="Delete attempts that failed or could not be read.")
@@ -102,7 +106,9 @@ def cache(
 
 def tune(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="Files and folders to read.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write the prompts to.")] = Path("prompts"),
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write the prompts to.")] = Path(
+        "prompts"
+    ),
     examples: Annotated[int, typer.Option(metavar="N", min=0, help="Examples made of the corpus.")] = 2,
     model: ModelName = None,
     base_url: BaseUrl = None,
@@ -124,5 +130,6 @@ def tune(
         return
     show.out(f"The corpus is about {tuned.profile.domain}; its reader is {tuned.profile.persona}.")
     show.out(f"Types of entity: {', '.join(tuned.profile.entity_types)}. Language: {tuned.language}.")
-    show.out(f"Wrote {show.counted(len(tuned.files), 'file')} with {show.counted(tuned.examples, 'example')} to {out}.")
+    examples_made = show.counted(tuned.examples, "example")
+    show.out(f"Wrote {show.counted(len(tuned.files), 'file')} with {examples_made} to {out}.")
     show.note(f"Use them: conspectus index ... --config {out / 'conspectus.toml'}")

@@ -14,16 +14,20 @@ from conspectus.errors import DocumentError
 from conspectus.formats.found import Options, too_large
 from conspectus.formats.trees import tree
 
-_OLE = bytes.fromhex("d0cf11e0a1b11ae1")
+OLE = bytes.fromhex("d0cf11e0a1b11ae1")
+"""What the compound files of older programs begin with, and those that hold an encrypted document."""
 ENCRYPTED = "is encrypted; open it with its password and save it without one (--password-file is for PDF)"
 
 
 class Archive:
-    """The parts of one document. Every method raises DocumentError for what is damaged, encrypted or too large."""
+    """The parts of one document.
+
+    Every method raises DocumentError for what is damaged, encrypted or too large.
+    """
 
     def __init__(self, path: str, data: bytes, options: Options) -> None:
         self._limit = self._left = options.max_bytes
-        if data.startswith(_OLE):
+        if data.startswith(OLE):
             if "EncryptedPackage".encode("utf-16-le") in data:
                 raise DocumentError(ENCRYPTED)
             raise DocumentError(

@@ -15,8 +15,8 @@ from conspectus.formats.text import decode
 from conspectus.formats.trees import attribute, every, first
 
 _CONTAINER = "META-INF/container.xml"
-_CLOSED = re.compile(r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([a-zA-Z][\w:-]*)"
-                     r"((?:\s[^<>]*)?)/>")  # fmt: skip
+_VOID = r"(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b"
+_CLOSED = re.compile(rf"<(?!{_VOID})([a-zA-Z][\w:-]*)((?:\s[^<>]*)?)/>")
 """Empty elements as XML writes them; in HTML they would stay open."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from conspectus.formats.dates import iso
 from conspectus.formats.found import Found, Options, Prose, line
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 _UNSAID = (
-    "script, style, noscript, template, svg, math annotation, iframe, object, canvas, head, button, select, input, "
-    "textarea, dialog, datalist, [hidden], [aria-hidden=true]"
+    "script, style, noscript, template, svg, math annotation, iframe, object, canvas, head, button, select, "
+    "input, textarea, dialog, datalist, [hidden], [aria-hidden=true]"
 )
 _AROUND = (
     "nav, footer, aside, menu, form, [role=navigation], [role=banner], [role=contentinfo], [role=search], "
@@ -28,8 +28,8 @@ _AROUND_CLASS = re.compile(
     re.IGNORECASE,
 )
 _BLOCKS = frozenset(
-    "address article blockquote body center dd details div dl dt fieldset figcaption figure footer form header hr main "
-    "nav ol p pre section summary table tbody thead tfoot caption ul".split()
+    "address article blockquote body caption center dd details div dl dt fieldset figcaption figure footer "
+    "form header hr main nav ol p pre section summary table tbody tfoot thead ul".split()
 )
 _LINES = frozenset(("li", "tr", "option"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
@@ -40,8 +40,8 @@ _LONGEST_LINE = 200
 _SPACE = re.compile(r"[ \t\r\n\f\x00-\x08\x0e-\x1f]+")
 _NOTE = re.compile(r"\s*\[[^\]\n]{1,20}\]\s*")
 _DATES = (
-    "article:published_time", "date", "dc.date", "dcterms.created", "dcterms.date", "pubdate", "datepublished",
-    "citation_publication_date",
+    "article:published_time", "date", "dc.date", "dcterms.created", "dcterms.date", "pubdate",
+    "datepublished", "citation_publication_date",
 )  # fmt: skip
 
 
@@ -66,9 +66,12 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
 
 def tree(text: str) -> LexborHTMLParser:
     """Return the tree of a page."""
-    from selectolax.lexbor import LexborHTMLParser
+    from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-    return LexborHTMLParser(text)
+    try:
+        return LexborHTMLParser(text)
+    except SelectolaxError as error:  # anything is HTML, so there is but one reason
+        raise MemoryError from error
 
 
 def plain(text: str, options: Options) -> str:
@@ -113,7 +116,7 @@ def _time(page: LexborHTMLParser) -> str | None:
 
 
 def _main(body: LexborNode) -> LexborNode:
-    """Return the element that holds the main text: the one that says so, unless most of the text is elsewhere."""
+    """Return the element that holds the main text: the one that says so, unless the text is elsewhere."""
     total = len(body.text(strip=True))
     articles = body.css("article")
     candidates = [*body.css("main, [role=main]"), *(articles if len(articles) == 1 else ())]
@@ -139,9 +142,11 @@ def _is_links(node: LexborNode) -> bool:
 
 def _is_value(node: LexborNode) -> bool:
     """Whether a list stands in a row of a table beside a heading, which it tells the values of."""
-    while (node := cast("LexborNode", node.parent)) is not None and node.tag not in ("table", "body"):
-        if node.tag == "tr" and node.css_first("th") is not None:
+    above = node.parent
+    while above is not None and above.tag not in ("table", "body"):
+        if above.tag == "tr" and above.css_first("th") is not None:
             return True
+        above = above.parent
     return False
 
 
@@ -190,7 +195,7 @@ def _text(root: LexborNode) -> list[str]:
         elif tag in _BLOCKS:
             texts[-1].append("\n\n")
             pre += (tag == "pre") * (1 if entered else -1)
-        elif tag in _LINES:
+        elif tag in _LINES and entered:
             texts[-1].append("\n")
     return texts[0]
 
@@ -201,11 +206,11 @@ def _row(cells: list[str]) -> str:
     if any(len(said) > _LONGEST_LINE or _HEADING in said for cell in lines for said in cell):
         return "\n\n" + "\n\n".join(cells) + "\n\n"
     said = " | ".join(map(", ".join, lines)) if any(lines) else ""
-    return f"\n{said}\n" if said else ""
+    return f"\n{said}" if said else ""
 
 
 def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
-    """Yield every node when it is entered and when it is left, without recursion: pages may be nested deeply."""
+    """Yield every node when it is entered and when it is left; pages may be nested too deeply to recurse."""
     waiting: list[tuple[LexborNode, bool]] = [(root, True)]
     while waiting:
         node, entered = waiting.pop()
@@ -214,5 +219,5 @@ def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
         yield node, entered
         if entered:
             waiting.append((node, False))
-            children = [cast("LexborNode", child) for child in node.iter(include_text=True)]
+            children = list(node.iter(include_text=True))
             waiting += [(child, True) for child in reversed(children)]

@@ -22,7 +22,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
     Raises:
         DocumentError: it is no message.
     """
-    mail = cast("EmailMessage", message_from_bytes(data, policy=policy.default))
+    mail = message_from_bytes(data, policy=policy.default)
     headers = {name: _header(mail, name) for name in HEADERS}
     if not any(headers.values()):
         raise DocumentError("is no mail message: it has none of the headers From, To, Date, Subject")

@@ -64,7 +64,7 @@ def first_heading(markdown: str) -> str:
 
 
 def _front_matter(fence: str, block: str) -> dict[str, str]:
-    """Return the fields of front matter in YAML (scalars and lists of them) or TOML; none where it is neither."""
+    """Return the fields of front matter, YAML (scalars, lists of them) or TOML; none where it is neither."""
     if fence == "+++":
         try:
             values = tomllib.loads(block)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from email.parser import HeaderParser
 from io import BytesIO
-from typing import Any
+from typing import Any, cast
 
 from conspectus.errors import DocumentError
+from conspectus.formats.archive import OLE
 from conspectus.formats.found import Found, Options
 from conspectus.formats.mail import HEADERS, message
 from conspectus.formats.text import decode
@@ -26,12 +27,12 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
     """
     import olefile
 
-    if not olefile.isOleFile(data):
+    if not data.startswith(OLE):  # `isOleFile` would take short data for the name of a file, and open that
         raise DocumentError("is not what its name says: it is no message of Outlook")
     try:
-        with olefile.OleFileIO(BytesIO(data)) as file:
+        with cast("Any", olefile).OleFileIO(BytesIO(data)) as file:
             yield _message(path, file, options)
-    except (olefile.OleFileError, OSError) as error:
+    except OSError as error:  # that of olefile is one, too
         raise DocumentError(f"is cut off or damaged: {error}; save it again from Outlook") from None
 
 

@@ -1,5 +1,8 @@
 """PDF: the text of its pages, which are its places."""
 
+# pypdfium2 carries no types of its own, so nothing of it is known to a type checker:
+# pyright: reportMissingTypeStubs=false
+
 from __future__ import annotations
 
 import re
@@ -93,4 +96,5 @@ def _why_without_text(pages: int, broken: list[str], pictures: bool) -> str:
     held = "1 page holds" if pages == 1 else f"{pages} pages hold"
     if not pictures:
         return f"holds no text (its {held} none, nor a picture of any); there is nothing in it to index"
-    return f"is scanned: its {held} pictures and no text; OCR is not included: run it through one (as ocrmypdf) first"
+    scanned = f"is scanned: its {held} pictures and no text"
+    return f"{scanned}; OCR is not included: run it through one (as ocrmypdf) first"

@@ -1,4 +1,4 @@
-"""A few processes that parse files, each of which may be killed: what hangs, crashes or swells ends as a reason."""
+"""A few processes that parse files, and may be killed: what hangs or crashes or swells them is a reason."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict
 from queue import SimpleQueue
 from threading import Event, Timer
@@ -21,7 +22,7 @@ _START = "import sys; sys.path[:] = {!r}; from conspectus.formats.worker import 
 
 
 class Pool:
-    """Parses files in processes that start when there is work for them. A context manager; leaving it ends them."""
+    """Parses files in processes, which start when there is work for them and end when the context is left."""
 
     def __init__(self, options: Options) -> None:
         n = min(MOST_WORKERS, os.cpu_count() or 1)
@@ -42,7 +43,7 @@ class Pool:
         self._threads.shutdown(cancel_futures=True)
         while not self._idle.empty():
             if worker := self._idle.get():
-                worker.end()
+                worker.kill()
 
     def parse(self, file: str, name: str) -> Future[list[Outcome]]:
         """Promise what comes of a file; `name` is what its documents are called."""
@@ -87,7 +88,7 @@ class _Worker:
         reply = self._process.stdout.readline()
         timer.cancel()
         if late.is_set() or not reply.endswith(b"\n"):
-            self.end()
+            self._end()
         if reply.endswith(b"\n"):
             return unpacked(reply)
         return [Failure("read", self._why_late() if late.is_set() else self._why_dead(), name)]
@@ -100,7 +101,13 @@ class _Worker:
         except OSError:  # it has died, which the missing reply tells
             self.alive = False
 
-    def end(self) -> None:
+    def _end(self) -> None:
+        """Let the process come to its end, which its missing reply foretells."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(5)
+        self.kill()
+
+    def kill(self) -> None:
         """Kill the process and wait until it is gone."""
         self.alive = False
         self._process.kill()
@@ -108,13 +115,14 @@ class _Worker:
 
     def _why_late(self) -> str:
         return (
-            f"took more than {self._options.seconds:g} s to parse and was given up; split it, or allow more by "
-            "--set read.seconds_per_file=N"
+            f"took more than {self._options.seconds:g} s to parse and was given up; split it, or allow more "
+            "by --set read.seconds_per_file=N"
         )
 
     def _why_dead(self) -> str:
         limit = f"{memory_of(self._options) / MEGABYTE:,.0f} MB"
         return (
-            f"ended its parser (exit status {self._process.returncode}): it is damaged, or needs more than the {limit} "
-            "of memory that one file may take; open it and save it again, or raise read.max_megabytes"
+            f"ended its parser (exit status {self._process.returncode}): it is damaged, or needs more than "
+            f"the {limit} of memory that one file may take; open it and save it again, or raise "
+            "read.max_megabytes"
         )

@@ -1,12 +1,13 @@
-"""Records: JSON, JSON lines, tables of separated values, and objects from memory. One record is one document."""
+"""Records, each one a document: JSON, JSON lines, tables of separated values, and objects from memory."""
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import StringIO
 from itertools import islice
 from typing import Any, cast
@@ -18,6 +19,7 @@ from conspectus.rows import Failure
 from conspectus.tokens import well_formed
 
 DELIMITERS = ",;\t|"
+_STATED = re.compile(r"sep=(.)\n")  # Excel writes this
 _SAMPLE = 65_536
 
 
@@ -66,10 +68,9 @@ def _where(error: ValueError | RecursionError, line: int | None = None) -> str:
 
 def _separated(text: str, kind: str, options: Options) -> Iterator[object]:
     """Return the records of a table; in one that calls itself TSV, quotation marks may be mere characters."""
-    first, _, rest = text.partition("\n")
-    if stated := first.startswith("sep=") and len(first) == 5:  # Excel writes this
-        text = rest
-    delimiter = first[4] if stated else delimiter_of(text, options.text_field)
+    if stated := _STATED.match(text):
+        text = text[stated.end() :]
+    delimiter = stated[1] if stated else delimiter_of(text, options.text_field)
     values = list(_rows(text, delimiter, quoting=True))
     if kind == "tsv" and values and isinstance(values[-1], DocumentError):
         values = list(_rows(text, delimiter, quoting=False))
@@ -79,16 +80,17 @@ def _separated(text: str, kind: str, options: Options) -> Iterator[object]:
 
 
 def delimiter_of(text: str, text_field: str) -> str:
-    """Return what separates the fields: what divides the first line, at best so that one is the field of the text,
-    and the lines after it into as many.
+    """Return what separates the fields.
+
+    It divides the first line, at best so that one field is that of the text, and those after it into as many.
     """
 
     def evidence(delimiter: str) -> tuple[bool, bool, float, int]:
-        try:
-            rows = list(islice(filter(None, csv.reader(StringIO(text[:_SAMPLE]), delimiter=delimiter)), 30))
-        except csv.Error:
-            rows = []
-        header, others = (rows[0], rows[1:-1] or rows[1:]) if rows else ([], [])
+        rows: list[list[str]] = []
+        with suppress(csv.Error):
+            rows += islice(csv.reader(StringIO(text[:_SAMPLE]), delimiter=delimiter), 30)
+        rows = [row for row in rows if row]
+        header, others = rows[0] if rows else list[str](), rows[1:-1] or rows[1:]
         alike = sum(len(row) == len(header) for row in others) / max(len(others), 1)
         divided = len(header) > 1
         return divided, divided and text_field in header, alike if divided else 0.0, len(header)
@@ -109,6 +111,16 @@ def _rows(text: str, delimiter: str, *, quoting: bool) -> Iterator[object]:
                 yield _row(header, row, rows.line_num)
         except csv.Error as error:
             yield DocumentError(f"is not CSV: line {rows.line_num}: {error}; nothing after it was read")
+
+
+def _lines_of(text: str) -> Iterator[str]:
+    """Yield lines with their ends; StringIO would take four bytes for each character of the whole."""
+    start = 0
+    while end := text.find("\n", start) + 1:
+        yield text[start:end]
+        start = end
+    if start < len(text):
+        yield text[start:]
 
 
 def _row(header: list[str], row: list[str], line: int) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any, cast
 
 from conspectus.errors import DocumentError
 from conspectus.formats.found import Found, Options, Prose
@@ -18,15 +19,13 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
     Raises:
         DocumentError: it is no RTF, cut off, or without text.
     """
-    from striprtf.striprtf import rtf_to_text
-
     source = data.decode("cp1252", "replace")
     if not source.lstrip("\ufeff \r\n").startswith("{\\rtf"):
         raise DocumentError("is not RTF, whatever its name says: it does not begin as such")
     if not source.rstrip("\0 \r\n\t").endswith("}"):
         raise DocumentError("is cut off: the end of the RTF is missing; copy or save it again")
     prose = Prose(path, options)
-    for paragraph in rtf_to_text(source, errors="replace").split("\n"):
+    for paragraph in _text(source).split("\n"):
         text = paragraph.strip()
         is_row = text.endswith("|")
         prose.add(text.strip("|").replace("|", " | ") if is_row else text, "\n" if is_row else "\n\n")
@@ -38,7 +37,11 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
 
 
 def _field(head: str, name: str) -> str:
-    from striprtf.striprtf import rtf_to_text
-
     found = re.search(rf"\{{\\{name}\s+((?:[^{{}}\\]|\\.)*)\}}", head, re.DOTALL)
-    return rtf_to_text("{\\rtf1\\ansi " + found[1] + "}", errors="replace").strip() if found else ""
+    return _text("{\\rtf1\\ansi " + found[1] + "}").strip() if found else ""
+
+
+def _text(source: str) -> str:
+    from striprtf import striprtf
+
+    return str(cast("Any", striprtf).rtf_to_text(source, errors="replace"))

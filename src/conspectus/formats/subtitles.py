@@ -15,7 +15,7 @@ _TAG = re.compile(r"</?[A-Za-z0-9][^<>]*>|\{\\[^{}]*\}")
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
-    """Yield what is said, a line for each cue; a cue that repeats the one before it, as rolling captions do, is dropped.
+    """Yield what is said, a line for each cue, without those that repeat the one before (rolling captions).
 
     Raises:
         DocumentError: there is no cue with a text.

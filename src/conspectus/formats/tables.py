@@ -16,7 +16,7 @@ from conspectus.rows import Failure
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Failure]:
-    """Yield the whole workbook as one document, or, where its first sheet has a column of texts, one for each row.
+    """Yield the workbook as one document, or, where its first sheet has a column of texts, one for each row.
 
     Raises:
         DocumentError: it is encrypted, damaged, too large, or empty.
@@ -36,7 +36,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Failure]
         ) from None
     first = next(iter(sheets.values()), None)
     rows = first.iter_rows() if first is not None and first.height else iter(())
-    header = [_cell(value) for value in next(rows, [])]
+    header = [_cell(value) for value in next(rows, list[Any]())]
     if options.text_field in header:
         yield from records(path, (dict(zip(header, values, strict=False)) for values in rows), options)
         return
@@ -61,9 +61,10 @@ def _refuse_bombs(data: bytes, options: Options) -> None:
             raise DocumentError(too_large("unpacks to more than {}", options.max_bytes))
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    if isinstance(value, datetime) and not (value.hour or value.minute or value.second):
-        return value.date().isoformat()
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    if isinstance(value, datetime):
+        midnight = not (value.hour or value.minute or value.second)
+        return value.date().isoformat() if midnight else value.isoformat()
+    return str(value)

@@ -39,8 +39,8 @@ def filled(data: bytes) -> str:
 def decode(data: bytes, stated: str = "") -> str:
     """Return the text of a file without its byte order mark, every newline as `\\n`.
 
-    UTF-8, or what a byte order mark says, or the encoding that the file states, or else what a detector finds most
-    likely.
+    UTF-8, or what a byte order mark says, or the encoding that the file states, or else what a detector finds
+    most likely.
 
     Raises:
         DocumentError: the bytes are not text, or in no encoding that could be told.

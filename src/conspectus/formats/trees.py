@@ -1,4 +1,4 @@
-"""XML as a tree of elements, read so that it can do no harm: no entity is expanded, nothing outside it is opened."""
+"""XML as a tree of elements, read so that it does no harm: no entity is expanded, no other file is opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEEPEST = 500
 
 
 def tree(data: bytes, what: str = "") -> Element:
-    """Return the root of XML; a reference to an entity that the file declares stays in the text as it stands, `&name;`.
+    """Return the root of XML; a reference to an entity that the file declares stays as it stands, `&name;`.
 
     Raises:
         DocumentError: it is not XML; `what` names the part of the file.
@@ -49,6 +49,8 @@ def tree(data: bytes, what: str = "") -> Element:
     try:
         parser.Parse(data, True)
     except ExpatError as error:
+        if "amplification" in str(error):
+            raise DocumentError(f"{what}declares entities that grow without bounds; it is not read") from None
         raise DocumentError(f"{what}is not well-formed XML: {error}; it is damaged, or cut off") from None
     return builder.close()
 
@@ -81,7 +83,7 @@ def attribute(element: Element, name: str) -> str:
 
 
 def first(element: Element, *names: str) -> str:
-    """Return the text of the first element inside that has one of the names, the first name before the others."""
+    """Return the text of the first element inside of one of the names, earlier names before later ones."""
     for name in names:
         for found in every(element, name):
             if text := "".join(found.itertext()).strip():

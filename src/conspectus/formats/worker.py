@@ -1,6 +1,6 @@
-"""The process that parses files for another: a request on each line of its input, a reply on each of its output.
+"""The process that parses files for another: a request on each line of its input, a reply on its output.
 
-All is JSON, so that a parser that a hostile file has broken can do no more to the other process than say untrue things.
+All is JSON: a parser that a hostile file has taken over can do no more to the other process than tell lies.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
 
 def memory_of(options: Options) -> int:
     """Return the bytes of memory that a worker may take."""
-    return 1000 * MEGABYTE + 4 * options.max_bytes
+    return 500 * MEGABYTE + 3 * options.max_bytes
 
 
 def limit_memory(limit: int) -> None:
@@ -64,8 +64,8 @@ def outcomes_of(file: str, name: str, options: Options) -> list[Outcome]:
             Failure("read", f"cannot be read: {error.strerror or error}; change that, then run again", name)
         )
     except MemoryError:
-        limit = f"{memory_of(options) / MEGABYTE:,.0f} MB"
-        reason = f"needs more than the {limit} of memory that one file may take; split it, or raise read.max_megabytes"
+        limit = f"the {memory_of(options) / MEGABYTE:,.0f} MB of memory that one file may take"
+        reason = f"needs more than {limit}; split it, or raise read.max_megabytes"
         outcomes.append(Failure("read", reason, name))
     except RecursionError:
         outcomes.append(Failure("read", "is nested too deeply; open it and save it again", name))

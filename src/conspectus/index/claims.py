@@ -27,17 +27,20 @@ class _Instances:
 def merge_claims(
     chunks: Sequence[Chunk], claims: Sequence[Sequence[FoundClaim]], names: Names, merged: Merged
 ) -> Merged:
-    """Return the graph with one row for all instances of a claim, in alphabetical order of what they are about.
+    """Return the graph with one row for all instances of a claim, in the order of what they are about.
 
-    A subject or object that is no entity keeps its own name. A status that instances differ on is the most frequent,
-    or SUSPECTED where there is none. Spans lead to the quoted words where the text has them, else to the chunk.
+    A subject or object that is no entity keeps its own name. A status that instances differ on is the most
+    frequent, or SUSPECTED where there is none. Spans lead to the quoted words where the text has them, else
+    to the chunk.
     """
-    display = {element.key[0]: row.name for element, row in zip(merged.entity_elements, merged.entities, strict=True)}
+    display = {
+        element.key[0]: row.name for element, row in zip(merged.entity_elements, merged.entities, strict=True)
+    }
     found: dict[Key, _Instances] = {}
     for chunk, of_chunk in zip(chunks, claims, strict=True):
         for claim in of_chunk:
-            ends = (_named(name, chunk, names, display) for name in (claim.subject, claim.object))
-            key = (*ends, claim.type, claim.start_date or "", claim.end_date or "")
+            subject, object_ = (_named(name, chunk, names, display) for name in (claim.subject, claim.object))
+            key = (subject, object_, claim.type, claim.start_date or "", claim.end_date or "")
             instances = found.setdefault(key, _Instances(Element(key)))
             _note(instances, claim, chunk)
     keys = sorted(found)

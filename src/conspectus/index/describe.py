@@ -1,7 +1,7 @@
 """Describe: one description for each entity, relationship and claim, of those of its instances (P1 3.1.3).
 
-What has one description only keeps it: no task is asked for it. Where the model has to be waited for, descriptions
-come in one by one, and `ready` waits for those of one community alone.
+What has one description only keeps it: no task is asked for it. Where the model has to be waited for,
+descriptions come in one by one, and `ready` waits for those of one community alone.
 """
 
 from __future__ import annotations
@@ -149,4 +149,4 @@ def _places(descriptions: dict[str, Span], used: Sequence[int]) -> tuple[Span, .
     """Return where a description comes from: the instances that it stands on, or else the first ones."""
     spans = list(descriptions.values())
     first = [spans[i] for i in used if i < len(spans)]
-    return tuple(dict.fromkeys((*first, *([] if first else spans))))[:MOST_SPANS]
+    return tuple(dict.fromkeys(first or spans))[:MOST_SPANS]

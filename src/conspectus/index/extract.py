@@ -12,7 +12,20 @@ from conspectus.errors import ModelError, Unusable
 from conspectus.models.base import Model, Tick, no_tick, performed
 from conspectus.rows import Chunk, Failure
 from conspectus.settings import ExtractSettings
-from conspectus.tasks import AnyMissed, ExtractClaims, ExtractGraph, FoundClaim, GleanMore, Graph, Task, Turn
+from conspectus.tasks import (
+    AnyMissed,
+    ExtractClaims,
+    ExtractGraph,
+    ExtractTriples,
+    FoundClaim,
+    FoundEntity,
+    FoundRelationship,
+    GleanMore,
+    Graph,
+    NameEntities,
+    Task,
+    Turn,
+)
 
 
 @dataclass
@@ -25,12 +38,16 @@ class Extracted:
 
 
 async def extract(
-    chunks: Sequence[Chunk], model: Model, settings: ExtractSettings, language: str = "en", tick: Tick = no_tick
+    chunks: Sequence[Chunk],
+    model: Model,
+    settings: ExtractSettings,
+    language: str = "en",
+    tick: Tick = no_tick,
 ) -> Extracted:
     """Return what each chunk holds.
 
-    A failed chunk has an empty graph; a failed round of gleaning, or of claims, keeps what was found before it.
-    Raises Unusable where nothing more can be asked of the model.
+    A failed chunk has an empty graph; a failed round of gleaning, or of claims, keeps what was found before
+    it. Raises Unusable where nothing more can be asked of the model.
     """
 
     async def read(chunk: Chunk) -> tuple[Graph, tuple[FoundClaim, ...], tuple[Failure, ...]]:
@@ -61,6 +78,9 @@ async def _rounds(
     chunk: Chunk, model: Model, settings: ExtractSettings, language: str
 ) -> AsyncIterator[Graph]:
     """Yield what is found at first, and then in each round of looking again for what was missed."""
+    if settings.style == "triples" and model.generative:
+        yield await _open_triples(chunk, model, language)
+        return
     task: Task[Graph] = ExtractGraph(chunk, settings.entity_types, language=language)
     graph = await model.perform(task)
     yield graph
@@ -73,6 +93,25 @@ async def _rounds(
         yield graph
 
 
+async def _open_triples(chunk: Chunk, model: Model, language: str) -> Graph:
+    """Return the named entities of a chunk, then what it states of them and other noun phrases (P2 IV-B)."""
+    names = await model.perform(NameEntities(chunk.text, language=language))
+    triples = await model.perform(ExtractTriples(chunk, names, language=language))
+    named = dict.fromkeys(names, "entity")
+    for triple in triples:
+        named.setdefault(triple.head, "concept")
+        named.setdefault(triple.tail, "concept")
+    return Graph(
+        tuple(FoundEntity(name, type_, "") for name, type_ in named.items()),
+        tuple(
+            FoundRelationship(t.head, t.tail, f"{t.head} {t.relation} {t.tail}", 5.0)
+            for t in triples
+            if t.head != t.tail
+        ),
+        triples,
+    )
+
+
 async def _claims(
     chunk: Chunk, found: Sequence[Graph], model: Model, language: str
 ) -> tuple[FoundClaim, ...]:
@@ -83,8 +122,11 @@ async def _claims(
 def _joined(graphs: Sequence[Graph]) -> Graph:
     if len(graphs) == 1:
         return graphs[0]
-    entities = (entity for graph in graphs for entity in graph.entities)
-    return Graph(tuple(entities), tuple(pair for graph in graphs for pair in graph.relationships))
+    return Graph(
+        tuple(entity for graph in graphs for entity in graph.entities),
+        tuple(pair for graph in graphs for pair in graph.relationships),
+        tuple(triple for graph in graphs for triple in graph.triples),
+    )
 
 
 def _failure(chunk: Chunk, error: ModelError) -> Failure:

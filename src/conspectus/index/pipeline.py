@@ -18,6 +18,7 @@ from conspectus.index.lexical import Arrays, lexical_arrays
 from conspectus.index.merge import Merged, merge
 from conspectus.index.reports import Gatherer, priorities, reported, write_reports
 from conspectus.index.resolve import Names, resolve
+from conspectus.index.triples import triples_of
 from conspectus.models.base import Model, Tick, together
 from conspectus.rows import Chunk, Community, Document, Failure, Report
 from conspectus.settings import Settings
@@ -76,6 +77,7 @@ async def build_index(
         names = resolve(chunks, found.graphs, documents, settings.resolve)
         merged = merge_claims(chunks, found.claims, names, merge(chunks, found.graphs, names))
         unread = found.failures
+        triples = triples_of((c.id, graph.triples) for c, graph in zip(chunks, found.graphs, strict=True))
         del found
         show.stage("communities", 0)
         communities = find_communities(merged.entities, merged.relationships, settings.communities, chunks)
@@ -91,6 +93,7 @@ async def build_index(
         chunks=chunks,
         entities=graph.entities.rows,
         relationships=graph.relationships.rows,
+        triples=triples,
         claims=graph.claims.rows,
         communities=communities,
         reports=reports,
@@ -146,8 +149,9 @@ async def _describe_and_report(
     gatherer = Gatherer(communities, entities, relationships, settings.reports.context_tokens, claims)
     tick = show.stage("reports", len(large))
     writing = write_reports(communities, gatherer, model, settings.reports, language, tick, graph.ready)
-    written, _ = await together([writing, graph.done()])
-    return written
+    written = asyncio.ensure_future(writing)
+    await together([written, graph.done()])
+    return written.result()
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def read(sources: Sources, settings: ReadSettings) -> Read:
     """Read all documents of files and folders; objects with fields and rows of data frames are documents.
 
     Strings are paths here; `read_texts` takes them as documents. Folders are read with all that is in them,
-    except hidden files and folders, indexes, and, unless `follow_symlinks`, what links lead to outside of them.
+    except hidden files and folders, indexes, and, without `follow_symlinks`, what links lead to outside.
 
     Returns:
         The documents, what could not be read and why, and what was passed over and why.
@@ -142,7 +142,7 @@ def _from_files(sources: list[str], options: Options, *, follow: bool) -> Iterat
 
 
 def _parsed(files: list[tuple[str, str]], options: Options) -> Iterator[Outcome]:
-    """Yield what comes of each file, in their order; what needs a process of its own is begun before the others."""
+    """Yield what comes of each file, in their order; what other processes do is begun before the rest."""
     refused = {name: why for real, name in files if (why := _refusal(real, name, options))}
     isolated = [
         (real, name) for real, name in files if name not in refused and FORMATS[suffix_of(name)].isolated
@@ -252,7 +252,7 @@ def _files_of(source: str, *, follow: bool) -> Iterator[tuple[str, str] | Failur
 
 
 def _linked(link: str, root: str, name: str, *, follow: bool) -> tuple[str, str] | Skipped | None:
-    """Return where a link leads, or why it is not followed; None where it leads to a folder that is read anyway."""
+    """Return where a link leads, or why it is not followed; None where that folder is read anyway."""
     real = os.path.realpath(link)
     if not os.path.exists(real):
         return Skipped(name, "it is a link that leads nowhere")

@@ -1,8 +1,8 @@
-"""Reports: one for each community, deepest level first, so that a parent can stand on its children's (P1 3.1.5).
+"""Reports: one for each community, deepest first, so that a parent can stand on its parts (P1 3.1.5).
 
-What a report is written from: for each relationship, the most connected first, its two ends, itself and the claims
-about it, until the window is full. Where a community has more than fits, its parts, the largest first, are replaced
-by their reports.
+What a report is written from: for each relationship, the most connected first, its two ends, itself and the
+claims about it, until the window is full. Where a community has more than fits, its parts, the largest first,
+are replaced by their reports.
 """
 
 from __future__ import annotations
@@ -107,7 +107,10 @@ class Gatherer:
 
     def _fitting(self, reports: Sequence[Report]) -> tuple[Report, ...]:
         """Return the first reports that fit the window together, and always one."""
-        count = next((i for i in range(1, len(reports)) if self._reports_size(reports[: i + 1]) > self.limit), len(reports))
+        count = next(
+            (i for i in range(1, len(reports)) if self._reports_size(reports[: i + 1]) > self.limit),
+            len(reports),
+        )
         return tuple(reports[:count])
 
     def _beside(self, edges: Sequence[int], inside: set[int]) -> list[int]:
@@ -118,7 +121,9 @@ class Gatherer:
         row = self.relationships[relationship]
         return self._number_of[row.source], self._number_of[row.target]
 
-    def _elements(self, left: set[int], edges: Sequence[int], reports: tuple[Report, ...], room: int) -> Evidence:
+    def _elements(
+        self, left: set[int], edges: Sequence[int], reports: tuple[Report, ...], room: int
+    ) -> Evidence:
         """Add relationships by decreasing combined degree, each after its ends, then what stands alone."""
         entities: dict[int, None] = {}
         relationships: list[int] = []
@@ -167,8 +172,8 @@ async def write_reports(
     """Write one report for each community that is large enough, and return what could not be written.
 
     Reports are in the order of their communities. Each starts when those of its own parts are written and its
-    elements are `ready` (given the community and its claims); the deepest go first. A part whose report failed is
-    read by its elements. Raises Unusable where nothing more can be asked of the model.
+    elements are `ready` (given the community and its claims); the deepest go first. A part whose report
+    failed is read by its elements. Raises Unusable where nothing more can be asked of the model.
     """
     numbers = {c.number: i for i, c in enumerate(reported(communities, settings))}
     written: dict[int, Report] = {}
@@ -204,8 +209,10 @@ def reported(communities: Sequence[Community], settings: ReportSettings) -> list
     return [community for community in communities if community.size >= settings.min_report_entities]
 
 
-def priorities(communities: Sequence[Community], entities: int, relationships: int) -> tuple[list[float], list[float]]:
-    """Return how urgent the description of each row is: one more than the deepest report that waits for it."""
+def priorities(
+    communities: Sequence[Community], entities: int, relationships: int
+) -> tuple[list[float], list[float]]:
+    """Return how urgent the description of each row is: by the deepest report that waits for it."""
     of_entity, of_relationship = [0.0] * entities, [0.0] * relationships
     for community in sorted(communities, key=lambda c: c.level):
         for number in community.entity_numbers:

@@ -11,12 +11,21 @@ from conspectus.rows import Report
 from conspectus.tables import Index
 
 TABLES = (
-    "documents", "chunks", "entities", "relationships", "triples", "claims", "communities", "reports", "joins", "failures",
-)  # fmt: skip
+    "documents",
+    "chunks",
+    "entities",
+    "relationships",
+    "triples",
+    "claims",
+    "communities",
+    "reports",
+    "joins",
+    "failures",
+)
 
 
 def as_json(index: Index) -> Iterator[str]:
-    """Yield pieces of the object, a row a line; spans are lists of document id, start and end in characters."""
+    """Yield pieces of the object, a row a line; spans are lists of document id, start and end."""
     yield f'{{"format": "conspectus", "version": 1, "snapshot": {json.dumps(index.snapshot)}'
     for table in TABLES:
         yield f',\n"{table}": ['

@@ -28,7 +28,8 @@ def anchor(report: Report) -> str:
 
 
 def _ordered(index: Index, level: int | None) -> Iterator[tuple[Report, int]]:
-    """Yield reports and how deep they lie, roots by rating; a community without a report passes its parts on."""
+    """Yield reports and how deep they lie, roots by rating; a community without a report passes its parts
+    on."""
 
     def below(numbers: list[int], depth: int) -> Iterator[tuple[Report, int]]:
         reported = index.report_of_community

@@ -1,4 +1,5 @@
-"""The graph as GraphML, as Gephi reads it: places, sizes and colours of the map, and the community on each level."""
+"""The graph as GraphML, as Gephi reads it: places, sizes and colours of the map, and the community on each
+level."""
 
 from __future__ import annotations
 
@@ -13,18 +14,27 @@ if TYPE_CHECKING:
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold."""
 _NODE = {
-    "label": "string", "type": "string", "description": "string", "degree": "int", "frequency": "int",
-    "x": "double", "y": "double", "size": "double", "r": "int", "g": "int", "b": "int",
-}  # fmt: skip
+    "label": "string",
+    "type": "string",
+    "description": "string",
+    "degree": "int",
+    "frequency": "int",
+    "x": "double",
+    "y": "double",
+    "size": "double",
+    "r": "int",
+    "g": "int",
+    "b": "int",
+}
 _EDGE = {"weight": "double", "strength": "double", "description": "string"}
 
 
 def graphml(scene: Scene, level: int = 0) -> Iterator[str]:
     """Yield the lines of a GraphML file; nodes are coloured by the communities of a level.
 
-    Beside the attributes that Gephi takes for its own (label, x, y, size, r, g, b, weight) a node has its type,
-    description, degree, frequency, and `community_0`, `community_1`, ... with the titles of their reports in
-    `theme_0`, ...; -1 and no title stand for none.
+    Beside the attributes that Gephi takes for its own (label, x, y, size, r, g, b, weight) a node has its
+    type, description, degree, frequency, and `community_0`, `community_1`, ... with the titles of their
+    reports in `theme_0`, ...; -1 and no title stand for none.
     """
     levels = range(len(scene.home))
     node = _NODE | {f"community_{n}": "int" for n in levels} | {f"theme_{n}": "string" for n in levels}
@@ -39,13 +49,18 @@ def graphml(scene: Scene, level: int = 0) -> Iterator[str]:
         homes = [int(home[entity.number]) for home in scene.home]
         colour = scene.colour[homes[level]] if homes and homes[level] >= 0 else "#9a9a9a"
         values: dict[str, object] = {
-            "label": entity.name, "type": entity.type, "description": entity.description, "degree": entity.degree,
-            "frequency": entity.frequency, "x": f"{x:.2f}", "y": f"{-y:.2f}",  # Gephi's y grows upwards
+            "label": entity.name,
+            "type": entity.type,
+            "description": entity.description,
+            "degree": entity.degree,
+            "frequency": entity.frequency,
+            "x": f"{x:.2f}",
+            "y": f"{-y:.2f}",  # Gephi's y grows upwards
             "size": f"{2 * scene.radius[entity.number]:.2f}",
             **dict(zip("rgb", (int(colour[i : i + 2], 16) for i in (1, 3, 5)), strict=True)),
             **{f"community_{n}": home for n, home in enumerate(homes)},
             **{f"theme_{n}": scene.title(home) if home >= 0 else "" for n, home in enumerate(homes)},
-        }  # fmt: skip
+        }
         yield f'<node id="n{entity.number}">{_data("node", values)}</node>'
     number = scene.index.entity_of_name
     for r in scene.index.relationships:

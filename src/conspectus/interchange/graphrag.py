@@ -1,10 +1,13 @@
 """Reads an output folder of Microsoft GraphRAG (3.x and 2.x) as an index of ours.
 
-Everything it holds is taken over: documents, text units, entities, relationships, claims, communities and reports,
-with its names and ids. What does not fit is kept, completed or dropped by the rules in `RULES`, and counted. The
-sentences of the documents are read anew, since the extractive model answers from them, and what they mention is found
-by the names of the entities.
+Everything it holds is taken over: documents, text units, entities, relationships, claims, communities and
+reports, with its names and ids. What does not fit is kept, completed or dropped by the rules in `RULES`, and
+counted. The sentences of the documents are read anew, since the extractive model answers from them, and what
+they mention is found by the names of the entities.
 """
+
+# pyarrow carries no types of its own:
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -51,7 +54,8 @@ SPANS = 10
 
 @dataclass(frozen=True)
 class Imported:
-    """An index that was read from another tool's files; `counts` says how often each of its rules was applied."""
+    """An index that was read from another tool's files; `counts` says how often each of its rules was
+    applied."""
 
     index: Index
     counts: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -99,7 +103,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(path).to_pylist()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        return pq.read_table(path).to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise IndexDamaged(
             f"{path} is not a Parquet file that can be read ({error}); export it again"
@@ -202,7 +206,8 @@ def _placed(
     worth: Sequence[float],
     short: Mapping[int, str],
 ) -> tuple[list[Entity], list[Relationship]]:
-    """Return the graph with the sentences that name each thing, or both ends, in its own chunks; the clearest first."""
+    """Return the graph with the sentences that name each thing, or both ends, in its own chunks; the
+    clearest first."""
     naming: dict[int, list[int]] = defaultdict(list)
     for sentence, numbers in enumerate(found):
         for number in numbers:

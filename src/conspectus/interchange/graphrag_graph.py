@@ -1,4 +1,5 @@
-"""Rows of GraphRAG's tables as rows of ours: the graph, its claims, communities and reports (see `graphrag.RULES`)."""
+"""Rows of GraphRAG's tables as rows of ours: the graph, its claims, communities and reports (see
+`graphrag.RULES`)."""
 
 from __future__ import annotations
 
@@ -78,7 +79,8 @@ def read_entities(rows: Iterable[Row], numbers: Numbers, counts: Counter[str]) -
 def read_relationships(
     rows: Iterable[Row], entities: list[Entity], numbers: Numbers, counts: Counter[str]
 ) -> list[Relationship]:
-    """Return the relationships, one for each pair; entities are added for missing ends, and all get their degrees."""
+    """Return the relationships, one for each pair; entities are added for missing ends, and all get their
+    degrees."""
     given, known = numbers.by_name, dict(numbers.by_name)
     spelled = {same_name(entity.name): entity.name for entity in reversed(entities)}
     pairs: dict[tuple[str, str], Relationship] = {}
@@ -185,8 +187,8 @@ def read_claims(
                 spans,
                 _said(row, "start_date"),
                 _said(row, "end_date"),
-            )  # fmt: skip
-        )
+            )
+        )  # fmt: skip
     return claims
 
 
@@ -206,11 +208,13 @@ def read_communities(
     for place, above in enumerate(parent):
         children[above].append(place)
     ends = {entity.name: entity.number for entity in entities}
-    edges = [(ends[r.source], ends[r.target], r.number) for r in relationships]
+    edges: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for r in relationships:
+        edges[ends[r.source]].append((ends[r.target], r.number))
     communities: list[Community] = []
     for place, row in enumerate(ordered):
         members = {numbers.by_id[id_]: None for id_ in row["entity_ids"] if id_ in numbers.by_id}
-        inside = tuple(r for a, b, r in edges if a in members and b in members)
+        inside = tuple(sorted(r for member in members for other, r in edges[member] if other in members))
         communities.append(
             Community(
                 row["id"],
@@ -221,8 +225,8 @@ def read_communities(
                 tuple(members),
                 inside,
                 _chunk_ids(row),
-            )  # fmt: skip
-        )
+            )
+        )  # fmt: skip
     numbers.by_table["communities"] = number
     return communities
 

@@ -1,4 +1,5 @@
-"""The tables of Microsoft GraphRAG 3.x, column for column: what its readers expect, and whether ours are that.
+"""The tables of Microsoft GraphRAG 3.x, column for column: what its readers expect, and whether ours are
+that.
 
 Written down from its own output and not from our code, so that each can be held against the other.
 """
@@ -24,19 +25,21 @@ _FINDINGS = "list<element: struct<explanation: string, summary: string>>"
 _TREE = f"community int64, level int64, parent int64, children {_NUMBERS}, title string"
 
 _TABLES = {
-    "documents": f"{_KEYS}, title string, text string, text_unit_ids {_TEXTS}, creation_date string, raw_data string",
+    "documents": f"{_KEYS}, title string, text string, text_unit_ids {_TEXTS}, "
+    "creation_date string, raw_data string",
     "text_units": f"{_KEYS}, text string, n_tokens int64, document_id string, entity_ids {_TEXTS}, "
     f"relationship_ids {_TEXTS}, covariate_ids {_TEXTS}",
-    "entities": f"{_KEYS}, title string, type string, description string, text_unit_ids {_TEXTS}, frequency int64, "
-    "degree int64",
+    "entities": f"{_KEYS}, title string, type string, description string, "
+    f"text_unit_ids {_TEXTS}, frequency int64, degree int64",
     "relationships": f"{_KEYS}, source string, target string, description string, weight double, "
     f"combined_degree int64, text_unit_ids {_TEXTS}",
-    "communities": f"{_KEYS}, {_TREE}, entity_ids {_TEXTS}, relationship_ids {_TEXTS}, text_unit_ids {_TEXTS}, "
-    "period string, size int64",
+    "communities": f"{_KEYS}, {_TREE}, entity_ids {_TEXTS}, relationship_ids {_TEXTS}, "
+    f"text_unit_ids {_TEXTS}, period string, size int64",
     "community_reports": f"{_KEYS}, {_TREE}, summary string, full_content string, rank double, "
     f"rating_explanation string, findings {_FINDINGS}, full_content_json string, period string, size int64",
     "covariates": f"{_KEYS}, covariate_type string, type string, description string, subject_id string, "
-    "object_id string, status string, start_date string, end_date string, source_text string, text_unit_id string",
+    "object_id string, status string, start_date string, end_date string, source_text string, "
+    "text_unit_id string",
 }
 
 
@@ -70,10 +73,11 @@ class Mismatch:
 
 
 def check_schema(folder: Path) -> list[Mismatch]:
-    """Hold the tables of a folder against the schema of GraphRAG 3.x; return where they differ, nothing where not.
+    """Hold the tables of a folder against the schema of GraphRAG 3.x; return where they differ, nothing
+    where not.
 
-    The folder is an index of ours or an output folder of GraphRAG. Its columns must come first, in their order;
-    further ones of ours may follow. Raises IndexMissing where there is neither.
+    The folder is an index of ours or an output folder of GraphRAG. Its columns must come first, in their
+    order; further ones of ours may follow. Raises IndexMissing where there is neither.
     """
     files = tables_in(folder)
     found: list[Mismatch] = []
@@ -105,7 +109,8 @@ def _differences(table: str, columns: tuple[tuple[str, str], ...], file: Path) -
 
 
 def _type(type_: Any) -> str:
-    """Return an Arrow type in words; large texts and the name of a list's element make no difference to a reader."""
+    """Return an Arrow type in words; large texts and the name of a list's element make no difference to a
+    reader."""
     import pyarrow as pa
 
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):

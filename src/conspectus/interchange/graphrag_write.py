@@ -1,6 +1,6 @@
 """An index as an output folder of Microsoft GraphRAG: its tables, in its names, with its columns alone."""
 # pyarrow carries no types of its own:
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which entities the sentences of a corpus mention, found by their names: for a graph that others extracted.
 
-A name is found however it is cased and whatever article stands before it. A person's last name alone stands for the
-person where no other entity has that word at its end and the corpus mostly writes it with a capital.
+A name is found however it is cased and whatever article stands before it. A person's last name alone stands
+for the person where no other entity has that word at its end and the corpus mostly writes it with a capital.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ class Names:
     """Finds the entities of a graph in sentences."""
 
     def __init__(self, entities: Iterable[Entity], sentences: Iterable[str] = ()) -> None:
-        """Learn the names of entities; `sentences` are those of the corpus, which tell what is written as a name."""
+        """Learn the names of entities; `sentences` are those of the corpus, which tell what is written as a
+        name."""
         self._by_first: dict[str, list[tuple[Key, int, str]]] = defaultdict(list)
-        """The keys that begin with a word, the longest first, each with its entity and what must be in the text."""
+        """The keys that begin with a word, the longest first, each with its entity and what must be in the
+        text."""
         people: dict[Key, int] = {}
         known: set[Key] = set()
         for entity in entities:
@@ -71,7 +73,8 @@ def _words(sentence: str) -> Sequence[str]:
 
 
 def _same(words: Key, key: Key) -> bool:
-    """Tell whether words are a name; its last one may also stand in another form, where it is not all there is."""
+    """Tell whether words are a name; its last one may also stand in another form, where it is not all there
+    is."""
     if words == key:
         return True
     return (

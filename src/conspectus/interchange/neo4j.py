@@ -1,4 +1,4 @@
-"""An index for Neo4j: CSV files for `neo4j-admin database import full`, or Cypher for a database that runs."""
+"""An index for Neo4j: CSV files for its bulk import, or Cypher for a database that runs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _KINDS = {int: ":long", float: ":double", str: ""}
 
 
 def write_csv(index: Index, folder: Path) -> list[Path]:
-    """Write one CSV file for each label and type, and `import.txt` with the command that reads them; return the files.
+    """Write one CSV file for each label and type, and `import.txt` with the command that reads them; return
+    the files.
 
-    Edges name their ends by ids that are unique over all labels. Text is UTF-8, quoted where it must be, and may hold
-    newlines: `--multiline-fields=true` lets them through.
+    Edges name their ends by ids that are unique over all labels. Text is UTF-8, quoted where it must be, and
+    may hold newlines: `--multiline-fields=true` lets them through.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files: list[Path] = []

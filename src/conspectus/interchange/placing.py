@@ -21,8 +21,8 @@ def plain(text: str) -> str:
 def find_unit(unit: str, text: str, after: int = 0) -> tuple[int, int] | None:
     """Return the characters of a document that a unit was cut out of, None where it does not hold them.
 
-    It is looked for behind the start of the unit before it, then anywhere; whole, then without the lines of metadata
-    before it; last, whatever the white space.
+    It is looked for behind the start of the unit before it, then anywhere; whole, then without the lines of
+    metadata before it; last, whatever the white space.
     """
     for body in _bodies(plain(unit)):
         at = text.find(body, after)
@@ -35,7 +35,8 @@ def find_unit(unit: str, text: str, after: int = 0) -> tuple[int, int] | None:
 
 
 def _bodies(unit: str) -> Iterator[str]:
-    """Yield a unit, then what is left of it after each line of metadata; half characters at its ends left out."""
+    """Yield a unit, then what is left of it after each line of metadata; half characters at its ends left
+    out."""
     unit = unit.strip("\ufffd")
     if unit.strip():
         yield unit
@@ -48,7 +49,8 @@ def _bodies(unit: str) -> Iterator[str]:
 
 
 def find_loosely(words: str, text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Return the characters between `start` and `end` that hold the words, whatever the white space and case."""
+    """Return the characters between `start` and `end` that hold the words, whatever the white space and
+    case."""
     parts = words.split()
     if not parts:
         return None
@@ -57,7 +59,8 @@ def find_loosely(words: str, text: str, start: int, end: int) -> tuple[int, int]
 
 
 def find_quotation(quotation: str, text: str, span: Span) -> Iterator[Span]:
-    """Yield where a quotation stands inside a span of a document, or its parts, which `;` or an ellipsis separate."""
+    """Yield where a quotation stands inside a span of a document, or its parts, which `;` or an ellipsis
+    separate."""
     for parts in ([quotation], re.split(r"\s*(?:;|\.\.\.|…|\n)\s*", quotation)):
         found = [
             place

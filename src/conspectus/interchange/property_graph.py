@@ -25,7 +25,8 @@ class Edge:
 
 
 def nodes(index: Index) -> Iterator[Node]:
-    """Yield documents, chunks, entities, claims and communities with their reports; those of a label have equal keys."""
+    """Yield documents, chunks, entities, claims and communities with their reports; those of a label have
+    equal keys."""
     for d in index.documents:
         yield Node(f"d{d.number}", "Document", {"key": d.id, "title": d.title, "date": d.date or ""})
     for c in index.chunks:
@@ -53,7 +54,8 @@ def nodes(index: Index) -> Iterator[Node]:
 
 
 def edges(index: Index) -> Iterator[Edge]:
-    """Yield what joins them; an entity is `IN_COMMUNITY` of the deepest that holds it, the rest follows by `PART_OF`."""
+    """Yield what joins them; an entity is `IN_COMMUNITY` of the deepest that holds it, the rest follows by
+    `PART_OF`."""
     entity = index.entity_of_name
     for c in index.chunks:
         yield Edge(f"s{c.number}", f"d{index.document_of[c.document_id].number}", "OF_DOCUMENT", {})

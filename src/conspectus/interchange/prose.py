@@ -1,4 +1,5 @@
-"""Reports as Markdown for people: references become numbered citations, each with the words that it leads to."""
+"""Reports as Markdown for people: references become numbered citations, each with the words that it leads
+to."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""The map of an index: its graph laid out by communities, as a page that opens in any browser, and as a picture."""
+"""The map of an index: its graph laid out by communities, as a page that opens in any browser, and as a
+picture."""

@@ -23,7 +23,7 @@ def colours(communities: Sequence[Community]) -> list[str]:
         shades[root.number] = (lightness, chroma, (25 + place * _GOLDEN) % 360)
     below = [c for c in sorted(communities, key=lambda c: c.level) if c.children]
     for community in below:
-        _shade(community.children, shades[community.number], 44 / (1 + community.level), shades)
+        _shade(community.children, shades[community.number], 32 / (1 + community.level), shades)
     return [hexadecimal(*shades[c.number]) if c.number in shades else GREY for c in communities]
 
 
@@ -42,7 +42,8 @@ def _shade(
 
 
 def hexadecimal(lightness: float, chroma: float, hue: float) -> str:
-    """Return a colour of the OKLCh space (Ottosson 2020; hue in degrees) as `#rrggbb`, cut to what a screen shows."""
+    """Return a colour of the OKLCh space (Ottosson 2020; hue in degrees) as `#rrggbb`, cut to what a screen
+    shows."""
     a, b = chroma * cos(hue * pi / 180), chroma * sin(hue * pi / 180)
     long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3
     middle = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3

@@ -1,9 +1,10 @@
 """Where the things of a graph lie on a map: communities first, then what is in them, by forces.
 
-The hierarchy of communities is the coarsening of a multilevel layout: the roots are laid out, then their parts start
-where the roots lie, and so on down to the entities. On each level the forces are those of ForceAtlas2 (Jacomy et al.
-2014): all things push each other away by 1 / distance, edges pull, gravity holds together; and each thing is pulled
-to the middle of its community. With gravity that grows with the distance these fill a disc of radius 1 evenly.
+The hierarchy of communities is the coarsening of a multilevel layout: the roots are laid out, then their
+parts start where the roots lie, and so on down to the entities. On each level the forces are those of
+ForceAtlas2 (Jacomy et al. 2014): all things push each other away by 1 / distance, edges pull, gravity holds
+together; and each thing is pulled to the middle of its community. With gravity that grows with the distance
+these fill a disc of radius 1 evenly.
 
 Repulsion is computed on a mesh by Fourier transform, so that a step takes O(n) and not O(n^2) or O(n log n).
 """
@@ -47,19 +48,23 @@ class Edges:
     weight: Floats
 
     def between(self, group: Ints, n: int) -> Edges:
-        """Return the edges between groups of nodes (-1: in none), one for each pair, with their summed weights."""
+        """Return the edges between groups of nodes (-1: in none), one for each pair, with their summed
+        weights."""
         a, b = group[self.source], group[self.target]
         keep = (a != b) & (a >= 0) & (b >= 0)
         low, high = np.minimum(a, b)[keep], np.maximum(a, b)[keep]
         code, place = np.unique(low * n + high, return_inverse=True)
-        return Edges(code // n, code % n, np.bincount(place, self.weight[keep], minlength=len(code)))
+        return Edges(
+            code // n, code % n, np.bincount(place, self.weight[keep], minlength=len(code)).astype(np.float64)
+        )
 
 
 def lay_out(area: Floats, edges: Edges, levels: list[Ints], seed: int = 0) -> Floats:
     """Return the place of each node, an array of n rows (x, y).
 
-    `area` is what each node covers; `levels` gives, from the root down, the group of each node (-1: none). Groups of
-    a level lie inside those of the level above. Equal arguments give equal places. The unit is that of `area`.
+    `area` is what each node covers; `levels` gives, from the root down, the group of each node (-1: none).
+    Groups of a level lie inside those of the level above. Equal arguments give equal places. The unit is
+    that of `area`.
     """
     n = len(area)
     if not n:
@@ -74,7 +79,7 @@ def lay_out(area: Floats, edges: Edges, levels: list[Ints], seed: int = 0) -> Fl
         group[loose] = group.max(initial=-1) + 1 + np.arange(len(loose))  # what is in none stands for itself
         _, first, group = np.unique(group, return_index=True, return_inverse=True)
         size = len(first)
-        mass = np.bincount(group, area, minlength=size)
+        mass = np.bincount(group, area, minlength=size).astype(np.float64)
         parent = above[first]
         start = places[parent] + _scattered(parent, mass, random)
         held = Edges(edges.source, edges.target, edges.weight * ACROSS**apart)
@@ -90,7 +95,8 @@ def lay_out(area: Floats, edges: Edges, levels: list[Ints], seed: int = 0) -> Fl
 
 
 def _scattered(parent: Ints, mass: Floats, random: np.random.Generator) -> Floats:
-    """Return for each thing a place around the middle of its parent: a spiral whose turns are as wide as the things."""
+    """Return for each thing a place around the middle of its parent: a spiral whose turns are as wide as the
+    things."""
     order = np.lexsort((random.random(len(mass)), parent))
     starts = np.flatnonzero(np.diff(parent[order], prepend=-1))
     inside = np.cumsum(mass[order])
@@ -103,7 +109,8 @@ def _scattered(parent: Ints, mass: Floats, random: np.random.Generator) -> Float
 
 
 def _relaxed(places: Floats, mass: Floats, edges: Edges, within: list[Ints]) -> Floats:
-    """Return the places after the forces have done their work; `within` gives the community of each, level by level."""
+    """Return the places after the forces have done their work; `within` gives the community of each, level
+    by level."""
     n = len(places)
     if n == 1:
         return places * 0

@@ -47,7 +47,7 @@ function arrange() {
   else {
     const closed = (c) => {
       if (!state.open.has(c)) {
-        const [x, y, r] = C[c].circle;
+        const [x, y, wide] = C[c].circle, r = 0.78 * wide;  // less, for neighbours to stay apart
         for (const e of membersOf(c)) itemOf[e] = items.length;
         items.push({ e: -1, c, x, y, r, colour: C[c].colour });
       } else if (C[c].children.length) C[c].children.forEach(closed);

@@ -1,4 +1,5 @@
-"""The map as one HTML page that needs nothing beside it: the data, packed, and a small program that draws them."""
+"""The map as one HTML page that needs nothing beside it: the data, packed, and a small program that draws
+them."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ SAID = 300
 
 
 def page(scene: Scene, *, title: str, level: int = 0, sources: bool = True) -> str:
-    """Return the page; it opens on the communities of `level`. `sources` keeps the texts of the documents in it."""
+    """Return the page; it opens on the communities of `level`. `sources` keeps the texts of the documents in
+    it."""
     program = {
         name: files("conspectus.map").joinpath(name).read_text("utf-8")
         for name in ("map.html", "map.css", "map.js")
@@ -107,6 +109,7 @@ def _report(report: Report) -> dict[str, Any]:
 def _places(
     spans: tuple[Span, ...], chunk_ids: tuple[str, ...], index: Index, place: dict[str, int]
 ) -> list[list[int]]:
-    """Return the first places of a row: document, start and end; those of its chunks where it has none of its own."""
+    """Return the first places of a row: document, start and end; those of its chunks where it has none of
+    its own."""
     own = spans[:PLACES] or [index.chunk_of[c].span for c in chunk_ids[:PLACES] if c in index.chunk_of]
     return [[place[span.document_id], span.start, span.end] for span in own]

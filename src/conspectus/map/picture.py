@@ -1,4 +1,5 @@
-"""The map as a picture for papers: SVG by hand, PNG by Pillow (the extra `map`), both drawn from the same shapes."""
+"""The map as a picture for papers: SVG by hand, PNG by Pillow (the extra `map`), both drawn from the same
+shapes."""
 
 # Pillow is an extra, and not there where types are checked:
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -58,7 +59,8 @@ def svg(scene: Scene, level: int, width: int = 1600) -> str:
     for colour, thick, parts in _strokes(scene, level):
         path = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for a, b, c, d in parts)
         lines.append(
-            f'<path stroke="{colour}" stroke-opacity="{_opacity(colour)}" stroke-width="{thick:.2f}" d="{path}"/>'
+            f'<path stroke="{colour}" stroke-opacity="{_opacity(colour)}" '
+            f'stroke-width="{thick:.2f}" d="{path}"/>'
         )
     lines.append('</g><g stroke="#fff" stroke-width=".3">')
     for i in np.argsort(scene.radius, kind="stable").tolist():
@@ -83,7 +85,8 @@ def svg(scene: Scene, level: int, width: int = 1600) -> str:
 
 
 def png(scene: Scene, level: int, path: Path, width: int = 2400, font: Path | None = None) -> None:
-    """Write the map as a PNG of `width` pixels; `font` names a TrueType file for scripts that the built-in one lacks.
+    """Write the map as a PNG of `width` pixels; `font` names a TrueType file for scripts that the built-in
+    one lacks.
 
     Raises UsageError where Pillow is missing or the font cannot be read.
     """
@@ -152,7 +155,8 @@ def _strokes(
 
 
 def labels(scene: Scene, level: int) -> list[Label]:
-    """Return the titles of the largest communities and the names of the best connected entities that have room."""
+    """Return the titles of the largest communities and the names of the best connected entities that have
+    room."""
     index = scene.index
     _, _, wide, _ = frame(scene.places, scene.radius)
     unit = wide / 100

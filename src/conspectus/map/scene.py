@@ -1,4 +1,5 @@
-"""What a map shows: each entity with its place, size and community on every level, edges, colours and titles."""
+"""What a map shows: each entity with its place, size and community on every level, edges, colours and
+titles."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ SMALLEST, LARGEST = 1.6, 11.0
 
 @dataclass(frozen=True)
 class Circle:
-    """Where a community lies: the middle of its entities, and the radius of a disc as large as their share."""
+    """Where a community lies: the middle of its entities, the radius of a disc as large as their share."""
 
     x: float
     y: float

@@ -30,7 +30,9 @@ class Model(Protocol):
         ...
 
     async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
-        """Perform tasks in any order and return their replies in the given one, failures as values among them."""
+        """Perform tasks in any order and return their replies in the given one, failures among them as
+        values.
+        """
         ...
 
     def stream(self, task: Task[str]) -> AsyncIterator[str]:
@@ -46,7 +48,8 @@ def succeeded(replies: Iterable[R | ModelError]) -> list[R]:
 async def together(works: Iterable[Awaitable[R]]) -> list[R]:
     """Do all works at once and return their results in the given order.
 
-    Where one raises, the others come to their end, so that what is under way is kept; then the first error is raised.
+    Where one raises, the others come to their end, so that what is under way is kept; then the first error is
+    raised.
     """
     results = await asyncio.gather(*works, return_exceptions=True)
     for result in results:
@@ -56,5 +59,5 @@ async def together(works: Iterable[Awaitable[R]]) -> list[R]:
 
 
 async def performed(model: Model, works: Iterable[Awaitable[R]]) -> list[R]:
-    """Do works that perform tasks: all at once where the model has to be waited for, else one after the other."""
+    """Do works that perform tasks: all at once where it has to be waited for, else in turn."""
     return await together(works) if model.generative else [await work for work in works]

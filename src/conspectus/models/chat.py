@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from conspectus import references
 from conspectus.errors import BadReply, ModelError, NotAccepted, NotSupported, SettingsError, Unusable
-from conspectus.models.base import Tick, no_tick, together
+from conspectus.models.base import Tick, no_tick
 from conspectus.models.bias import bias_to
 from conspectus.models.checked import checked
 from conspectus.models.parsing import FORMS, Parsed, parse, schema_of

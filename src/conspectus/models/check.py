@@ -20,7 +20,7 @@ WORDS = ("yes", "no")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One kind of request: `ok` is None where it could not be tried, and `told` says what was seen or what to fix."""
+    """One kind of request: `ok` is None where it was not tried; `told` is what was seen, or what to fix."""
 
     model: str
     kind: str
@@ -42,13 +42,21 @@ async def check(session: Session, settings: Settings, embedder: str = "") -> lis
 
 
 async def _chat(session: Session, name: str, settings: Settings) -> list[Checked]:
-    plain = Request((Message("user", ASKED),), name, max_tokens=settings.llm.max_tokens, temperature=settings.llm.temperature)
+    plain = Request(
+        (Message("user", ASKED),),
+        name,
+        max_tokens=settings.llm.max_tokens,
+        temperature=settings.llm.temperature,
+    )
     first = await _tried(name, "chat", lambda: _asks(session, plain))
     if not first.ok:
         return [first]
     bias = bias_to(name, WORDS)
     biased = Request(
-        (Message("user", "Is the sky green? Answer with one word, yes or no."),), name, max_tokens=1, logit_bias=bias
+        (Message("user", "Is the sky green? Answer with one word, yes or no."),),
+        name,
+        max_tokens=1,
+        logit_bias=bias,
     )
     schema = Request(plain.messages, name, response_format="json_schema", schema=SCHEMA, schema_name="Check")
     mode = Request(plain.messages, name, response_format="json_object")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ def is_chat(settings: Settings) -> bool:
 
 @dataclass(frozen=True)
 class Session:
-    """A language model for one run; what it took and what its replies lacked is known when the work is done."""
+    """A language model for one run; what it took and what its replies lacked is known at the end."""
 
     model: ChatModel
     sender: CachingSender
@@ -55,13 +55,13 @@ class Session:
 
 
 @asynccontextmanager
-async def opened(settings: Settings, folder: Path | None, *, to_ask: bool = True) -> AsyncIterator[Session]:
+async def opened(settings: Settings, folder: Path | None, *, to_ask: bool = True) -> AsyncGenerator[Session]:
     """Open the model of the settings; its replies are kept in a folder (nowhere, for None).
 
     Without `to_ask` nothing is asked, so that no key is needed.
 
-    Raises UsageError where the name of a model leads nowhere or a budget cannot be kept, BadKey where a key is
-    missing, SettingsError where a prompt of the user's is wrong: all before anything is read or asked.
+    Raises UsageError where the name of a model leads nowhere or a budget cannot be kept, BadKey where a key
+    is missing, SettingsError where a prompt of the user's is wrong: all before anything is read or asked.
     """
     trace = Trace(Path(settings.llm.trace), texts=settings.llm.trace_texts) if settings.llm.trace else None
     ledger = Ledger(settings.prices, settings.llm.budget, settings.llm.budget_tokens, trace)

@@ -1,75 +1,106 @@
-"""The methods of answering and ranking, one file each."""
+"""The methods of answering and ranking, one file each.
+
+A method is imported when it is first used: some need libraries that take longer to import than others to answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, Generic, TypeVar
 
 from conspectus.errors import UsageError
 from conspectus.models.base import Model
-from conspectus.query import (
-    bm25,
-    global_,
-    hippo,
-    hybrid,
-    ircot,
-    knowing,
-    local,
-    propositions,
-    raptor,
-    source_summary,
-    tog,
-    vector,
-    walk,
-)
-from conspectus.query.settled import extractive, settled
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tables import Index
 
 Answering = Callable[[str, Index, Model, Settings], Awaitable[Answer]]
 Ranking = Callable[[str, Index, Settings], list[Hit]]
+T = TypeVar("T")
 
-METHODS: dict[str, Answering] = {
-    "global": lambda question, index, model, settings: global_.answer(question, index, model, settings.global_),
-    "local": lambda question, index, model, settings: local.answer(question, index, model, settings.local),
-    "source-summary": lambda question, index, model, settings: source_summary.answer(
-        question, index, model, settings.global_
-    ),
-    "bm25": lambda question, index, model, settings: bm25.answer(question, index, model, settings.search),
-    "vector": vector.answer,
-    "hybrid": hybrid.answer,
-    "walk": walk.answer,
-    "hippo": hippo.answer,
-    "ircot": lambda question, index, model, settings: ircot.answer(question, index, model, settings, ranker(settings)),
-    "tog": tog.answer,
-    "tog1": tog.answer_on_graph,
-    "raptor": raptor.answer,
-    "propositions": propositions.answer,
-    "direct": knowing.direct,
-    "cot": knowing.cot,
-    "cot-sc": knowing.cot_sc,
-}
+
+class Methods(Mapping[str, T], Generic[T]):
+    """Methods by name; each is imported when it is taken."""
+
+    def __init__(self, entries: Mapping[str, Callable[[], T]]) -> None:
+        self._entries = entries
+
+    def __getitem__(self, name: str) -> T:
+        return self._entries[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+
+def _at(module: str, function: str, part: str = "") -> Callable[[], Any]:
+    """Return what imports a function of a module here; `part` names the only settings that it takes."""
+
+    def load() -> Any:
+        found = getattr(import_module(f"conspectus.query.{module}"), function)
+        return (lambda *given: found(*given[:-1], getattr(given[-1], part))) if part else found
+
+    return load
+
+
+def _around(function: str) -> Callable[[], Any]:
+    """Return what imports the form of `ircot` that goes around the ranker of the settings."""
+
+    def load() -> Any:
+        found = getattr(import_module("conspectus.query.ircot"), function)
+        return lambda *given: found(*given, ranker(given[-1]))
+
+    return load
+
+
+METHODS: Methods[Answering] = Methods(
+    {
+        "global": _at("global_", "answer", "global_"),
+        "local": _at("local", "answer", "local"),
+        "source-summary": _at("source_summary", "answer", "global_"),
+        "bm25": _at("bm25", "answer", "search"),
+        "vector": _at("vector", "answer"),
+        "hybrid": _at("hybrid", "answer"),
+        "walk": _at("walk", "answer"),
+        "hippo": _at("hippo", "answer"),
+        "ircot": _around("answer"),
+        "tog": _at("tog", "answer"),
+        "tog1": _at("tog", "answer_on_graph"),
+        "raptor": _at("raptor", "answer"),
+        "propositions": _at("propositions", "answer"),
+        "direct": _at("knowing", "direct"),
+        "cot": _at("knowing", "cot"),
+        "cot-sc": _at("knowing", "cot_sc"),
+    }
+)
 """Methods that answer, by name."""
 
-RANKINGS: dict[str, Ranking] = {
-    "bm25": lambda question, index, settings: bm25.rank(question, index, settings.search),
-    "vector": vector.rank,
-    "hybrid": hybrid.rank,
-    "walk": walk.rank,
-    "hippo": hippo.rank,
-    "ircot": lambda question, index, settings: settled(
-        ircot.rank_with(question, index, extractive(index), settings, ranker(settings))
-    ),
-    "tog": lambda question, index, settings: settled(tog.rank_with(question, index, extractive(index), settings)),
-    "raptor": raptor.rank,
-    "propositions": propositions.rank,
-}
+RANKINGS: Methods[Ranking] = Methods(
+    {
+        "bm25": _at("bm25", "rank", "search"),
+        "vector": _at("vector", "rank"),
+        "hybrid": _at("hybrid", "rank"),
+        "walk": _at("walk", "rank"),
+        "hippo": _at("hippo", "rank"),
+        "ircot": _around("rank"),
+        "tog": _at("tog", "rank"),
+        "raptor": _at("raptor", "rank"),
+        "propositions": _at("propositions", "rank"),
+    }
+)
 """Methods that rank chunks, by name."""
 
 
 def ranker(settings: Settings) -> Ranking:
     """Return the ranking that `ircot` goes around; UsageError where there is none of that name."""
     name = settings.ircot.retriever
-    if name not in RANKINGS or name == "ircot":
-        raise UsageError(f"ircot goes around a method that ranks: {', '.join(r for r in RANKINGS if r != 'ircot')}; not {name!r}")
+    around = [method for method in RANKINGS if method != "ircot"]
+    if name not in around:
+        raise UsageError(f"ircot goes around a method that ranks: {', '.join(around)}; not {name!r}")
     return RANKINGS[name]

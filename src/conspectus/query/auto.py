@@ -16,6 +16,8 @@ def choose(question: str, index: Index) -> tuple[str, str]:
     What asks for the whole, or for what many say of a subject, is global; what names a thing that the graph
     knows, or asks for one fact, is local.
     """
+    if len(index.triples) and not len(index.chunks):
+        return "tog", "the index is a graph without text"
     read = read_question(question)
     if index.reports and read.about_whole:
         return "global", "it asks about the corpus as a whole"

@@ -96,7 +96,7 @@ def _spans(reference: Reference, statement: str, index: Index, seen: frozenset[R
 
 
 def _behind(report: Report, statement: str) -> list[Reference]:
-    """Return the references of the findings that hold the statement, of all findings where those have none."""
+    """Return the references of the findings that hold the statement, of all where those have none."""
     words = _bare(statement)
     texts = [report.summary, *(f.explanation for f in report.findings)]
     holding = [text for text in texts if words and words in _bare(strip(text))]

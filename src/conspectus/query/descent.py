@@ -1,4 +1,4 @@
-"""Dynamic choice of reports: from the root down, descending only where a report is relevant (`--level auto`)."""
+"""Dynamic choice of reports: from the root down, only where a report is relevant (`--level auto`)."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Descent:
 async def descend(question: str, index: Index, model: Model, settings: GlobalSettings) -> Descent:
     """Rate the reports of the root, then those of the parts of every relevant one, and so on down.
 
-    A relevant report is used unless a part of it is relevant too: the parts say the same in more detail. A report that
-    cannot be rated counts as relevant, so that nothing is lost by it.
+    A relevant report is used unless a part of it is relevant too: the parts say the same in more detail. A
+    report that cannot be rated counts as relevant, so that nothing is lost by it.
 
     Raises ModelError where none could be rated.
     """

@@ -18,7 +18,7 @@ from conspectus.tables import Index
 
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
-CANDIDATES = 100
+CANDIDATES = 300
 """Chunks, by words and as many by meaning, whose sentences are compared."""
 SENTENCE, WORDS = 0.5, 0.4
 """The weights of the best sentence and of BM25, where the chunk's vector has 1."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 from conspectus.evidence import Evidence
 from conspectus.models.base import Model
 from conspectus.query.bm25 import answer_from
+from conspectus.query.settled import extractive, settled
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tables import Index
@@ -60,6 +61,11 @@ def _add(found: dict[str, Hit], hits: Sequence[Hit]) -> None:
 
 def _best(found: dict[str, Hit], k: int) -> list[Hit]:
     return sorted(found.values(), key=lambda hit: -hit.score)[:k]  # of equal scores the one found first
+
+
+def rank(question: str, index: Index, settings: Settings, ranker: Ranker) -> list[Hit]:
+    """Return the ranking with the extractive model's thoughts, which are the best sentences found."""
+    return settled(rank_with(question, index, extractive(index), settings, ranker))
 
 
 async def answer(question: str, index: Index, model: Model, settings: Settings, ranker: Ranker) -> Answer:

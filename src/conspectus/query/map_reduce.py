@@ -1,4 +1,4 @@
-"""Map-reduce: an answer from each window of evidence, scored, and one answer made of the most helpful (P1 3.1.6)."""
+"""Map-reduce: a scored answer from each window of evidence, one answer of the most helpful (P1 3.1.6)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ async def map_reduce(
     used: int,
     notices: Sequence[str] = (),
 ) -> Answer:
-    """Answer from each window, score that, and write one answer from the most helpful; `used` counts their tokens.
+    """Answer from each window, score that, and write one answer from the most helpful; `used` is their
+    tokens.
 
     Raises ModelError where no window could be answered.
     """

@@ -17,7 +17,7 @@ METHOD = "source-summary"
 
 
 async def answer(question: str, index: Index, model: Model, settings: GlobalSettings) -> Answer:
-    """Answer from windows of all chunks, shuffled by the seed, with the window and prompts of global answers."""
+    """Answer from windows of all chunks, shuffled by the seed, with the prompts of global answers."""
     windows = windows_of(index, settings)
     if not windows:
         return nothing_found(question, method=METHOD)

@@ -1,4 +1,4 @@
-"""What an answer is to be like, put into every task of a question: its length and format, knowledge, language."""
+"""What an answer is to be like, put into the tasks of a question: length, format, knowledge, language."""
 
 from __future__ import annotations
 

@@ -39,21 +39,20 @@ Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
 LARGE = 2000
-"""Passages from which on the local form is the faster one (at 1,890 both take 2 ms CPU; at 6,119 2 and 7, at
-61,190 5 and 75)."""
+"""Passages from which on the local form is the faster one.
+
+CPU ms a question, full and local: 2 and 2 at 1,890 passages, 7 and 2 at 6,119, 80 and 6 at 61,190.
+"""
 PASSAGES, SENTENCES = 20, 100
 """Best passages, and best sentences that hold a seed, that the local form starts around."""
 FIRST_STEPS = 5
 """Steps of the local form's first round, which finds the passages that the second starts around too."""
 COVERED = 0.9
 """A passage is ranked by its words as well from this share of the question's weight on that it holds."""
-FLOOR = 0.1
-"""How much a sentence pulls that is not like the question at all, where the most like one pulls 1."""
 SENTENCE_B = 0.5
 """BM25's b for sentences."""
 MEANING = 0.7
-"""The part of meaning, where there are vectors, in how like the question a sentence is; words have the
-rest."""
+"""The part of meaning, where there are vectors, in how like a sentence is; words have the rest."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +62,12 @@ class Weights:
     sentence: float
     passage: float
     reset: float
+    floor: float
+    """How much a sentence pulls that is not like the question at all, where the most like one pulls 1."""
 
 
-BY_WORDS = Weights(sentence=2, passage=5, reset=0.12)
-BY_MEANING = Weights(sentence=4, passage=5, reset=0.2)
+BY_WORDS = Weights(sentence=2, passage=5, reset=0.12, floor=0.1)
+BY_MEANING = Weights(sentence=4, passage=5, reset=0.2, floor=0.05)
 
 
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
@@ -156,7 +157,7 @@ class _Likeness:
 
     def pull(self, sentences: Ints | slice, weights: Weights) -> Floats:
         """Return how much some sentences draw the walk."""
-        return (self.of(sentences) ** weights.sentence + FLOOR).astype(np.float32)
+        return (self.of(sentences) ** weights.sentence + weights.floor).astype(np.float32)
 
 
 # The two forms

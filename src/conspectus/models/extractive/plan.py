@@ -45,6 +45,8 @@ _TOKEN = re.compile(r"[^\W_]+")
 _YEAR = re.compile(r"\b\d{3,4}\b")
 _NUMBER = re.compile(r"[\d.,]+%?")
 _ADJECTIVE = re.compile(r"^(?:main|first|last|other|own|real)$|.(?:ary|ial|ional|ive|ous|ful|ish)$")
+_TELLING = frozenset(("when", "where"))
+"""Question words that a relation's label may say: year, place."""
 _PERSONS = frozenset("who whom whose person people".split())
 _ASKING = frozenset("name list give tell show me find please also same".split())
 _PEOPLE = frozenset(map(root, "actor director writer spouse wife husband child son daughter parent father mother sibling "
@@ -71,7 +73,7 @@ def read(question: str, name: str) -> Asked:
     roots: list[str] = []
     distance: list[float] = []
     for i, word in enumerate(words):
-        if i in inside or word in WH or word in _ASKING or word in _PERSONS or not is_content(word):
+        if word not in _TELLING and (word in WH | _ASKING | _PERSONS or not is_content(word)) or i in inside:
             continue
         roots.append(root(word))
         distance.append(_distance(i, wh, inside, len(words)))

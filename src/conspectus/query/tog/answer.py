@@ -11,6 +11,7 @@ from conspectus.models.base import Model
 from conspectus.query.bm25 import hit
 from conspectus.query.finish import WRITTEN, finish, nothing_found
 from conspectus.query.tog.explore import Explored, explore
+from conspectus.query.settled import extractive, settled
 from conspectus.rows import Answer, Hit, Relationship
 from conspectus.settings import Settings
 from conspectus.tables import Index
@@ -85,6 +86,11 @@ def evidence_of(found: Explored, index: Index, settings: Settings) -> Evidence:
             if frozenset((row.source, row.target)) in pairs and row not in rows:
                 rows.append(row)
     return Evidence(relationships=tuple(sorted(rows, key=lambda r: r.number)), sources=chunks)
+
+
+def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
+    """Return the ranking with the extractive model, which prunes by similarity."""
+    return settled(rank_with(question, index, extractive(index), settings))
 
 
 async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
