@@ -20,24 +20,25 @@ import mmap
 import os
 import re
 import sys
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cache
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from conspectus.errors import IndexBusy, IndexDamaged, IndexError_, IndexMissing, UsageError
+from conspectus.errors import IndexDamaged, IndexError_, IndexMissing, UsageError
+from conspectus.lazy import Arrays, Rows
+from conspectus.locks import held, writing
 from conspectus.rows import Usage
 from conspectus.tables import Index
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from conspectus.columns import Stored
 
 T = TypeVar("T")
 
@@ -87,62 +88,6 @@ def _manifest(folder: Path) -> Manifest:
 # Writing
 
 
-_held: dict[Path, int] = {}
-"""The locks of this process: file descriptors by folder."""
-
-
-def _let_go() -> None:
-    while _held:
-        os.close(_held.popitem()[1])
-
-
-if hasattr(os, "register_at_fork"):
-    # a forked child shares the lock, and would keep it past the end of its parent
-    os.register_at_fork(after_in_child=_let_go)
-
-
-def _lock(descriptor: int) -> bool:
-    """Take the lock if it is free; the system frees it when this process ends, however it ends."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # far behind the process id, which others must read
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-            os.lseek(descriptor, 0, os.SEEK_SET)
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
-
-
-@contextmanager
-def writing(folder: Path) -> Generator[None]:
-    """Be the only writer of the index in a folder, which is made where it is missing.
-
-    Raises `IndexBusy` at once where another process (or another thread of this one) is.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    folder = folder.resolve()
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
-    if not _lock(descriptor):
-        process = os.read(descriptor, 20).decode("ascii", "replace") or "unknown"
-        os.close(descriptor)
-        advice = "wait until it is done, or stop it, then run the same command again"
-        raise IndexBusy(f"the index {folder} is being written by process {process}; {advice}")
-    _held[folder] = descriptor
-    try:
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, str(os.getpid()).encode())
-        yield
-    finally:
-        if folder in _held:  # and not in a forked child
-            os.close(_held.pop(folder))
-
-
 def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> str:
     """Make an index the current snapshot of its folder, and return the snapshot's id.
 
@@ -156,7 +101,7 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
     from conspectus.columns import TABLES
 
     folder = folder.resolve()
-    if folder not in _held:
+    if not held(folder):
         raise UsageError(
             f"commit to {folder} must stand inside `with writing(folder)`, which keeps other writers out"
         )
@@ -324,66 +269,4 @@ def _map(path: Path, facts: Mapping[str, Any], verify: bool) -> mmap.mmap:
     return content
 
 
-class Rows(Sequence[T]):
-    """The rows of a stored table, built when they are used: a row or a slice alone, all by iteration."""
-
-    _ALONE = 10
-    """What building a part costs beside its rows, in rows built together with all others (40 and 4 us)."""
-
-    def __init__(self, length: int, stored: Stored[T]) -> None:
-        self._length = length
-        self._stored = stored
-        self._spent = 0
-
-    @cached_property
-    def _all(self) -> list[T]:
-        return self._stored.rows(0, self._length)
-
-    def _part(self, start: int, stop: int) -> list[T]:
-        # once the parts have cost as much as all rows do, all are built, and kept
-        self._spent += self._ALONE + stop - start
-        if "_all" in self.__dict__ or self._spent > self._length:
-            return self._all[start:stop]
-        return self._stored.rows(start, stop)
-
-    @overload
-    def __getitem__(self, at: int) -> T: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[T]: ...
-    def __getitem__(self, at: int | slice) -> T | Sequence[T]:
-        places = range(self._length)[at]
-        if isinstance(places, int):
-            return self._part(places, places + 1)[0]
-        if not places:
-            return []
-        first, last = min(places[0], places[-1]), max(places[0], places[-1])
-        return self._part(first, last + 1)[:: places.step]
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self._all)
-
-    def __len__(self) -> int:
-        return self._length
-
-
-class Arrays(Mapping[str, "np.ndarray[Any, Any]"]):
-    """The stored arrays by name, read-only, each mapped into memory rather than read."""
-
-    def __init__(self, contents: Mapping[str, mmap.mmap]) -> None:
-        self._contents = contents
-
-    def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
-        import numpy as np
-        from numpy.lib import format as npy
-
-        content = self._contents[name]
-        head = BytesIO(content[: 10 + int.from_bytes(content[8:10], "little")])
-        npy.read_magic(head)
-        shape, _, dtype = npy.read_array_header_1_0(head)
-        return np.ndarray(shape, dtype, buffer=content, offset=head.tell())
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._contents)
-
-    def __len__(self) -> int:
-        return len(self._contents)
+__all__ = ["Arrays", "Manifest", "Rows", "commit", "read", "table_files", "writing"]

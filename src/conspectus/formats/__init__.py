@@ -1,8 +1,8 @@
 """What files say: from bytes to the texts of documents, one module for each family of formats.
 
 Each module has a `parse` that yields the documents of one file, and a `Failure` for a part that cannot be
-read; it raises `DocumentError` for what spoils the whole file. Plain text is parsed where it is read. All else
-goes to processes of its own (`pool`), which may be killed, and whose memory is limited.
+read; it raises `DocumentError` for what spoils the whole file. Plain text is parsed where it is read, and all
+else in processes of its own (`pool`), which may be killed, and whose memory is limited.
 """
 
 from __future__ import annotations

@@ -100,9 +100,8 @@ def delimiter_of(text: str, text_field: str) -> str:
 
 def _rows(text: str, delimiter: str, *, quoting: bool) -> Iterator[object]:
     how = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
-    rows = csv.reader(
-        StringIO(text), delimiter=delimiter, quoting=how, strict=True
-    )  # an open quote must be told
+    # strict: an open quote must be told
+    rows = csv.reader(_lines_of(text), delimiter=delimiter, quoting=how, strict=True)
     with _fields_of_any_size():
         try:
             filled_rows = filter(None, rows)

@@ -13,7 +13,6 @@ from conspectus.index.claims import merge_claims
 from conspectus.index.communities import find_communities
 from conspectus.index.describe import DescribedGraph, describe, undescribed
 from conspectus.index.extract import extract
-from conspectus.index.incidence import walk_arrays, walk_terms
 from conspectus.index.lexical import Arrays, lexical_arrays
 from conspectus.index.merge import Merged, merge
 from conspectus.index.reports import Gatherer, priorities, reported, write_reports
@@ -126,6 +125,8 @@ def _arrays(
     documents: Sequence[Document], chunks: Sequence[Chunk], lexicon: Lexicon, merged: Merged, names: Names
 ) -> tuple[tuple[str, ...], Arrays]:
     """Return the vocabulary, and all arrays that queries look words and names up in."""
+    from conspectus.index.incidence import walk_arrays, walk_terms  # with scipy, while calls are waited for
+
     words, arrays = lexical_arrays(documents, chunks, lexicon, merged, names)
     number = {word: i for i, word in enumerate(words)}
     arrays |= walk_terms(documents, lexicon.sentences, lexicon.term_starts, lexicon.term_ids, number)

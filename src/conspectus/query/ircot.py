@@ -15,6 +15,7 @@ from conspectus.evidence import Evidence
 from conspectus.models.base import Model
 from conspectus.query.bm25 import answer_from
 from conspectus.query.settled import extractive, settled
+from conspectus.query.settled import extractive, settled
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tables import Index
@@ -23,6 +24,11 @@ from conspectus.tasks import NextThought
 Ranker = Callable[[str, Index, Settings], list[Hit]]
 
 _DONE = re.compile(r"\bso,? the answer is\b|因此,?，?答案是", re.IGNORECASE)
+
+
+def rank(question: str, index: Index, settings: Settings, ranker: Ranker) -> list[Hit]:
+    """Do what `rank_with` does without a language model."""
+    return settled(rank_with(question, index, extractive(index), settings, ranker))
 
 
 async def rank_with(question: str, index: Index, model: Model, settings: Settings, ranker: Ranker) -> list[Hit]:

@@ -32,6 +32,8 @@ KIND = 0.6
 """What it costs to end at another kind of thing than is asked for."""
 ORDER = 0.3
 """What it costs to go first what stands farther from the name."""
+BACK = 0.4
+"""What it costs to go a way there and back where no word is left over that could name the things come back to."""
 AGAINST = 0.03
 """What it costs to go against a relation."""
 SELDOM = 0.1
@@ -195,8 +197,12 @@ class Planner:
             - ORDER * self._disorder(asked, path)
             - LENGTH * len(path)
             - AGAINST * against
+            - BACK * self._back(asked, path)
             - SELDOM * sum(1 - self.graph.ways.follow(a).get(b, 0.0) for a, b in pairwise(path))
         )
+
+    def _back(self, asked: Asked, path: Sequence[int]) -> bool:
+        return any(a ^ 1 == b for a, b in pairwise(path)) and all(self._best(word) for word in asked.roots)
 
     def _promise(self, asked: Asked, path: Sequence[int]) -> float:
         relations = list(dict.fromkeys(way // 2 for way in path))

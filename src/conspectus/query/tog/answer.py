@@ -10,6 +10,7 @@ from conspectus.errors import UsageError
 from conspectus.models.base import Model
 from conspectus.query.bm25 import hit
 from conspectus.query.finish import WRITTEN, finish, nothing_found
+from conspectus.query.settled import extractive, settled
 from conspectus.query.tog.explore import Explored, explore
 from conspectus.query.settled import extractive, settled
 from conspectus.rows import Answer, Hit, Relationship
@@ -90,6 +91,11 @@ def evidence_of(found: Explored, index: Index, settings: Settings) -> Evidence:
 
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the ranking with the extractive model, which prunes by similarity."""
+    return settled(rank_with(question, index, extractive(index), settings))
+
+
+def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
+    """Do what `rank_with` does without a language model."""
     return settled(rank_with(question, index, extractive(index), settings))
 
 
