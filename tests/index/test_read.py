@@ -152,7 +152,9 @@ def test_formats_that_are_not_known_are_listed_as_skipped(tmp_path: Path):
 
     assert (texts(documents), failures) == (["read"], [])
     assert [Path(s.document).name for s in skipped] == ["a.bin", "README"]
-    assert ".bin files are not read; what is read are .atom .csv .docm" in skipped[0].reason
+    assert skipped[0].reason == ".bin files are not read"
+    with pytest.raises(NothingToIndex, match=r"what is read are \.atom \.csv \.docm"):
+        read([tmp_path / "a.bin"], SETTINGS)
 
 
 def test_a_path_that_does_not_exist_is_an_error_before_anything_is_read(tmp_path: Path):

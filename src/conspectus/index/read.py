@@ -103,7 +103,8 @@ def _nothing(failures: list[Failure], skipped: list[Skipped], paths: list[str]) 
         named = ", ".join(paths[:3]) or "what was given"
         return f"no document could be read: there is none in {named}; what is read are {_known()}"
     more = [f"and {len(reasons) - 3:,} more"] if len(reasons) > 3 else []
-    return "no document could be read:\n" + "\n".join(f"  {line}" for line in reasons[:3] + more)
+    known = [f"what is read are {_known()}"] if skipped else []
+    return "no document could be read:\n" + "\n".join(f"  {line}" for line in reasons[:3] + more + known)
 
 
 def _known() -> str:
@@ -168,7 +169,7 @@ def _refusal(real: str, name: str, options: Options) -> Failure | Skipped | None
     suffix = suffix_of(name)
     if suffix not in FORMATS:
         kind = f"{suffix} files are" if suffix else "files whose names have no suffix are"
-        return Skipped(name, f"{kind} not read; what is read are {_known()}")
+        return Skipped(name, f"{kind} not read")
     if package := lacking(FORMATS[suffix]):
         extra = "pip install 'conspectus[formats]'"
         return Skipped(

@@ -32,11 +32,6 @@ class _Name:
     documents: set[str] = field(default_factory=set[str])
 
     @property
-    def capital(self) -> bool:
-        """Whether it is a single word with a capital of which nothing tells what it names."""
-        return _display(self)[:1].isupper() and set(self.types) == {"concept"}
-
-    @property
     def person(self) -> bool:
         return bool(self.types) and self.types.most_common(1)[0][0].lower() == "person"
 
@@ -187,8 +182,7 @@ def _join_short_names(names: dict[str, _Name], result: Names) -> None:
             last[words[-1]].append(key)
     for key in sorted(names):
         word = _without(key.split())
-        titled = len(word) < len(key.split())
-        if len(word) != 1 or not full.get(word[0]) or not (names[key].person or titled or names[key].capital):
+        if len(word) != 1 or not full.get(word[0]) or not (names[key].person or len(word) < len(key.split())):
             continue
         if len(last[word[0]]) == 1 and names[key].person:
             _join(result, key, last[word[0]][0], "last name", "the only person of that last name anywhere")
@@ -196,8 +190,6 @@ def _join_short_names(names: dict[str, _Name], result: Names) -> None:
         joined: Counter[str] = Counter()
         for source in sorted(names[key].sources):
             meant = [other for other in full[word[0]] if source in names[other].sources]
-            if not (names[key].person or titled):  # only a first name says so little of what it names
-                meant = [other for other in meant if _without(other.split())[0] == word[0]]
             if len(meant) == 1 and (key, source) not in result.within:
                 result.within[key, source] = meant[0]
                 joined[meant[0]] += 1

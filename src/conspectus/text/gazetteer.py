@@ -100,7 +100,7 @@ ORGANIZATION_WORDS = frozenset(
     inc industries initiative institute institution journal labs lab laboratories laboratory league ltd llc
     ministry museum network observatory office organisation organization partners party plc post press
     programme railway review school schools service services society studio studios systems team times trust
-    union university ventures works capital airlines media mutual partnership cooperative
+    union university tech ventures works capital airlines media mutual partnership cooperative
     """.split()
 )
 
