@@ -12,7 +12,7 @@ import numpy as np
 from conspectus.tables import Index
 from conspectus.text.words import name_key
 
-Ints = np.ndarray[Any, np.dtype[np.int64]]
+Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ class TripleGraph:
 
     def text(self, triple: int) -> str:
         """Return a triple in words."""
-        relation = self.relations[self.kinds[triple]].replace("_", " ")
-        return f"{self.names[self.heads[triple]]} {relation} {self.names[self.tails[triple]]}"
+        relation = self.relations[int(self.kinds[triple])].replace("_", " ")
+        return f"{self.names[int(self.heads[triple])]} {relation} {self.names[int(self.tails[triple])]}"
 
     @cached_property
     def ways(self) -> Ways:

@@ -14,13 +14,19 @@ from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.tasks import Draft, DraftAnswer
 
-ASKED = [Asked("1", "Whose?", ("Ada Byrne",)), Asked("2", "Where?", ("Kell",)), Asked("3", "When?", ("1911",))]
+ASKED = [
+    Asked("1", "Whose?", ("Ada Byrne",)),
+    Asked("2", "Where?", ("Kell",)),
+    Asked("3", "When?", ("1911",)),
+]
 
 
 async def test_failures_are_counted_and_never_scored(tmp_path: Path):
     model = ScriptedModel({DraftAnswer: [Draft("ada byrne"), BadReply("no JSON"), Draft("1912")]})
 
-    (scored,) = await run(ASKED, ["direct"], Index(), model, Settings(), answers_qa, tmp_path / "answers.jsonl")
+    (scored,) = await run(
+        ASKED, ["direct"], Index(), model, Settings(), answers_qa, tmp_path / "answers.jsonl"
+    )
 
     assert scored.failed == 1
     assert scored.as_row() | {"ms": 0} == {"EM": 0.5, "F1": 0.5, "queries": 3, "failed": 1, "ms": 0}

@@ -14,7 +14,14 @@ from conspectus.evaluate.asked import Asked, read_questions
 PARSE = {"AnnotatorComment": {"ParseQuality": "Complete"}, "TopicEntityName": "Rook"}
 PUBLISHED: dict[str, tuple[Any, Asked]] = {
     "MetaQA": (
-        {"id": "m1", "hops": 1, "qtype": "x", "topic_entity": "Rook", "question": "who owned Rook", "answers": ["Ada"]},
+        {
+            "id": "m1",
+            "hops": 1,
+            "qtype": "x",
+            "topic_entity": "Rook",
+            "question": "who owned Rook",
+            "answers": ["Ada"],
+        },
         Asked("m1", "who owned Rook", ("Ada",), ("Rook",)),
     ),
     "WebQSP": (
@@ -48,12 +55,17 @@ PUBLISHED: dict[str, tuple[Any, Asked]] = {
             "questions": [
                 {
                     "id": "1",
-                    "question": [{"language": "de", "string": "Wem?"}, {"language": "en", "string": "Whose is Rook?"}],
+                    "question": [
+                        {"language": "de", "string": "Wem?"},
+                        {"language": "en", "string": "Whose is Rook?"},
+                    ],
                     "query": {"sparql": "SELECT"},
                     "answers": [
                         {
                             "head": {"vars": ["r"]},
-                            "results": {"bindings": [{"r": {"type": "uri", "value": "http://a.org/entity/Ada_Byrne"}}]},
+                            "results": {
+                                "bindings": [{"r": {"type": "uri", "value": "http://a.org/entity/Ada_Byrne"}}]
+                            },
                         }
                     ],
                 }
@@ -62,11 +74,27 @@ PUBLISHED: dict[str, tuple[Any, Asked]] = {
         Asked("1", "Whose is Rook?", ("Ada Byrne",)),
     ),
     "QALD-10, yes or no": (
-        {"questions": [{"id": 2, "question": [{"language": "en", "string": "Is it?"}], "answers": [{"boolean": False}]}]},
+        {
+            "questions": [
+                {
+                    "id": 2,
+                    "question": [{"language": "en", "string": "Is it?"}],
+                    "answers": [{"boolean": False}],
+                }
+            ]
+        },
         Asked("2", "Is it?", ("no",)),
     ),
     "AdvHotpotQA": (
-        [{"_id": "h1", "question": "Whose was Rook?", "answer": "Ada", "type": "bridge", "supporting_facts": []}],
+        [
+            {
+                "_id": "h1",
+                "question": "Whose was Rook?",
+                "answer": "Ada",
+                "type": "bridge",
+                "supporting_facts": [],
+            }
+        ],
         Asked("h1", "Whose was Rook?", ("Ada",)),
     ),
     "Zero-Shot RE": (

@@ -11,7 +11,12 @@ from conspectus.evaluate.qa import accuracy, exact_match, f1, is_judgement, norm
 
 @pytest.mark.parametrize(
     ("text", "plain"),
-    [("The  Lune, a river!", "lune river"), ("An Owl's nest", "owls nest"), ("the", ""), ("Theatre", "theatre")],
+    [
+        ("The  Lune, a river!", "lune river"),
+        ("An Owl's nest", "owls nest"),
+        ("the", ""),
+        ("Theatre", "theatre"),
+    ],
 )
 def test_case_punctuation_articles_and_space_do_not_count(text: str, plain: str):
     assert normalised(text) == plain

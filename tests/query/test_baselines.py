@@ -21,17 +21,26 @@ def an_index(*texts: str) -> Index:
     return index_passages(read_texts(documents, Settings().read)[0], Settings())
 
 
-BARGES = ("Rook is a barge. It sank at Kell.", "Heron is a barge. It burnt.", "Owls hoot at night.", "Owls hunt mice.")
+BARGES = (
+    "Rook is a barge. It sank at Kell.",
+    "Heron is a barge. It burnt.",
+    "Owls hoot at night.",
+    "Owls hunt mice.",
+)
 
 
 async def test_what_most_chains_of_thought_come_to_is_the_answer():
-    model = ScriptedModel({DraftAnswer: [Draft("Kell", "a"), Draft("Lune", "b"), BadReply("x"), Draft("the Lune", "c")]})
+    model = ScriptedModel(
+        {DraftAnswer: [Draft("Kell", "a"), Draft("Lune", "b"), BadReply("x"), Draft("the Lune", "c")]}
+    )
 
     answer = await knowing.cot_sc("Where?", Index(), model, Settings(tog=TogSettings(samples=4)))
 
     assert answer.short == ("Lune",)
     assert answer.why == "2 of 3 chains of thought say so"
-    assert [(task.stepwise, task.sample) for task in model.all_seen(DraftAnswer)] == [(True, n) for n in (1, 2, 3, 4)]
+    assert [(task.stepwise, task.sample) for task in model.all_seen(DraftAnswer)] == [
+        (True, n) for n in (1, 2, 3, 4)
+    ]
 
 
 async def test_a_failure_of_every_chain_is_a_failure_and_no_empty_answer():
@@ -49,7 +58,9 @@ async def test_what_a_model_knows_cannot_be_asked_without_one():
 
 
 async def test_a_direct_answer_says_that_it_stands_on_nothing():
-    answer = await knowing.direct("Where?", Index(), ScriptedModel({DraftAnswer: [Draft("Kell")]}), Settings())
+    answer = await knowing.direct(
+        "Where?", Index(), ScriptedModel({DraftAnswer: [Draft("Kell")]}), Settings()
+    )
 
     assert (answer.text, answer.short) == ("Kell", ("Kell",))
     assert knowing.UNREAD in answer.notices
@@ -64,7 +75,10 @@ def test_a_proposition_that_is_found_leads_to_its_chunk():
 async def test_a_language_model_rewrites_every_chunk_once_and_failed_ones_keep_their_sentences():
     index = an_index(*BARGES[:2])
     model = ScriptedModel(
-        {WritePropositions: [("The barge Rook sank at Kell.",), BadReply("x")], AnswerFromContext: lambda _: "Yes."}
+        {
+            WritePropositions: [("The barge Rook sank at Kell.",), BadReply("x")],
+            AnswerFromContext: lambda _: "Yes.",
+        }
     )
 
     for _ in range(2):

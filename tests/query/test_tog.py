@@ -19,7 +19,7 @@ from conspectus.query.tog.topics import topics_in
 from conspectus.rows import Trail
 from conspectus.settings import Settings, TogSettings
 from conspectus.tables import Index
-from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, ExamineEvidence, Examined, NameEntities
+from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, Examined, ExamineEvidence, NameEntities
 from conspectus.triples import TripleGraph
 
 BARGES = [
@@ -108,7 +108,9 @@ def test_a_candidate_scores_the_decayed_sum_over_its_chunks_among_the_best():
 
 def test_a_question_names_what_is_spelt_in_it_the_longest_first():
     graph = TripleGraph.of(
-        index_of([("The Way", "directed_by", "Ann"), ("way", "tag", "x"), ("The Way Back", "directed_by", "Bob")])
+        index_of(
+            [("The Way", "directed_by", "Ann"), ("way", "tag", "x"), ("The Way Back", "directed_by", "Bob")]
+        )
     )
 
     def named(question: str) -> list[str]:
@@ -130,7 +132,9 @@ def test_a_question_names_what_is_spelt_in_it_the_longest_first():
         ("Which barge was built in the same place as Rook?", {"Heron"}),
     ],
 )
-async def test_without_a_language_model_plain_questions_are_read_off_the_relations(question: str, answers: set[str]):
+async def test_without_a_language_model_plain_questions_are_read_off_the_relations(
+    question: str, answers: set[str]
+):
     index = index_of(BARGES)
 
     answer = await tog.answer(question, index, ExtractiveModel.of_index(index), Settings())
@@ -142,7 +146,9 @@ async def test_without_a_language_model_plain_questions_are_read_off_the_relatio
 
 @pytest.mark.parametrize(("hops", "least"), [(1, 0.95), (2, 0.95), (3, 0.87)])
 @pytest.mark.long
-async def test_questions_over_the_film_graph_are_answered_without_a_language_model(shared: Path, hops: int, least: float):
+async def test_questions_over_the_film_graph_are_answered_without_a_language_model(
+    shared: Path, hops: int, least: float
+):
     index = index_of(*read_triples(shared / "kgqa/metaqa/kb.txt"))
     lines = (shared / f"kgqa/metaqa/questions-{hops}hop.jsonl").read_text(encoding="utf-8").splitlines()
     model, right = ExtractiveModel.of_index(index), 0

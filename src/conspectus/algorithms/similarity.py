@@ -60,7 +60,7 @@ def _telling(grams: sparse.csr_array[Any, Any], threshold: float) -> sparse.csr_
     By Cauchy-Schwarz a pair above the threshold shares a run that is kept.
     """
     frequency = np.bincount(grams.indices, minlength=grams.shape[1])
-    row = np.repeat(np.arange(grams.shape[0]), np.diff(grams.indptr))
+    row: Ints = np.repeat(np.arange(len(grams.indptr) - 1), np.diff(grams.indptr))
     order = np.lexsort((-frequency[grams.indices], row))  # the commonest of each row first
     squares = grams.data[order].astype(np.float64) ** 2
     total = np.cumsum(squares)
@@ -105,7 +105,9 @@ def _counted(
         runs = (place(marked[i : i + size]) for i in range(max(1, len(marked) - size + 1)))
         columns += (run for run in runs if run >= 0)
         starts.append(len(columns))
-    counts = sparse.csr_array((np.ones(len(columns), np.float32), columns, starts), shape=(len(texts), len(number)))
+    counts = sparse.csr_array(
+        (np.ones(len(columns), np.float32), columns, starts), shape=(len(texts), len(number))
+    )
     counts.sum_duplicates()
     return counts
 

@@ -104,18 +104,25 @@ def _show(results: list[Measured]) -> None:
         show.out(line)
 
 
-AnswerMethods = Annotated[str, typer.Option("--methods", metavar="NAMES", help="Methods of answering to compare.")]
+AnswerMethods = Annotated[
+    str, typer.Option("--methods", metavar="NAMES", help="Methods of answering to compare.")
+]
 KeptAnswers = Annotated[
     Path | None,
-    typer.Option("--answers", metavar="FILE", help="Keep every answer in this file, and go on from those in it."),
+    typer.Option(
+        "--answers", metavar="FILE", help="Keep every answer in this file, and go on from those in it."
+    ),
 ]
-AtMost = Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Ask the first N questions only.")]
+AtMost = Annotated[
+    int | None, typer.Option("--limit", metavar="N", min=1, help="Ask the first N questions only.")
+]
 
 
 @app.command("qa")
 def qa(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Questions with answers: a BEIR folder, or a published file.")
+        Path,
+        typer.Argument(metavar="FILE", help="Questions with answers: a BEIR folder, or a published file."),
     ],
     folder: IndexFolder = FOLDER,
     methods: AnswerMethods = "bm25,walk",
@@ -131,12 +138,23 @@ def qa(
 
     Failures are counted and have no score; the same command asks them again.
     """
-    _answers(file, folder, methods, answers, limit, json, settings_of(overrides(set_, {"model": model}), config), "qa")
+    _answers(
+        file,
+        folder,
+        methods,
+        answers,
+        limit,
+        json,
+        settings_of(overrides(set_, {"model": model}), config),
+        "qa",
+    )
 
 
 @app.command("kgqa")
 def kgqa(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Questions over a given graph, with their answers.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Questions over a given graph, with their answers.")
+    ],
     folder: IndexFolder = FOLDER,
     methods: AnswerMethods = "tog",
     answers: KeptAnswers = None,
@@ -148,7 +166,16 @@ def kgqa(
     log: LogFile = None,
 ) -> None:
     """Answer questions over a graph: Hits@1, EM of the first answer, and whether all answers and no others came."""
-    _answers(file, folder, methods, answers, limit, json, settings_of(overrides(set_, {"model": model}), config), "kgqa")
+    _answers(
+        file,
+        folder,
+        methods,
+        answers,
+        limit,
+        json,
+        settings_of(overrides(set_, {"model": model}), config),
+        "kgqa",
+    )
 
 
 def _answers(
@@ -164,7 +191,9 @@ def _answers(
     from conspectus import api
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    results = api.evaluate_answers(file, folder, names, kind=kind, answers=kept, limit=limit, settings=settings)
+    results = api.evaluate_answers(
+        file, folder, names, kind=kind, answers=kept, limit=limit, settings=settings
+    )
     if json:
         show.as_json({scored.method: scored.as_row() for scored in results})
     else:
@@ -172,7 +201,15 @@ def _answers(
         rows = [["", *measures, "questions", "failed", "ms"]]
         for scored in results:
             shown = [f"{100 * scored.means[m]:.1f}" if m in scored.means else "" for m in measures]
-            rows.append([scored.method, *shown, str(scored.questions), str(scored.failed), f"{scored.milliseconds:.1f}"])
+            rows.append(
+                [
+                    scored.method,
+                    *shown,
+                    str(scored.questions),
+                    str(scored.failed),
+                    f"{scored.milliseconds:.1f}",
+                ]
+            )
         show.table(rows)
     if any(scored.failed for scored in results):
         raise typer.Exit(WITH_FAILURES)

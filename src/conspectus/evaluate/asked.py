@@ -118,8 +118,8 @@ def _qald(records: Iterable[Record]) -> Iterator[Asked]:
 
 def _hotpotqa(records: Iterable[Record]) -> Iterator[Asked]:
     for n, record in enumerate(records):
-        answers = record["answer"] if "answer" in record else record["answers"]
-        accepted = answers if isinstance(answers, list) else [answers]
+        answers: Any = record["answer"] if "answer" in record else record["answers"]
+        accepted = cast("list[Any]", answers) if isinstance(answers, list) else [answers]
         yield Asked(
             str(record.get("_id", record.get("id", n))), record["question"], _once(map(str, accepted))
         )

@@ -59,7 +59,9 @@ def read_triples(path: Path) -> tuple[list[Said], list[Failure]]:
         if len(values) == 3 and all(values):
             triples.append((values[0], values[1], values[2]))
         elif any(values):
-            failures.append(Failure("import", f"line {line} is no triple of head, relation and tail", str(path)))
+            failures.append(
+                Failure("import", f"line {line} is no triple of head, relation and tail", str(path))
+            )
     if not triples:
         raise DocumentError(f"{path} holds no triples; write one on each line as head|relation|tail")
     return list(dict.fromkeys(triples)), failures
@@ -113,7 +115,11 @@ def index_of(triples: Sequence[Said], failures: Sequence[Failure] = ()) -> Index
     """Return an index of a graph alone: names as entities, triples, and what joins two names as relationships."""
     rows = [Triple(content_id(*said), i, *said) for i, said in enumerate(triples)]
     return Index(
-        entities=entities_of(rows), relationships=relationships_of(rows), triples=rows, failures=failures, **_no_text()
+        entities=entities_of(rows),
+        relationships=relationships_of(rows),
+        triples=rows,
+        failures=failures,
+        **_no_text(),
     )
 
 
@@ -141,7 +147,15 @@ def entities_of(triples: Sequence[Triple]) -> list[Entity]:
             chunks.setdefault(triple.head, {})[chunk] = None
             chunks.setdefault(triple.tail, {})[chunk] = None
     return [
-        Entity(content_id("entity", name), i, name, "", "", tuple(chunks.get(name, ())), degree=len(others - {name}))
+        Entity(
+            content_id("entity", name),
+            i,
+            name,
+            "",
+            "",
+            tuple(chunks.get(name, ())),
+            degree=len(others - {name}),
+        )
         for i, (name, others) in enumerate(near.items())
     ]
 
@@ -208,7 +222,8 @@ def read_openie(path: Path) -> list[OpenIe]:
         try:
             record = cast("Mapping[str, Any]", json.loads(line))
             given = cast("list[Any]", record["triples"])
-            good = [t for t in given if isinstance(t, list) and len(cast("list[Any]", t)) == 3]
+            lists = (cast("list[Any]", t) for t in given if isinstance(t, list))
+            good = [t for t in lists if len(t) == 3]
             triples = [FoundTriple(*(" ".join(str(part).split()) for part in t)) for t in good]
             kept = tuple(t for t in triples if t.head and t.relation and t.tail)
             read.append(OpenIe(str(record["_id"]), kept, len(given) - len(kept)))
@@ -228,7 +243,12 @@ def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> I
     chunks: dict[str, list[str]] = {}
     for chunk in index.chunks:
         chunks.setdefault(chunk.document_id, []).append(chunk.id)
-    documents = {key: d for d in index.documents for key in (d.metadata.get("_id"), d.metadata.get("id"), d.path) if key}
+    documents = {
+        key: d
+        for d in index.documents
+        for key in (d.metadata.get("_id"), d.metadata.get("id"), d.path)
+        if key
+    }
     known = [p for p in passages if p.id in documents]
     if not known:
         raise UsageError(
@@ -240,9 +260,13 @@ def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> I
     dropped = sum(p.dropped for p in known)
     failures = [f for f in index.failures if f.stage != "import"]
     if lost:
-        failures.append(Failure("import", f"{len(lost)} passages have no document here, the first {lost[0].id}", source))
+        failures.append(
+            Failure("import", f"{len(lost)} passages have no document here, the first {lost[0].id}", source)
+        )
     if dropped:
-        failures.append(Failure("import", f"{dropped} entries are no triples of head, relation and tail", source))
+        failures.append(
+            Failure("import", f"{dropped} entries are no triples of head, relation and tail", source)
+        )
     return replace(index, triples=triples_of(found), failures=failures)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from conspectus.errors import BadReply
 from conspectus.models.records import Malformed, Notes, Record, name_of, rows, text_of
@@ -46,9 +46,11 @@ def _choices(value: Mapping[str, Any], notes: Notes) -> tuple[tuple[int, ...], .
 
     def choice(one: Record, _: Notes) -> None:
         entity, relations = one.get("entity"), one.get("relations")
-        if not _is_number(entity) or not isinstance(relations, list):
+        if entity is None or not _is_number(entity) or not isinstance(relations, list):
             raise Malformed("no entity and relations")
-        chosen.setdefault(entity - 1, []).extend(r - 1 for r in relations if _is_number(r))
+        chosen.setdefault(int(entity) - 1, []).extend(
+            int(r) - 1 for r in cast("list[Any]", relations) if _is_number(r)
+        )
 
     rows(value["choices"], "choice", choice, notes)
     last = max(chosen, default=-1)
@@ -82,13 +84,22 @@ triples_of = Reading(
     lambda value, notes: rows(value["triples"], "triple", _triple, notes),
     lambda reply: {"triples": [{"head": t.head, "relation": t.relation, "tail": t.tail} for t in reply]},
 )
-propositions_of = Reading(lambda value, _: _texts(value["propositions"]), lambda reply: {"propositions": list(reply)})
+propositions_of = Reading(
+    lambda value, _: _texts(value["propositions"]), lambda reply: {"propositions": list(reply)}
+)
 choices_of = Reading(
     _choices,
-    lambda reply: {"choices": [{"entity": n, "relations": [r + 1 for r in rs]} for n, rs in enumerate(reply, 1)]},
+    lambda reply: {
+        "choices": [{"entity": n, "relations": [r + 1 for r in rs]} for n, rs in enumerate(reply, 1)]
+    },
 )
 examined_of = Reading(
     _examined,
-    lambda reply: {"reasoning": "", "complete": reply.complete, "answers": list(reply.answers), "clue": reply.clue},
+    lambda reply: {
+        "reasoning": "",
+        "complete": reply.complete,
+        "answers": list(reply.answers),
+        "clue": reply.clue,
+    },
 )
 draft_of = Reading(_draft, lambda reply: {"reasoning": reply.reasoning, "answer": reply.answer})

@@ -31,9 +31,7 @@ from conspectus.text.words import terms
 
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
-SPELT = (
-    "The index has no vectors of its phrases: they were linked, and their synonyms found, by the characters they share."
-)
+SPELT = "The index has no vectors of its phrases: they were linked, and their synonyms found, by the characters they share."
 MASS, SHARPNESS = 0.3, 5
 """Joined: what the chunks weigh among the seeds beside 1 for the phrases, and the power of their likeness."""
 TOLERANCE = 1e-4
@@ -87,7 +85,9 @@ def _linked(named: Sequence[str], phrases: Phrases, index: Index, settings: Sett
     return reset
 
 
-def _joined(question: str, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
+def _joined(
+    question: str, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings
+) -> Floats:
     seeds = _linked(named, phrases, index, settings)
     chunks = _spread(likeness(question, index, settings)) ** SHARPNESS
     chunks = chunks * (MASS * (seeds.sum() or 1.0) / max(float(chunks.sum()), 1e-12))
@@ -104,7 +104,9 @@ def _over_chunks(reset: Floats, phrases: Phrases, settings: Settings) -> Floats:
 def _second(question: str, phrases: Phrases, index: Index, settings: Settings) -> Floats:
     like = _triples_like(question, phrases, index, settings)
     best = highest(like, settings.hippo.triples)
-    ends = np.concatenate((phrases.of_name[phrases.graph.heads[best]], phrases.of_name[phrases.graph.tails[best]]))
+    ends = np.concatenate(
+        (phrases.of_name[phrases.graph.heads[best]], phrases.of_name[phrases.graph.tails[best]])
+    )
     said = np.concatenate((like[best], like[best]))
     total, times = np.zeros(len(phrases.keys)), np.zeros(len(phrases.keys))
     np.add.at(total, ends, np.maximum(said, 0))
@@ -153,7 +155,9 @@ def _postings(phrases: Phrases, index: Index) -> tuple[dict[str, int], Postings]
             words = [numbers.setdefault(t, len(numbers)) for t in terms(phrases.graph.text(i))]
             flat += words
             owners += [i] * len(words)
-        made = postings(np.array(flat, np.int32), np.array(owners, np.int32), size=len(numbers), texts=len(phrases.graph))
+        made = postings(
+            np.array(flat, np.int32), np.array(owners, np.int32), size=len(numbers), texts=len(phrases.graph)
+        )
         index.derived["triple words"] = numbers, made
     return index.derived["triple words"]
 

@@ -15,7 +15,6 @@ from conspectus.evidence import Evidence
 from conspectus.models.base import Model
 from conspectus.query.bm25 import answer_from
 from conspectus.query.settled import extractive, settled
-from conspectus.query.settled import extractive, settled
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tables import Index
@@ -31,7 +30,9 @@ def rank(question: str, index: Index, settings: Settings, ranker: Ranker) -> lis
     return settled(rank_with(question, index, extractive(index), settings, ranker))
 
 
-async def rank_with(question: str, index: Index, model: Model, settings: Settings, ranker: Ranker) -> list[Hit]:
+async def rank_with(
+    question: str, index: Index, model: Model, settings: Settings, ranker: Ranker
+) -> list[Hit]:
     """Return the `k` chunks of the best score over the steps; each step's scores are taken over its highest."""
     return (await steps(question, index, model, settings, ranker))[0]
 
@@ -69,13 +70,10 @@ def _best(found: dict[str, Hit], k: int) -> list[Hit]:
     return sorted(found.values(), key=lambda hit: -hit.score)[:k]  # of equal scores the one found first
 
 
-def rank(question: str, index: Index, settings: Settings, ranker: Ranker) -> list[Hit]:
-    """Return the ranking with the extractive model's thoughts, which are the best sentences found."""
-    return settled(rank_with(question, index, extractive(index), settings, ranker))
-
-
 async def answer(question: str, index: Index, model: Model, settings: Settings, ranker: Ranker) -> Answer:
     """Answer from the best chunks; the thoughts are told as the reason."""
     hits, thoughts = await steps(question, index, model, settings, ranker)
     result = await answer_from(hits, question, index, model, method="ircot")
-    return replace(result, why=f"{settings.ircot.retriever}, by way of: {' '.join(thoughts)}" if thoughts else "")
+    return replace(
+        result, why=f"{settings.ircot.retriever}, by way of: {' '.join(thoughts)}" if thoughts else ""
+    )

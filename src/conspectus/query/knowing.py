@@ -41,7 +41,12 @@ async def cot_sc(question: str, index: Index, model: Model, settings: Settings) 
         raise next(reply for reply in replies if isinstance(reply, Exception))
     votes = Counter(name_key(draft.answer) for draft in drafts)
     most = votes.most_common(1)[0][0]
-    return _told(question, next(d for d in drafts if name_key(d.answer) == most), method, f"{votes[most]} of {len(drafts)}")
+    return _told(
+        question,
+        next(d for d in drafts if name_key(d.answer) == most),
+        method,
+        f"{votes[most]} of {len(drafts)}",
+    )
 
 
 def _generative(model: Model, method: str) -> str:

@@ -45,7 +45,9 @@ class Statements:
             words = [numbers.setdefault(t, len(numbers)) for t in terms(statement)]
             flat += words
             owners += [place] * len(words)
-        found = postings(np.array(flat, np.int32), np.array(owners, np.int32), size=len(numbers), texts=len(chunk))
+        found = postings(
+            np.array(flat, np.int32), np.array(owners, np.int32), size=len(numbers), texts=len(chunk)
+        )
         return cls(np.array(chunk, np.int64), numbers, found, failed)
 
 
@@ -79,9 +81,15 @@ async def written(index: Index, model: Model) -> Statements:
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks of the best sentences, by vectors where the index has them, else by words."""
     if has_vectors(index):
-        like = index.arrays["vectors.sentences"].astype(np.float32) @ question_vectors([question], index, settings)[0]
+        like = (
+            index.arrays["vectors.sentences"].astype(np.float32)
+            @ question_vectors([question], index, settings)[0]
+        )
         first, last = index.arrays["walk.first"], index.arrays["walk.last"]
-        best = [float(like[a:b].max()) if b > a else 0.0 for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+        best = [
+            float(like[a:b].max()) if b > a else 0.0
+            for a, b in zip(first.tolist(), last.tolist(), strict=True)
+        ]
         return hits_of(np.array(best), index, settings.search.k)
     return _ranked(question, sentences(index), index, settings)
 

@@ -71,7 +71,9 @@ class Words:
         places = [[self.number[t] for t in terms(text) if t in self.number] for text in texts]
         starts = np.cumsum([0, *map(len, places)])
         columns = np.array([p for row in places for p in row], np.int64)
-        matrix = sparse.csr_array((np.ones(len(columns), np.float32), columns, starts), shape=(len(texts), len(self.number)))
+        matrix = sparse.csr_array(
+            (np.ones(len(columns), np.float32), columns, starts), shape=(len(texts), len(self.number))
+        )
         matrix.sum_duplicates()
         matrix.data = (1 + np.log(matrix.data)) * self.weights[matrix.indices]
         return _unit(matrix)
@@ -81,7 +83,13 @@ def _unit(matrix: Any) -> Any:
     """Return a matrix, dense or sparse, with rows of length 1."""
     lengths = np.sqrt(np.asarray((matrix * matrix).sum(axis=1), np.float32)).ravel()
     scale = 1 / np.maximum(lengths, 1e-12)
-    return sparse.diags_array(scale).tocsr() @ matrix if sparse.issparse(matrix) else matrix * scale[:, None]
+    if isinstance(matrix, np.ndarray):
+        return matrix * scale[:, None]
+    return sparse.diags_array(scale).tocsr() @ matrix
+
+
+def _dense(matrix: Any) -> Floats:
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
 
 
 async def grow(index: Index, settings: Settings, summarise: Summarise) -> Tree:
@@ -117,9 +125,7 @@ def clusters(vectors: Any, size: int) -> list[list[int]]:
     centres = vectors[np.linspace(0, n - 1, k).astype(int)]
     of_row = np.zeros(n, np.int64)
     for _ in range(ROUNDS):
-        likeness = vectors @ centres.T
-        likeness = likeness.toarray() if sparse.issparse(likeness) else likeness
-        of_row = np.asarray(likeness).argmax(axis=1)
+        of_row = _dense(vectors @ centres.T).argmax(axis=1)
         member = sparse.csr_array((np.ones(n, np.float32), (of_row, np.arange(n))), shape=(k, n))
         centres = _unit(member @ vectors)
     groups = [np.flatnonzero(of_row == c).tolist() for c in range(k)]
@@ -154,7 +160,9 @@ def written(model: Model, settings: RaptorSettings) -> Summarise:
     """Return what has a model summarise texts; the sentences of a group stand in where that fails."""
 
     async def summarise(groups: Sequence[Sequence[str]]) -> list[str]:
-        replies = await model.perform_all([DescribeElement("these passages", "group", tuple(g)) for g in groups])
+        replies = await model.perform_all(
+            [DescribeElement("these passages", "group", tuple(g)) for g in groups]
+        )
         return [
             _extract(g, settings.summary_tokens) if isinstance(r, ModelError) else r.text
             for g, r in zip(groups, replies, strict=True)
@@ -172,8 +180,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 def _ranked(question: str, tree: Tree, index: Index, settings: Settings) -> list[Hit]:
     query = tree.words.vectors([question]) if tree.words else question_vectors([question], index, settings)
-    likeness = tree.vectors @ query.T
-    like = np.asarray(likeness.toarray() if sparse.issparse(likeness) else likeness).ravel()
+    like: Floats = _dense(tree.vectors @ query.T).ravel()
     best: dict[int, float] = {}
     for node in np.argsort(-like, kind="stable").tolist():
         if like[node] <= 0 or len(best) >= settings.search.k:

@@ -50,6 +50,9 @@ _ADJECTIVE = re.compile(r"^(?:main|first|last|other|own|real)$|.(?:ary|ial|ional
 _TELLING = frozenset(("when", "where"))
 """Question words that a relation's label may say: year, place."""
 _PERSONS = frozenset("who whom whose person people".split())
+_SHARING = frozenset(
+    "co same share shares shared sharing common together also both fellow other another alongside".split()
+)
 _ASKING = frozenset("name list give tell show me find please also same".split())
 _PEOPLE = frozenset(map(root, "actor director writer spouse wife husband child son daughter parent father mother sibling "
                               "brother sister author member leader founder player president minister coach friend".split()))  # fmt: skip
@@ -65,6 +68,8 @@ class Asked:
     """The root of the noun that is asked for (`movies` of which movies), "" where the question names no kind."""
     wants: str
     """person, date, number, place, or ""."""
+    sharing: bool
+    """Whether it asks for what has something in common, which is found by going there and back."""
 
 
 def read(question: str, name: str) -> Asked:
@@ -75,11 +80,19 @@ def read(question: str, name: str) -> Asked:
     roots: list[str] = []
     distance: list[float] = []
     for i, word in enumerate(words):
-        if word not in _TELLING and (word in WH | _ASKING | _PERSONS or not is_content(word)) or i in inside:
+        if (
+            word not in _TELLING and (word in WH | _ASKING | _PERSONS or not is_content(word))
+        ) or i in inside:
             continue
         roots.append(root(word))
         distance.append(_distance(i, wh, inside, len(words)))
-    return Asked(tuple(roots), tuple(distance), _focus(words, wh, inside), _wants(words, wh))
+    return Asked(
+        tuple(roots),
+        tuple(distance),
+        _focus(words, wh, inside),
+        _wants(words, wh),
+        bool(_SHARING & set(words)),
+    )
 
 
 def _span(words: Sequence[str], name: Sequence[str]) -> range:
@@ -202,7 +215,11 @@ class Planner:
         )
 
     def _back(self, asked: Asked, path: Sequence[int]) -> bool:
-        return any(a ^ 1 == b for a, b in pairwise(path)) and all(self._best(word) for word in asked.roots)
+        return (
+            not asked.sharing
+            and any(a ^ 1 == b for a, b in pairwise(path))
+            and all(self._best(word) for word in asked.roots)
+        )
 
     def _promise(self, asked: Asked, path: Sequence[int]) -> float:
         relations = list(dict.fromkeys(way // 2 for way in path))
@@ -250,7 +267,7 @@ class Planner:
     def _kind(self, way: int) -> str:
         arrived = self.graph.ways.names(way ^ 1)
         step = max(1, len(arrived) // SAMPLE)
-        names = [self.graph.names[i] for i in arrived[::step].tolist()]
+        names: list[str] = [self.graph.names[i] for i in arrived[::step].tolist()]
         if np.mean([bool(_YEAR.search(n)) and len(n) < 20 for n in names]) > 0.8:
             return "date"
         if np.mean([bool(_NUMBER.fullmatch(n)) for n in names]) > 0.8:
@@ -265,10 +282,11 @@ class Planner:
     def _disorder(self, asked: Asked, path: Sequence[int]) -> float:
         """Return the share of pairs of steps that go first what the question says farther from the name."""
         places: list[float] = []
+        before = -1
         for way in path:
             said = [(self.said(w, way // 2), d) for w, d in zip(asked.roots, asked.distance, strict=True)]
             best = max((s for s, _ in said), default=0.0)
-            if best and (not places or way // 2 != before):
+            if best and way // 2 != before:
                 places.append(np.mean([d for s, d in said if s == best]).item())
             before = way // 2
         pairs = [(a, b) for i, a in enumerate(places) for b in places[i + 1 :]]

@@ -27,7 +27,7 @@ SHARE = 0.34
 word will do.
 """
 STRICT_SHARE = 0.45
-"""The same where most of the question's content is in words that the corpus never uses."""
+"""The same where most of a question's words, beside names, are never used by the corpus."""
 CANDIDATES = 400
 """Sentences that are read for one question at the most."""
 FEEDBACK = 40
@@ -115,11 +115,17 @@ class Searcher:
     def _find(self, question: Question) -> list[Found]:
         weights = {term: self.weight(term) for term in question.focus}
         total = sum(weights.values())
-        if not total:
+        if not total or not any(map(self._frequency, weights)):
             return []
+        named = {t for name in question.names for t in terms(name)}
+        telling = [t for t in weights if t not in named and not t.isdigit()]
+        known = [t for t in telling if self._frequency(t)]
+        enough = STRICT_SHARE
+        if 2 * len(known) >= len(telling):  # the others are another way to say it, and cannot be held against a sentence
+            weights = {t: w for t, w in weights.items() if self._frequency(t)}
+            total = sum(weights.values())
+            enough = min(SHARE, max(weights.values(), default=total) / total)
         share = self._sum(weights) / total
-        known = [weight for term, weight in weights.items() if self._frequency(term)]
-        enough = min(SHARE, max(known, default=total) / total) if sum(known) >= total / 2 else STRICT_SHARE
         passing = np.flatnonzero(share >= enough - 1e-6)
         if not len(passing):
             return []

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conspectus import tokens
-from conspectus.evidence import Evidence
 from conspectus.errors import UsageError
+from conspectus.evidence import Evidence
 from conspectus.models.base import Model
 from conspectus.query.bm25 import hit
 from conspectus.query.finish import WRITTEN, finish, nothing_found
 from conspectus.query.settled import extractive, settled
 from conspectus.query.tog.explore import Explored, explore
-from conspectus.query.settled import extractive, settled
 from conspectus.rows import Answer, Hit, Relationship
 from conspectus.settings import Settings
 from conspectus.tables import Index
@@ -49,7 +48,9 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
         used = tokens.count(evidence.text)
         result = await finish(task, question, index, model, method=method, context_tokens=used)
     else:
-        result = Answer(question, _listed(found), method, notices=(WRITTEN if model.generative else SELECTED,))
+        result = Answer(
+            question, _listed(found), method, notices=(WRITTEN if model.generative else SELECTED,)
+        )
     short = found.answers or await _from_what_there_is(question, found, evidence, model)
     if not evidence.sources and not found.answers and short:
         result = replace(result, text="\n".join(f"- {name}" for name in short))
@@ -58,7 +59,9 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
     return replace(result, short=short, trails=found.trails, why=f"{rounds}{complete}")
 
 
-async def _from_what_there_is(question: str, found: Explored, evidence: Evidence, model: Model) -> tuple[str, ...]:
+async def _from_what_there_is(
+    question: str, found: Explored, evidence: Evidence, model: Model
+) -> tuple[str, ...]:
     if not model.generative:
         return ()
     draft = await model.perform(DraftAnswer(question, trails=found.trails, evidence=evidence))
@@ -71,14 +74,17 @@ def _listed(found: Explored) -> str:
     more = len(found.answers) - MOST_SHOWN
     lines = [f"- {name}" for name in names] + ([f"- and {more} more"] if more > 0 else [])
     paths = [
-        "; ".join(f"{t.head} – {t.relation.replace('_', ' ')} – {t.tail}" for t in trail.triples) for trail in found.trails
+        "; ".join(f"{t.head} – {t.relation.replace('_', ' ')} – {t.tail}" for t in trail.triples)
+        for trail in found.trails
     ]
     return "\n".join(lines) + "\n\nPaths:\n\n" + "\n".join(f"- {path}" for path in paths)
 
 
 def evidence_of(found: Explored, index: Index, settings: Settings) -> Evidence:
     """Return the best chunks of a search and the relationships of its paths, as evidence."""
-    chunks = tuple(index.chunks[chunk] for chunk, _ in found.chunks[: min(settings.tog.evidence, settings.tog.chunks)])
+    chunks = tuple(
+        index.chunks[chunk] for chunk, _ in found.chunks[: min(settings.tog.evidence, settings.tog.chunks)]
+    )
     pairs = {frozenset((t.head, t.tail)) for trail in found.trails for t in trail.triples}
     rows: list[Relationship] = []
     for name in {name for pair in pairs for name in pair} & index.entity_of_name.keys():
@@ -91,11 +97,6 @@ def evidence_of(found: Explored, index: Index, settings: Settings) -> Evidence:
 
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the ranking with the extractive model, which prunes by similarity."""
-    return settled(rank_with(question, index, extractive(index), settings))
-
-
-def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
-    """Do what `rank_with` does without a language model."""
     return settled(rank_with(question, index, extractive(index), settings))
 
 

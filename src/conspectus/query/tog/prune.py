@@ -15,7 +15,7 @@ from conspectus.rows import Trail
 from conspectus.settings import Settings, TogSettings
 from conspectus.tables import Index
 from conspectus.text.relating import likeness, root, roots_of_label
-from conspectus.text.words import is_content, terms, WORD, fold
+from conspectus.text.words import WORD, fold, is_content, terms
 from conspectus.triples import TripleGraph
 
 MOST = 2000
@@ -41,7 +41,9 @@ class Scorer:
     share of the question's words that the chunk holds. A graph without text is scored by its triples.
     """
 
-    def __init__(self, question: str, index: Index, graph: TripleGraph, settings: Settings, texts: bool) -> None:
+    def __init__(
+        self, question: str, index: Index, graph: TripleGraph, settings: Settings, texts: bool
+    ) -> None:
         self.question = question
         self.graph = graph
         self.texts = texts and len(index.chunks) > 0
@@ -49,7 +51,9 @@ class Scorer:
         self._settings = settings
         self._words = [root(w) for w in WORD.findall(fold(question)) if is_content(w)]
 
-    def chunks(self, candidates: Sequence[Candidate], clues: Sequence[str], most: int) -> list[tuple[int, int, float]]:
+    def chunks(
+        self, candidates: Sequence[Candidate], clues: Sequence[str], most: int
+    ) -> list[tuple[int, int, float]]:
         """Return candidate, chunk and score from 0 to 1 of the best chunks of all candidates together."""
         query = " ".join((self.question, *clues[-1:]))
         base = scores_of(query, self._index, self._settings.search)
