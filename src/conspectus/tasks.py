@@ -326,7 +326,7 @@ class ExamineEvidence(Task[Examined]):
 
     question: str
     trails: tuple[Trail, ...]
-    evidence: Evidence = Evidence()
+    evidence: Evidence = field(default_factory=Evidence)
     clues: tuple[str, ...] = ()
 
 
@@ -338,6 +338,6 @@ class DraftAnswer(Task[Draft]):
     stepwise: bool = False
     """Whether to reason step by step first (chain of thought)."""
     trails: tuple[Trail, ...] = ()
-    evidence: Evidence = Evidence()
+    evidence: Evidence = field(default_factory=Evidence)
     sample: int = 0
     """The number of a sampled reply, from 1; 0 for the one that is likeliest."""

@@ -19,8 +19,8 @@ P = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
 R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
 DC = 'xmlns:dc="http://purl.org/dc/elements/1.1/"'
 CORE = (
-    f'<c:coreProperties {DC} xmlns:c="c" xmlns:t="t"><dc:title>On bees</dc:title><dc:creator>Ann Lee</dc:creator>'
-    "<t:created>2024-05-01T10:00:00Z</t:created></c:coreProperties>"
+    f'<c:coreProperties {DC} xmlns:c="c" xmlns:t="t"><dc:title>On bees</dc:title>'
+    "<dc:creator>Ann Lee</dc:creator><t:created>2024-05-01T10:00:00Z</t:created></c:coreProperties>"
 )
 
 
@@ -94,7 +94,8 @@ def docx(body: str, **parts: str) -> bytes:
     )
     return archive(
         {
-            "word/document.xml": f"<w:document {W} {A} xmlns:mc='mc' xmlns:m='m'><w:body>{body}</w:body></w:document>",
+            "word/document.xml": f"<w:document {W} {A} xmlns:mc='mc' xmlns:m='m'>"
+            f"<w:body>{body}</w:body></w:document>",
             "word/_rels/document.xml.rels": f"<Relationships>{rels}</Relationships>",
             "docProps/core.xml": CORE,
             **{f"word/{name}.xml": f"<w:{name} {W}>{content}</w:{name}>" for name, content in parts.items()},

@@ -104,18 +104,26 @@ def test_headings_of_docx_are_places_and_rows_of_tables_are_lines():
 
 
 def test_insertions_links_and_text_boxes_are_read_once_and_deletions_are_not():
-    box = "<mc:AlternateContent><mc:Choice><w:txbxContent>{0}</w:txbxContent></mc:Choice><mc:Fallback>{0}</mc:Fallback></mc:AlternateContent>"
+    box = (
+        "<mc:AlternateContent><mc:Choice><w:txbxContent>{0}</w:txbxContent></mc:Choice>"
+        "<mc:Fallback>{0}</mc:Fallback></mc:AlternateContent>"
+    ).format(paragraph("In a box."))
     body = (
-        "<w:p><w:ins><w:r><w:t>Bees </w:t></w:r></w:ins><w:del><w:r><w:delText>never </w:delText></w:r></w:del>"
-        f"<w:hyperlink><w:r><w:t>dance.</w:t></w:r></w:hyperlink></w:p><w:p><w:r>{box.format(paragraph('In a box.'))}</w:r></w:p>"
+        "<w:p><w:ins><w:r><w:t>Bees </w:t></w:r></w:ins>"
+        "<w:del><w:r><w:delText>never </w:delText></w:r></w:del>"
+        f"<w:hyperlink><w:r><w:t>dance.</w:t></w:r></w:hyperlink></w:p><w:p><w:r>{box}</w:r></w:p>"
     )
 
     assert document("a.docx", docx(body)).text == "Bees dance.\n\nIn a box."
 
 
 def test_notes_and_comments_follow_the_text_and_equations_are_kept():
-    maths = "<w:p><m:oMath><m:f><m:num><m:r><m:t>a</m:t></m:r></m:num><m:den><m:r><m:t>b</m:t></m:r></m:den></m:f></m:oMath></w:p>"
-    note = f'<w:footnote w:type="separator">{paragraph("-")}</w:footnote><w:footnote>{paragraph("See Frisch.")}</w:footnote>'
+    parts = "<m:num><m:r><m:t>a</m:t></m:r></m:num><m:den><m:r><m:t>b</m:t></m:r></m:den>"
+    maths = f"<w:p><m:oMath><m:f>{parts}</m:f></m:oMath></w:p>"
+    note = (
+        f'<w:footnote w:type="separator">{paragraph("-")}</w:footnote>'
+        f"<w:footnote>{paragraph('See Frisch.')}</w:footnote>"
+    )
     comment = f'<w:comment w:author="Bo">{paragraph("Really?")}</w:comment>'
     report = document("a.docx", docx(maths, footnotes=note, comments=comment))
 
@@ -148,16 +156,17 @@ def slides(*texts: str) -> bytes:
         f'<Relationship Id="r{i}" Type="http://x/slide" Target="slides/s{i}.xml"/>' for i in range(len(texts))
     )
     shape = "<p:sp><p:nvPr><p:ph type='{0}'/></p:nvPr><a:p><a:r><a:t>{1}</a:t></a:r></a:p></p:sp>"
+    number = shape.format("sldNum", "9")
     return archive(
         {
-            "ppt/presentation.xml": f"<p:presentation {P} {R}><p:sldIdLst>{ids}</p:sldIdLst></p:presentation>",
+            "ppt/presentation.xml": f"<p:presentation {P} {R}>{ids}</p:presentation>",
             "ppt/_rels/presentation.xml.rels": f"<Relationships>{rels}</Relationships>",
             "docProps/core.xml": CORE,
             "ppt/slides/_rels/s0.xml.rels": '<Relationships><Relationship Id="n" Type="http://x/notesSlide" '
             'Target="../notesSlides/n0.xml"/></Relationships>',
             "ppt/notesSlides/n0.xml": f"<p:notes {P} {A}>{shape.format('body', 'Speak slowly.')}</p:notes>",
             **{
-                f"ppt/slides/s{i}.xml": f"<p:sld {P} {A}>{shape.format('title', t)}{shape.format('sldNum', '9')}</p:sld>"
+                f"ppt/slides/s{i}.xml": f"<p:sld {P} {A}>{shape.format('title', t)}{number}</p:sld>"
                 for i, t in enumerate(texts)
             },
         }
@@ -179,11 +188,12 @@ ODF = 'xmlns:o="o" xmlns:t="t" xmlns:b="b"'
 def test_odt_is_read_with_its_headings_tables_and_notes():
     content = (
         f"<o:document-content {ODF}><o:body><o:text><t:h>Dances</t:h><t:p>They<t:s t:c='2'/>waggle"
-        "<t:note><t:note-citation>1</t:note-citation><t:note-body><t:p>See Frisch.</t:p></t:note-body></t:note>.</t:p>"
+        "<t:note><t:note-citation>1</t:note-citation><t:note-body><t:p>See Frisch.</t:p></t:note-body>"
+        "</t:note>.</t:p>"
         "<b:table><b:table-row><b:table-cell><t:p>a</t:p></b:table-cell><b:table-cell><t:p>b</t:p></b:table-cell>"
         "</b:table-row></b:table></o:text></o:body></o:document-content>"
     )
-    meta = f"<o:meta {DC} {ODF}><dc:title>On bees</dc:title><dc:creator>Ann</dc:creator><dc:date>2024-05-01</dc:date></o:meta>"
+    meta = f"<o:meta {DC} {ODF}><dc:title>On bees</dc:title><dc:date>2024-05-01</dc:date></o:meta>"
     report = document("a.odt", archive({"content.xml": content, "meta.xml": meta}))
 
     assert report.text == "Dances\n\nThey  waggle (See Frisch.).\na | b"
@@ -204,7 +214,8 @@ def test_an_encrypted_odt_says_so():
 
 def epub(**more: str) -> bytes:
     package = (
-        f"<package {DC}><metadata><dc:title>On bees</dc:title><dc:creator>Ann</dc:creator><dc:date>1923</dc:date></metadata>"
+        f"<package {DC}><metadata><dc:title>On bees</dc:title><dc:creator>Ann</dc:creator>"
+        "<dc:date>1923</dc:date></metadata>"
         "<manifest><item id='n' href='nav.xhtml' media-type='application/xhtml+xml' properties='nav'/>"
         "<item id='two' href='text/2.xhtml' media-type='application/xhtml+xml'/>"
         "<item id='one' href='text/1%20a.xhtml' media-type='application/xhtml+xml'/></manifest>"
@@ -215,7 +226,8 @@ def epub(**more: str) -> bytes:
             "META-INF/container.xml": "<container><rootfile full-path='OPS/book.opf'/></container>",
             "OPS/book.opf": package,
             "OPS/nav.xhtml": "<html><body>Contents</body></html>",
-            "OPS/text/1 a.xhtml": "<?xml version='1.0'?><html><head><title/></head><body><a id='p1'/><p>Bees dance.</p></body></html>",
+            "OPS/text/1 a.xhtml": "<?xml version='1.0'?><html><head><title/></head><body><a id='p1'/>"
+            "<p>Bees dance.</p></body></html>",
             "OPS/text/2.xhtml": "<html><body><h1>Sleep</h1><p>Bees sleep.</p></body></html>",
             **more,
         }

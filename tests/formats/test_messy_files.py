@@ -66,12 +66,12 @@ REASONS = {
     "derived/truncated_40pct_multi-column-2p.pdf": "is cut off",
     "derived/zero_bytes.pdf": "is empty",
     "haystack/LICENSE": "no suffix",
-    "haystack/non_text_searchable.pdf": "is scanned: its 1 page holds pictures and no text; OCR is not included",
+    "haystack/non_text_searchable.pdf": "is scanned: its 1 page holds pictures and no text; OCR is not",
     "markitdown/LICENSE": "no suffix",
     "markitdown/MEDRPT-2024-PAT-3847_medical_report_scan.pdf": "is scanned: its 3 pages",
     "markitdown/random.bin": ".bin files are not read",
     "pypdf/LICENSE": "no suffix",
-    "pypdf/libreoffice-writer-password.pdf": "is encrypted; put its password on a line of a file, and name that by",
+    "pypdf/libreoffice-writer-password.pdf": "is encrypted; put its password on a line of a file",
     "pypdf/r6-user-password.pdf": "--password-file",
 }
 UNSAID = {  # navigation and other things around the text

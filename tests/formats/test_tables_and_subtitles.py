@@ -33,8 +33,10 @@ def workbook(**sheets: list[list[str | float]]) -> bytes:
             "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
             "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r" '
             f'Type="{rel}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-            "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{rel}"><sheets>{names}</sheets></workbook>',
-            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">{rels}</Relationships>',
+            "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{rel}">'
+            f"<sheets>{names}</sheets></workbook>",
+            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
+            f"{rels}</Relationships>",
             **parts,
         }
     )
@@ -106,8 +108,10 @@ def test_quotation_marks_in_tsv_may_be_mere_characters():
 def test_front_matter_becomes_metadata_and_leaves_the_text():
     found = document(
         "a.md",
-        '---\ntitle: "On bees: a note"\nauthor: Ann Lee\ndate: 2024-05-01\ntags: [bees, "dance"]\nlist:\n  - one\n  - two\n'
-        "draft: true # for now\n---\n\n# Dances\n\nThey waggle.\n\n## Sleep\n\nThey do.\n",
+        '---\ntitle: "On bees: a note"\nauthor: Ann Lee\ndate: 2024-05-01\n'
+        'tags: [bees, "dance"]\n'
+        "list:\n  - one\n  - two\ndraft: true # for now\n---\n\n"
+        "# Dances\n\nThey waggle.\n\n## Sleep\n\nThey do.\n",
     )
 
     assert found.text.startswith("# Dances")
@@ -137,7 +141,18 @@ def test_what_is_no_front_matter_stays_in_the_text(text: str):
 SRT = (
     "1\n00:00:01,000 --> 00:00:02,500\n<i>Bees</i>\ndance.\n\n2\n01:02:03,000 --> 01:02:04,000\nThey sleep.\n"
 )
-VTT = "WEBVTT\n\nNOTE made by hand\n\n00:01.000 --> 00:02.500 align:start\n<v Ann>Bees dance.\n\n00:03.000 --> 00:04.000\nBees dance.\n\n1:00:03.000 --> 1:00:04.000\nBees dance."
+VTT = """WEBVTT
+
+NOTE made by hand
+
+00:01.000 --> 00:02.500 align:start
+<v Ann>Bees dance.
+
+00:03.000 --> 00:04.000
+Bees dance.
+
+1:00:03.000 --> 1:00:04.000
+Bees dance."""
 
 
 def test_cues_are_lines_and_their_times_are_places():

@@ -17,7 +17,8 @@ from conspectus.rows import Failure
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bees | The Hive</title>
 <meta property="og:title" content="On bees"><meta name="author" content="Ann Lee">
-<meta property="article:published_time" content="2024-05-01T10:00:00Z"><script>let x = "never";</script></head>
+<meta property="article:published_time" content="2024-05-01T10:00:00Z">
+<script>let x = "never";</script></head>
 <body><header><a href="/">The Hive</a></header>
 <nav><ul><li><a href="/a">Home</a></li></ul></nav>
 <div class="sidebar">Subscribe!</div>
@@ -26,7 +27,8 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bees
 <pre>a
   b</pre>
 <h2>Sleep</h2><ul><li>They do.</li><li>Some <a href="#">snore</a><sup><a href="#n">[1]</a></sup>.</li></ul>
-<ul><li><a>One more</a></li><li><a>Two more</a></li><li><a>Three more</a></li><li><a>Four more</a></li></ul></div>
+<ul><li><a>One more</a></li><li><a>Two more</a></li>
+<li><a>Three more</a></li><li><a>Four more</a></li></ul></div>
 <footer>Copyright</footer></body></html>"""
 
 
@@ -62,7 +64,8 @@ def test_a_table_that_lays_out_a_page_is_read_as_blocks():
 
 def test_lists_of_links_in_a_row_with_a_heading_are_its_values():
     names = "".join(f"<li><a href='{i}'>Name {i}</a></li>" for i in range(4))
-    page = f"<p>Bees.</p><table><tr><th>Founders</th><td><ul>{names}</ul></td></tr><tr><th>Age</th><td>3</td></tr></table>"
+    rows = f"<tr><th>Founders</th><td><ul>{names}</ul></td></tr><tr><th>Age</th><td>3</td></tr>"
+    page = f"<p>Bees.</p><table>{rows}</table>"
 
     assert "Founders | Name 0, Name 1, Name 2, Name 3\nAge | 3" in document("a.html", page).text
 
@@ -138,7 +141,8 @@ def test_items_of_a_feed_are_documents_with_their_title_date_and_author():
 
 def test_entries_of_atom_are_documents():
     feed = """<feed xmlns="http://www.w3.org/2005/Atom"><entry><title>On bees</title><link href="http://x/1"/>
-    <author><name>Ann</name></author><updated>2024-12-09</updated><content type="html">&lt;p&gt;Bees.&lt;/p&gt;</content>
+    <author><name>Ann</name></author><updated>2024-12-09</updated>
+    <content type="html">&lt;p&gt;Bees.&lt;/p&gt;</content>
     </entry></feed>"""
     found = document("a.atom", feed)
 
@@ -174,7 +178,10 @@ x
 @pytest.mark.parametrize(("kind", "body"), [("plain", "They dance."), ("html", "<p>They <b>dance</b>.</p>")])
 def test_a_mail_is_its_headers_and_its_text_and_names_its_attachments(kind: str, body: str):
     mail = document("a.eml", MAIL.format(type=f"text/{kind}; charset=utf-8", body=body))
-    head = "From: René <rene@example.org>\nTo: Ann <ann@example.org>\nDate: Mon, 09 Dec 2024 20:26:59 +0000\nSubject: Bees"
+    head = (
+        "From: René <rene@example.org>\nTo: Ann <ann@example.org>\n"
+        "Date: Mon, 09 Dec 2024 20:26:59 +0000\nSubject: Bees"
+    )
 
     assert mail.text == f"{head}\n\nThey dance."
     assert (mail.title, mail.date) == ("Bees", "2024-12-09T20:26:59+00:00")

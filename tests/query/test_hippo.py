@@ -49,7 +49,7 @@ def test_form_1_ranks_what_joins_the_named_thing_before_what_shares_the_words_of
 
     hits = hippo.rank("Where was the owner of Rook born?", index, settings(form="1"))
 
-    # PageRank of the chain Rook - Ada Byrne - Lune from Rook, damping 1/2: r = 1/2 + a/4, a = r/2 + l/2, l = a/4;
+    # PageRank of Rook - Ada Byrne - Lune from Rook, damping 1/2: r = 1/2 + a/4, a = r/2 + l/2, l = a/4;
     # p0 holds r + a, p1 holds a + l, and nothing else is reached
     assert [hit.document for hit in hits] == ["p0", "p1"]
     r, a, lune = 7 / 12, 1 / 3, 1 / 12

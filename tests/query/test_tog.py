@@ -1,4 +1,6 @@
-"""Think-on-Graph: what is asked of the model at each step, which names are kept, and what comes of it without one."""
+"""Think-on-Graph: what is asked of the model at each step, which names are kept, and what comes of it without
+one.
+"""
 
 from __future__ import annotations
 

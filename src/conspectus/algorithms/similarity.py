@@ -1,4 +1,6 @@
-"""Pairs of texts that are alike, by vectors or by runs of characters, found block by block and never all at once."""
+"""Pairs of texts that are alike, by vectors or by runs of characters, found block by block and never all at
+once.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,11 @@ def pairs_of_vectors(vectors: Floats, threshold: float, block: int = BLOCK) -> P
 
 
 def pairs_of_texts(texts: Sequence[str], threshold: float, size: int = 3, block: int = BLOCK) -> Pairs:
-    """Return pairs of texts whose runs of `size` characters, weighted by rarity, have a cosine above a threshold.
+    """Return pairs of texts whose runs of `size` characters, weighted by rarity, have a cosine above a
+    threshold.
 
-    Candidates share one of the rarer runs of a text, enough that no pair above the threshold can be without: for each
-    text its rarest runs, until those left out weigh too little to reach the threshold alone.
+    Candidates share one of the rarer runs of a text, enough that no pair above the threshold can be without:
+    for each text its rarest runs, until those left out weigh too little to reach the threshold alone.
     """
     grams = Grams.of(texts, size).matrix
     found: list[Pairs] = []
@@ -55,7 +58,8 @@ def pairs_of_texts(texts: Sequence[str], threshold: float, size: int = 3, block:
 
 
 def _telling(grams: sparse.csr_array[Any, Any], threshold: float) -> sparse.csr_array[Any, Any]:
-    """Return the matrix with only the rarest runs of each row: those left out have a length of at most `threshold`.
+    """Return the matrix with only the rarest runs of each row: those left out have a length of at most
+    `threshold`.
 
     By Cauchy-Schwarz a pair above the threshold shares a run that is kept.
     """

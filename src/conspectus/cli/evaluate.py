@@ -165,7 +165,9 @@ def kgqa(
     set_: SetKeys = None,
     log: LogFile = None,
 ) -> None:
-    """Answer questions over a graph: Hits@1, EM of the first answer, and whether all answers and no others came."""
+    """Answer questions over a graph: Hits@1, EM of the first answer, and whether all answers and no others
+    came.
+    """
     _answers(
         file,
         folder,

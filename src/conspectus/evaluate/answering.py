@@ -1,7 +1,8 @@
 """How well methods answer: every question of a file, every method, each answer kept, so that a run can go on.
 
-Answers are appended to a JSON-lines file, keyed by method, question and what they were asked with; those that are there
-are not asked again. A question that failed is counted as failed and asked again by the next run; it has no score.
+Answers are appended to a JSON-lines file, keyed by method, question and what they were asked with; those that
+are there are not asked again. A question that failed is counted as failed and asked again by the next run; it
+has no score.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ def answers_qa(short: Sequence[str], asked: Asked) -> Mapping[str, float]:
 
 
 def answers_kgqa(short: Sequence[str], asked: Asked) -> Mapping[str, float]:
-    """Return Hits@1, EM of the first answer after normalisation, and whether the answers are all and only those."""
+    """Return Hits@1, EM of the first answer after normalisation, and whether the answers are all and only
+    those.
+    """
     if is_judgement(asked.answers):
         return answers_qa(short, asked)
     first = short[0] if short else ""

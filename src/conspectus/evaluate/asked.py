@@ -1,6 +1,7 @@
 """Questions with accepted answers, from the files in which data sets are published.
 
-Each reader takes the text of a file and yields questions; `read_questions` tells by its first record which one it is.
+Each reader takes the text of a file and yields questions; `read_questions` tells by its first record which
+one it is.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Asked:
 
 
 def read_questions(path: Path) -> list[Asked]:
-    """Read a file of MetaQA (as JSON lines), WebQSP, QALD-10, AdvHotpotQA, Zero-Shot RE, FEVER, Creak, or BEIR queries.
+    """Read a file of MetaQA (as JSON lines), WebQSP, QALD-10, AdvHotpotQA, Zero-Shot RE, FEVER, Creak, or
+    BEIR queries.
 
     Raises UsageError where the file is missing, is not JSON, or is of none of these forms.
     """
@@ -56,7 +58,7 @@ def _records(text: str) -> tuple[Sequence[Record], str]:
         whole = cast("dict[str, Any]", whole)
         if "Questions" in whole:
             return whole["Questions"], "WebQSP"
-        whole = whole["questions"] if "questions" in whole else [whole]
+        whole = whole.get("questions", [whole])
     records = cast("list[Record]", whole)
     return records, _form(records[0])
 
@@ -64,7 +66,7 @@ def _records(text: str) -> tuple[Sequence[Record], str]:
 def _form(first: Record) -> str:
     if "RawQuestion" in first:
         return "WebQSP"
-    if isinstance(first.get("question"), list) or (isinstance(first.get("question"), dict)):
+    if isinstance(first.get("question"), list | dict):
         return "QALD-10"
     if "topic_entity" in first:
         return "MetaQA"
@@ -140,7 +142,7 @@ def _zero_shot_re(records: Iterable[Record]) -> Iterator[Asked]:
             if isinstance(given, str)
             else [o if isinstance(o, str) else o.get("answer", "") for o in given]
         )
-        answers = record["answer"] if "answer" in record else outputs
+        answers = record.get("answer", outputs)
         accepted = [answers] if isinstance(answers, str) else answers
         yield Asked(str(record.get("id", n)), text, _once(accepted), (head,) if relation else ())
 

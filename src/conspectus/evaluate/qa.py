@@ -16,7 +16,9 @@ _NO = frozenset("no false refutes refuted refute incorrect wrong 否 不是 不�
 
 
 def normalised(text: str) -> str:
-    """Return a text in lower case, without punctuation, articles and extra space (SQuAD, Rajpurkar et al., 2016)."""
+    """Return a text in lower case, without punctuation, articles and extra space (SQuAD, Rajpurkar et al.,
+    2016).
+    """
     text = "".join(c for c in text.lower() if c not in _PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", text).split())
 
@@ -44,7 +46,9 @@ def _f1(one: Sequence[str], other: Sequence[str]) -> float:
 
 
 def verdict(answer: str) -> str:
-    """Return what an answer says to a yes-or-no question or a claim: yes, no, or "" for neither (not enough to tell)."""
+    """Return what an answer says to a yes-or-no question or a claim: yes, no, or "" for neither (not enough
+    to tell).
+    """
     words = normalised(answer).split()
     first = words[0] if words else ""
     if first in _YES or normalised(answer) in _YES:
@@ -58,6 +62,8 @@ def accuracy(answer: str, accepted: Sequence[str]) -> float:
 
 
 def is_judgement(accepted: Sequence[str]) -> bool:
-    """Tell whether what is accepted are judgements: yes or no, supports or refutes (or not enough information)."""
+    """Tell whether what is accepted are judgements: yes or no, supports or refutes (or not enough
+    information).
+    """
     plain = {normalised(one) for one in accepted}
     return bool(plain) and all(verdict(one) or one == "not enough info" for one in plain)

@@ -1,4 +1,6 @@
-"""Triples as rows: those a model found in chunks, those of an OpenIE file, and those of a graph given without text."""
+"""Triples as rows: those a model found in chunks, those of an OpenIE file, and those of a graph given without
+text.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ if TYPE_CHECKING:
 Said = tuple[str, str, str]
 """Head, relation and tail."""
 
-_NAMES = ({"head", "subject", "source", "s", "h"}, {"relation", "predicate", "property", "p", "r"}, {"tail", "object", "target", "o", "t"})  # fmt: skip
+_NAMES = (
+    {"head", "subject", "source", "s", "h"},
+    {"relation", "predicate", "property", "p", "r"},
+    {"tail", "object", "target", "o", "t"},
+)
 _NTRIPLE = re.compile(
     r"\s*(<[^>]*>|_:\S+)\s+<([^>]*)>\s+(<[^>]*>|_:\S+|\"(?:[^\"\\]|\\.)*\"(?:@[\w-]+|\^\^<[^>]*>)?)\s*\.\s*(?:#.*)?"
 )
@@ -41,8 +47,9 @@ _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
 def read_triples(path: Path) -> tuple[list[Said], list[Failure]]:
     """Read a file of triples, and what of it could not be read.
 
-    Lines `head|relation|tail`; CSV or TSV, with a header (head, relation, tail; subject, predicate, object; source,
-    relation, target) or three columns without one; N-Triples (.nt), whose addresses become the names at their ends.
+    Lines `head|relation|tail`; CSV or TSV, with a header (head, relation, tail; subject, predicate, object;
+    source, relation, target) or three columns without one; N-Triples (.nt), whose addresses become the names
+    at their ends.
 
     Raises DocumentError where the file cannot be read or holds no triple.
     """
@@ -112,7 +119,9 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def index_of(triples: Sequence[Said], failures: Sequence[Failure] = ()) -> Index:
-    """Return an index of a graph alone: names as entities, triples, and what joins two names as relationships."""
+    """Return an index of a graph alone: names as entities, triples, and what joins two names as
+    relationships.
+    """
     rows = [Triple(content_id(*said), i, *said) for i, said in enumerate(triples)]
     return Index(
         entities=entities_of(rows),
@@ -137,7 +146,9 @@ def _no_text() -> dict[str, Any]:
 
 
 def entities_of(triples: Sequence[Triple]) -> list[Entity]:
-    """Return the names of triples as entities, in the order in which they are met; the degree counts neighbours."""
+    """Return the names of triples as entities, in the order in which they are met; the degree counts
+    neighbours.
+    """
     near: dict[str, set[str]] = {}
     chunks: dict[str, dict[str, None]] = {}
     for triple in triples:
@@ -207,7 +218,8 @@ class OpenIe:
 
 
 def read_openie(path: Path) -> list[OpenIe]:
-    """Read named entities and triples of passages, a JSON object a line: `_id`, `entities`, `triples` as lists of 3.
+    """Read named entities and triples of passages, a JSON object a line: `_id`, `entities`, `triples` as
+    lists of 3.
 
     Raises DocumentError, naming the line, where a line is no such object.
     """
@@ -233,10 +245,11 @@ def read_openie(path: Path) -> list[OpenIe]:
 
 
 def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> Index:
-    """Return the index with the triples of passages in place of its own; its graph and reports stay what they are.
+    """Return the index with the triples of passages in place of its own; its graph and reports stay what they
+    are.
 
-    A passage is the document whose record had its `_id` (or `id`), and its triples are said by all its chunks. What has
-    no document, or is no triple, is a failure of stage `import`.
+    A passage is the document whose record had its `_id` (or `id`), and its triples are said by all its
+    chunks. What has no document, or is no triple, is a failure of stage `import`.
 
     Raises UsageError where no passage has a document.
     """
@@ -271,7 +284,8 @@ def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> I
 
 
 def triple_vectors(index: Index, embedder: Embedder) -> dict[str, Vectors]:
-    """Return vectors of the triples and their names, float16, rows of length 1, as `triples.TripleGraph` orders them.
+    """Return vectors of the triples and their names, float16, rows of length 1, as `triples.TripleGraph`
+    orders them.
 
     They stand in an index as `vectors.triples` and `vectors.names`.
     """

@@ -1,4 +1,6 @@
-"""The replies to the tasks of reasoning over triples, as the JSON objects that models write and are read from."""
+"""The replies to the tasks of reasoning over triples, as the JSON objects that models write and are read
+from.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """HippoRAG: chunks by Personalized PageRank over noun phrases, from what a question names (P2 IV-B).
 
-Form 1 is as first published: each named entity of the question is linked to one phrase, and a chunk scores what its
-phrases hold. Form 2 (HippoRAG 2) has the chunks in the graph, starts from the triples that are most like the question,
-and from all chunks a little by their likeness to it. Joined, the graph is that of 2, and the walk starts from the phrases
-of 1 and from the chunks most like the question. Without vectors, likeness is that of words and characters.
+Form 1 is as first published: each named entity of the question is linked to one phrase, and a chunk scores
+what its phrases hold. Form 2 (HippoRAG 2) has the chunks in the graph, starts from the triples that are most
+like the question, and from all chunks a little by their likeness to it. Joined, the graph is that of 2, and
+the walk starts from the phrases of 1 and from the chunks most like the question. Without vectors, likeness is
+that of words and characters.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from conspectus.text.words import terms
 
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
-SPELT = "The index has no vectors of its phrases: they were linked, and their synonyms found, by the characters they share."
+SPELT = "The index has no vectors of its phrases: they were linked, and joined, by the characters they share."
 MASS, SHARPNESS = 0.3, 5
 """Joined: what the chunks weigh among the seeds beside 1 for the phrases, and the power of their likeness."""
 TOLERANCE = 1e-4
@@ -139,7 +140,7 @@ def _triples_like(question: str, phrases: Phrases, index: Index, settings: Setti
 
 
 def _float(index: Index, stored: Floats) -> Floats:
-    """Return the stored vectors in the precision that processors multiply fast; made once for an open index."""
+    """Return the stored vectors in the precision that is multiplied fast; made once for an open index."""
     if "triple vectors" not in index.derived:
         index.derived["triple vectors"] = stored.astype(np.float32)
     return index.derived["triple vectors"]

@@ -1,8 +1,8 @@
 """IRCoT: retrieval interleaved with a chain of thought, around any method that ranks (Trivedi et al., 2023).
 
-With a language model a thought is the next step of its reasoning. Without one it is the best sentence found that was not
-thought before: no reasoning, but a query that names what the first chunks name, which helps where the second passage is
-called by a name that only the first one gives, and else adds noise.
+With a language model a thought is the next step of its reasoning. Without one it is the best sentence found
+that was not thought before: no reasoning, but a query that names what the first chunks name, which helps
+where the second passage is called by a name that only the first one gives, and else adds noise.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def rank(question: str, index: Index, settings: Settings, ranker: Ranker) -> lis
 async def rank_with(
     question: str, index: Index, model: Model, settings: Settings, ranker: Ranker
 ) -> list[Hit]:
-    """Return the `k` chunks of the best score over the steps; each step's scores are taken over its highest."""
+    """Return the `k` chunks of the best score over the steps; each step's are taken over its highest."""
     return (await steps(question, index, model, settings, ranker))[0]
 
 
 async def steps(
     question: str, index: Index, model: Model, settings: Settings, ranker: Ranker
 ) -> tuple[list[Hit], tuple[str, ...]]:
-    """Return the ranking and the thoughts: until one states the answer, there is none, or the steps are done."""
+    """Return the ranking and the thoughts: until one states the answer, none comes, or the steps end."""
     found: dict[str, Hit] = {}
     _add(found, ranker(question, index, settings))
     thoughts: tuple[str, ...] = ()

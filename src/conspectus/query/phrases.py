@@ -1,4 +1,6 @@
-"""The graph of HippoRAG: noun phrases joined by triples and synonymy, and the chunks that mention them (P2 IV-B)."""
+"""The graph of HippoRAG: noun phrases joined by triples and synonymy, and the chunks that mention them (P2
+IV-B).
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,7 @@ class Phrases:
         return sparse.block_array([[self.edges, contains], [contains.T, None]]).tocsr()
 
     def nearest(self, names: Sequence[str], vectors: Floats | None) -> tuple[Ints, Floats]:
-        """Return for each name the phrase that is most like it, and how like: by vectors, else by characters."""
+        """Return for each name the phrase most like it, and how like: by vectors, else by characters."""
         if not names or not self.keys:
             return np.zeros(0, np.int64), np.zeros(0)
         if vectors is not None and self.vectors is not None:

@@ -1,7 +1,8 @@
 """Propositions: statements are retrieved, and their chunks returned (Chen et al., 2023; a baseline of P2).
 
-Without a language model the statements of a chunk are its sentences, which need not stand alone; with one they are its
-own rewriting of the chunk, made for the whole index at the first question and kept with the other replies.
+Without a language model the statements of a chunk are its sentences, which need not stand alone; with one
+they are its own rewriting of the chunk, made for the whole index at the first question and kept with the
+other replies.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def _cut(chunk: Chunk) -> list[str]:
 
 
 def sentences(index: Index) -> Statements:
-    """Return the sentences of the chunks, each with the title of its document; made once for an open index."""
+    """Return the sentences of the chunks, each with the title of its document; made once for an index."""
     if "sentences" not in index.derived:
         titles = {d.id: d.title for d in index.documents}
         index.derived["sentences"] = Statements.read(

@@ -1,15 +1,16 @@
-"""RAPTOR: a tree of summaries over the chunks, searched on all its levels together (Sarthi et al., 2024; a baseline).
+"""RAPTOR: a tree of summaries over the chunks, searched on all its levels together (Sarthi et al., 2024; a
+baseline).
 
-Chunks are clustered by their vectors, or by their words where the index has none, and each cluster is summarised; then
-the summaries are, and so upward. A summary that is found stands for its chunks. Without a language model a summary is
-the sentences that are most like the whole of its cluster.
+Chunks are clustered by their vectors, or by their words where the index has none, and each cluster is
+summarised; then the summaries are, and so upward. A summary that is found stands for its chunks. Without a
+language model a summary is the sentences that are most like the whole of its cluster.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -89,7 +90,7 @@ def _unit(matrix: Any) -> Any:
 
 
 def _dense(matrix: Any) -> Floats:
-    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+    return cast("Floats", matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
 
 
 async def grow(index: Index, settings: Settings, summarise: Summarise) -> Tree:
@@ -119,7 +120,7 @@ async def grow(index: Index, settings: Settings, summarise: Summarise) -> Tree:
 
 
 def clusters(vectors: Any, size: int) -> list[list[int]]:
-    """Divide rows of length 1 into about `len / size` groups: k-means by cosine, from centres spread evenly."""
+    """Divide rows of length 1 into about `len / size` groups: k-means by cosine, from evenly spread rows."""
     n = int(vectors.shape[0])
     k = max(1, round(n / size))
     centres = vectors[np.linspace(0, n - 1, k).astype(int)]
@@ -145,10 +146,11 @@ def _extract(texts: Sequence[str], limit: int) -> str:
     """Return the sentences most like all of them together, in their order, within a number of tokens."""
     said = list(dict.fromkeys(text[a:b] for text in texts for a, b in sentences(text)))
     grams = Grams.of(said, 4).matrix
-    central = np.asarray(grams @ np.asarray(grams.sum(axis=0)).ravel()).ravel()
+    central: Floats = np.asarray(grams @ np.asarray(grams.sum(axis=0)).ravel()).ravel()
     kept: list[int] = []
     used = 0
-    for i in np.argsort(-central, kind="stable").tolist():
+    best: list[int] = np.argsort(-central, kind="stable").tolist()
+    for i in best:
         used += tokens.count(said[i])
         if kept and used > limit:
             break
@@ -182,10 +184,11 @@ def _ranked(question: str, tree: Tree, index: Index, settings: Settings) -> list
     query = tree.words.vectors([question]) if tree.words else question_vectors([question], index, settings)
     like: Floats = _dense(tree.vectors @ query.T).ravel()
     best: dict[int, float] = {}
-    for node in np.argsort(-like, kind="stable").tolist():
+    order: list[int] = np.argsort(-like, kind="stable").tolist()
+    for node in order:
         if like[node] <= 0 or len(best) >= settings.search.k:
             break
-        for leaf in sorted(tree.leaves[node], key=lambda c: (-like[c], c)):
+        for leaf in sorted(tree.leaves[node], key=lambda c: (-float(like[c]), c)):
             best.setdefault(leaf, float(like[node]))
     return [hit(chunk, score, index) for chunk, score in list(best.items())[: settings.search.k]]
 

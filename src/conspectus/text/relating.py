@@ -12,40 +12,41 @@ from functools import cache
 from conspectus.text.words import fold, is_content, stem
 
 IRREGULAR = """
-    write wrote written; speak spoke spoken; sing sang sung; begin began begun; win won; build built; make made;
-    find found; lead led; hold held; leave left; lose lost; buy bought; sell sold; teach taught; bear bore born borne;
-    draw drew drawn; fly flew flown; grow grew grown; know knew known; give gave given; take took taken;
-    choose chose chosen; break broke broken; ride rode ridden; drive drove driven; rise rose risen; fall fell fallen;
-    go went gone; come came; become became; run ran; swim swam swum; meet met; marry married; die died dead death dying;
-    fight fought; think thought; bring brought; send sent; spend spent; tell told; say said; sit sat; stand stood;
-    see saw seen; eat ate eaten; beat beaten; child children; wife wives; person people; life lives; man men;
-    woman women; shoot shot; feed fed; breed bred; wear wore worn; steal stole stolen; freeze froze frozen; lie lay lain
+    write wrote written; speak spoke spoken; sing sang sung; begin began begun; win won; build built; make
+    made; find found; lead led; hold held; leave left; lose lost; buy bought; sell sold; teach taught; bear
+    bore born borne; draw drew drawn; fly flew flown; grow grew grown; know knew known; give gave given; take
+    took taken; choose chose chosen; break broke broken; ride rode ridden; drive drove driven; rise rose
+    risen; fall fell fallen; go went gone; come came; become became; run ran; swim swam swum; meet met; marry
+    married; die died dead death dying; fight fought; think thought; bring brought; send sent; spend spent;
+    tell told; say said; sit sat; stand stood; see saw seen; eat ate eaten; beat beaten; child children; wife
+    wives; person people; life lives; man men; woman women; shoot shot; feed fed; breed bred; wear wore worn;
+    steal stole stolen; freeze froze frozen; lie lay lain
 """
 """Forms of one word that share no stem."""
 
 ALIKE = """
     act actor actress star play perform appear cast feature role;
     write author writer novelist poet screenplay script pen;
-    direct director filmmaker; compose composer; sing singer vocalist; paint painter; design designer architect;
-    produce producer production; edit editor; publish publisher publication; record label; invent inventor discover;
-    create creator develop developer make maker found founder establish start;
-    spouse wife husband marry partner wed; child son daughter offspring kid; parent father mother dad mom;
-    sibling brother sister; relative family kin; friend companion; enemy rival opponent;
-    kind type genre category class sort style; subject topic tag keyword about describe theme description;
-    year date when time day; release publish premiere launch debut issue;
-    born birth birthplace birthday; die death dead deathplace; bury burial grave;
-    place location locate where city town site situate; country nation state nationality citizen homeland;
-    capital seat; border neighbour neighbor adjacent; continent region area district; river lake sea; mountain peak;
-    live reside residence home; headquarter base; language speak tongue; religion faith believe; ethnic ethnicity people;
-    currency money; population inhabitant resident; height tall elevation high; length long; age old; size large area;
-    own owner possess; employ employer work job; member belong join; lead leader head chief president chair captain;
-    govern governor rule ruler reign king queen monarch; minister politician; party political;
-    school university college study educate education alumni attend graduate; teach teacher professor;
-    team club; coach manager manage; sport game; league championship; award prize win winner medal honour honor;
-    position occupation profession job career office title; succeed successor follow next; precede predecessor previous;
-    part component consist contain include; name call alias known; rate rating score; popular popularity vote;
-    cause reason due; treat cure therapy medicine drug; symptom sign; disease illness condition;
-    eat food diet feed; cost price worth revenue income; website url site; colour color; animal species
+    direct director filmmaker; compose composer; sing singer vocalist; paint painter; design designer
+    architect; produce producer production; edit editor; publish publisher publication; record label; invent
+    inventor discover; create creator develop developer make maker found founder establish start; spouse wife
+    husband marry partner wed; child son daughter offspring kid; parent father mother dad mom; sibling brother
+    sister; relative family kin; friend companion; enemy rival opponent; kind type genre category class sort
+    style; subject topic tag keyword about describe theme description; year date when time day; release
+    publish premiere launch debut issue; born birth birthplace birthday; die death dead deathplace; bury
+    burial grave; place location locate where city town site situate; country nation state nationality citizen
+    homeland; capital seat; border neighbour neighbor adjacent; continent region area district; river lake
+    sea; mountain peak; live reside residence home; headquarter base; language speak tongue; religion faith
+    believe; ethnic ethnicity people; currency money; population inhabitant resident; height tall elevation
+    high; length long; age old; size large area; own owner possess; employ employer work job; member belong
+    join; lead leader head chief president chair captain; govern governor rule ruler reign king queen monarch;
+    minister politician; party political; school university college study educate education alumni attend
+    graduate; teach teacher professor; team club; coach manager manage; sport game; league championship; award
+    prize win winner medal honour honor; position occupation profession job career office title; succeed
+    successor follow next; precede predecessor previous; part component consist contain include; name call
+    alias known; rate rating score; popular popularity vote; cause reason due; treat cure therapy medicine
+    drug; symptom sign; disease illness condition; eat food diet feed; cost price worth revenue income;
+    website url site; colour color; animal species
 """
 """Words of like meaning."""
 

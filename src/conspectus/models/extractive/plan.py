@@ -1,9 +1,9 @@
 """Plans: which ways through a graph a question seems to ask for, by its words and the graph's own statistics.
 
-A plan is a sequence of relations from what a question names to what it asks for. It is held against the question
-whole: each word should be said by a relation of the plan, each relation by a word; the end should be of the kind
-that is asked for; and what stands nearer to the name in the question should be gone sooner. Nothing here knows a
-graph: kinds are read off the ends of relations and their labels.
+A plan is a sequence of relations from what a question names to what it asks for. It is held against the
+question whole: each word should be said by a relation of the plan, each relation by a word; the end should be
+of the kind that is asked for; and what stands nearer to the name in the question should be gone sooner.
+Nothing here knows a graph: kinds are read off the ends of relations and their labels.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ KIND = 0.6
 ORDER = 0.3
 """What it costs to go first what stands farther from the name."""
 BACK = 0.4
-"""What it costs to go a way there and back where no word is left over that could name the things come back to."""
+"""What it costs to go a way there and back where no word is left over that could name the things come back
+to.
+"""
 AGAINST = 0.03
 """What it costs to go against a relation."""
 SELDOM = 0.1
@@ -54,8 +56,13 @@ _SHARING = frozenset(
     "co same share shares shared sharing common together also both fellow other another alongside".split()
 )
 _ASKING = frozenset("name list give tell show me find please also same".split())
-_PEOPLE = frozenset(map(root, "actor director writer spouse wife husband child son daughter parent father mother sibling "
-                              "brother sister author member leader founder player president minister coach friend".split()))  # fmt: skip
+_PEOPLE = frozenset(
+    map(
+        root,
+        "actor director writer spouse wife husband child son daughter parent father mother sibling brother sister "
+        "author member leader founder player president minister coach friend".split(),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,8 @@ class Asked:
     roots: tuple[str, ...]
     distance: tuple[float, ...]
     focus: str
-    """The root of the noun that is asked for (`movies` of which movies), "" where the question names no kind."""
+    """The root of the noun that is asked for (`movies` of which movies), "" where the question names no kind.
+    """
     wants: str
     """person, date, number, place, or ""."""
     sharing: bool
@@ -103,7 +111,9 @@ def _span(words: Sequence[str], name: Sequence[str]) -> range:
 
 
 def _distance(place: int, wh: int, name: range, length: int) -> float:
-    """Return how far a word is from the name on the way to the question word: words beyond the name come first."""
+    """Return how far a word is from the name on the way to the question word: words beyond the name come
+    first.
+    """
     left = place < name.start
     steps = name.start - place if left else place - name.stop + 1
     towards = left == (wh < name.start)
@@ -141,7 +151,7 @@ def _wants(words: Sequence[str], wh: int) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """Ways to go one after the other (see `triples.Ways`), and how well they fit the question, 1 at the best."""
+    """Ways to go one after the other (see `triples.Ways`), and how well they fit the question, 1 at best."""
 
     ways: tuple[int, ...]
     score: float
@@ -180,7 +190,9 @@ class Planner:
         return -1 if number is None else 2 * number + inverse
 
     def feasible(self, question: str, name: int, depth: int) -> list[Plan]:
-        """Return the plans from a name that lead somewhere, the best first; kept for the next step of a search."""
+        """Return the plans from a name that lead somewhere, the best first; kept for the next step of a
+        search.
+        """
         key = (question, name, depth)
         if key not in self._feasible:
             if len(self._feasible) > KEPT:

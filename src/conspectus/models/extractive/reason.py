@@ -1,8 +1,9 @@
-"""Reasoning by selection: relations by plans over the graph, facts by where those plans end, thoughts by sentences.
+"""Reasoning by selection: relations by plans over the graph, facts by where those plans end, thoughts by
+sentences.
 
-What it is worth without a language model: over a graph whose relations have names, a plan often reads the question
-well. Over open triples or descriptions it is no more than matching words. It concludes nothing: an answer is the name
-at a plan's end, a thought is a sentence of a source.
+What it is worth without a language model: over a graph whose relations have names, a plan often reads the
+question well. Over open triples or descriptions it is no more than matching words. It concludes nothing: an
+answer is the name at a plan's end, a thought is a sentence of a source.
 """
 
 from __future__ import annotations
@@ -61,14 +62,16 @@ def _continues(plan: Plan, gone: tuple[int, ...]) -> bool:
 
 
 def _gone(trail: Trail, planner: Planner) -> tuple[int, tuple[int, ...]]:
-    """Return the number of the name that a trail begins at, -1 for none of the graph's, and the ways it has gone."""
+    """Return the number of the name that a trail begins at, -1 for none of the graph's, and the ways it has
+    gone.
+    """
     steps = zip(trail.names, trail.triples, strict=False)
     ways = tuple(planner.way(triple.relation, triple.head != name) for name, triple in steps)
     return planner.graph.number_of.get(trail.start, -1), ways
 
 
 def examine(task: ExamineEvidence, index: Index) -> Examined:
-    """Answer with the ends of the trails that have gone a best plan to its end, and of all others like them."""
+    """Answer with the ends of the trails that have gone a best plan to its end, and of all like them."""
     planner = planner_of(index)
     ends: list[tuple[float, str, int, tuple[int, ...]]] = []
     for trail in task.trails:
@@ -98,7 +101,8 @@ def _unsaid(task: ExamineEvidence, planner: Planner) -> str:
 
 
 def next_thought(task: NextThought, index: Index) -> str:
-    """Return the sentence of the given chunks, best first, that holds most of the question and was not thought before.
+    """Return the sentence of the given chunks, best first, that holds most of the question and was not
+    thought before.
 
     Words count by their squared inverse frequency; what earlier thoughts hold is not looked for again.
     """

@@ -1,4 +1,4 @@
-"""Answers of the search along the graph: what was found, the paths and chunks it stands on, or what there is."""
+"""Answers of the search along the graph: what was found, and the paths and chunks it stands on."""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ MOST_EDGES = 60
 
 @dataclass(frozen=True)
 class Explored:
-    """What a search found: answers, the best first (none where the facts did not suffice), and what it stood on."""
+    """What a search found: answers, the best first (none where the facts did not suffice), and what it stood
+    on.
+    """
 
     answers: tuple[str, ...] = ()
     trails: tuple[Trail, ...] = ()
@@ -43,7 +45,8 @@ async def explore(
 ) -> Explored:
     """Search from what a question names, or from the given names, for at most D rounds.
 
-    Without `texts` no chunk is read: Think-on-Graph. A search that comes to an end without an answer has none.
+    Without `texts` no chunk is read: Think-on-Graph. A search that comes to an end without an answer has
+    none.
     """
     graph = TripleGraph.of(index)
     tog = settings.tog
@@ -83,7 +86,9 @@ async def _topics(
 
 
 def _edges(trail: Trail, graph: TripleGraph) -> tuple[Edge, ...]:
-    """Return the relations around the end of a trail, those of the most triples first, in the order of the table."""
+    """Return the relations around the end of a trail, those of the most triples first, in the order of the
+    table.
+    """
     counts: dict[tuple[int, bool], int] = {}
     for step in _onward(trail, graph):
         counts[step.relation, step.inverse] = counts.get((step.relation, step.inverse), 0) + 1

@@ -37,8 +37,9 @@ class Candidate:
 class Scorer:
     """F: how much a text says to a question, its clues and the triple that led to it.
 
-    In two stages: BM25 over all chunks, then, of the best, the cosine of vectors where the index has them, else the
-    share of the question's words that the chunk holds. A graph without text is scored by its triples.
+    In two stages: BM25 over all chunks, then, of the best, the cosine of vectors where the index has them,
+    else the share of the question's words that the chunk holds. A graph without text is scored by its
+    triples.
     """
 
     def __init__(
@@ -72,7 +73,9 @@ class Scorer:
         return sorted(scored, key=lambda s: (-s[2], s[0], s[1]))[:most]
 
     def _of(self, candidate: Candidate) -> set[int]:
-        """Return the chunks of a candidate: those that say its triple, and those that say any other of its triples."""
+        """Return the chunks of a candidate: those that say its triple, and those that say any other of its
+        triples.
+        """
         said = set(self.graph.chunks[candidate.triple])
         for step in self.graph.steps(candidate.name):
             said.update(self.graph.chunks[step.triple])
@@ -88,7 +91,7 @@ class Scorer:
         return {c: len(asked & set(terms(self._index.chunks[c].text))) / (len(asked) or 1) for c in places}
 
     def triple(self, candidate: Candidate, clues: Sequence[str]) -> float:
-        """Return how much of the question the triple and the relations that lead on from its end say, 0 to 1."""
+        """Return how much of the question a triple and the relations that lead on from its end say, 0 to 1."""
         if not self._words:
             return 0.0
         labels = {self.graph.kinds[candidate.triple]} | {s.relation for s in self.graph.steps(candidate.name)}
@@ -102,8 +105,8 @@ def kept(
 ) -> tuple[list[Candidate], list[tuple[int, float]]]:
     """Return the W best candidates, one for each name, and the best chunks of all, the best first.
 
-    A candidate scores the sum over its chunks among the top K of s * exp(-alpha * rank), or with no text s of its
-    triple.
+    A candidate scores the sum over its chunks among the top K of s * exp(-alpha * rank), or with no text s of
+    its triple.
     """
     if len(candidates) > MOST:
         candidates = sorted(candidates, key=lambda c: (scorer.graph.degree(c.name), c.triple))[:MOST]

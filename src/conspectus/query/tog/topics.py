@@ -11,8 +11,9 @@ from conspectus.triples import TripleGraph
 def topics_in(question: str, graph: TripleGraph, most: int, named: Sequence[str] = ()) -> list[int]:
     """Return the names of a graph that a question holds, the longest and rarest first; at most so many.
 
-    `named` are names that a model found in it. Of names that differ in case alone, the one that is spelt as in the
-    question is meant. Without any capital a name must be of several words, or the question hold no other.
+    `named` are names that a model found in it. Of names that differ in case alone, the one that is spelt as
+    in the question is meant. Without any capital a name must be of several words, or the question hold no
+    other.
     """
     found: dict[int, tuple[int, int]] = {}
     for name in named:
@@ -25,7 +26,6 @@ def topics_in(question: str, graph: TripleGraph, most: int, named: Sequence[str]
 
 def _spans(question: str, graph: TripleGraph) -> list[tuple[int, tuple[int, int]]]:
     words = name_key(question).split()
-    # an article is part of no key where it opens a name, and one of the question's words where the name stands inside
     taken: set[int] = set()
     found: list[tuple[int, tuple[int, int]]] = []
     spans = [
