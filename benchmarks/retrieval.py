@@ -40,9 +40,7 @@ def main() -> None:
         _add(rows, name, "", ["bm25", "walk"], arguments)
         _add(rows, name, ", titles withheld", ["bm25", "walk"], arguments, titles=False)
         if arguments.embedder != "none":
-            _add(
-                rows, name, ", embedder", ["vector", "hybrid", "walk"], arguments, embedder=arguments.embedder
-            )
+            _add(rows, name, ", embedder", ["vector", "hybrid", "walk"], arguments, embedder=arguments.embedder)
     _print(rows)
     chinese: Rows = {}
     _add(chinese, "cmrc-zh", "", ["bm25", "walk"], arguments)
@@ -51,9 +49,7 @@ def main() -> None:
         row = measured["cmrc-zh"].as_row()
         print(f"| {label} | {100 * row['R@1']:.1f}/{100 * row['R@5']:.1f} | {row['ms']:.1f} |")
     if arguments.json:
-        everything = {
-            label: {name: m.as_row() for name, m in sets.items()} for label, sets in (rows | chinese).items()
-        }
+        everything = {label: {name: m.as_row() for name, m in sets.items()} for label, sets in (rows | chinese).items()}
         arguments.json.write_text(json.dumps(everything, indent=1))
 
 

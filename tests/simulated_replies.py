@@ -27,9 +27,7 @@ _TYPES = re.compile(r"(?:these types|以下类型的一切)[:：]\s*([^\n.。]+)
 _SENTENCE = re.compile(r"[^.!?\n。！？]+[.!?。！？]*")
 _NAME = re.compile(r"\b[A-Z][\w'’-]+(?: (?:(?:of|de|van) )?[A-Z][\w'’-]+){0,3}")
 _RUN = re.compile(r"[\u4e00-\u9fff]{2,4}")
-_COMMON_HAN = re.compile(
-    "[的了是在和与对把被这那个我你他她它们也都就不有说要会去上中下来到着过一之以为于而其]"
-)
+_COMMON_HAN = re.compile("[的了是在和与对把被这那个我你他她它们也都就不有说要会去上中下来到着过一之以为于而其]")
 _COMMON = frozenset(
     [
         "The",
@@ -108,11 +106,7 @@ def reply_to(messages: Conversation, schema: Mapping[str, Any] | None = None, sc
 
 def without_repairs(messages: Conversation) -> Conversation:
     """Return the conversation up to the request that replies were asked to be corrected for."""
-    while (
-        len(messages) > 2
-        and messages[-2]["role"] == "assistant"
-        and not _TASK.search(messages[-1]["content"])
-    ):
+    while len(messages) > 2 and messages[-2]["role"] == "assistant" and not _TASK.search(messages[-1]["content"]):
         messages = messages[:-2]
     return messages
 
@@ -157,9 +151,7 @@ def graph(messages: Conversation) -> str:
     text = data_of(messages)
     types = _TYPES.search(said(messages, "system"))
     kinds = (
-        [kind.strip() for kind in re.split("[,，、]", types[1])]
-        if types
-        else ["person", "organization", "location"]
+        [kind.strip() for kind in re.split("[,，、]", types[1])] if types else ["person", "organization", "location"]
     )
     listed = said(messages, "assistant")
     entities: dict[str, dict[str, Any]] = {}
@@ -189,11 +181,7 @@ def is_missed(name: str) -> bool:
 def any_missed(messages: Conversation) -> str:
     text = data_of(messages)
     gleaned = sum(m["role"] == "assistant" for m in messages) > 1
-    return (
-        "yes"
-        if not gleaned and any(is_missed(n) for s in sentences(text) for n in names_in(s, text))
-        else "no"
-    )
+    return "yes" if not gleaned and any(is_missed(n) for s in sentences(text) for n in names_in(s, text)) else "no"
 
 
 def claims(messages: Conversation) -> str:
@@ -220,9 +208,7 @@ def claims(messages: Conversation) -> str:
     return formatted({"claims": rows}, {"claims": "claim"}, messages)
 
 
-def formatted(
-    tables: Mapping[str, list[dict[str, Any]]], kinds: Mapping[str, str], messages: Conversation
-) -> str:
+def formatted(tables: Mapping[str, list[dict[str, Any]]], kinds: Mapping[str, str], messages: Conversation) -> str:
     """Return rows as JSON, or as the paper's tuples where the system message shows their end mark."""
     if "<|COMPLETE|>" not in said(messages, "system"):
         return json.dumps(tables, ensure_ascii=False)
@@ -231,9 +217,7 @@ def formatted(
         return str(value) if isinstance(value, int) else f'"{value if value is not None else "NONE"}"'
 
     records = [
-        "<|>".join([f'("{kinds[table]}"', *map(cell, row.values())]) + ")"
-        for table in tables
-        for row in tables[table]
+        "<|>".join([f'("{kinds[table]}"', *map(cell, row.values())]) + ")" for table in tables for row in tables[table]
     ]
     return "\n##\n".join(records) + "\n<|COMPLETE|>"
 
@@ -246,9 +230,7 @@ def description(messages: Conversation) -> str:
 def report(messages: Conversation) -> str:
     tables = rows_of(data_of(messages))
     entities, reports = tables.get("Entities", []), tables.get("Reports", [])
-    names = [row[1] for row in entities[:2]] or [
-        row[1].partition("\n")[0].lstrip("# ") for row in reports[:2]
-    ]
+    names = [row[1] for row in entities[:2]] or [row[1].partition("\n")[0].lstrip("# ") for row in reports[:2]]
     findings: list[dict[str, str]] = []
     for row in entities[:5]:
         edges = [r[0] for r in tables.get("Relationships", []) if row[1] in r[1:3]][:5]
@@ -274,9 +256,7 @@ def report(messages: Conversation) -> str:
 def rows_of(data: str) -> dict[str, list[list[str]]]:
     """Return the tables of evidence: rows of cells, the id first; a report or a source is one cell."""
     tables: dict[str, list[list[str]]] = {}
-    for name, body in re.findall(
-        r"^-----(\w+)-----\n[^\n]*\n(.*?)(?=^-----\w+-----\n|\Z)", data, re.M | re.S
-    ):
+    for name, body in re.findall(r"^-----(\w+)-----\n[^\n]*\n(.*?)(?=^-----\w+-----\n|\Z)", data, re.M | re.S):
         if name in ("Reports", "Sources"):
             blocks = re.findall(r"^(\d+),\n(.*?)(?=^\d+,\n|\Z)", body, re.M | re.S)
             tables[name] = [[n, text.strip()] for n, text in blocks]
@@ -349,9 +329,7 @@ def filled(schema: Mapping[str, Any], material: Sequence[str], depth: int) -> An
     kind = kind[0] if isinstance(kind, list) else kind
     if kind == "object":
         properties: Mapping[str, Any] = schema.get("properties", {})
-        return {
-            name: filled(part, material[n:], depth + 1) for n, (name, part) in enumerate(properties.items())
-        }
+        return {name: filled(part, material[n:], depth + 1) for n, (name, part) in enumerate(properties.items())}
     if kind == "array":
         return [filled(schema.get("items", {}), material[n * 3 :], depth + 1) for n in range(2)]
     if kind in ("number", "integer"):

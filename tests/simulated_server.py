@@ -192,9 +192,7 @@ class Service:
             raise Refusal(400, "The response was filtered", "content_filter")
         if is_.context_tokens is not None and (count := prompt_tokens(body)) > is_.context_tokens:
             most = f"This model's maximum context length is {is_.context_tokens} tokens."
-            raise Refusal(
-                400, f"{most} However, you requested {count}.", "context_length_exceeded", "messages"
-            )
+            raise Refusal(400, f"{most} However, you requested {count}.", "context_length_exceeded", "messages")
         if self._draws("errors", key) or any(mark in text for mark in is_.never):
             raise Refusal(500, "The server had an error while processing your request.")
 
@@ -210,9 +208,7 @@ class Service:
                 raise Refusal(400, said, "unsupported_parameter", name)
         if "max_tokens" in refuses and "max_tokens" in body:
             said = "Unsupported parameter: 'max_tokens' is not supported with this model."
-            raise Refusal(
-                400, f"{said} Use 'max_completion_tokens' instead.", "unsupported_parameter", "max_tokens"
-            )
+            raise Refusal(400, f"{said} Use 'max_completion_tokens' instead.", "unsupported_parameter", "max_tokens")
 
     def _hold_to_limit(self, limit: int, window: float) -> None:
         now = time.monotonic()
@@ -320,17 +316,13 @@ class Service:
         for n in range(0, len(text), 12):
             piece = {"message": {"role": "assistant", "content": text[n : n + 12]}, "done": False}
             await response.write(json.dumps(piece).encode() + b"\n")
-        await response.write(
-            json.dumps({**whole, "message": {"role": "assistant", "content": ""}}).encode() + b"\n"
-        )
+        await response.write(json.dumps({**whole, "message": {"role": "assistant", "content": ""}}).encode() + b"\n")
         return response
 
     async def ollama_embed(self, _: web.Request, body: Body, key: str) -> web.StreamResponse:
         self.answered[key] += 1
         used = sum(tokens.count(text) for text in body["input"])
-        return web.json_response(
-            {"embeddings": [self.vector(t) for t in body["input"]], "prompt_eval_count": used}
-        )
+        return web.json_response({"embeddings": [self.vector(t) for t in body["input"]], "prompt_eval_count": used})
 
     async def tell(self, _: web.Request) -> web.Response:
         return web.json_response(self.told())
@@ -352,11 +344,7 @@ def prompt_tokens(body: Body) -> int:
     name = vocabulary(body["model"])
     schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
     texts = [m["content"] for m in body["messages"]] if "messages" in body else list(body["input"])
-    return (
-        sum(tokens.count(t, name) + 4 for t in texts)
-        + 3
-        + (tokens.count(json.dumps(schema), name) if schema else 0)
-    )
+    return sum(tokens.count(t, name) + 4 for t in texts) + 3 + (tokens.count(json.dumps(schema), name) if schema else 0)
 
 
 class SimulatedServer(Service):
@@ -395,9 +383,7 @@ class SimulatedServer(Service):
 
 async def listen(service: Service, port: int = 0) -> tuple[web.AppRunner, int]:
     """Serve on this machine, on any free port; return what stops it, and the port."""
-    runner = web.AppRunner(
-        service.application(), access_log=None, shutdown_timeout=0.1, handler_cancellation=True
-    )
+    runner = web.AppRunner(service.application(), access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port, backlog=512)
     await site.start()

@@ -295,8 +295,7 @@ def test_a_value_that_is_not_allowed_is_told_with_its_place_and_what_is(line: st
 def test_a_value_of_the_environment_or_of_the_caller_is_told_with_its_source():
     said = complaint(environ={"CONSPECTUS_CHUNK_TOKENS": "many"})
     assert said == (
-        '`chunk.tokens` = "many" (CONSPECTUS_CHUNK_TOKENS) is not allowed: '
-        "it takes a whole number, at least 10"
+        '`chunk.tokens` = "many" (CONSPECTUS_CHUNK_TOKENS) is not allowed: it takes a whole number, at least 10'
     )
     assert complaint({"search.k": 0}).startswith("`search.k` = 0 (given) is not allowed")
     assert complaint({"search.k": {(1, 2): object}}).startswith("`search.k` = {")
@@ -307,8 +306,7 @@ def test_a_value_of_the_environment_or_of_the_caller_is_told_with_its_source():
 def test_a_rule_between_two_keys_tells_where_both_come_from():
     said = complaint({"chunk.overlap": 800}, {"CONSPECTUS_CHUNK_TOKENS": "700"})
     assert said == (
-        "`chunk`: overlap (800) must be smaller than tokens (700) "
-        "(tokens: CONSPECTUS_CHUNK_TOKENS, overlap: given)"
+        "`chunk`: overlap (800) must be smaller than tokens (700) (tokens: CONSPECTUS_CHUNK_TOKENS, overlap: given)"
     )
     assert complaint({"chunk.tokens": 50}).endswith("(tokens: given, overlap: default)")
 

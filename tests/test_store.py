@@ -22,7 +22,7 @@ from hypothesis.extra import numpy as npst
 
 from conspectus import store
 from conspectus.columns import TABLES
-from conspectus.errors import IndexBusy, IndexDamaged, IndexError_, IndexMissing, UsageError
+from conspectus.errors import IndexBusy, IndexDamaged, IndexMissing, StoreError, UsageError
 from conspectus.rows import Chunk, Document, Entity, Failure, Report, Span, Usage
 from conspectus.store import Rows, commit, read, writing
 from conspectus.tables import Index
@@ -33,9 +33,7 @@ def an_index(mark: str = "a", n: int = 3, **more: Any) -> Index:
     return Index(
         documents=[Document(f"d{i}", i, mark, f"Text {mark}.", f"{i}.txt") for i in range(n)],
         chunks=[Chunk(f"c{i}", i, f"d{i}", 0, 7, mark, 2) for i in range(n)],
-        entities=[
-            Entity(f"e{i}", i, f"E{i}", "person", mark, ("c0",), (Span("d0", 0, 4),)) for i in range(n)
-        ],
+        entities=[Entity(f"e{i}", i, f"E{i}", "person", mark, ("c0",), (Span("d0", 0, 4),)) for i in range(n)],
         reports=[Report(f"p{i}", i, i, 0, -1, (), mark, mark, 5.0, "", (), 3) for i in range(n)],
         **more,
     )
@@ -189,8 +187,7 @@ def test_the_current_snapshot_and_the_one_before_are_kept_and_no_other(tmp_path:
     ids = [put(tmp_path, an_index(mark)) for mark in "abc"]
 
     current, before = (
-        set(json.loads((tmp_path / name).read_text())["files"])
-        for name in ("manifest.json", f"history/{ids[1]}.json")
+        set(json.loads((tmp_path / name).read_text())["files"]) for name in ("manifest.json", f"history/{ids[1]}.json")
     )
     assert files(tmp_path) == current | before | {"manifest.json", "lock", f"history/{ids[1]}.json"}
 
@@ -269,9 +266,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, damage: str):
     put(tmp_path, an_index("a", arrays={"v": np.ones(30)}))
     for path in [*(tmp_path / "tables").iterdir(), *(tmp_path / "arrays").iterdir()]:
         content = path.read_bytes()
-        path.unlink() if damage == "removed" else path.write_bytes(
-            content[:-5] if damage == "truncated" else b""
-        )
+        path.unlink() if damage == "removed" else path.write_bytes(content[:-5] if damage == "truncated" else b"")
 
         with pytest.raises(IndexDamaged, match=path.name):
             read(tmp_path)
@@ -295,9 +290,7 @@ def test_a_file_of_the_right_size_and_another_content_is_found_by_its_hash_and_m
     assert list(read(tmp_path, verify=True).entities) == an_index("a").entities
 
 
-@pytest.mark.parametrize(
-    "content", ["", "[1]", "{}", '{"format": "other", "version": 1}', '{"name": "my app"}']
-)
+@pytest.mark.parametrize("content", ["", "[1]", "{}", '{"format": "other", "version": 1}', '{"name": "my app"}'])
 def test_a_manifest_that_is_not_ours_is_neither_read_nor_replaced(tmp_path: Path, content: str):
     (tmp_path / "manifest.json").write_text(content)
 
@@ -313,7 +306,7 @@ def test_an_index_of_a_later_format_asks_for_an_upgrade(tmp_path: Path):
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"version": 99, "wings": 2}))
 
-    with pytest.raises(IndexError_, match=r"99.*upgrade"):
+    with pytest.raises(StoreError, match=r"99.*upgrade"):
         read(tmp_path)
 
 

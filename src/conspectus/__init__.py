@@ -1,9 +1,9 @@
 """Conspectus reads a corpus, builds a knowledge graph and a hierarchy of communities from it, and answers questions.
 
-    import conspectus
+import conspectus
 
-    built = conspectus.build("my_documents")
-    print(conspectus.ask("What are the main themes?", built.index).text)
+built = conspectus.build("my_documents")
+print(conspectus.ask("What are the main themes?", built.index).text)
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from conspectus.settings import Settings
 from conspectus.tables import Index
 
 if TYPE_CHECKING:
+    from conspectus.estimate import Estimate
     from conspectus.evaluate.answering import Scored
     from conspectus.evaluate.retrieval import Measured
-    from conspectus.estimate import Estimate
     from conspectus.index.describe import DescribedGraph
     from conspectus.index.pipeline import Check, Progress
     from conspectus.index.read import Read
@@ -399,9 +399,7 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
     return open_index(target)
 
 
-def embed(
-    index_folder: str | Path = DEFAULT_FOLDER, embedder: str = "local", *, settings: Given = None
-) -> Index:
+def embed(index_folder: str | Path = DEFAULT_FOLDER, embedder: str = "local", *, settings: Given = None) -> Index:
     """Give the index in a folder vectors by an embedder, in place of those it has, and return it.
 
     Raises UsageError where there is no such embedder or what it needs is missing.
@@ -496,9 +494,7 @@ def _read(sources: str | Path | Sequence[str | Path], documents: Iterable[Any] |
     return read_texts(documents, settings.read) if documents is not None else read(paths, settings.read)
 
 
-def _chosen(
-    question: str, index: Index, method: str, level: Level, settings: Settings
-) -> tuple[str, str, Settings]:
+def _chosen(question: str, index: Index, method: str, level: Level, settings: Settings) -> tuple[str, str, Settings]:
     """Return the method to answer by, why it was taken where `auto` was asked for, and the settings with the level."""
     if not question.strip():
         raise UsageError("the question is empty")
@@ -524,7 +520,9 @@ def _named(methods: Mapping[str, T], name: str) -> T:
 
 
 @asynccontextmanager
-async def _session(settings: Settings, folder: Path | None, given: Model | None = None) -> AsyncGenerator[Session | None]:
+async def _session(
+    settings: Settings, folder: Path | None, given: Model | None = None
+) -> AsyncGenerator[Session | None]:
     """Open the language model that the settings name, if they name one and none was given."""
     if given is not None or settings.model == "extractive":
         yield None
@@ -564,7 +562,8 @@ def missing(index: Index) -> Iterator[str]:
     """Yield a line that tells an answer's reader what the index lacks, if it lacks anything that a model failed on."""
     failed = [failure for failure in index.failures if failure.stage in ("extract", "describe", "reports")]
     if failed:
-        yield f"This index lacks {len(failed)} parts that the model failed on ({failed[0].error}); index again to ask for them."
+        why = failed[0].error
+        yield f"This index lacks {len(failed)} parts that the model failed on ({why}); index again to ask for them."
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
@@ -579,6 +578,26 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
 
 
 __all__ = [
-    "Built", "Context", "Preview", "aask", "abuild", "ask", "astream", "build", "check_models", "context", "embed",
-    "estimate", "evaluate_answers", "evaluate_retrieval", "import_openie", "import_triples", "model_of", "open_index", "preview", "resolved", "search", "tune",
-]  # fmt: skip
+    "Built",
+    "Context",
+    "Preview",
+    "aask",
+    "abuild",
+    "ask",
+    "astream",
+    "build",
+    "check_models",
+    "context",
+    "embed",
+    "estimate",
+    "evaluate_answers",
+    "evaluate_retrieval",
+    "import_openie",
+    "import_triples",
+    "model_of",
+    "open_index",
+    "preview",
+    "resolved",
+    "search",
+    "tune",
+]

@@ -20,7 +20,7 @@ from operator import getitem
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from conspectus.errors import SettingsError
@@ -136,9 +136,7 @@ TABLES: Mapping[str, type[Section]] = {
     if isinstance(info.annotation, type) and issubclass(info.annotation, Section)
 }
 LOOSE: Mapping[str, FieldInfo] = {
-    name: info
-    for name, info in Settings.model_fields.items()
-    if (info.serialization_alias or name) not in TABLES
+    name: info for name, info in Settings.model_fields.items() if (info.serialization_alias or name) not in TABLES
 }
 FIELDS: Mapping[str, FieldInfo] = {
     **LOOSE,

@@ -4,7 +4,7 @@
      ├── UsageError            what was asked for makes no sense; nothing was read or written
      │    └── SettingsError    a setting is unknown or out of range
      ├── DocumentError         a document cannot be read; names it and why
-     ├── IndexError_           something about an index folder
+     ├── StoreError            something about an index folder
      │    ├── IndexMissing     there is no index where one was named
      │    ├── IndexDamaged     a file of the snapshot is missing or is not what the manifest says
      │    └── IndexBusy        another process is writing to it
@@ -47,19 +47,19 @@ class DocumentError(ConspectusError):
     """A document cannot be read."""
 
 
-class IndexError_(ConspectusError):
-    """Something about an index folder (the underscore keeps Python's own `IndexError` in reach)."""
+class StoreError(ConspectusError):
+    """Something about an index folder."""
 
 
-class IndexMissing(IndexError_):
+class IndexMissing(StoreError):
     """There is no index where one was named."""
 
 
-class IndexDamaged(IndexError_):
+class IndexDamaged(StoreError):
     """A file of the snapshot is missing, or is not what the manifest says it is."""
 
 
-class IndexBusy(IndexError_):
+class IndexBusy(StoreError):
     """Another process is writing to the index."""
 
 

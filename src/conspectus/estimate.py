@@ -115,9 +115,7 @@ class Estimator:
         gleaning = Range(1 if rounds else 0, rounds)
         rows = [
             self._row("ExtractGraph", known, Range(first, first), replies),
-            self._row(
-                "AnyMissed", known.times(gleaning), conversation.times(gleaning), known.times(gleaning)
-            ),
+            self._row("AnyMissed", known.times(gleaning), conversation.times(gleaning), known.times(gleaning)),
             self._row(
                 "GleanMore",
                 Range(0, len(asked) * rounds),
@@ -144,9 +142,7 @@ class Estimator:
         large = Range(chunks * REPORTED.low if new else 0, chunks * REPORTED.high)
         evidence = Range(TEMPLATE, TEMPLATE + limit)
         return [
-            self._row(
-                "DescribeElement", described, described.times(DESCRIBING), described.times(DESCRIPTION)
-            ),
+            self._row("DescribeElement", described, described.times(DESCRIBING), described.times(DESCRIPTION)),
             self._row("WriteReport", large, large.times(evidence), large.times(REPORT)),
         ]
 

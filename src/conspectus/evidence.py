@@ -45,8 +45,7 @@ class Evidence:
     def text(self) -> str:
         """The evidence as it is shown to a language model."""
         return "\n".join(
-            f"-----{name.capitalize()}-----\n{HEADINGS[name]}\n"
-            + "".join(map(render, rows, range(1, len(rows) + 1)))
+            f"-----{name.capitalize()}-----\n{HEADINGS[name]}\n" + "".join(map(render, rows, range(1, len(rows) + 1)))
             for name, rows in self.tables()
         )
 
@@ -54,9 +53,7 @@ class Evidence:
         """Return the reference to the same row in the index's numbers; None where no such row is here."""
         rows: Sequence[Row] = getattr(self, reference.table.lower())
         return (
-            Reference(reference.table, rows[reference.number - 1].number)
-            if 0 < reference.number <= len(rows)
-            else None
+            Reference(reference.table, rows[reference.number - 1].number) if 0 < reference.number <= len(rows) else None
         )
 
     def globalize(self, text: str) -> tuple[str, int]:

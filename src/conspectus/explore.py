@@ -180,9 +180,7 @@ def suggestions(name: str, index: Index, most: int = 5) -> list[str]:
     words = set(key.split())
     alike = difflib.get_close_matches(key, index.entity_of_key, n=most, cutoff=0.7)
     sharing = [k for k in index.entity_of_key if words & set(k.split())]
-    sharing.sort(
-        key=lambda k: (-len(words & set(k.split())), -index.entities[index.entity_of_key[k]].degree, k)
-    )
+    sharing.sort(key=lambda k: (-len(words & set(k.split())), -index.entities[index.entity_of_key[k]].degree, k))
     named = (index.entities[index.entity_of_key[k]].name for k in (*alike, *sharing))
     return list(islice(dict.fromkeys(named), most))
 
@@ -202,9 +200,7 @@ def _edge(relationship: Relationship, start: str, places: int, index: Index) -> 
 def sources_of(spans: Iterable[Span], index: Index) -> tuple[Source, ...]:
     """Return spans with the paths of their documents and their text."""
     documents = ((span, index.document_of[span.document_id]) for span in spans)
-    return tuple(
-        Source(d.path, s.start, s.end, d.text[s.start : s.end], d.place(s.start, s.end)) for s, d in documents
-    )
+    return tuple(Source(d.path, s.start, s.end, d.text[s.start : s.end], d.place(s.start, s.end)) for s, d in documents)
 
 
 def _membership(number: int, index: Index) -> Membership:
@@ -286,8 +282,6 @@ def _report_of_community(number: int, index: Index) -> Report:
         return index.report_of_community[number]
     community = index.communities[number]
     above = index.report_of_community.get(community.parent)
-    hint = (
-        f"it is part of community {above.community}, whose report is number {above.number}" if above else ""
-    )
+    hint = f"it is part of community {above.community}, whose report is number {above.number}" if above else ""
     told = f"; {hint}" if hint else ""
     raise NotFound(f"community {number} has no report of its own ({community.size} entities){told}")

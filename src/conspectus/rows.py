@@ -45,10 +45,10 @@ class Document:
     title: str
     text: str
     path: str
-    """As it was given to `index`: for a file its path, for a record of a file `path#n`, for text from memory its name."""
+    """As it was given to `index`: a file its path, a record of a file `path#n`, text from memory its name."""
     date: str | None = None
     """Only where the document states one."""
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     places: tuple[Place, ...] = ()
     """In order of their starts; none where the document has no pages or sections."""
 

@@ -17,9 +17,7 @@ class ReadSettings(Section):
     """How files become documents."""
 
     text_field: str = Field(default="text", description="field of a JSON or CSV record that holds its text")
-    title_field: str = Field(
-        default="title", description="field of a JSON or CSV record that holds its title"
-    )
+    title_field: str = Field(default="title", description="field of a JSON or CSV record that holds its title")
     max_megabytes: float = Field(
         default=200.0, gt=0, description="size of a file at the most, and of what is unpacked from it"
     )
@@ -45,9 +43,7 @@ class ChunkSettings(Section):
     mode: Literal["tokens", "sentence"] = Field(
         default="tokens", description="end chunks anywhere, or at the end of a sentence"
     )
-    strict: bool = Field(
-        default=False, description="keep a last chunk that adds no more tokens than the overlap"
-    )
+    strict: bool = Field(default=False, description="keep a last chunk that adds no more tokens than the overlap")
 
     @model_validator(mode="after")
     def _overlap_is_smaller(self) -> ChunkSettings:
@@ -96,9 +92,7 @@ class CommunitySettings(Section):
     max_size: int = Field(
         default=10, ge=2, description="split a community that has more entities than this, where it splits"
     )
-    resolution: float = Field(
-        default=1.0, gt=0, description="of modularity; higher gives smaller communities"
-    )
+    resolution: float = Field(default=1.0, gt=0, description="of modularity; higher gives smaller communities")
     seed: int = Field(default=42, ge=0, description="of Leiden's order of moves")
 
 
@@ -203,7 +197,9 @@ class IrcotSettings(Section):
 class TogSettings(Section):
     """A search along the graph with its texts (Think-on-Graph 2, P2 IV-A)."""
 
-    width: int = Field(default=3, ge=1, description="relations of an entity, and entities of a round, that are kept (W)")
+    width: int = Field(
+        default=3, ge=1, description="relations of an entity, and entities of a round, that are kept (W)"
+    )
     chunks: int = Field(default=10, ge=1, description="chunks whose scores count for the entities they are of (K)")
     evidence: int = Field(default=5, ge=1, description="chunks that are read to answer, no more than K (L)")
     decay: float = Field(default=0.4, ge=0, description="how fast the score of a chunk falls with its rank (alpha)")
@@ -225,9 +221,7 @@ class ModelSettings(Section):
     tasks: dict[str, str] = Field(
         default={}, description='other models for single tasks, as { ExtractGraph = "openai/gpt-4.1-nano" }'
     )
-    base_url: str = Field(
-        default="", description="address of an OpenAI-compatible server, in place of the model's own"
-    )
+    base_url: str = Field(default="", description="address of an OpenAI-compatible server, in place of the model's own")
     embedder_base_url: str = Field(default="", description="the same for the embedder")
     reply_format: Literal["json", "tuples"] = Field(
         default="json", description="how entities, relationships and claims are asked for"
@@ -235,28 +229,20 @@ class ModelSettings(Section):
     prompts: str = Field(default="", description="folder of prompts to use in place of ours, file by file")
     concurrency: int = Field(default=25, ge=1, description="calls under way at once at the most")
     requests_per_minute: int | None = Field(default=None, ge=1, description="calls begun in any minute")
-    tokens_per_minute: int | None = Field(
-        default=None, ge=1, description="tokens of calls begun in any minute"
-    )
+    tokens_per_minute: int | None = Field(default=None, ge=1, description="tokens of calls begun in any minute")
     timeout: float = Field(default=300.0, gt=0, description="seconds to wait for a reply")
     attempts: int = Field(default=6, ge=1, description="times to ask before a call counts as failed")
     retry_seconds: float = Field(
         default=1.0, ge=0, description="pause before the second attempt; it doubles with each further one"
     )
-    temperature: float | None = Field(
-        default=0.0, ge=0, description="of sampling; left to the server if not set"
-    )
+    temperature: float | None = Field(default=0.0, ge=0, description="of sampling; left to the server if not set")
     max_tokens: int | None = Field(default=None, ge=1, description="tokens of a reply at the most")
     seed: int | None = Field(default=None, ge=0, description="of sampling, where the server takes one")
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = Field(
         default=None, description="how long a reasoning model thinks"
     )
-    context_window: int = Field(
-        default=16384, ge=1024, description="tokens of context that Ollama is told to hold"
-    )
-    budget: float | None = Field(
-        default=None, ge=0, description="money one run may spend, in the unit of the prices"
-    )
+    context_window: int = Field(default=16384, ge=1024, description="tokens of context that Ollama is told to hold")
+    budget: float | None = Field(default=None, ge=0, description="money one run may spend, in the unit of the prices")
     budget_tokens: int | None = Field(default=None, ge=0, description="tokens one run may use")
     trace: str = Field(default="", description="file to write every call to, as JSON lines")
     trace_texts: bool = Field(default=False, description="write the texts of calls to it too")
@@ -279,9 +265,7 @@ class Settings(Section):
     describe: DescribeSettings = DescribeSettings()
     communities: CommunitySettings = CommunitySettings()
     reports: ReportSettings = ReportSettings()
-    global_: GlobalSettings = Field(
-        default=GlobalSettings(), validation_alias="global", serialization_alias="global"
-    )
+    global_: GlobalSettings = Field(default=GlobalSettings(), validation_alias="global", serialization_alias="global")
     answer: AnswerSettings = AnswerSettings()
     local: LocalSettings = LocalSettings()
     search: SearchSettings = SearchSettings()
@@ -292,14 +276,11 @@ class Settings(Section):
     tog: TogSettings = TogSettings()
     raptor: RaptorSettings = RaptorSettings()
     llm: ModelSettings = ModelSettings()
-    model: str = Field(
-        default="extractive", description="who performs the language tasks; extractive needs no key"
-    )
+    model: str = Field(default="extractive", description="who performs the language tasks; extractive needs no key")
     language: str = Field(
         default="auto", min_length=2, description="of the corpus, as a code of two letters; auto detects it"
     )
     prices: dict[str, Price] = Field(
         default={},
-        description="per million tokens, "
-        'as { "openai/gpt-4.1-mini" = { input = 0.4, output = 1.6 } }; none are known',
+        description='per million tokens, as { "openai/gpt-4.1-mini" = { input = 0.4, output = 1.6 } }; none are known',
     )

@@ -30,7 +30,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from conspectus.errors import IndexDamaged, IndexError_, IndexMissing, UsageError
+from conspectus.errors import IndexDamaged, IndexMissing, StoreError, UsageError
 from conspectus.lazy import Arrays, Rows
 from conspectus.locks import held, writing
 from conspectus.rows import Usage
@@ -80,7 +80,7 @@ def _manifest(folder: Path) -> Manifest:
     except (ValueError, KeyError, TypeError, AttributeError):  # not JSON, or not JSON of ours
         kind, version = None, None
     if kind == FORMAT:
-        raise IndexError_(f"{folder} has index format {version}, this Conspectus reads {VERSION}; upgrade it")
+        raise StoreError(f"{folder} has index format {version}, this Conspectus reads {VERSION}; upgrade it")
     advice = "name another folder, or, if it was an index, delete the file and index again"
     raise IndexDamaged(f"{path} is not the manifest of an index; {advice}")
 
@@ -102,9 +102,7 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
 
     folder = folder.resolve()
     if not held(folder):
-        raise UsageError(
-            f"commit to {folder} must stand inside `with writing(folder)`, which keeps other writers out"
-        )
+        raise UsageError(f"commit to {folder} must stand inside `with writing(folder)`, which keeps other writers out")
     try:
         before = _manifest(folder)
     except IndexMissing:

@@ -102,9 +102,7 @@ async def _examples(
 ) -> list[tuple[ExtractGraph, Graph]]:
     """Return short texts of the corpus with what is in them: those with most relationships."""
     excerpts = {chunk.document_id: _excerpt(chunk) for chunk in sample}
-    tasks = [ExtractGraph(chunk, profile.entity_types, language=language) for chunk in excerpts.values()][
-        : 6 * most
-    ]
+    tasks = [ExtractGraph(chunk, profile.entity_types, language=language) for chunk in excerpts.values()][: 6 * most]
 
     async def one(task: ExtractGraph) -> Graph:
         try:
@@ -152,12 +150,7 @@ def _with_examples(prompt: str, made: Sequence[tuple[ExtractGraph, Graph]], own:
         section, following, rest = after.partition("\n<!-- ")
         shown = "\n\n".join(_example(task, graph, form, own) for task, graph in made)
         prompt = (
-            before
-            + found
-            + "\n\n".join(filter(None, (section.rstrip(), shown)))
-            + "\n"
-            + following.lstrip("\n")
-            + rest
+            before + found + "\n\n".join(filter(None, (section.rstrip(), shown))) + "\n" + following.lstrip("\n") + rest
         )
     return prompt
 

@@ -23,9 +23,7 @@ def counted(texts: Sequence[Sequence[int]]) -> Postings:
     return postings(flat, owners, size=SIZE, texts=len(texts))
 
 
-def directly(
-    texts: Sequence[Sequence[int]], query: Sequence[tuple[int, float]], k1: float, b: float
-) -> list[float]:
+def directly(texts: Sequence[Sequence[int]], query: Sequence[tuple[int, float]], k1: float, b: float) -> list[float]:
     mean = sum(map(len, texts)) / max(len(texts), 1)
     scores: list[float] = []
     for text in texts:
@@ -41,9 +39,7 @@ def directly(
 
 
 @given(some_texts, a_query, st.floats(0, 3), st.floats(0, 1))
-def test_scores_are_those_of_the_formula(
-    texts: list[list[int]], query: list[tuple[int, float]], k1: float, b: float
-):
+def test_scores_are_those_of_the_formula(texts: list[list[int]], query: list[tuple[int, float]], k1: float, b: float):
     found = bm25(counted(texts), query, k1, b)
 
     assert found.tolist() == pytest.approx(directly(texts, query, k1, b), rel=1e-4, abs=1e-5)
@@ -60,9 +56,7 @@ def test_postings_hold_every_term_of_every_text_with_its_count(texts: list[list[
 
     assert held == {(i, t): text.count(t) for i, text in enumerate(texts) for t in text}
     assert found.lengths.tolist() == [len(text) for text in texts]
-    assert [found.frequency(t) for t in range(SIZE)] == [
-        sum(t in text for text in texts) for t in range(SIZE)
-    ]
+    assert [found.frequency(t) for t in range(SIZE)] == [sum(t in text for text in texts) for t in range(SIZE)]
 
 
 @given(some_texts)
@@ -71,8 +65,7 @@ def test_postings_come_back_from_the_arrays_of_an_index(texts: list[list[int]]):
     again = Postings.of({**found.arrays("words"), "other": np.zeros(1)}, "words")
 
     assert all(
-        (getattr(again, part) == getattr(found, part)).all()
-        for part in ("starts", "texts", "counts", "lengths")
+        (getattr(again, part) == getattr(found, part)).all() for part in ("starts", "texts", "counts", "lengths")
     )
 
 

@@ -26,14 +26,10 @@ def an_incidence(random: np.random.Generator, sentences: int, names: int, densit
     holds = random.random((sentences, names)) < density
     outward = holds / np.maximum(holds.sum(axis=1, keepdims=True), 1)
     inward = holds.T * random.uniform(0.5, 30, (names, sentences))
-    return Incidence(
-        sparse.csr_array(outward.astype(np.float32)), sparse.csr_array(inward.astype(np.float32))
-    )
+    return Incidence(sparse.csr_array(outward.astype(np.float32)), sparse.csr_array(inward.astype(np.float32)))
 
 
-def a_walk(
-    random: np.random.Generator, sentences: int = 8, names: int = 5, density: float = 0.3, steps: int = 9
-):
+def a_walk(random: np.random.Generator, sentences: int = 8, names: int = 5, density: float = 0.3, steps: int = 9):
     incidence = an_incidence(random, sentences, names, density)
     pull = random.uniform(0.1, 1.1, sentences).astype(np.float32)
     return incidence, walk(incidence, pull, random.random(sentences), random.random(names), 0.85, steps)
@@ -53,9 +49,7 @@ def test_where_every_sentence_and_name_leads_on_nothing_is_lost():
     pull = np.ones(6, np.float32)
 
     on_sentences = walk(incidence, pull, np.ones(6), np.ones(6), 0.85, 40)
-    turned = Incidence(
-        incidence.inward, incidence.outward
-    )  # with no pull the walk is the same seen from the names
+    turned = Incidence(incidence.inward, incidence.outward)  # with no pull the walk is the same seen from the names
     assert on_sentences.sum() == pytest.approx(0.5, abs=1e-4)
     assert turned.outward.shape == (6, 6)
 

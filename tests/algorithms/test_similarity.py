@@ -15,12 +15,8 @@ TEXTS = st.lists(st.text("abc ", max_size=8), max_size=14)
 def test_pairs_of_texts_are_those_of_all_against_all(texts: list[str], threshold: float, block: int):
     grams = Grams.of(texts).matrix
     cosine = (grams @ grams.T).toarray()
-    sure = {
-        (i, j) for i in range(len(texts)) for j in range(i + 1, len(texts)) if cosine[i, j] > threshold + 1e-5
-    }
-    possible = {
-        (i, j) for i in range(len(texts)) for j in range(i + 1, len(texts)) if cosine[i, j] > threshold - 1e-5
-    }
+    sure = {(i, j) for i in range(len(texts)) for j in range(i + 1, len(texts)) if cosine[i, j] > threshold + 1e-5}
+    possible = {(i, j) for i in range(len(texts)) for j in range(i + 1, len(texts)) if cosine[i, j] > threshold - 1e-5}
 
     first, second, likeness = pairs_of_texts(texts, threshold, block=block)
     found = list(zip(first.tolist(), second.tolist(), strict=True))

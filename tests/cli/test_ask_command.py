@@ -32,9 +32,7 @@ def text_of(path: str) -> str:
     ("method", "question"),
     [*((method, QUESTION) for method in (*METHODS, "auto")), ("global", WHOLE), ("auto", WHOLE)],
 )
-def test_json_carries_the_answer_and_its_chain_to_the_characters(
-    told: Told, sampled: Path, method: str, question: str
-):
+def test_json_carries_the_answer_and_its_chain_to_the_characters(told: Told, sampled: Path, method: str, question: str):
     said = told("ask", question, "--index", sampled, "--method", method)
 
     assert said["question"] == question
@@ -205,12 +203,8 @@ def test_questions_of_a_file_are_answered_on_one_line_each(
     assert all(a["answer"] and a["method"] for a in answers)
 
 
-def test_questions_come_from_standard_input_too_and_a_person_sees_each_before_its_answer(
-    run: Run, indexed: Path
-):
-    result = run(
-        "ask", "--questions", "-", "--index", indexed, input="Who is Ada Brook?\nWho is Ruben Vale?\n"
-    )
+def test_questions_come_from_standard_input_too_and_a_person_sees_each_before_its_answer(run: Run, indexed: Path):
+    result = run("ask", "--questions", "-", "--index", indexed, input="Who is Ada Brook?\nWho is Ruben Vale?\n")
 
     first, second = result.stdout.index("# Who is Ada Brook?"), result.stdout.index("# Who is Ruben Vale?")
     assert first < result.stdout.index("Assembled from quotations") < second

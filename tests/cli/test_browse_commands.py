@@ -41,9 +41,7 @@ def test_status_counts_what_the_tables_hold(told: Told, sampled: Path, opened: I
     }
 
 
-def test_status_gives_the_figures_of_each_level_as_the_papers_table_2(
-    told: Told, sampled: Path, opened: Index
-):
+def test_status_gives_the_figures_of_each_level_as_the_papers_table_2(told: Told, sampled: Path, opened: Index):
     said = told("status", "--index", sampled)
 
     assert [row["level"] for row in said["levels"]] == list(opened.levels)
@@ -73,14 +71,10 @@ def test_the_tree_cut_at_a_level_holds_every_report_above_it_once(told: Told, sa
     for level in opened.levels:
         shown = numbers(told("report", "--index", sampled, "--level", level)["reports"])
         assert sorted(shown) == [r.number for r in opened.reports if r.level <= level]
-    assert sorted(numbers(told("report", "--index", sampled)["reports"])) == [
-        r.number for r in opened.reports
-    ]
+    assert sorted(numbers(told("report", "--index", sampled)["reports"])) == [r.number for r in opened.reports]
 
 
-def test_a_person_sees_the_tree_down_to_the_usual_level_and_how_to_see_more(
-    run: Run, sampled: Path, opened: Index
-):
+def test_a_person_sees_the_tree_down_to_the_usual_level_and_how_to_see_more(run: Run, sampled: Path, opened: Index):
     result = run("report", "--index", sampled)
 
     usual = level_of(opened, GlobalSettings())
@@ -188,9 +182,7 @@ def test_a_path_is_shown_step_by_step_with_its_sentences(told: Told, run: Run, s
     for step in said["steps"]:
         assert step["sources"]
         assert all(s["text"] == text_of(s) for s in step["sources"])
-    assert run("path", "dorothea quill", "lapwing", "--index", sampled).stdout.startswith(
-        " - ".join(ends) + "\n"
-    )
+    assert run("path", "dorothea quill", "lapwing", "--index", sampled).stdout.startswith(" - ".join(ends) + "\n")
 
 
 def test_a_path_to_an_unknown_name_and_to_itself_are_errors(run: Run, sampled: Path):

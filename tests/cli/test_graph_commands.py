@@ -20,9 +20,7 @@ def test_a_graph_is_imported_asked_and_measured(tmp_path: Path):
 
     imported = RUN.invoke(app, ["import", "triples", str(kb), "--index", folder])
     answers = ["--answers", str(tmp_path / "answers.jsonl"), "--json"]
-    measured = RUN.invoke(
-        app, ["eval", "kgqa", str(asked), "--index", folder, "--methods", "tog,tog1", *answers]
-    )
+    measured = RUN.invoke(app, ["eval", "kgqa", str(asked), "--index", folder, "--methods", "tog,tog1", *answers])
 
     assert imported.exit_code == 3  # a line of the file is no triple
     assert "2 triples, 3 entities, 2 relationships" in imported.output
@@ -33,19 +31,13 @@ def test_a_graph_is_imported_asked_and_measured(tmp_path: Path):
 
 def test_triples_of_passages_are_imported_into_their_index(tmp_path: Path):
     corpus, openie = tmp_path / "corpus.jsonl", tmp_path / "openie.jsonl"
-    corpus.write_text(
-        json.dumps({"_id": "7", "title": "Rook", "text": "Rook was built at Kell for Ada Byrne."}) + "\n"
-    )
-    openie.write_text(
-        json.dumps({"_id": "7", "entities": ["Rook"], "triples": [["Rook", "built at", "Kell"]]}) + "\n"
-    )
+    corpus.write_text(json.dumps({"_id": "7", "title": "Rook", "text": "Rook was built at Kell for Ada Byrne."}) + "\n")
+    openie.write_text(json.dumps({"_id": "7", "entities": ["Rook"], "triples": [["Rook", "built at", "Kell"]]}) + "\n")
     folder = str(tmp_path / "index")
     assert RUN.invoke(app, ["index", str(corpus), "--index", folder]).exit_code == 0
 
     imported = RUN.invoke(app, ["import", "openie", str(openie), "--index", folder, "--json"])
-    found = RUN.invoke(
-        app, ["search", "where was Rook built", "--index", folder, "--method", "hippo", "--json"]
-    )
+    found = RUN.invoke(app, ["search", "where was Rook built", "--index", folder, "--method", "hippo", "--json"])
 
     assert imported.exit_code == 0, imported.output
     assert json.loads(imported.stdout)["rows"]["triples"] == 1

@@ -166,9 +166,7 @@ def test_any_setting_can_be_set(told: Told, corpus: Path):
         (["--config", "missing.toml"], "missing.toml cannot be read"),
     ],
 )
-def test_settings_that_make_no_sense_are_mistakes_of_usage(
-    run: Run, corpus: Path, flags: list[str], said: str
-):
+def test_settings_that_make_no_sense_are_mistakes_of_usage(run: Run, corpus: Path, flags: list[str], said: str):
     result = run("index", corpus, *flags, code=2)
 
     assert result.stderr.startswith("error: ")

@@ -130,12 +130,8 @@ main()
 
 
 @unix
-def test_an_interrupt_ends_at_once_and_leaves_the_index_that_was_there(
-    tmp_path: Path, corpus: Path, indexed: Path
-):
-    before = api.build(
-        [corpus / "mill.txt", corpus / "flood.txt"], tmp_path / "kept", settings=Settings()
-    ).snapshot
+def test_an_interrupt_ends_at_once_and_leaves_the_index_that_was_there(tmp_path: Path, corpus: Path, indexed: Path):
+    before = api.build([corpus / "mill.txt", corpus / "flood.txt"], tmp_path / "kept", settings=Settings()).snapshot
 
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, "index", str(corpus), "--index", "kept"],
@@ -253,9 +249,7 @@ def test_an_unforeseen_error_shows_no_traceback_in_a_process_of_its_own(tmp_path
 
 
 @pytest.mark.usefixtures("broken")
-def test_an_unforeseen_error_is_let_through_for_who_wants_to_see_it(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-):
+def test_an_unforeseen_error_is_let_through_for_who_wants_to_see_it(run: Run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CONSPECTUS_DEBUG", "1")
 
     assert isinstance(run("status", code=1).exception, RuntimeError)

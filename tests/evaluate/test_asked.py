@@ -63,9 +63,7 @@ PUBLISHED: dict[str, tuple[Any, Asked]] = {
                     "answers": [
                         {
                             "head": {"vars": ["r"]},
-                            "results": {
-                                "bindings": [{"r": {"type": "uri", "value": "http://a.org/entity/Ada_Byrne"}}]
-                            },
+                            "results": {"bindings": [{"r": {"type": "uri", "value": "http://a.org/entity/Ada_Byrne"}}]},
                         }
                     ],
                 }

@@ -89,13 +89,10 @@ def pdf(pages: list[str], info: str = "") -> bytes:
 def docx(body: str, **parts: str) -> bytes:
     """A DOCX with this body."""
     kinds = {"styles": "styles", "footnotes": "footnotes", "comments": "comments"}
-    rels = "".join(
-        f'<Relationship Id="r{k}" Type="http://x/{k}" Target="{k}.xml"/>' for k in kinds if k in parts
-    )
+    rels = "".join(f'<Relationship Id="r{k}" Type="http://x/{k}" Target="{k}.xml"/>' for k in kinds if k in parts)
     return archive(
         {
-            "word/document.xml": f"<w:document {W} {A} xmlns:mc='mc' xmlns:m='m'>"
-            f"<w:body>{body}</w:body></w:document>",
+            "word/document.xml": f"<w:document {W} {A} xmlns:mc='mc' xmlns:m='m'><w:body>{body}</w:body></w:document>",
             "word/_rels/document.xml.rels": f"<Relationships>{rels}</Relationships>",
             "docProps/core.xml": CORE,
             **{f"word/{name}.xml": f"<w:{name} {W}>{content}</w:{name}>" for name, content in parts.items()},

@@ -33,19 +33,15 @@ def workbook(**sheets: list[list[str | float]]) -> bytes:
             "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
             "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r" '
             f'Type="{rel}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-            "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{rel}">'
-            f"<sheets>{names}</sheets></workbook>",
-            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
-            f"{rels}</Relationships>",
+            "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{rel}"><sheets>{names}</sheets></workbook>',
+            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">{rels}</Relationships>',
             **parts,
         }
     )
 
 
 def test_rows_of_a_workbook_are_lines_and_its_sheets_are_places():
-    book = document(
-        "a.xlsx", workbook(Hives=[["Name", "Bees"], ["North", 3.0], ["", ""]], Notes=[["All well", 1.5]])
-    )
+    book = document("a.xlsx", workbook(Hives=[["Name", "Bees"], ["North", 3.0], ["", ""]], Notes=[["All well", 1.5]]))
 
     assert book.text == "Name | Bees\nNorth | 3\n\nAll well | 1.5"
     assert (where(book, "North"), where(book, "well")) == ("sheet Hives", "sheet Notes")
@@ -67,9 +63,7 @@ def test_a_workbook_that_cannot_be_read_says_why():
     assert "is cut off or damaged" in reason("a.xlsx", workbook(A=[["x"]])[:-30])
     assert "holds no text" in reason("a.xlsx", workbook(A=[[""]]))
     assert "is no workbook" in reason("a.xlsx", "plain")
-    assert "unpacks to more than 0.001 MB" in reason(
-        "a.xlsx", workbook(A=[["x" * 5000]]), Options(max_bytes=1000)
-    )
+    assert "unpacks to more than 0.001 MB" in reason("a.xlsx", workbook(A=[["x" * 5000]]), Options(max_bytes=1000))
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -121,26 +115,20 @@ def test_front_matter_becomes_metadata_and_leaves_the_text():
 
 
 def test_front_matter_may_be_toml():
-    found = document(
-        "a.md", '+++\ntitle = "On bees"\ndate = 2024-05-01\ntags = ["a", "b"]\n+++\nThey waggle.\n'
-    )
+    found = document("a.md", '+++\ntitle = "On bees"\ndate = 2024-05-01\ntags = ["a", "b"]\n+++\nThey waggle.\n')
 
     assert (found.text, found.title, found.date) == ("They waggle.\n", "On bees", "2024-05-01")
     assert found.metadata == {"tags": "a, b"}
 
 
-@pytest.mark.parametrize(
-    "text", ["---\nBees dance.\n---\nThey sleep.\n", "---\n\nBees\n", "Bees\n---\na: b\n---\n"]
-)
+@pytest.mark.parametrize("text", ["---\nBees dance.\n---\nThey sleep.\n", "---\n\nBees\n", "Bees\n---\na: b\n---\n"])
 def test_what_is_no_front_matter_stays_in_the_text(text: str):
     assert document("a.md", text).text == text
 
 
 # Subtitles
 
-SRT = (
-    "1\n00:00:01,000 --> 00:00:02,500\n<i>Bees</i>\ndance.\n\n2\n01:02:03,000 --> 01:02:04,000\nThey sleep.\n"
-)
+SRT = "1\n00:00:01,000 --> 00:00:02,500\n<i>Bees</i>\ndance.\n\n2\n01:02:03,000 --> 01:02:04,000\nThey sleep.\n"
 VTT = """WEBVTT
 
 NOTE made by hand

@@ -10,8 +10,7 @@ from conspectus.tables import Index
 from conspectus.text.words import terms
 
 TEXTS = (
-    "The keeper of the lock was Mara Tolan. "
-    "Then Dr Tolan went to Quenda by boat, and nobody at Quenda saw her.",
+    "The keeper of the lock was Mara Tolan. Then Dr Tolan went to Quenda by boat, and nobody at Quenda saw her.",
     "ZORBA: We saw Mara Tolan at Quenda.\nZORBA: Nobody saw the boat.\nZORBA: The tide took it.",
     "潮汐发电站在小镇。",
 )
@@ -32,8 +31,7 @@ def test_every_sentence_mentions_entities_by_their_number_joined_ones_by_the_nam
     index = a_built_index(*TEXTS)
     passages = Passages.of_index(index)
     mentioned = {
-        passages.text(i): [index.entities[m].name for m in passages.mentioned(i)]
-        for i in range(len(passages))
+        passages.text(i): [index.entities[m].name for m in passages.mentioned(i)] for i in range(len(passages))
     }
 
     assert mentioned["The keeper of the lock was Mara Tolan."] == ["Mara Tolan"]

@@ -32,9 +32,7 @@ def tables(index: Index) -> dict[str, list[Any]]:
 
 def built(folder: Path, behaviour: Behaviour, **more: Any) -> tuple[Built, SimulatedServer]:
     with SimulatedServer(behaviour) as server:
-        return conspectus.build(
-            documents=DOCUMENTS, folder=folder, settings=settings(server.url, **more)
-        ), server
+        return conspectus.build(documents=DOCUMENTS, folder=folder, settings=settings(server.url, **more)), server
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +47,7 @@ def test_every_table_has_rows(sound: Built):
     assert index.claims
     assert index.reports
     assert not index.failures
-    assert {"ExtractGraph", "AnyMissed", "ExtractClaims", "DescribeElement", "WriteReport"} <= set(
-        index.usage
-    )
+    assert {"ExtractGraph", "AnyMissed", "ExtractClaims", "DescribeElement", "WriteReport"} <= set(index.usage)
     assert all(usage.calls for usage in index.usage.values())
 
 

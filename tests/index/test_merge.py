@@ -53,9 +53,7 @@ def test_instances_of_one_name_are_one_entity_with_all_their_descriptions():
 
     (entity,), (element,) = result.entities, result.entity_elements
     assert (entity.name, entity.number, entity.type) == ("Bee", 0, "animal")
-    assert list(element.descriptions) == sorted(
-        ["It stings.", "It hums."], key=lambda d: element.descriptions[d]
-    )
+    assert list(element.descriptions) == sorted(["It stings.", "It hums."], key=lambda d: element.descriptions[d])
     assert entity.chunk_ids == tuple(chunk.id for chunk in CHUNKS[:2])
     assert entity.frequency == 2
 
@@ -116,9 +114,7 @@ def test_an_end_that_no_record_names_becomes_an_entity():
 
 
 def test_an_entity_keeps_its_own_description_where_a_relationship_stands_before_it():
-    result = merged(
-        Graph(relationships=(pair("Bee", "Hive", "It lives there."),)), Graph((bee("It stings."),))
-    )
+    result = merged(Graph(relationships=(pair("Bee", "Hive", "It lives there."),)), Graph((bee("It stings."),)))
 
     assert list(result.entity_elements[0].descriptions) == ["It stings."]
 
@@ -131,9 +127,7 @@ def test_a_pair_of_one_entity_with_itself_is_dropped():
 
 
 def test_degrees_count_neighbours():
-    result = merged(
-        Graph(relationships=(pair("Bee", "Hive"), pair("Bee", "Wax"), pair("Bee", "Hive", "Again.")))
-    )
+    result = merged(Graph(relationships=(pair("Bee", "Hive"), pair("Bee", "Wax"), pair("Bee", "Hive", "Again."))))
 
     assert {e.name: e.degree for e in result.entities} == {"Bee": 2, "Hive": 1, "Wax": 1}
     assert {(r.source, r.target): r.combined_degree for r in result.relationships} == {
@@ -180,17 +174,12 @@ some_graphs = st.lists(
 
 
 def graph_of(
-    raw: tuple[
-        list[tuple[str, str, str, tuple[int, int] | None]], list[tuple[str, str, str, tuple[int, int] | None]]
-    ],
+    raw: tuple[list[tuple[str, str, str, tuple[int, int] | None]], list[tuple[str, str, str, tuple[int, int] | None]]],
     document: int,
 ) -> Graph:
     entities, pairs = raw
     return Graph(
-        tuple(
-            bee(text, at(document, *span) if span else None, name, kind)
-            for name, kind, text, span in entities
-        ),
+        tuple(bee(text, at(document, *span) if span else None, name, kind) for name, kind, text, span in entities),
         tuple(pair(a, b, text, at(document, *span) if span else None) for a, b, text, span in pairs),
     )
 
@@ -224,11 +213,7 @@ def test_weights_add_up_to_the_distinct_instances_of_pairs(raw: list[Any]):
     graphs = [graph_of(each, i) for i, each in enumerate(raw)]
     result = merged(*graphs)
 
-    assert [r.weight for r in result.relationships] == [
-        len(e.instances) for e in result.relationship_elements
-    ]
+    assert [r.weight for r in result.relationships] == [len(e.instances) for e in result.relationship_elements]
     assert all(r.source < r.target for r in result.relationships)
-    assert {name for r in result.relationships for name in (r.source, r.target)} <= {
-        e.name for e in result.entities
-    }
+    assert {name for r in result.relationships for name in (r.source, r.target)} <= {e.name for e in result.entities}
     assert sum(e.degree for e in result.entities) == 2 * len(result.relationships)

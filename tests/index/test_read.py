@@ -173,9 +173,7 @@ def test_an_empty_folder_has_nothing_to_index(tmp_path: Path):
         read([tmp_path], SETTINGS)
 
 
-def test_a_file_that_may_not_be_read_is_a_failure_and_the_others_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_file_that_may_not_be_read_is_a_failure_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     real = Path.read_bytes
 
     def read_bytes(self: Path) -> bytes:
@@ -243,9 +241,7 @@ def test_text_in_an_old_encoding_is_read_by_a_detector(tmp_path: Path):
     assert document.text == russian
 
 
-def test_without_the_detector_such_a_file_is_a_failure_that_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_without_the_detector_such_a_file_is_a_failure_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "charset_normalizer", None)
 
     assert "charset-normalizer" in only_failure(tmp_path, "a.txt", "пчёлы".encode("cp1251")).error
@@ -291,9 +287,7 @@ def test_headings_are_those_of_markdown(markdown: str, title: str):
 
 
 def test_a_json_file_is_an_object_a_list_of_objects_or_a_list_of_texts(tmp_path: Path):
-    fill(
-        tmp_path, {"a.json": '{"text": "one"}', "b.json": '[{"text": "two"}, "three"]', "c.json": '["four"]'}
-    )
+    fill(tmp_path, {"a.json": '{"text": "one"}', "b.json": '[{"text": "two"}, "three"]', "c.json": '["four"]'})
     documents, _, _ = read([tmp_path], SETTINGS)
 
     assert texts(documents) == ["one", "two", "three", "four"]
@@ -369,9 +363,7 @@ def test_a_bad_line_of_jsonl_is_a_failure_and_the_others_go_on(tmp_path: Path):
         ("a.csv", "text,n\none, two,3\n", r"has 3 fields (line 2) where the first line of the file names 2"),
     ],
 )
-def test_malformed_records_are_a_failure_that_says_where(
-    tmp_path: Path, name: str, content: str, reason: str
-):
+def test_malformed_records_are_a_failure_that_says_where(tmp_path: Path, name: str, content: str, reason: str):
     assert reason in only_failure(tmp_path, name, content).error
 
 

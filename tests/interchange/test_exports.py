@@ -84,9 +84,7 @@ def test_the_csv_for_neo4j_names_only_ends_that_are_there(index: Index, tmp_path
         if path.suffix == ".csv"
     }
     ids = {row[":ID"] for rows in tables.values() for row in rows if ":ID" in row}
-    ends = [
-        (row[":START_ID"], row[":END_ID"]) for rows in tables.values() for row in rows if ":START_ID" in row
-    ]
+    ends = [(row[":START_ID"], row[":END_ID"]) for rows in tables.values() for row in rows if ":START_ID" in row]
 
     assert {
         "document",
@@ -120,9 +118,7 @@ def test_a_string_of_cypher_ends_where_it_ends(text: str):
 
     assert written[0] == written[-1] == "'"
     assert not re.search(r"(?<!\\)(?:\\\\)*'", inside)  # no quote that is not escaped
-    assert not re.search(
-        r"(?<!\\)(?:\\\\)*\\u", inside
-    )  # nor a backslash that Cypher would read with what follows
+    assert not re.search(r"(?<!\\)(?:\\\\)*\\u", inside)  # nor a backslash that Cypher would read with what follows
     assert "\n" not in inside
 
 

@@ -19,9 +19,7 @@ from conspectus.interchange.graphrag_write import write_graphrag
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.references import find
 
-TEXT = (
-    "Ada Brook bought the Orran Mill. Ruben Vale refused to pay. The river Tarn turned the wheel of the mill."
-)
+TEXT = "Ada Brook bought the Orran Mill. Ruben Vale refused to pay. The river Tarn turned the wheel of the mill."
 CITED = "[Data: Entities (0); Relationships (0)]"
 Rows = list[dict[str, Any]]
 
@@ -48,9 +46,7 @@ def tables() -> dict[str, Rows]:
         for i, (name, kind) in enumerate(zip(names, ("PERSON", "GEO", "PERSON"), strict=True))
     ]
     return {
-        "documents": [
-            {"id": "d0", "human_readable_id": 0, "title": "mill.txt", "text": TEXT, "text_unit_ids": ["u0"]}
-        ],
+        "documents": [{"id": "d0", "human_readable_id": 0, "title": "mill.txt", "text": TEXT, "text_unit_ids": ["u0"]}],
         "text_units": [unit],
         "entities": entities,
         "relationships": [edge(0, "ADA BROOK", "ORRAN MILL", 8.0)],
@@ -132,9 +128,7 @@ def test_a_row_of_each_table_is_taken_over_with_its_id(tmp_path: Path):
 def test_a_unit_stands_in_its_document_without_the_metadata_before_it(tmp_path: Path):
     index = imported(tmp_path, tables()).index
 
-    assert (
-        index.chunks[0].text == TEXT == index.documents[0].text[index.chunks[0].start : index.chunks[0].end]
-    )
+    assert index.chunks[0].text == TEXT == index.documents[0].text[index.chunks[0].start : index.chunks[0].end]
 
 
 def test_a_missing_end_becomes_an_entity_and_reversed_pairs_are_one(tmp_path: Path):
@@ -162,9 +156,7 @@ def test_a_missing_end_becomes_an_entity_and_reversed_pairs_are_one(tmp_path: Pa
 def test_a_reference_to_a_merged_pair_leads_to_what_it_was_merged_into(tmp_path: Path):
     rows = tables()
     rows["relationships"].append(edge(1, "ORRAN MILL", "ADA BROOK"))
-    rows["community_reports"][0]["findings"][0]["explanation"] = (
-        "So it was [Data: Relationships (1); Entities (77)]."
-    )
+    rows["community_reports"][0]["findings"][0]["explanation"] = "So it was [Data: Relationships (1); Entities (77)]."
 
     got = imported(tmp_path, rows)
 
@@ -211,9 +203,7 @@ def test_numbers_of_communities_that_are_not_their_places_are_mapped(tmp_path: P
 
 def test_a_unit_that_is_in_no_document_becomes_one(tmp_path: Path):
     rows = tables()
-    rows["text_units"].append(
-        rows["text_units"][0] | {"id": "u1", "human_readable_id": 1, "text": "Something else."}
-    )
+    rows["text_units"].append(rows["text_units"][0] | {"id": "u1", "human_readable_id": 1, "text": "Something else."})
 
     got = imported(tmp_path, rows)
 

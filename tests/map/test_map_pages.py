@@ -155,9 +155,7 @@ def test_a_thing_tells_its_sources_and_its_name_stays_text(scene: Scene, tmp_pat
     told = panel(in_browser(page(scene, title="A"), tmp_path, at="#e3"))
 
     assert "<h2>&lt;b&gt;Zoë&lt;/b&gt;</h2>" in told
-    assert (
-        f"<mark>{escape(scene.index.documents[0].text[start:end])}</mark>" in told
-    )  # behind two that count double
+    assert f"<mark>{escape(scene.index.documents[0].text[start:end])}</mark>" in told  # behind two that count double
 
 
 def test_a_report_links_what_it_cites_and_its_parts(scene: Scene, tmp_path: Path):
@@ -192,9 +190,7 @@ def test_the_slider_changes_the_level_and_with_it_the_colours(scene: Scene, tmp_
     assert ">1 of 1</output>" in dom
 
 
-def test_a_folded_map_opens_a_community_on_demand(
-    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_folded_map_opens_a_community_on_demand(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pages, "OPENED", 3)
     acts = (
         "const M = conspectusMap, n = () => M.items().length, seen = [n()];"

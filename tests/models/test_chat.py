@@ -201,9 +201,7 @@ async def test_tuples_without_their_end_mark_are_asked_for_again() -> None:
         (["json_schema", "json_object"], ["json_schema", "json_object", "text"]),
     ],
 )
-async def test_what_a_server_refuses_is_left_out_and_not_tried_again(
-    refuses: list[str], formats: list[str]
-) -> None:
+async def test_what_a_server_refuses_is_left_out_and_not_tried_again(refuses: list[str], formats: list[str]) -> None:
     sender = FakeSender(SOUND, refuses=refuses)
     model = a_model(sender)
 
@@ -249,9 +247,7 @@ async def test_yes_or_no_is_biased_where_the_vocabulary_is_known() -> None:
     assert set((request.logit_bias or {}).values()) == {100}
 
 
-@pytest.mark.parametrize(
-    "model", ["ollama/qwen3", "openai/o3-mini", "openai/gpt-5", "openrouter/meta/llama-4"]
-)
+@pytest.mark.parametrize("model", ["ollama/qwen3", "openai/o3-mini", "openai/gpt-5", "openrouter/meta/llama-4"])
 async def test_yes_or_no_is_asked_plainly_where_it_is_not(model: str) -> None:
     sender = FakeSender("No.")
 
@@ -376,9 +372,7 @@ async def test_a_stream_gives_the_checked_text_and_never_half_a_reference(refuse
 
     pieces = [piece async for piece in model.stream(AnswerFromContext("Who?", EVIDENCE))]
 
-    assert (
-        "".join(pieces) == "Ada [1] knows Bo [Data: Entities (70, 80)], truly. [Draft] [Data: Reports (30)]"
-    )
+    assert "".join(pieces) == "Ada [1] knows Bo [Data: Entities (70, 80)], truly. [Draft] [Data: Reports (30)]"
     for piece in pieces:
         assert piece.count("[Data") == piece.count(")]")
     assert len(pieces) > 5 or refuses
@@ -421,7 +415,4 @@ async def test_claims_are_asked_for_with_their_entities_as_data() -> None:
     sender = FakeSender('{"claims": []}')
 
     assert await a_model(sender).perform(ExtractClaims(a_chunk("Ada was fined."), ("Ada", "Bo"))) == ()
-    assert (
-        sender.requests[0].messages[1].content
-        == "<data>\nEntities: Ada; Bo\n\nText:\nAda was fined.\n</data>"
-    )
+    assert sender.requests[0].messages[1].content == "<data>\nEntities: Ada; Bo\n\nText:\nAda was fined.\n</data>"

@@ -47,9 +47,7 @@ async def everything(folder: Path, behaviour: Behaviour, **llm: Any) -> list[Any
             gleaned = await model.perform_all([GleanMore(turn) for turn in turns])
             evidence = Evidence(entities=(Entity("e", 70, "Ada Byrne", "person", "Ada Byrne met Bo Quill."),))
             report = await model.perform(WriteReport(evidence))
-            pieces = [
-                piece async for piece in model.stream(AnswerFromContext("Who met Ada Byrne?", evidence))
-            ]
+            pieces = [piece async for piece in model.stream(AnswerFromContext("Who met Ada Byrne?", evidence))]
     return [graphs, missed, gleaned, report, "".join(pieces)]
 
 
@@ -71,9 +69,7 @@ async def sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     ],
     ids=["cut and failing", "malformed", "no schema or bias", "text only", "thinking"],
 )
-async def test_faults_do_not_show_in_the_replies(
-    behaviour: Behaviour, sound: list[Any], tmp_path: Path
-) -> None:
+async def test_faults_do_not_show_in_the_replies(behaviour: Behaviour, sound: list[Any], tmp_path: Path) -> None:
     (tmp_path / "faulty").mkdir()
 
     assert await everything(tmp_path / "faulty", behaviour) == sound

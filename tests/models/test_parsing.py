@@ -109,9 +109,7 @@ def test_a_report_survives_being_written_and_read(report: ReportDraft) -> None:
     rating=st.integers(0, 5),
     missed=st.booleans(),
 )
-def test_texts_and_numbers_survive_being_written_and_read(
-    said: str, score: int, rating: int, missed: bool
-) -> None:
+def test_texts_and_numbers_survive_being_written_and_read(said: str, score: int, rating: int, missed: bool) -> None:
     for task in (ReduceAnswer("?", ()), AnswerFromContext("?", Evidence())):
         assert parse(task, dump(task, said)).reply == said
     element = DescribeElement("Ada", "entity", ("a",))
@@ -123,7 +121,8 @@ def test_texts_and_numbers_survive_being_written_and_read(
 
 @given(reply=st.text(max_size=200) | st.text(st.sampled_from("{}[]\",:'ab1 \n\\"), max_size=80))
 def test_whatever_a_model_writes_gives_a_reply_or_a_bad_reply(reply: str) -> None:
-    for task, reply_format in ((EXTRACT, "json"), (EXTRACT, "tuples"), (REPORT, "json"), (MAP, "json")):
+    tried: tuple[tuple[Any, Any], ...] = ((EXTRACT, "json"), (EXTRACT, "tuples"), (REPORT, "json"), (MAP, "json"))
+    for task, reply_format in tried:
         with suppress(BadReply):
             parse(task, reply, reply_format)
 

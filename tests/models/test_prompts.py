@@ -102,9 +102,7 @@ def test_every_task_is_rendered_whole(reply_format: Any, language: str, general_
         assert "{{" not in whole
         assert "<!--" not in whole
         assert "Bees swarm." in whole
-        named = [
-            line for m in messages if m.role != "assistant" for line in re.findall("^# Task: .*", m.content)
-        ]
+        named = [line for m in messages if m.role != "assistant" for line in re.findall("^# Task: .*", m.content)]
         assert named[-1] == f"# Task: {type(task).__name__}"
         assert messages[0].content.startswith("# Task: ")
         assert messages[0].role == "system"
@@ -112,9 +110,7 @@ def test_every_task_is_rendered_whole(reply_format: Any, language: str, general_
 
 
 def test_the_fixed_part_of_an_extraction_comes_first_and_is_the_same_for_all_chunks() -> None:
-    one, two = (
-        Prompts().render(ExtractGraph(a_chunk(text), TYPES)) for text in ("Bees swarm.", "Owls hoot.")
-    )
+    one, two = (Prompts().render(ExtractGraph(a_chunk(text), TYPES)) for text in ("Bees swarm.", "Owls hoot."))
 
     assert one[0] == two[0]
     assert [message.role for message in one] == ["system", "user"]
@@ -204,9 +200,7 @@ def test_a_prompt_of_one_language_goes_before_one_of_all(tmp_path: Path) -> None
         ("Extract.md", "<!-- user -->\n", r"Extract\.md is of no task"),
     ],
 )
-def test_a_wrong_prompt_is_told_by_file_and_field_at_once(
-    file: str, text: str, said: str, tmp_path: Path
-) -> None:
+def test_a_wrong_prompt_is_told_by_file_and_field_at_once(file: str, text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / file).write_text(text)
 
     with pytest.raises(SettingsError, match=said):

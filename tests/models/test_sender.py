@@ -75,9 +75,7 @@ def using(
     return asyncio.run(run())
 
 
-def send(
-    server: SimulatedServer | str, request: Request, folder: Path | None = None, **more: Any
-) -> Completion:
+def send(server: SimulatedServer | str, request: Request, folder: Path | None = None, **more: Any) -> Completion:
     return using(server, lambda sender: sender.send(request), folder, **more)
 
 
@@ -294,9 +292,7 @@ def test_a_server_that_asks_to_wait_for_hours_is_not_waited_for():
         (Behaviour(refuses=("json_schema",)), NotAccepted, "does not take json_schema"),
     ],
 )
-def test_what_cannot_pass_is_asked_once_and_told_in_one_line(
-    behaviour: Behaviour, error: type[ModelError], says: str
-):
+def test_what_cannot_pass_is_asked_once_and_told_in_one_line(behaviour: Behaviour, error: type[ModelError], says: str):
     with SimulatedServer(behaviour) as server:
         with pytest.raises(error, match=says) as caught:
             send(server, ask(response_format="json_schema", schema=SCHEMA, schema_name="x"))
@@ -401,9 +397,7 @@ def test_what_a_server_refuses_is_remembered_by_the_index(tmp_path: Path):
 
 
 def test_parameters_of_no_consequence_are_left_out_where_a_server_refuses_them():
-    with SimulatedServer(
-        Behaviour(refuses=("temperature", "max_tokens", "seed"), keep_bodies=True)
-    ) as server:
+    with SimulatedServer(Behaviour(refuses=("temperature", "max_tokens", "seed"), keep_bodies=True)) as server:
         using(server, lambda s: send_all(s, 3, temperature=0.0, max_tokens=900, seed=1), concurrency=1)
 
         assert server.counts["400"] == 3  # each is learnt once
@@ -412,9 +406,7 @@ def test_parameters_of_no_consequence_are_left_out_where_a_server_refuses_them()
 
 
 def test_ollama_is_told_its_context_length_and_what_would_not_fit_is_not_sent():
-    request = Request(
-        (Message("user", "Hello there"),), "ollama/qwen3", temperature=0.0, reasoning_effort="none"
-    )
+    request = Request((Message("user", "Hello there"),), "ollama/qwen3", temperature=0.0, reasoning_effort="none")
     long = Request((Message("user", "many words " * 2000),), "ollama/qwen3")
 
     with SimulatedServer(Behaviour(keep_bodies=True, thinking=True)) as server:
@@ -503,11 +495,7 @@ def test_no_durable_reply_is_asked_for_again_after_kill_9(tmp_path: Path):
             asked_before = len(server.bodies)
             child = subprocess.Popen([sys.executable, "-c", CHILD, server.url, str(path)])
             deadline = time.monotonic() + 20
-            while (
-                len(server.bodies) < asked_before + 5 + n
-                and child.poll() is None
-                and time.monotonic() < deadline
-            ):
+            while len(server.bodies) < asked_before + 5 + n and child.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.002)
             if n < 7:
                 os.kill(child.pid, signal.SIGKILL)

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulated_server import Behaviour, Service
 
-TEXT = (
-    "Ada Byrne of Lune Mills met Bob Carr in Kell. Bob Carr bought Rook from Quill House. Dora Vane watched."
-)
+TEXT = "Ada Byrne of Lune Mills met Bob Carr in Kell. Bob Carr bought Rook from Quill House. Dora Vane watched."
 SYSTEM = {"role": "system", "content": "# Task: ExtractGraph\n\nof one of these types: person, place.\n"}
 USER = {"role": "user", "content": f"<data>\n{TEXT}\n</data>"}
 
@@ -75,9 +73,7 @@ def test_a_fault_depends_on_seed_request_and_how_often_it_came(seed: int, times:
 
 def test_similar_texts_have_similar_vectors():
     service = Service(Behaviour(dimension=64))
-    a, b, c = (
-        service.vector(t) for t in ("the red barge sails", "the red barge rests", "tax law reform act")
-    )
+    a, b, c = (service.vector(t) for t in ("the red barge sails", "the red barge rests", "tax law reform act"))
 
     def near(x: list[float], y: list[float]) -> float:
         return sum(p * q for p, q in zip(x, y, strict=True))
@@ -97,9 +93,7 @@ def test_unknown_tasks_get_replies_that_fit_their_schema():
             "flag": {"type": "boolean"},
         },
     }
-    reply = json.loads(
-        simulated_replies.reply_to([{"role": "user", "content": "one two three"}], schema, "Other")
-    )
+    reply = json.loads(simulated_replies.reply_to([{"role": "user", "content": "one two three"}], schema, "Other"))
     assert {name: type(value) for name, value in reply.items()} == {
         "name": str, "n": int, "list": list, "kind": str, "flag": bool
     }  # fmt: skip

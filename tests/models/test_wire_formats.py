@@ -37,9 +37,7 @@ ENVIRON = {
         ("anthropic/claude-sonnet-4-5", "", "claude-sonnet-4-5", "", None),
     ],
 )
-def test_a_name_leads_to_a_model_an_address_and_a_key(
-    name: str, base_url: str, model: str, address: str, key: str
-):
+def test_a_name_leads_to_a_model_an_address_and_a_key(name: str, base_url: str, model: str, address: str, key: str):
     found = find(name, base_url, ENVIRON)
     assert (found.model, found.base_url, found.key) == (model, address, key)
     assert "'c'" not in repr(found)
@@ -167,9 +165,7 @@ def test_a_body_has_only_what_was_asked_for():
         "messages": [{"role": "user", "content": "x"}],
     }
     schema = {"type": "object"}
-    request = Request(
-        (Message("user", "x"),), "ollama/m", response_format="json_schema", schema=schema, max_tokens=7
-    )
+    request = Request((Message("user", "x"),), "ollama/m", response_format="json_schema", schema=schema, max_tokens=7)
     body = OllamaDialect(4096).chat_body(request, "m", (), stream=True)
     assert body["options"] == {"num_ctx": 4096, "num_predict": 7}
     assert body["format"] == schema
@@ -178,10 +174,7 @@ def test_a_body_has_only_what_was_asked_for():
 
 def test_importing_conspectus_does_not_import_the_client():
     code = "import sys, conspectus, conspectus.models.wire; print('aiohttp' in sys.modules)"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        == "False\n"
-    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_a_native_model_without_its_extra_names_the_extra(monkeypatch: pytest.MonkeyPatch):

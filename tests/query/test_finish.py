@@ -17,9 +17,7 @@ TASK = AnswerFromContext("What do bees do?", Evidence(sources=tuple(INDEX.chunks
 
 async def finished(text: str) -> Answer:
     model = ScriptedModel({AnswerFromContext: [text]})
-    return await finish(
-        TASK, TASK.question, INDEX, model, method="local", level=2, context_tokens=9, notices=["Look."]
-    )
+    return await finish(TASK, TASK.question, INDEX, model, method="local", level=2, context_tokens=9, notices=["Look."])
 
 
 async def test_references_are_checked_before_anyone_reads_them():

@@ -30,9 +30,7 @@ def partial(text: str, score: int) -> PartialAnswer:
 
 
 def long_reports(*titles: str) -> Index:
-    return an_index(
-        "Bees.", entities=["Bees"], reports=[a_report(t, i, [LONG]) for i, t in enumerate(titles)]
-    )
+    return an_index("Bees.", entities=["Bees"], reports=[a_report(t, i, [LONG]) for i, t in enumerate(titles)])
 
 
 async def answered(index: Index, model: ScriptedModel, **settings: int) -> Answer:
@@ -86,9 +84,7 @@ async def test_where_no_window_helps_nothing_is_written_and_nothing_cited():
 
 
 async def test_a_window_that_failed_is_told_and_the_others_answer():
-    model = ScriptedModel(
-        {MapAnswer: [BadReply("cut off"), partial("Swarm.", 10)], ReduceAnswer: ["They swarm."]}
-    )
+    model = ScriptedModel({MapAnswer: [BadReply("cut off"), partial("Swarm.", 10)], ReduceAnswer: ["They swarm."]})
 
     answer = await answered(long_reports("On bees", "On wax"), model)
 
@@ -98,9 +94,7 @@ async def test_a_window_that_failed_is_told_and_the_others_answer():
 
 async def test_where_every_window_failed_the_error_is_raised():
     with pytest.raises(BadReply, match="cut off"):
-        await answered(
-            long_reports("On bees", "On wax"), ScriptedModel({MapAnswer: lambda _: BadReply("cut off")})
-        )
+        await answered(long_reports("On bees", "On wax"), ScriptedModel({MapAnswer: lambda _: BadReply("cut off")}))
 
 
 async def test_the_final_reply_is_cited():
@@ -131,9 +125,7 @@ some_lengths = st.lists(st.integers(1, 450), min_size=1, max_size=12)
 
 
 @given(some_lengths, st.integers(500, 1500), st.integers(0, 5))
-def test_windows_hold_every_report_once_and_stay_within_the_limit(
-    lengths: Sequence[int], limit: int, seed: int
-):
+def test_windows_hold_every_report_once_and_stay_within_the_limit(lengths: Sequence[int], limit: int, seed: int):
     index = an_index(reports=[a_report(f"R{i}", i, ["word " * n]) for i, n in enumerate(lengths)])
 
     packed = windows(index, context_tokens=limit, seed=seed)
@@ -154,17 +146,13 @@ def a_hierarchy(*sizes: int) -> Index:
     communities: list[Community] = []
     for level, size in enumerate(sizes):
         children = (0,) if level + 1 < len(sizes) else ()
-        communities += (
-            Community(f"{level}.{i}", len(communities) + i, level, -1, children, ()) for i in range(size)
-        )
+        communities += (Community(f"{level}.{i}", len(communities) + i, level, -1, children, ()) for i in range(size))
     reports = [a_report(c.id, c.number, community=c.number, level=c.level) for c in communities]
     return an_index(reports=reports, communities=communities)
 
 
 @pytest.mark.parametrize(("sizes", "level"), [((3, 12, 40), 1), ((20, 50), 0), ((2, 5), 1), ((4,), 0)])
-def test_where_no_level_is_asked_for_the_first_with_enough_reports_is_taken(
-    sizes: tuple[int, ...], level: int
-):
+def test_where_no_level_is_asked_for_the_first_with_enough_reports_is_taken(sizes: tuple[int, ...], level: int):
     assert global_.level_of(a_hierarchy(*sizes), GlobalSettings()) == level
 
 

@@ -100,9 +100,7 @@ def test_points_are_scored_one_by_one(server: SimulatedServer, index: Index):
     assert len(names) > names.count("MapPoints")
 
 
-def test_an_answer_is_told_while_it_is_written_with_its_references_whole(
-    server: SimulatedServer, index: Index
-):
+def test_an_answer_is_told_while_it_is_written_with_its_references_whole(server: SimulatedServer, index: Index):
     pieces: list[str] = []
     answer = ask(server, index, "What did Bo Quill do?", method="local", tell=pieces.append)
     assert len(pieces) > 3
@@ -116,9 +114,7 @@ def test_an_answer_is_told_while_it_is_written_with_its_references_whole(
 async def test_a_streamed_answer_ends_with_the_whole_of_it(server: SimulatedServer, index: Index):
     told = [
         piece
-        async for piece in api.astream(
-            "What did Vera Stone do?", index, method="local", settings=settings(server.url)
-        )
+        async for piece in api.astream("What did Vera Stone do?", index, method="local", settings=settings(server.url))
     ]
     *pieces, answer = told
     assert isinstance(answer, Answer)
@@ -135,9 +131,7 @@ def tree() -> Index:
         Community(f"c{n}", n, level, parent, children, (n,)) for n, (parent, children, level) in shape.items()
     ]
     reports = [
-        Report(
-            f"r{n}", n, n, level, parent, children, f"Report {n}", "s", 5.0, "", (Finding("f", "x"),), 3, 10
-        )
+        Report(f"r{n}", n, n, level, parent, children, f"Report {n}", "s", 5.0, "", (Finding("f", "x"),), 3, 10)
         for n, (parent, children, level) in shape.items()
     ]
     return Index(communities=communities, reports=reports)

@@ -110,9 +110,7 @@ def test_a_candidate_scores_the_decayed_sum_over_its_chunks_among_the_best():
 
 def test_a_question_names_what_is_spelt_in_it_the_longest_first():
     graph = TripleGraph.of(
-        index_of(
-            [("The Way", "directed_by", "Ann"), ("way", "tag", "x"), ("The Way Back", "directed_by", "Bob")]
-        )
+        index_of([("The Way", "directed_by", "Ann"), ("way", "tag", "x"), ("The Way Back", "directed_by", "Bob")])
     )
 
     def named(question: str) -> list[str]:
@@ -134,9 +132,7 @@ def test_a_question_names_what_is_spelt_in_it_the_longest_first():
         ("Which barge was built in the same place as Rook?", {"Heron"}),
     ],
 )
-async def test_without_a_language_model_plain_questions_are_read_off_the_relations(
-    question: str, answers: set[str]
-):
+async def test_without_a_language_model_plain_questions_are_read_off_the_relations(question: str, answers: set[str]):
     index = index_of(BARGES)
 
     answer = await tog.answer(question, index, ExtractiveModel.of_index(index), Settings())

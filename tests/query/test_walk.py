@@ -70,9 +70,7 @@ def test_both_forms_agree_where_the_part_is_the_whole():
 def test_the_same_question_has_the_same_ranking():
     index = an_index()
 
-    assert np.array_equal(
-        walk.scores_of(QUESTION, index, Settings()), walk.scores_of(QUESTION, an_index(), Settings())
-    )
+    assert np.array_equal(walk.scores_of(QUESTION, index, Settings()), walk.scores_of(QUESTION, an_index(), Settings()))
 
 
 def test_a_passage_that_holds_all_that_the_question_says_comes_first():
@@ -103,9 +101,7 @@ def test_the_rest_of_a_question_is_what_is_asked_of_its_names():
 
 
 def test_a_first_word_is_a_name_only_where_the_corpus_says_so():
-    graph = Graph.of(
-        an_index(FILMS | {"Notes": "It says Film in capitals, and film, film and film in small."})
-    )
+    graph = Graph.of(an_index(FILMS | {"Notes": "It says Film in capitals, and film, film and film in small."}))
 
     assert len(seeds_of("Film of the year?", graph).names) == 0
     assert len(seeds_of("Tarn is where?", graph).names) == 1

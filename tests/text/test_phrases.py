@@ -37,15 +37,11 @@ def test_words_that_determiners_stand_before_and_that_keep_close_company_are_a_c
 
 
 def test_a_single_word_that_is_bursty_is_a_concept():
-    assert "barrage" in concepts(
-        "The barrage will stand here.", "Some fear the barrage.", "Then a barrage came."
-    )
+    assert "barrage" in concepts("The barrage will stand here.", "Some fear the barrage.", "Then a barrage came.")
 
 
 def test_what_pronouns_and_modal_verbs_stand_before_is_a_verb_and_no_concept():
-    assert not concepts(
-        "They will dredge it.", "We dredge and you can dredge.", "Can she dredge? I must dredge."
-    )
+    assert not concepts("They will dredge it.", "We dredge and you can dredge.", "Can she dredge? I must dredge.")
 
 
 def test_what_is_everywhere_is_no_concept():
@@ -71,9 +67,7 @@ def test_adverbs_and_vague_words_are_part_of_no_concept():
 
 
 def test_mentions_do_not_overlap_and_are_in_order():
-    vocabulary = read_vocabulary(
-        [*FILLER, "The tidal barrage gate.", "A tidal barrage.", "That barrage gate."] * 2
-    )
+    vocabulary = read_vocabulary([*FILLER, "The tidal barrage gate.", "A tidal barrage.", "That barrage gate."] * 2)
     document = (np.arange(2 * (len(FILLER) + 3)) // 6).astype(np.int32)
     found = find_phrases(vocabulary, document, document, 2)
 

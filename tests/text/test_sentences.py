@@ -15,9 +15,7 @@ prose = st.lists(
         st.text(max_size=20),
         st.text(alphabet="aB. !?\n\"')", max_size=40),
         st.text(alphabet="你好。！？”\n", max_size=20),
-        st.sampled_from(
-            ["Dr. Stave", "e.g. ", "MARA: ", "- one", "\n\n", "A long line that may be wrapped " * 3]
-        ),
+        st.sampled_from(["Dr. Stave", "e.g. ", "MARA: ", "- one", "\n\n", "A long line that may be wrapped " * 3]),
     ),
     max_size=10,
 ).map("".join)
@@ -116,8 +114,6 @@ def test_a_blank_line_an_item_or_a_label_ends_a_line_however_long(next_line: str
 
 
 def test_short_lines_and_finished_ones_stand_alone():
-    text = (
-        "Tide gauge\nRead by Mara\nThe harbour office was told that the gauge had been read.\nThen it broke."
-    )
+    text = "Tide gauge\nRead by Mara\nThe harbour office was told that the gauge had been read.\nThen it broke."
 
     assert cut_lines(text) == text.split("\n")

@@ -97,9 +97,7 @@ def ask(
             show.out(("\n" if place else "") + show.bold(f"# {one}") + "\n")
         try:
             if context_only:
-                _print_context(
-                    api.context(one, opened, method=method, level=at, settings=settings), json, questions
-                )
+                _print_context(api.context(one, opened, method=method, level=at, settings=settings), json, questions)
             else:
                 told = show.Streamed() if streams else None
                 answer = api.ask(one, opened, method=method, level=at, settings=settings, tell=told)
@@ -147,9 +145,7 @@ def _print_answer(answer: Answer, json: bool, many: object, *, streamed: bool = 
     show.note(f"\n{_how(answer)} ({read} read, {answer.seconds:.2f} s)")
     if answer.removed_references:
         removed = show.counted(answer.removed_references, "reference")
-        show.note(
-            f"{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed."
-        )
+        show.note(f"{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed.")
 
 
 def _print_context(context: Context, json: bool, many: object) -> None:
@@ -185,9 +181,7 @@ def rankings(incomplete: str) -> list[str]:
 def search(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
     folder: IndexFolder = FOLDER,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", autocompletion=rankings, help="How to rank: bm25.")
-    ] = "bm25",
+    method: Annotated[str, typer.Option(metavar="NAME", autocompletion=rankings, help="How to rank: bm25.")] = "bm25",
     k: Annotated[int | None, typer.Option("-k", metavar="N", min=1, help="Number of chunks (5).")] = None,
     json: AsJson = False,
     config: ConfigFile = None,

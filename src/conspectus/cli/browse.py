@@ -151,9 +151,7 @@ def _drawn(branch: Branch, first: str = "", rest: str = "") -> Iterator[str]:
 
 
 def _line(report: Report) -> str:
-    return (
-        f"{report.number}  {report.title}  (rated {report.rating:g}, {show.counted(report.size, 'entity')})"
-    )
+    return f"{report.number}  {report.title}  (rated {report.rating:g}, {show.counted(report.size, 'entity')})"
 
 
 def _print_report(name: str, index: Index, json: bool) -> None:
@@ -178,9 +176,7 @@ def _print_report(name: str, index: Index, json: bool) -> None:
 
 
 def _link(report: Report | None) -> dict[str, Any] | None:
-    return (
-        {n: getattr(report, n) for n in ("id", "number", "community", "level", "title")} if report else None
-    )
+    return {n: getattr(report, n) for n in ("id", "number", "community", "level", "title")} if report else None
 
 
 def _print_neighbours(view: ReportView) -> None:

@@ -43,9 +43,7 @@ def retrieval(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="corpus.jsonl, queries.jsonl and qrels/test.tsv (BEIR).")
     ],
-    methods: Annotated[
-        str, typer.Option(metavar="NAMES", help="Rankings to compare, as bm25,walk.")
-    ] = "bm25,walk",
+    methods: Annotated[str, typer.Option(metavar="NAMES", help="Rankings to compare, as bm25,walk.")] = "bm25,walk",
     k: Annotated[str, typer.Option("-k", metavar="NUMBERS", help="More depths of recall, as 3,20.")] = "",
     index: Annotated[
         Path | None, typer.Option("--index", metavar="DIR", help="Folder of the index (FOLDER/.conspectus).")
@@ -104,18 +102,12 @@ def _show(results: list[Measured]) -> None:
         show.out(line)
 
 
-AnswerMethods = Annotated[
-    str, typer.Option("--methods", metavar="NAMES", help="Methods of answering to compare.")
-]
+AnswerMethods = Annotated[str, typer.Option("--methods", metavar="NAMES", help="Methods of answering to compare.")]
 KeptAnswers = Annotated[
     Path | None,
-    typer.Option(
-        "--answers", metavar="FILE", help="Keep every answer in this file, and go on from those in it."
-    ),
+    typer.Option("--answers", metavar="FILE", help="Keep every answer in this file, and go on from those in it."),
 ]
-AtMost = Annotated[
-    int | None, typer.Option("--limit", metavar="N", min=1, help="Ask the first N questions only.")
-]
+AtMost = Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Ask the first N questions only.")]
 
 
 @app.command("qa")
@@ -152,9 +144,7 @@ def qa(
 
 @app.command("kgqa")
 def kgqa(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Questions over a given graph, with their answers.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Questions over a given graph, with their answers.")],
     folder: IndexFolder = FOLDER,
     methods: AnswerMethods = "tog",
     answers: KeptAnswers = None,
@@ -193,9 +183,7 @@ def _answers(
     from conspectus import api
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    results = api.evaluate_answers(
-        file, folder, names, kind=kind, answers=kept, limit=limit, settings=settings
-    )
+    results = api.evaluate_answers(file, folder, names, kind=kind, answers=kept, limit=limit, settings=settings)
     if json:
         show.as_json({scored.method: scored.as_row() for scored in results})
     else:

@@ -42,12 +42,8 @@ Format = Annotated[
         autocompletion=_formats,
     ),
 ]
-Out = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="PATH", help="Where to write.", show_default=False)
-]
-Level = Annotated[
-    int | None, typer.Option(metavar="N", min=0, help="Level of the hierarchy.", show_default=False)
-]
+Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="PATH", help="Where to write.", show_default=False)]
+Level = Annotated[int | None, typer.Option(metavar="N", min=0, help="Level of the hierarchy.", show_default=False)]
 
 
 def export(
@@ -93,9 +89,7 @@ def _graphml(index: Index, level: int, path: Path) -> str:
 def _neo4j(index: Index, path: Path) -> str:
     from conspectus.interchange.neo4j import write_csv
 
-    return (
-        f"{show.counted(len(write_csv(index, path)), 'file')}; import.txt holds the command that reads them"
-    )
+    return f"{show.counted(len(write_csv(index, path)), 'file')}; import.txt holds the command that reads them"
 
 
 def _cypher(index: Index, path: Path) -> str:
@@ -135,15 +129,9 @@ def map_(
     out: Out = None,
     level: Level = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Another seed, another layout.")] = 0,
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Title of the page.", show_default=False)
-    ] = None,
-    width: Annotated[
-        int, typer.Option(metavar="N", min=200, max=20_000, help="Pixels, of a picture.")
-    ] = 2000,
-    sources: Annotated[
-        bool, typer.Option("--sources/--no-sources", help="Keep the source texts in the page.")
-    ] = True,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.", show_default=False)] = None,
+    width: Annotated[int, typer.Option(metavar="N", min=200, max=20_000, help="Pixels, of a picture.")] = 2000,
+    sources: Annotated[bool, typer.Option("--sources/--no-sources", help="Keep the source texts in the page.")] = True,
     font: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="TrueType font for a PNG, for scripts that the usual one lacks."),
@@ -183,9 +171,7 @@ def map_(
 def check(
     target: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="DIR", help="An output folder of GraphRAG, in place of the index.", show_default=False
-        ),
+        typer.Argument(metavar="DIR", help="An output folder of GraphRAG, in place of the index.", show_default=False),
     ] = None,
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
@@ -232,8 +218,6 @@ def _write(path: Path, parts: Iterable[str]) -> None:
             file.writelines(parts)
         temporary.replace(path)
     except OSError as error:
-        raise UsageError(
-            f"{path} cannot be written: {error.strerror}; name another place with --out"
-        ) from None
+        raise UsageError(f"{path} cannot be written: {error.strerror}; name another place with --out") from None
     finally:
         temporary.unlink(missing_ok=True)

@@ -14,16 +14,12 @@ from conspectus.cli.options import FOLDER, AsJson, IndexFolder, LogFile
 if TYPE_CHECKING:
     from conspectus.tables import Index
 
-app = typer.Typer(
-    help="Make an index from what another tool has made, or a graph that is given.", no_args_is_help=True
-)
+app = typer.Typer(help="Make an index from what another tool has made, or a graph that is given.", no_args_is_help=True)
 
 
 @app.command("graphrag")
 def graphrag(
-    source: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Its output folder, or the project that holds it.")
-    ],
+    source: Annotated[Path, typer.Argument(metavar="DIR", help="Its output folder, or the project that holds it.")],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
     log: LogFile = None,
@@ -43,9 +39,7 @@ def graphrag(
     tables = ("document", "chunk", "entity", "relationship", "claim", "report")
     if json:
         rows = {show.plural(noun): len(getattr(index, show.plural(noun))) for noun in tables}
-        show.as_json(
-            {"index": str(folder), "snapshot": snapshot, "rows": rows, "counts": dict(imported.counts)}
-        )
+        show.as_json({"index": str(folder), "snapshot": snapshot, "rows": rows, "counts": dict(imported.counts)})
         return
     held = ", ".join(show.counted(len(getattr(index, show.plural(noun))), noun) for noun in tables)
     show.out(f"Imported {held} into {folder}.")

@@ -122,11 +122,7 @@ def _build(sources: list[str], folder: Path, settings: Settings, *, quiet: bool)
         if after != before:
             stands = f"it was done already, and the new snapshot {after} stands"
         else:
-            stands = (
-                f"the index in {folder} is what it was, snapshot {before}"
-                if before
-                else "nothing was written"
-            )
+            stands = f"the index in {folder} is what it was, snapshot {before}" if before else "nothing was written"
         typer.echo(f"interrupted: {stands}", err=True)
         raise typer.Exit(INTERRUPTED) from None
 

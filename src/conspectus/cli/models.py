@@ -54,9 +54,7 @@ def check(
     if json:
         show.as_json({"checks": [asdict(c) for c in checked]})
     else:
-        show.table(
-            [["Model", "Request", "Works", ""]] + [[c.model, c.kind, SIGNS[c.ok], c.told] for c in checked]
-        )
+        show.table([["Model", "Request", "Works", ""]] + [[c.model, c.kind, SIGNS[c.ok], c.told] for c in checked])
     if any(c.ok is False and c.kind in ("chat", "embeddings") for c in checked):
         raise typer.Exit(WITH_FAILURES)
 

@@ -36,9 +36,7 @@ def start_log(file: Path | None) -> Path | None:
         old.close()
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
-    logger.debug(
-        "conspectus %s, Python %s: %s", __version__, platform.python_version(), shlex.join(sys.argv[1:])
-    )
+    logger.debug("conspectus %s, Python %s: %s", __version__, platform.python_version(), shlex.join(sys.argv[1:]))
     return file
 
 
@@ -59,9 +57,7 @@ LogFile = Annotated[
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option(
-        "--config", metavar="FILE", help="Settings file, in place of the conspectus.toml that is found."
-    ),
+    typer.Option("--config", metavar="FILE", help="Settings file, in place of the conspectus.toml that is found."),
 ]
 SetKeys = Annotated[
     list[str] | None,
@@ -83,9 +79,7 @@ EmbedderName = Annotated[
 Budget = Annotated[
     float | None, typer.Option("--budget", metavar="MONEY", help="Stop before the call that would pass it.")
 ]
-BudgetTokens = Annotated[
-    int | None, typer.Option("--budget-tokens", metavar="N", help="The same in tokens.")
-]
+BudgetTokens = Annotated[int | None, typer.Option("--budget-tokens", metavar="N", help="The same in tokens.")]
 TraceFile = Annotated[
     str | None, typer.Option("--trace", metavar="FILE", help="Write every call of a model as a JSON line.")
 ]

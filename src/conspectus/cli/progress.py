@@ -68,9 +68,7 @@ class Bars:
         def tick() -> None:
             nonlocal shown
             self._done += 1
-            if (
-                now := time.monotonic()
-            ) - shown > EVERY:  # a bar takes longer to update than many a piece of work
+            if (now := time.monotonic()) - shown > EVERY:  # a bar takes longer to update than many a piece of work
                 shown = now
                 bars.update(task, completed=self._done)
 

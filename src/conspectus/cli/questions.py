@@ -67,6 +67,4 @@ def _question(value: object, file: Path) -> str:
         value = next((fields[c] for c in COLUMNS if c in fields), None)
     if isinstance(value, str):
         return value
-    raise DocumentError(
-        f"{file} holds a value that is no question: give texts, or objects with a field `question`"
-    )
+    raise DocumentError(f"{file} holds a value that is no question: give texts, or objects with a field `question`")

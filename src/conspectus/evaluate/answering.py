@@ -101,9 +101,7 @@ async def run(
     """
     unknown = [name for name in methods if name not in METHODS]
     if unknown or not methods:
-        raise UsageError(
-            f"there is no method {', '.join(unknown) or 'named'}; there are {', '.join(METHODS)}"
-        )
+        raise UsageError(f"there is no method {', '.join(unknown) or 'named'}; there are {', '.join(METHODS)}")
     with_ = _asked_with(index, model, settings)
     known = _read(kept, with_) if kept else {}
     scored: list[Scored] = []

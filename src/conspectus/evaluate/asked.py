@@ -83,18 +83,14 @@ def _form(first: Record) -> str:
 
 def _metaqa(records: Iterable[Record]) -> Iterator[Asked]:
     for record in records:
-        yield Asked(
-            str(record["id"]), record["question"], tuple(record["answers"]), (record["topic_entity"],)
-        )
+        yield Asked(str(record["id"]), record["question"], tuple(record["answers"]), (record["topic_entity"],))
 
 
 def _webqsp(records: Iterable[Record]) -> Iterator[Asked]:
     """WebQSP: the answers of all parses that were marked good, or of the first where none was."""
     for record in records:
         parses = cast("list[Record]", record["Parses"])
-        good = [
-            p for p in parses if p.get("AnnotatorComment", {}).get("ParseQuality", "Complete") == "Complete"
-        ]
+        good = [p for p in parses if p.get("AnnotatorComment", {}).get("ParseQuality", "Complete") == "Complete"]
         names: list[str] = []
         topics: list[str] = []
         for parse in good or parses[:1]:
@@ -122,9 +118,7 @@ def _hotpotqa(records: Iterable[Record]) -> Iterator[Asked]:
     for n, record in enumerate(records):
         answers: Any = record["answer"] if "answer" in record else record["answers"]
         accepted = cast("list[Any]", answers) if isinstance(answers, list) else [answers]
-        yield Asked(
-            str(record.get("_id", record.get("id", n))), record["question"], _once(map(str, accepted))
-        )
+        yield Asked(str(record.get("_id", record.get("id", n))), record["question"], _once(map(str, accepted)))
 
 
 def _zero_shot_re(records: Iterable[Record]) -> Iterator[Asked]:
@@ -138,9 +132,7 @@ def _zero_shot_re(records: Iterable[Record]) -> Iterator[Asked]:
         text = templates[0] if templates else f"What is the {relation} of {head}?" if relation else head
         given = record.get("output", [])
         outputs = (
-            [given]
-            if isinstance(given, str)
-            else [o if isinstance(o, str) else o.get("answer", "") for o in given]
+            [given] if isinstance(given, str) else [o if isinstance(o, str) else o.get("answer", "") for o in given]
         )
         answers = record.get("answer", outputs)
         accepted = [answers] if isinstance(answers, str) else answers

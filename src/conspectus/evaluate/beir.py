@@ -47,9 +47,7 @@ def read_beir(folder: Path, titles: bool = True) -> RetrievalData:
         if row["_id"] in relevant
     ]
     if not queries:
-        raise UsageError(
-            f"no question of {folder / 'queries.jsonl'} has a relevant passage in qrels/test.tsv"
-        )
+        raise UsageError(f"no question of {folder / 'queries.jsonl'} has a relevant passage in qrels/test.tsv")
     return RetrievalData(folder.resolve().name, passages, queries)
 
 
@@ -85,9 +83,7 @@ def _judgements(path: Path) -> dict[str, dict[str, float]]:
         try:
             query, passage, score = parts[0], parts[1], float(parts[2])
         except (IndexError, ValueError):
-            raise UsageError(
-                f"line {number} of {path} is not query, passage and score, with tabs between"
-            ) from None
+            raise UsageError(f"line {number} of {path} is not query, passage and score, with tabs between") from None
         if score > 0:
             relevant.setdefault(query, {})[passage] = score
     return relevant

@@ -70,9 +70,7 @@ def measure(
     """
     unknown = [name for name in methods if name not in RANKINGS]
     if unknown or not methods:
-        raise UsageError(
-            f"there is no method {', '.join(unknown) or 'named'}; there are {', '.join(RANKINGS)}"
-        )
+        raise UsageError(f"there is no method {', '.join(unknown) or 'named'}; there are {', '.join(RANKINGS)}")
     if any(k < 1 for k in ks):
         raise UsageError(f"k is a number of passages, at least 1, and not {min(ks)}")
     depth = max(DEPTH, *RECALLS, *ALLS, *ks)
@@ -80,9 +78,7 @@ def measure(
     return [_measured(name, data.queries, index, search, ks) for name in methods]
 
 
-def _measured(
-    method: str, queries: Sequence[Query], index: Index, settings: Settings, ks: Sequence[int]
-) -> Measured:
+def _measured(method: str, queries: Sequence[Query], index: Index, settings: Settings, ks: Sequence[int]) -> Measured:
     rank = RANKINGS[method]
     rank(queries[0].text, index, settings)  # what is made once for an index counts for no question
     measures = _measures(ks)

@@ -27,9 +27,7 @@ def bootstrap(values: Sequence[float], samples: int = 2000, seed: int = 0) -> In
     return Interval(float(array.mean()), float(low), float(high))
 
 
-def paired_difference(
-    values: Sequence[float], others: Sequence[float], samples: int = 2000, seed: int = 0
-) -> Interval:
+def paired_difference(values: Sequence[float], others: Sequence[float], samples: int = 2000, seed: int = 0) -> Interval:
     """Return the mean difference between two methods on the same questions, and its 95 % interval.
 
     Raises ValueError where they do not have as many questions.

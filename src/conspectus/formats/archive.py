@@ -30,13 +30,9 @@ class Archive:
         if data.startswith(OLE):
             if "EncryptedPackage".encode("utf-16-le") in data:
                 raise DocumentError(ENCRYPTED)
-            raise DocumentError(
-                "is of an old binary format of Office, whatever its name says; save it in the new one"
-            )
+            raise DocumentError("is of an old binary format of Office, whatever its name says; save it in the new one")
         if not data.startswith(b"PK"):
-            raise DocumentError(
-                f"is not what its name says: {PurePosixPath(path).suffix} files are zip archives"
-            )
+            raise DocumentError(f"is not what its name says: {PurePosixPath(path).suffix} files are zip archives")
         try:
             self._zip = ZipFile(BytesIO(data))
         except (BadZipFile, ValueError, OSError) as error:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-_ISO = re.compile(
-    r"\s*(\d{4}(?:-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?\s?(?:Z|[+-]\d\d:?\d\d)?)?)?)?)\s*"
-)
+_ISO = re.compile(r"\s*(\d{4}(?:-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?\s?(?:Z|[+-]\d\d:?\d\d)?)?)?)?)\s*")
 _PDF = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d))?([Z+-])?(?:(\d\d)'?(\d\d))?")
 
 
@@ -35,7 +33,5 @@ def of_pdf(text: str) -> str | None:
     date = "-".join(filter(None, (year, month, day)))
     if not (day and hour):
         return date
-    offset = (
-        "" if zone is None else "Z" if zone == "Z" else f"{zone}{zone_hour or '00'}:{zone_minute or '00'}"
-    )
+    offset = "" if zone is None else "Z" if zone == "Z" else f"{zone}{zone_hour or '00'}:{zone_minute or '00'}"
     return f"{date}T{hour}:{minute}:{second}{offset}"

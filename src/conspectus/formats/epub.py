@@ -33,9 +33,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
     prose = Prose(path, options)
     for number, part in enumerate(_chapters(package, root), start=1):
         if part in protected:
-            raise DocumentError(
-                "is protected against copying (DRM); it can be read only in the shop's own program"
-            )
+            raise DocumentError("is protected against copying (DRM); it can be read only in the shop's own program")
         prose.place(f"chapter {number}")
         add_main_text(tree(_CLOSED.sub(r"<\1\2></\1>", decode(archive.read(part)))), prose)
     about = {"author": ", ".join(_all(package, "creator")), "publisher": first(package, "publisher")}
@@ -61,6 +59,4 @@ def _chapters(package: Element, root: str) -> Iterator[str]:
 
 def _protected(archive: Archive) -> set[str]:
     encryption = archive.optional("META-INF/encryption.xml")
-    return (
-        set() if encryption is None else {attribute(e, "URI") for e in every(encryption, "CipherReference")}
-    )
+    return set() if encryption is None else {attribute(e, "URI") for e in every(encryption, "CipherReference")}

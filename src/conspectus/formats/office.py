@@ -107,9 +107,7 @@ def _document(archive: Archive, prose: Prose) -> None:
     parts = dict(archive.related(main).values())
     styles = archive.optional(parts.get("styles", ""))
     named = every(styles, "style") if styles is not None else ()
-    headings = {
-        attribute(s, "styleId"): next((attribute(n, "val") for n in every(s, "name")), "") for s in named
-    }
+    headings = {attribute(s, "styleId"): next((attribute(n, "val") for n in every(s, "name")), "") for s in named}
     _add(archive.tree(main), prose, headings)
     for kind, title in (("footnotes", "Footnotes"), ("endnotes", "Endnotes"), ("comments", "Comments")):
         root = archive.optional(parts.get(kind, ""))

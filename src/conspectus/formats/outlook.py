@@ -63,9 +63,7 @@ def _message(path: str, file: Any, options: Options) -> Found:
 
 def _attached(file: Any) -> list[str]:
     folders = sorted({entry[0] for entry in file.listdir() if entry[0].startswith("__attach")})
-    names = (
-        next(filter(None, (_property(file, n, f"{folder}/") for n in _FILE_NAMES)), "?") for folder in folders
-    )
+    names = (next(filter(None, (_property(file, n, f"{folder}/") for n in _FILE_NAMES)), "?") for folder in folders)
     return list(names)
 
 

@@ -66,12 +66,8 @@ def _opened(data: bytes, options: Options) -> Any:
             if "password" not in str(error).lower():
                 raise DocumentError(_why_not_opened(data, str(error))) from None
     if options.passwords:
-        raise DocumentError(
-            "is encrypted, and no line of the file of --password-file is its password; add it there"
-        )
-    raise DocumentError(
-        "is encrypted; put its password on a line of a file, and name that by --password-file FILE"
-    )
+        raise DocumentError("is encrypted, and no line of the file of --password-file is its password; add it there")
+    raise DocumentError("is encrypted; put its password on a line of a file, and name that by --password-file FILE")
 
 
 def _why_not_opened(data: bytes, error: str) -> str:

@@ -33,9 +33,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Failure]
     kind = path.rpartition(".")[2].lower()
     if kind == "json":
         return _json(path, text, options)
-    return records(
-        path, _lines(text) if kind in ("jsonl", "ndjson") else _separated(text, kind, options), options
-    )
+    return records(path, _lines(text) if kind in ("jsonl", "ndjson") else _separated(text, kind, options), options)
 
 
 def _json(path: str, text: str, options: Options) -> Iterator[Found | Failure]:

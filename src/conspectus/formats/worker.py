@@ -46,9 +46,7 @@ def limit_memory(limit: int) -> None:
     except ImportError:  # Windows
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(
-        resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
-    )
+    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -69,9 +67,7 @@ def outcomes_of(file: str, name: str, options: Options) -> list[Outcome]:
         outcomes.append(Failure("read", reason, name))
     except RecursionError:
         outcomes.append(Failure("read", "is nested too deeply; open it and save it again", name))
-    except (
-        Exception
-    ) as error:  # parsers of damaged files raise anything; here, and only here, it ends as a reason
+    except Exception as error:  # parsers of damaged files raise anything; here, and only here, it ends as a reason
         reason = f"{DAMAGED} ({type(error).__name__}: {error}); open it in its program and save it again"
         outcomes.append(Failure("read", reason, name))
     return outcomes

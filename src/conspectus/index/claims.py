@@ -33,9 +33,7 @@ def merge_claims(
     frequent, or SUSPECTED where there is none. Spans lead to the quoted words where the text has them, else
     to the chunk.
     """
-    display = {
-        element.key[0]: row.name for element, row in zip(merged.entity_elements, merged.entities, strict=True)
-    }
+    display = {element.key[0]: row.name for element, row in zip(merged.entity_elements, merged.entities, strict=True)}
     found: dict[Key, _Instances] = {}
     for chunk, of_chunk in zip(chunks, claims, strict=True):
         for claim in of_chunk:

@@ -74,9 +74,7 @@ async def extract(
     return extracted
 
 
-async def _rounds(
-    chunk: Chunk, model: Model, settings: ExtractSettings, language: str
-) -> AsyncIterator[Graph]:
+async def _rounds(chunk: Chunk, model: Model, settings: ExtractSettings, language: str) -> AsyncIterator[Graph]:
     """Yield what is found at first, and then in each round of looking again for what was missed."""
     if settings.style == "triples" and model.generative:
         yield await _open_triples(chunk, model, language)
@@ -112,9 +110,7 @@ async def _open_triples(chunk: Chunk, model: Model, language: str) -> Graph:
     )
 
 
-async def _claims(
-    chunk: Chunk, found: Sequence[Graph], model: Model, language: str
-) -> tuple[FoundClaim, ...]:
+async def _claims(chunk: Chunk, found: Sequence[Graph], model: Model, language: str) -> tuple[FoundClaim, ...]:
     names = tuple(dict.fromkeys(entity.name for graph in found for entity in graph.entities))
     return await model.perform(ExtractClaims(chunk, names, language=language)) if names else ()
 

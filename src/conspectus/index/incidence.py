@@ -101,9 +101,7 @@ def walk_terms(
     return postings(every, owners, size=len(words), texts=len(table)).arrays("walk_terms")
 
 
-def passage_ranges(
-    documents: Sequence[Document], chunks: Sequence[Chunk], table: SentenceTable
-) -> tuple[Ints, Ints]:
+def passage_ranges(documents: Sequence[Document], chunks: Sequence[Chunk], table: SentenceTable) -> tuple[Ints, Ints]:
     """Return for each chunk the first of the sentences that start in it, and the one after the last of
     them."""
     number = {d.id: i for i, d in enumerate(documents)}

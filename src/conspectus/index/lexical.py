@@ -1,8 +1,8 @@
 """Lexical arrays: which sentences and chunks hold which words, and which sentences mention which entities.
 
 Names under which an index keeps them: `sentences.*` (`document`, `start`, `end`, `speaker`, `templated`,
-`mention_starts`, `mentions`), `sentence_terms.*` and `chunk_terms.*` (see `algorithms.bm25.Postings`). Speakers and mentions are numbers
-of entities; terms are places in the index's `words`.
+`mention_starts`, `mentions`), `sentence_terms.*` and `chunk_terms.*` (see `algorithms.bm25.Postings`). Speakers and
+mentions are numbers of entities; terms are places in the index's `words`.
 """
 
 from __future__ import annotations
@@ -113,8 +113,11 @@ def _resolved(
     if not len(names_at):
         return np.zeros(0, np.int32)
     code, place = np.unique(names_at.astype(np.int64) * len(documents) + document, return_inverse=True)
+    codes: list[int] = code.tolist()
     resolved = [
-        entity.get(names.key(lexicon.names[c // len(documents)], documents[c % len(documents)].id), -1) if c >= 0 else -1
-        for c in code.tolist()
+        entity.get(names.key(lexicon.names[c // len(documents)], documents[c % len(documents)].id), -1)
+        if c >= 0
+        else -1
+        for c in codes
     ]
     return np.array(resolved, np.int32)[place]

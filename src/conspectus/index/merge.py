@@ -64,9 +64,7 @@ def merge(chunks: Sequence[Chunk], graphs: Sequence[Graph], names: Names) -> Mer
             key = names.key(found.name, chunk.document_id)
             element = entities.get(key) or entities.setdefault(key, Element((key,)))
             _note(element, found, chunk)
-            element.types[found.type] += (
-                1 if name_key(found.name) == key else 0
-            )  # an alias says less of what it is
+            element.types[found.type] += 1 if name_key(found.name) == key else 0  # an alias says less of what it is
             element.forms[found.name] += 1
     ends: dict[str, Element] = {}
     pairs: dict[tuple[str, str], Element] = {}
@@ -107,8 +105,7 @@ def _rows(entities: dict[str, Element], pairs: dict[tuple[str, str], Element], n
     ends = {pair: tuple(sorted((display[pair[0]], display[pair[1]]))) for pair in pairs}
     ordered = sorted(pairs, key=lambda pair: ends[pair])
     edges = [
-        _relationship(i, pairs[pair], ends[pair], degree[pair[0]] + degree[pair[1]])
-        for i, pair in enumerate(ordered)
+        _relationship(i, pairs[pair], ends[pair], degree[pair[0]] + degree[pair[1]]) for i, pair in enumerate(ordered)
     ]
     return Merged(rows, edges, [entities[key] for key in by_name], [pairs[pair] for pair in ordered])
 
@@ -127,9 +124,7 @@ def _unique_names(entities: dict[str, Element], names: Names) -> dict[str, str]:
 def _entity(number: int, element: Element, name: str, degree: int) -> Entity:
     kind = min(element.types, key=lambda t: (-element.types[t], t)) if element.types else UNTYPED
     aliases = tuple(sorted(form for form in element.forms if form != name))
-    return Entity(
-        content_id("entity", name), number, name, kind, "", tuple(element.chunk_ids), (), aliases, degree
-    )
+    return Entity(content_id("entity", name), number, name, kind, "", tuple(element.chunk_ids), (), aliases, degree)
 
 
 def _relationship(number: int, element: Element, ends: tuple[str, ...], degree: int) -> Relationship:

@@ -145,9 +145,7 @@ def _from_files(sources: list[str], options: Options, *, follow: bool) -> Iterat
 def _parsed(files: list[tuple[str, str]], options: Options) -> Iterator[Outcome]:
     """Yield what comes of each file, in their order; what other processes do is begun before the rest."""
     refused = {name: why for real, name in files if (why := _refusal(real, name, options))}
-    isolated = [
-        (real, name) for real, name in files if name not in refused and FORMATS[suffix_of(name)].isolated
-    ]
+    isolated = [(real, name) for real, name in files if name not in refused and FORMATS[suffix_of(name)].isolated]
     with ExitStack() as stack:
         promised: dict[str, Future[list[Outcome]]] = {}
         if isolated:
@@ -172,9 +170,7 @@ def _refusal(real: str, name: str, options: Options) -> Failure | Skipped | None
         return Skipped(name, f"{kind} not read")
     if package := lacking(FORMATS[suffix]):
         extra = "pip install 'conspectus[formats]'"
-        return Skipped(
-            name, f"{suffix} files are read with the extra `formats` ({package} is missing): {extra}"
-        )
+        return Skipped(name, f"{suffix} files are read with the extra `formats` ({package} is missing): {extra}")
     try:
         size = os.path.getsize(real)
     except OSError as error:
@@ -259,9 +255,7 @@ def _linked(link: str, root: str, name: str, *, follow: bool) -> tuple[str, str]
         return Skipped(name, "it is a link that leads nowhere")
     inside = os.path.commonpath([root, real]) == root
     if not (inside or follow):
-        return Skipped(
-            name, "it is a link that leads out of the folder; name it as a source, or add --follow-symlinks"
-        )
+        return Skipped(name, "it is a link that leads out of the folder; name it as a source, or add --follow-symlinks")
     if os.path.isfile(real) or (os.path.isdir(real) and not inside):
         return real, name
     return None

@@ -121,9 +121,7 @@ class Gatherer:
         row = self.relationships[relationship]
         return self._number_of[row.source], self._number_of[row.target]
 
-    def _elements(
-        self, left: set[int], edges: Sequence[int], reports: tuple[Report, ...], room: int
-    ) -> Evidence:
+    def _elements(self, left: set[int], edges: Sequence[int], reports: tuple[Report, ...], room: int) -> Evidence:
         """Add relationships by decreasing combined degree, each after its ends, then what stands alone."""
         entities: dict[int, None] = {}
         relationships: list[int] = []
@@ -209,9 +207,7 @@ def reported(communities: Sequence[Community], settings: ReportSettings) -> list
     return [community for community in communities if community.size >= settings.min_report_entities]
 
 
-def priorities(
-    communities: Sequence[Community], entities: int, relationships: int
-) -> tuple[list[float], list[float]]:
+def priorities(communities: Sequence[Community], entities: int, relationships: int) -> tuple[list[float], list[float]]:
     """Return how urgent the description of each row is: by the deepest report that waits for it."""
     of_entity, of_relationship = [0.0] * entities, [0.0] * relationships
     for community in sorted(communities, key=lambda c: c.level):

@@ -76,9 +76,7 @@ def resolve(
     return result
 
 
-def _known_names(
-    chunks: Sequence[Chunk], graphs: Sequence[Graph], source_of: dict[str, int]
-) -> dict[str, _Name]:
+def _known_names(chunks: Sequence[Chunk], graphs: Sequence[Graph], source_of: dict[str, int]) -> dict[str, _Name]:
     names: dict[str, _Name] = defaultdict(_Name)
     for chunk, graph in zip(chunks, graphs, strict=True):
         for entity in graph.entities:
@@ -113,9 +111,7 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
             by_initials[initials].add(key)
     for key in sorted(short):
         letters = _display(names[key]).replace(".", "").replace("&", "").lower()
-        stated = sorted(
-            c for c in by_initials[letters] if c != key and names[c].documents & names[key].documents
-        )
+        stated = sorted(c for c in by_initials[letters] if c != key and names[c].documents & names[key].documents)
         stated = [c for c in stated if _in_brackets(names[c], names[key], chunks)]
         if len(stated) == 1:
             _join(result, key, stated[0], "acronym", "the text gives one in brackets after the other")

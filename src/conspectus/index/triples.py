@@ -66,9 +66,7 @@ def read_triples(path: Path) -> tuple[list[Said], list[Failure]]:
         if len(values) == 3 and all(values):
             triples.append((values[0], values[1], values[2]))
         elif any(values):
-            failures.append(
-                Failure("import", f"line {line} is no triple of head, relation and tail", str(path))
-            )
+            failures.append(Failure("import", f"line {line} is no triple of head, relation and tail", str(path)))
     if not triples:
         raise DocumentError(f"{path} holds no triples; write one on each line as head|relation|tail")
     return list(dict.fromkeys(triples)), failures
@@ -257,10 +255,7 @@ def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> I
     for chunk in index.chunks:
         chunks.setdefault(chunk.document_id, []).append(chunk.id)
     documents = {
-        key: d
-        for d in index.documents
-        for key in (d.metadata.get("_id"), d.metadata.get("id"), d.path)
-        if key
+        key: d for d in index.documents for key in (d.metadata.get("_id"), d.metadata.get("id"), d.path) if key
     }
     known = [p for p in passages if p.id in documents]
     if not known:
@@ -277,9 +272,7 @@ def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> I
             Failure("import", f"{len(lost)} passages have no document here, the first {lost[0].id}", source)
         )
     if dropped:
-        failures.append(
-            Failure("import", f"{dropped} entries are no triples of head, relation and tail", source)
-        )
+        failures.append(Failure("import", f"{dropped} entries are no triples of head, relation and tail", source))
     return replace(index, triples=triples_of(found), failures=failures)
 
 

@@ -83,9 +83,7 @@ def read_graphrag(folder: Path) -> Imported:
         communities = read_communities(tables.get("communities", []), entities, relationships, numbers)
         reports = read_reports(tables.get("community_reports", []), communities, numbers, counts)
     except KeyError as missing:
-        raise IndexDamaged(
-            f"the tables in {folder} lack the column or table {missing}; export them again"
-        ) from None
+        raise IndexDamaged(f"the tables in {folder} lack the column or table {missing}; export them again") from None
     held = {number for community in communities for number in community.entity_numbers}
     if communities:
         made = counts["entities made for missing ends"]
@@ -105,9 +103,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     try:
         return pq.read_table(path).to_pylist()
     except (OSError, pa.ArrowException) as error:
-        raise IndexDamaged(
-            f"{path} is not a Parquet file that can be read ({error}); export it again"
-        ) from error
+        raise IndexDamaged(f"{path} is not a Parquet file that can be read ({error}); export it again") from error
 
 
 def _texts(
@@ -173,9 +169,7 @@ def _with_sentences(index: Index) -> Index:
     lexicon = read_lexicon(index.documents)
     elements = [Element((name_key(e.name) or e.name,)) for e in index.entities]
     merged = Merged(list(index.entities), list(index.relationships), elements, [])
-    words, arrays = lexical_arrays(
-        index.documents, index.chunks, lexicon, merged, Resolved({}, {}, {}, {}, [])
-    )
+    words, arrays = lexical_arrays(index.documents, index.chunks, lexicon, merged, Resolved({}, {}, {}, {}, []))
     table = lexicon.sentences
     number = {word: i for i, word in enumerate(words)}
     arrays |= walk_terms(index.documents, table, lexicon.term_starts, lexicon.term_ids, number)
@@ -194,9 +188,7 @@ def _with_sentences(index: Index) -> Index:
         for number, word in sorted(names.short.items())
         if entities[number].aliases
     ]
-    return replace(
-        index, entities=entities, relationships=relationships, joins=joins, words=words, arrays=arrays
-    )
+    return replace(index, entities=entities, relationships=relationships, joins=joins, words=words, arrays=arrays)
 
 
 def _placed(
@@ -228,9 +220,7 @@ def _placed(
     ]
     number = index.entity_of_name
     relationships = [
-        replace(
-            r, spans=places(sorted({*naming[number[r.source]]} & {*naming[number[r.target]]}), r.chunk_ids)
-        )
+        replace(r, spans=places(sorted({*naming[number[r.source]]} & {*naming[number[r.target]]}), r.chunk_ids))
         for r in index.relationships
     ]
     return entities, relationships

@@ -70,9 +70,7 @@ def read_entities(rows: Iterable[Row], numbers: Numbers, counts: Counter[str]) -
             entities[number] = replace(entities[number], chunk_ids=both)
             continue
         kind = str(row.get("type") or UNTYPED).lower()
-        entities.append(
-            Entity(row["id"], number, name, TYPES.get(kind, kind), row.get("description") or "", chunk_ids)
-        )
+        entities.append(Entity(row["id"], number, name, TYPES.get(kind, kind), row.get("description") or "", chunk_ids))
     return entities
 
 
@@ -109,9 +107,7 @@ def read_relationships(
     return [replace(r, combined_degree=degree[r.source] + degree[r.target]) for r in pairs.values()]
 
 
-def _add(
-    name: str, row: Row, chunk_ids: tuple[str, ...], entities: list[Entity], known: dict[str, int]
-) -> None:
+def _add(name: str, row: Row, chunk_ids: tuple[str, ...], entities: list[Entity], known: dict[str, int]) -> None:
     """Make an entity of the missing end of a relationship, or let another relationship say more of it."""
     said = row.get("description") or ""
     if name not in known:
@@ -169,9 +165,7 @@ def read_claims(
             continue
         chunk = chunk_of.get(row.get("text_unit_id") or "")
         spans = (
-            tuple(find_quotation(row.get("source_text") or "", text_of[chunk.document_id], chunk.span))
-            if chunk
-            else ()
+            tuple(find_quotation(row.get("source_text") or "", text_of[chunk.document_id], chunk.span)) if chunk else ()
         )
         numbers.note("Claims", row, len(claims))
         claims.append(
@@ -257,8 +251,7 @@ def read_reports(
 
 def _report(number: int, community: Community, row: Row, translated: Any) -> Report:
     findings = [
-        Finding(str(f.get("summary") or ""), translated(f.get("explanation")))
-        for f in row.get("findings") or ()
+        Finding(str(f.get("summary") or ""), translated(f.get("explanation"))) for f in row.get("findings") or ()
     ]
     if not findings:  # a report that is only text
         body = re.sub(r"\A#[^\n]*\n", "", row.get("full_content") or "").strip()

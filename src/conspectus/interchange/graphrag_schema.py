@@ -25,8 +25,7 @@ _FINDINGS = "list<element: struct<explanation: string, summary: string>>"
 _TREE = f"community int64, level int64, parent int64, children {_NUMBERS}, title string"
 
 _TABLES = {
-    "documents": f"{_KEYS}, title string, text string, text_unit_ids {_TEXTS}, "
-    "creation_date string, raw_data string",
+    "documents": f"{_KEYS}, title string, text string, text_unit_ids {_TEXTS}, creation_date string, raw_data string",
     "text_units": f"{_KEYS}, text string, n_tokens int64, document_id string, entity_ids {_TEXTS}, "
     f"relationship_ids {_TEXTS}, covariate_ids {_TEXTS}",
     "entities": f"{_KEYS}, title string, type string, description string, "
@@ -137,6 +136,4 @@ def tables_in(folder: Path) -> dict[str, Path]:
     if (folder / "create_final_entities.parquet").is_file():
         advice = "run `graphrag index` of a 2.x release on it, which migrates it"
         raise IndexMissing(f"{folder} was written by GraphRAG before 1.0, whose tables are others; {advice}")
-    raise IndexMissing(
-        f"there is no entities.parquet in {folder} or {folder / 'output'}; name the output folder"
-    )
+    raise IndexMissing(f"there is no entities.parquet in {folder} or {folder / 'output'}; name the output folder")

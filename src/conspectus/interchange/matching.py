@@ -77,12 +77,7 @@ def _same(words: Key, key: Key) -> bool:
     is."""
     if words == key:
         return True
-    return (
-        len(key) > 1
-        and words[:-1] == key[:-1]
-        and len(words) == len(key)
-        and stem(words[-1]) == stem(key[-1])
-    )
+    return len(key) > 1 and words[:-1] == key[:-1] and len(words) == len(key) and stem(words[-1]) == stem(key[-1])
 
 
 def same_name(name: str) -> str:

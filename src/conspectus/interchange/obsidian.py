@@ -106,18 +106,12 @@ def _head(**properties: object) -> str:
 def _start(index: Index, reports: list[str]) -> str:
     roots = sorted((r for r in index.reports if r.level == 0), key=lambda r: (-r.rating, r.number))
     listed = [f"- {_link(reports[r.number], r.title)} ({r.size:,})" for r in roots]
-    return "\n".join(
-        ["# Start", "", f"{len(index.entities):,} things, {len(index.reports):,} reports.", "", *listed]
-    )
+    return "\n".join(["# Start", "", f"{len(index.entities):,} things, {len(index.reports):,} reports.", "", *listed])
 
 
-def _entity(
-    entity: Entity, index: Index, entities: list[str], reports: list[str], documents: list[str]
-) -> str:
+def _entity(entity: Entity, index: Index, entities: list[str], reports: list[str], documents: list[str]) -> str:
     number = index.entity_of_name
-    edges = sorted(
-        (index.relationships[r] for r in index.edges_of(entity.number)), key=lambda r: (-r.weight, r.number)
-    )
+    edges = sorted((index.relationships[r] for r in index.edges_of(entity.number)), key=lambda r: (-r.weight, r.number))
     related: list[str] = []
     for r in edges[:MOST]:
         other = r.target if r.source == entity.name else r.source

@@ -26,8 +26,7 @@ def page(scene: Scene, *, title: str, level: int = 0, sources: bool = True) -> s
     """Return the page; it opens on the communities of `level`. `sources` keeps the texts of the documents in
     it."""
     program = {
-        name: files("conspectus.map").joinpath(name).read_text("utf-8")
-        for name in ("map.html", "map.css", "map.js")
+        name: files("conspectus.map").joinpath(name).read_text("utf-8") for name in ("map.html", "map.css", "map.js")
     }
     content = json.dumps(_content(scene, level, sources), ensure_ascii=False, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(content.encode(), 6, mtime=0)).decode()
@@ -88,9 +87,7 @@ def _content(scene: Scene, level: int, sources: bool) -> dict[str, Any]:
             for c, circle in zip(index.communities, scene.circle, strict=True)
         ],
         "reports": [_report(report) for report in index.reports],
-        "claims": [
-            [c.subject, c.description, *_places(c.spans, c.chunk_ids, index, place)] for c in index.claims
-        ],
+        "claims": [[c.subject, c.description, *_places(c.spans, c.chunk_ids, index, place)] for c in index.claims],
         "chunks": [[place[c.document_id], c.start, c.end] for c in index.chunks],
         "documents": [[d.title, d.text if sources else ""] for d in index.documents],
     }

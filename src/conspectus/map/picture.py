@@ -59,8 +59,7 @@ def svg(scene: Scene, level: int, width: int = 1600) -> str:
     for colour, thick, parts in _strokes(scene, level):
         path = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for a, b, c, d in parts)
         lines.append(
-            f'<path stroke="{colour}" stroke-opacity="{_opacity(colour)}" '
-            f'stroke-width="{thick:.2f}" d="{path}"/>'
+            f'<path stroke="{colour}" stroke-opacity="{_opacity(colour)}" stroke-width="{thick:.2f}" d="{path}"/>'
         )
     lines.append('</g><g stroke="#fff" stroke-width=".3">')
     for i in np.argsort(scene.radius, kind="stable").tolist():
@@ -70,9 +69,7 @@ def svg(scene: Scene, level: int, width: int = 1600) -> str:
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{scene.radius[i]:.1f}" fill="{_colour(scene, level, i)}">'
             f"<title>{name}</title></circle>"
         )
-    lines.append(
-        f'</g><g font-family="{FONT}" text-anchor="middle" fill="#111" stroke="#fff" paint-order="stroke">'
-    )
+    lines.append(f'</g><g font-family="{FONT}" text-anchor="middle" fill="#111" stroke="#fff" paint-order="stroke">')
     for label in labels(scene, level):
         weight = ' font-weight="600"' if label.bold else ""
         for place, line in enumerate(label.lines):
@@ -93,9 +90,7 @@ def png(scene: Scene, level: int, path: Path, width: int = 2400, font: Path | No
     try:
         from PIL import Image, ImageDraw, ImageFont
     except ImportError:
-        raise UsageError(
-            "a PNG needs Pillow: pip install 'conspectus[map]' (SVG and HTML do without)"
-        ) from None
+        raise UsageError("a PNG needs Pillow: pip install 'conspectus[map]' (SVG and HTML do without)") from None
     left, top, wide, high = frame(scene.places, scene.radius)
     twice = 2 * width / wide  # drawn at double size and reduced, which smooths the edges
     image = Image.new("RGB", (2 * width, round(twice * high)), "#fff")
@@ -135,9 +130,7 @@ def _opacity(colour: str) -> float:
     return 0.1 if colour == BETWEEN else 0.3
 
 
-def _strokes(
-    scene: Scene, level: int
-) -> Iterator[tuple[str, float, list[tuple[float, float, float, float]]]]:
+def _strokes(scene: Scene, level: int) -> Iterator[tuple[str, float, list[tuple[float, float, float, float]]]]:
     """Yield edges by colour and width, those between communities first; ends as x, y, x, y."""
     edges = scene.edges
     count = min(EDGES, len(edges.source))

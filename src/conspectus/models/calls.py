@@ -35,9 +35,7 @@ class Call:
 class Caller:
     """Makes calls; what they are and what is done with the replies is its user's business."""
 
-    def __init__(
-        self, settings: ModelSettings, clients: Clients, ledger: Ledger, replies: Replies | None
-    ) -> None:
+    def __init__(self, settings: ModelSettings, clients: Clients, ledger: Ledger, replies: Replies | None) -> None:
         self.gate = Gate(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
         self._settings = settings
         self._clients = clients
@@ -115,9 +113,7 @@ class Caller:
         """Keep a failed attempt and wait before the next one; raise the error where there is to be none."""
         if self._replies is not None:
             key = (call.key, call.model, call.task)
-            await self._replies.add(
-                [Attempt(*key, "failed", str(error), type(error).__name__, 0, 0, seconds)]
-            )
+            await self._replies.add([Attempt(*key, "failed", str(error), type(error).__name__, 0, 0, seconds)])
         self.record(call, "failed", 0, 0, seconds, error)
         if isinstance(error, RateLimited):
             self.gate.narrow(entered, error.retry_after)
@@ -131,9 +127,7 @@ class Caller:
             raise error
         await asyncio.sleep(pause)
 
-    def record(
-        self, call: Call, status: Status, asked: int, written: int, seconds: float, outcome: Any = None
-    ) -> None:
+    def record(self, call: Call, status: Status, asked: int, written: int, seconds: float, outcome: Any = None) -> None:
         """Write a line of the trace, where there is one."""
         if self._ledger.trace is None:
             return

@@ -221,9 +221,7 @@ class ChatModel:
             first = _fitting(task.descriptions, self._describe_tokens)
             if first == len(task.descriptions):
                 break
-            made: Parsed[Description] = await self._reply(
-                replace(task, descriptions=task.descriptions[:first])
-            )
+            made: Parsed[Description] = await self._reply(replace(task, descriptions=task.descriptions[:first]))
             task = replace(task, descriptions=(made.reply.text, *task.descriptions[first:]))
         return task
 

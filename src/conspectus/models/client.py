@@ -55,9 +55,7 @@ class Client(Protocol):
 def open_session() -> aiohttp.ClientSession:
     """Return the one session of a run; the gate bounds its connections, and cookies are of no use to it."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(
-            limit=0, keepalive_timeout=4.0
-        ),  # servers close idle ones after five seconds
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0),  # servers close idle ones after five seconds
         cookie_jar=aiohttp.DummyCookieJar(),
     )
 
@@ -65,9 +63,7 @@ def open_session() -> aiohttp.ClientSession:
 class HttpClient:
     """A client for OpenAI's wire format and Ollama's."""
 
-    def __init__(
-        self, endpoint: Endpoint, session: aiohttp.ClientSession, timeout: float, context_window: int
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, session: aiohttp.ClientSession, timeout: float, context_window: int) -> None:
         self.endpoint = endpoint
         self._session = session
         self._timeout = timeout
@@ -158,9 +154,7 @@ class HttpClient:
         """Raise what a refusal means, unless it is of a parameter that can be left out from now on."""
         error = fault(status, headers, text, self.endpoint, request)
         spare = (
-            dropped_parameter(text, body)
-            if isinstance(error, Refused) and not isinstance(error, NotAccepted)
-            else None
+            dropped_parameter(text, body) if isinstance(error, Refused) and not isinstance(error, NotAccepted) else None
         )
         if spare is None:
             raise error
@@ -172,9 +166,7 @@ class HttpClient:
         except (ValueError, LookupError, TypeError, AttributeError):
             raise self._unreadable(data) from None
 
-    async def _pieces(
-        self, request: Request, response: aiohttp.ClientResponse
-    ) -> AsyncIterator[str | Completion]:
+    async def _pieces(self, request: Request, response: aiohttp.ClientResponse) -> AsyncIterator[str | Completion]:
         thinking, shown, last = ThinkingFilter(), [""], Part()
         async for line in response.content:
             try:
@@ -201,9 +193,7 @@ class HttpClient:
         text = part.text if thought else tokens.well_formed(without_thinking(part.text))
         name = vocabulary(request.model)
         asked = part.prompt_tokens if part.prompt_tokens is not None else prompt_tokens(request)
-        written = (
-            part.completion_tokens if part.completion_tokens is not None else tokens.count(part.text, name)
-        )
+        written = part.completion_tokens if part.completion_tokens is not None else tokens.count(part.text, name)
         return Completion(text, part.finish_reason or "stop", asked, written)
 
     def _check_length(self, request: Request) -> None:
@@ -218,9 +208,7 @@ class HttpClient:
 
     def _broken(self, error: Exception) -> ModelError:
         host = where(self.endpoint)
-        if isinstance(
-            error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
-        ):
+        if isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)):
             reason = redact(str(getattr(error, "os_error", None) or error), self.endpoint.key)
             return ServerDown(f"no server answers at {host} ({reason}): start it, or check --base-url")
         if isinstance(error, asyncio.TimeoutError):

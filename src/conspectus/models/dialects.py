@@ -37,9 +37,7 @@ class Dialect(Protocol):
     chat_path: str
     embed_path: str
 
-    def chat_body(
-        self, request: Request, model: str, dropped: Collection[str], stream: bool
-    ) -> dict[str, Any]: ...
+    def chat_body(self, request: Request, model: str, dropped: Collection[str], stream: bool) -> dict[str, Any]: ...
     def read_reply(self, reply: Any) -> Part: ...
     def read_line(self, line: bytes) -> Part | None: ...
     def embed_body(self, texts: Sequence[str], model: str) -> dict[str, Any]: ...
@@ -52,9 +50,7 @@ class OpenAIDialect:
     chat_path = "/chat/completions"
     embed_path = "/embeddings"
 
-    def chat_body(
-        self, request: Request, model: str, dropped: Collection[str], stream: bool
-    ) -> dict[str, Any]:
+    def chat_body(self, request: Request, model: str, dropped: Collection[str], stream: bool) -> dict[str, Any]:
         """Return the body of a request; what is `dropped` stays out, or goes under its newer name."""
         limit = "max_completion_tokens" if "max_tokens" in dropped else "max_tokens"
         body: dict[str, Any] = {
@@ -120,9 +116,7 @@ class OllamaDialect:
     chat_path = "/api/chat"
     embed_path = "/api/embed"
 
-    def chat_body(
-        self, request: Request, model: str, dropped: Collection[str], stream: bool
-    ) -> dict[str, Any]:
+    def chat_body(self, request: Request, model: str, dropped: Collection[str], stream: bool) -> dict[str, Any]:
         options = {
             "num_ctx": self.context_window,
             "num_predict": request.max_tokens,

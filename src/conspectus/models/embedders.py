@@ -100,16 +100,12 @@ def _extra(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        raise UsageError(
-            f"the local embedder needs {package}; install it: pip install 'conspectus[embed]'"
-        ) from error
+        raise UsageError(f"the local embedder needs {package}; install it: pip install 'conspectus[embed]'") from error
 
 
 def _files(folder: Path) -> tuple[Path, Path]:
     """Return the files of the model and of its tokenizer."""
-    found = [folder / name for name in _FILES if (folder / name).is_file()] or sorted(
-        folder.glob("**/*.onnx")
-    )
+    found = [folder / name for name in _FILES if (folder / name).is_file()] or sorted(folder.glob("**/*.onnx"))
     tokenizer = folder / "tokenizer.json"
     if not found or not tokenizer.is_file():
         raise UsageError(
@@ -190,9 +186,7 @@ def open_embedder(name: str, settings: ModelSettings, folder: Path | None = None
         return _local(place)
     if "/" in name:
         return ServedEmbedder(name, settings, folder)
-    raise UsageError(
-        f"there is no embedder {name!r}; there are {NONE}, {LOCAL}, {LOCAL}:FOLDER and provider/model"
-    )
+    raise UsageError(f"there is no embedder {name!r}; there are {NONE}, {LOCAL}, {LOCAL}:FOLDER and provider/model")
 
 
 @cache

@@ -30,12 +30,8 @@ LONGEST = 300
 """Characters of a server's message that are shown."""
 
 _KEY = re.compile(r"\b(?:sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9*]{8,}|(?<=Bearer )\S+|(?<=://)[^/\s@]+(?=@)")
-_CONTEXT = re.compile(
-    r"context.{0,20}(length|window|size)|too many tokens|(prompt|input) is too long", re.IGNORECASE
-)
-_NO_CREDIT = re.compile(
-    r"insufficient_quota|insufficient.{0,10}(credit|balance|funds)|billing", re.IGNORECASE
-)
+_CONTEXT = re.compile(r"context.{0,20}(length|window|size)|too many tokens|(prompt|input) is too long", re.IGNORECASE)
+_NO_CREDIT = re.compile(r"insufficient_quota|insufficient.{0,10}(credit|balance|funds)|billing", re.IGNORECASE)
 _NO_MODEL = re.compile(
     r"model_not_found|(not a valid|unknown|no such) model|model .{0,80}(not found|not exist)", re.IGNORECASE
 )
@@ -96,29 +92,19 @@ def one_line(text: str, key: str | None) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def fault(
-    status: int, headers: Mapping[str, str], body: str, at: Endpoint, request: Request | None
-) -> ModelError:
+def fault(status: int, headers: Mapping[str, str], body: str, at: Endpoint, request: Request | None) -> ModelError:
     """Return the error that an HTTP reply other than 200 stands for; `request` is None for embeddings."""
     told, codes = said(body)
     message, everything, host = one_line(told, at.key), f"{codes} {told}", where(at)
     if status in (401, 403):
-        what = (
-            f"does not accept the key in {at.key_variable}"
-            if at.key
-            else f"wants a key: set {at.key_variable}"
-        )
+        what = f"does not accept the key in {at.key_variable}" if at.key else f"wants a key: set {at.key_variable}"
         return BadKey(f"{host} {what} (HTTP {status}: {message})")
     if status == 402 or (status in (403, 429) and _NO_CREDIT.search(everything)):
         return BadKey(f"the account behind {at.key_variable} has no credit left at {host} ({message})")
     if status == 404 and body.lstrip()[:1] != "{":
-        return ServerDown(
-            f"{host} is no server of language models at {at.base_url} (HTTP 404): check --base-url"
-        )
+        return ServerDown(f"{host} is no server of language models at {at.base_url} (HTTP 404): check --base-url")
     if status == 404 or (status in (400, 422) and _NO_MODEL.search(everything)):
-        pull = (
-            f"; `ollama pull {at.model}` fetches it" if at.preset.dialect == "ollama" else "; check --model"
-        )
+        pull = f"; `ollama pull {at.model}` fetches it" if at.preset.dialect == "ollama" else "; check --model"
         return UnknownModel(f"{host} has no model {at.model!r} ({message}){pull}")
     if status == 408:
         return TimedOut(f"{host} gave up waiting (HTTP 408: {message})")
@@ -129,13 +115,9 @@ def fault(
     if status >= 500 or status in (409, 425):
         return _passing(ServerFailed(f"{host} failed (HTTP {status}: {message})"), headers)
     if status < 400:
-        return ServerDown(
-            f"{host} sends calls elsewhere (HTTP {status}): give its own address with --base-url"
-        )
+        return ServerDown(f"{host} sends calls elsewhere (HTTP {status}): give its own address with --base-url")
     if status == 413 or _CONTEXT.search(everything):
-        return ContextTooLong(
-            f"the request is longer than the context of {at.model} ({message}); lower context_tokens"
-        )
+        return ContextTooLong(f"the request is longer than the context of {at.model} ({message}); lower context_tokens")
     if request and (feature := _refused_feature(everything, request)):
         return NotAccepted(f"{host} does not take {feature} for {at.model} ({message})", feature)
     return Refused(f"{host} refused the request (HTTP {status}: {message})")

@@ -100,9 +100,7 @@ class Ledger:
                 " or use --budget-tokens"
             )
 
-    def estimate(
-        self, model: str, task: str, prompt_tokens: int, completion_tokens: int | None
-    ) -> Reservation:
+    def estimate(self, model: str, task: str, prompt_tokens: int, completion_tokens: int | None) -> Reservation:
         """Return what a call may take at the most.
 
         A count of tokens that was too low for this model before is raised accordingly. `completion_tokens` is
@@ -147,9 +145,7 @@ class Ledger:
         self._release(held)
         if lost:
             was = self._lost
-            self._lost = Usage(
-                was.calls + 1, prompt_tokens=was.prompt_tokens + held.tokens, cost=was.cost + held.cost
-            )
+            self._lost = Usage(was.calls + 1, prompt_tokens=was.prompt_tokens + held.tokens, cost=was.cost + held.cost)
 
     def served(self, task: str) -> None:
         """Count a reply that took no call."""
@@ -181,9 +177,7 @@ class Ledger:
         if self.budget is not None and money + cost > self.budget:
             state = f"of {self.budget:g}, {money:.4f} is spent and the rest will take {cost:.4f} at the least"
         elif self.budget_tokens is not None and used + tokens > self.budget_tokens:
-            state = (
-                f"of {self.budget_tokens} tokens, {used} are used and the rest will take {tokens:.0f} at the least"
-            )
+            state = f"of {self.budget_tokens} tokens, {used} are used and the rest will take {tokens:.0f} at the least"
         else:
             return
         raise BudgetReached(f"the budget does not reach: {state}; what was bought is kept, run again with more")
@@ -200,9 +194,7 @@ class Ledger:
         if not self.limited:
             return True
         spent = self.total()
-        taken = (
-            spent.prompt_tokens + spent.completion_tokens + self._lost.prompt_tokens + self._reserved_tokens
-        )
+        taken = spent.prompt_tokens + spent.completion_tokens + self._lost.prompt_tokens + self._reserved_tokens
         money = spent.cost + self._lost.cost + max(0.0, self._reserved_cost)
         return (self.budget_tokens is None or taken + held.tokens <= self.budget_tokens) and (
             self.budget is None or money + held.cost <= self.budget
@@ -215,8 +207,6 @@ class Ledger:
             state = f"of {self.budget:g}, {paid:.4f} is spent and the next call may take {held.cost:.4f}"
         else:
             used = spent.prompt_tokens + spent.completion_tokens + self._lost.prompt_tokens
-            state = (
-                f"of {self.budget_tokens} tokens, {used} are used and the next call may take {held.tokens}"
-            )
+            state = f"of {self.budget_tokens} tokens, {used} are used and the next call may take {held.tokens}"
         kept = "what was bought is kept, run again to go on"
         return f"the budget is reached before {held.task or 'a call'}: {state}; {kept}"

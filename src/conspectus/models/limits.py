@@ -149,9 +149,7 @@ class Patience:
 
         `answered` tells whether the server ever did: one that never has is not waited for.
         """
-        if not (isinstance(error, CallFailed) and error.passing) and not (
-            isinstance(error, ServerDown) and answered
-        ):
+        if not (isinstance(error, CallFailed) and error.passing) and not (isinstance(error, ServerDown) and answered):
             return None
         if isinstance(error, RateLimited):  # waiting its turn is no failure of the call
             self._left_limited -= 1

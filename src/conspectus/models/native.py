@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Sequence
+from importlib import import_module
 from typing import Any
 
 from conspectus.errors import ModelError, ServerFailed, TimedOut, UsageError
@@ -24,10 +25,10 @@ class NativeClient:
         self.endpoint = endpoint
         self._timeout = timeout
         try:
-            from any_llm import AnyLLM  # pyright: ignore
+            any_llm: Any = import_module("any_llm")
 
             # Its own retries would hide from the gate that the server is pressed.
-            self._provider: Any = AnyLLM.create(
+            self._provider: Any = any_llm.AnyLLM.create(
                 endpoint.name, api_key=endpoint.key, max_retries=0, unified_exceptions=True
             )
         except ImportError:
@@ -76,9 +77,7 @@ class NativeClient:
         return {**body, "timeout": self._timeout}
 
     def _completion(self, request: Request, text: str, reason: str | None, usage: Any) -> Completion:
-        part = Part(
-            text, reason or "stop", *((usage.prompt_tokens, usage.completion_tokens) if usage else ())
-        )
+        part = Part(text, reason or "stop", *((usage.prompt_tokens, usage.completion_tokens) if usage else ()))
         asked = prompt_tokens(request) if part.prompt_tokens is None else part.prompt_tokens
         name = vocabulary(request.model)
         written = count(text, name) if part.completion_tokens is None else part.completion_tokens
@@ -87,9 +86,7 @@ class NativeClient:
     def _fault(self, error: Exception, request: Request | None) -> ModelError:
         """Return our error for one of a provider's library, by the HTTP status that it carries."""
         if isinstance(error, TimeoutError) or "timeout" in type(error).__name__.lower():
-            return TimedOut(
-                f"{self.endpoint.name} sent no reply within {self._timeout:g} seconds (llm.timeout)"
-            )
+            return TimedOut(f"{self.endpoint.name} sent no reply within {self._timeout:g} seconds (llm.timeout)")
         original = getattr(error, "original_exception", None)
         status = getattr(error, "status_code", None) or getattr(original, "status_code", None)
         said = redact(" ".join(str(error).split()), self.endpoint.key)

@@ -128,9 +128,7 @@ def _whole(number: float) -> float:
 def _graph_to_json(graph: Graph) -> str:
     return _compact(
         {
-            "entities": [
-                {"name": e.name, "type": e.type, "description": e.description} for e in graph.entities
-            ],
+            "entities": [{"name": e.name, "type": e.type, "description": e.description} for e in graph.entities],
             "relationships": [
                 {"source": r.source, "target": r.target, "description": r.description}
                 | {"strength": _whole(r.strength)}
@@ -258,9 +256,7 @@ FORMS: Mapping[type[Task[Any]], Form] = {
     ExtractClaims: Form(_claims_of_json, _claims_to_json, CLAIMS, _claims_of_tuples, _claims_to_tuples),
     DescribeElement: _plain(Description, lambda description: description.text),
     WriteReport: Form(_report_of_json, _report_to_json, REPORT),
-    MapAnswer: _plain(
-        _partial_answer, lambda a: f"<ANSWER_HELPFULNESS> {a.score} </ANSWER_HELPFULNESS>\n{a.text}"
-    ),
+    MapAnswer: _plain(_partial_answer, lambda a: f"<ANSWER_HELPFULNESS> {a.score} </ANSWER_HELPFULNESS>\n{a.text}"),
     ReduceAnswer: _plain(str),
     AnswerFromContext: _plain(str),
     RateReport: _plain(_rating),

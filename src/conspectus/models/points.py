@@ -29,9 +29,7 @@ def _points_written(points: Sequence[PartialAnswer]) -> Mapping[str, Any]:
 
 def _profile(value: Mapping[str, Any], notes: Notes) -> Profile:
     types = (" ".join(str(kind).lower().split()) for kind in value["entity_types"])
-    return Profile(
-        name_of(value, "domain"), name_of(value, "persona"), tuple(dict.fromkeys(t for t in types if t))
-    )
+    return Profile(name_of(value, "domain"), name_of(value, "persona"), tuple(dict.fromkeys(t for t in types if t)))
 
 
 def _profile_written(profile: Profile) -> Mapping[str, Any]:

@@ -108,8 +108,7 @@ def _element_data(task: DescribeElement) -> str:
 
 def _analysts_data(task: ReduceAnswer) -> str:
     blocks = (
-        f"-----Analyst {n}, helpfulness {answer.score}-----\n{answer.text}"
-        for n, answer in enumerate(task.answers, 1)
+        f"-----Analyst {n}, helpfulness {answer.score}-----\n{answer.text}" for n, answer in enumerate(task.answers, 1)
     )
     return fence("\n\n".join(blocks))
 
@@ -307,9 +306,7 @@ class Prompts:
         theirs = [self.folder / own / f"{name}.md", self.folder / f"{name}.md"] if self.folder else []
         return next((path for path in theirs if path.is_file()), OURS / own / f"{name}.md")
 
-    def _own(
-        self, name: str, about: Any, language: str, knowledge: str, thinking: str = "off"
-    ) -> tuple[Message, ...]:
+    def _own(self, name: str, about: Any, language: str, knowledge: str, thinking: str = "off") -> tuple[Message, ...]:
         own = "zh" if language.startswith("zh") else "en"
         prompt = load(self._path(name, own), self._chosen(knowledge, thinking))
         return prompt.messages({field: make(about, own) for field, make in FIELDS[name].items()})

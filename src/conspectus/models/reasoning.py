@@ -50,9 +50,7 @@ def _choices(value: Mapping[str, Any], notes: Notes) -> tuple[tuple[int, ...], .
         entity, relations = one.get("entity"), one.get("relations")
         if entity is None or not _is_number(entity) or not isinstance(relations, list):
             raise Malformed("no entity and relations")
-        chosen.setdefault(int(entity) - 1, []).extend(
-            int(r) - 1 for r in cast("list[Any]", relations) if _is_number(r)
-        )
+        chosen.setdefault(int(entity) - 1, []).extend(int(r) - 1 for r in cast("list[Any]", relations) if _is_number(r))
 
     rows(value["choices"], "choice", choice, notes)
     last = max(chosen, default=-1)
@@ -86,14 +84,10 @@ triples_of = Reading(
     lambda value, notes: rows(value["triples"], "triple", _triple, notes),
     lambda reply: {"triples": [{"head": t.head, "relation": t.relation, "tail": t.tail} for t in reply]},
 )
-propositions_of = Reading(
-    lambda value, _: _texts(value["propositions"]), lambda reply: {"propositions": list(reply)}
-)
+propositions_of = Reading(lambda value, _: _texts(value["propositions"]), lambda reply: {"propositions": list(reply)})
 choices_of = Reading(
     _choices,
-    lambda reply: {
-        "choices": [{"entity": n, "relations": [r + 1 for r in rs]} for n, rs in enumerate(reply, 1)]
-    },
+    lambda reply: {"choices": [{"entity": n, "relations": [r + 1 for r in rs]} for n, rs in enumerate(reply, 1)]},
 )
 examined_of = Reading(
     _examined,

@@ -87,9 +87,7 @@ def finding(record: Record, notes: Notes) -> Finding:
     return Finding(text_of(record, "summary"), text_of(record, "explanation", needed=True))
 
 
-def rows(
-    records: Sequence[Any], what: str, make: Callable[[Record, Notes], Row], notes: Notes
-) -> tuple[Row, ...]:
+def rows(records: Sequence[Any], what: str, make: Callable[[Record, Notes], Row], notes: Notes) -> tuple[Row, ...]:
     """Return the rows that records make; what is wrong with the others is noted."""
     made: list[Row] = []
     for n, record in enumerate(records, 1):

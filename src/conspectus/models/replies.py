@@ -111,9 +111,7 @@ class Replies:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="replies")
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
+        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
             try:
@@ -159,15 +157,11 @@ class Replies:
 
     async def learn(self, server: str, model: str, feature: Feature, accepted: bool) -> None:
         """Keep whether a server takes a feature of a model."""
-        await self._write(
-            "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)", (server, model, feature, accepted)
-        )
+        await self._write("INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)", (server, model, feature, accepted))
 
     def features(self, server: str) -> dict[tuple[str, str], bool]:
         """Return what is known of a server: (model, feature) to whether it is taken."""
-        rows = self._reader.execute(
-            "SELECT model, feature, accepted FROM features WHERE server = ?", (server,)
-        )
+        rows = self._reader.execute("SELECT model, feature, accepted FROM features WHERE server = ?", (server,))
         return {(model, feature): bool(accepted) for model, feature, accepted in rows}
 
     def _write(self, sql: str, values: Sequence[Any]) -> asyncio.Future[None]:
@@ -206,18 +200,14 @@ class Replies:
 
     def stats(self) -> CacheStats:
         """Return the size of the cache and how much of it was used again."""
-        by_status = dict(
-            self._reader.execute("SELECT status, count(*) FROM replies GROUP BY status ORDER BY status")
-        )
+        by_status = dict(self._reader.execute("SELECT status, count(*) FROM replies GROUP BY status ORDER BY status"))
         hits = dict(self._reader.execute("SELECT task, sum(hits) FROM replies GROUP BY task ORDER BY task"))
         unwritten = Counter[str]()
         for row, number in self._hits.items():
             for (task,) in self._reader.execute("SELECT task FROM replies WHERE id = ?", (row,)):
                 unwritten[task] += number
         size = sum(p.stat().st_size for end in ("", "-wal") if (p := Path(f"{self.path}{end}")).exists())
-        return CacheStats(
-            sum(by_status.values()), size, by_status, {t: n + unwritten[t] for t, n in hits.items()}
-        )
+        return CacheStats(sum(by_status.values()), size, by_status, {t: n + unwritten[t] for t, n in hits.items()})
 
     def spent(self) -> list[Spent]:
         """Return what was asked of servers in all runs, per task and model."""
@@ -227,9 +217,7 @@ class Replies:
         )
         return [Spent(*row) for row in rows]
 
-    def prune(
-        self, *, made_before: float | None = None, unused_since: float | None = None, bad: bool = False
-    ) -> int:
+    def prune(self, *, made_before: float | None = None, unused_since: float | None = None, bad: bool = False) -> int:
         """Delete attempts and return how many; the file shrinks by it.
 
         Those made before or not used since a moment (seconds since 1970), and with `bad` all that are not

@@ -113,9 +113,7 @@ class CachingSender:
             if isinstance(outcome, Completion):
                 return
             error = outcome or ServerFailed("the stream ended with no reply")
-            await self._caller.failed(
-                call, error, time.perf_counter() - started, entered, None if begun else patience
-            )
+            await self._caller.failed(call, error, time.perf_counter() - started, entered, None if begun else patience)
 
     async def embed(self, texts: Sequence[str], model: str, task: str = "Embed") -> NDArray[np.float32]:
         """Return one vector for each text, in an array of shape (texts, dimension); each is paid for once."""
@@ -200,18 +198,14 @@ class CachingSender:
         count = prompt_tokens(request) if self._caller.counted else 0
         traced = self.ledger.trace is not None and self.ledger.trace.texts
         prompt = "\n\n".join(f"[{m.role}] {m.content}" for m in request.messages) if traced else ""
-        return Call(
-            request.key, request.model, request.task, count, request.max_tokens, request.priority, prompt
-        )
+        return Call(request.key, request.model, request.task, count, request.max_tokens, request.priority, prompt)
 
     def _kept(self, request: Request) -> Completion | None:
         kept = self.replies.get(request.key) if self.replies is not None else None
         if kept is not None:
             self.ledger.served(request.task)
             if self.ledger.trace:
-                self._caller.record(
-                    self._call(request), "ok", kept.prompt_tokens, kept.completion_tokens, 0.0, kept
-                )
+                self._caller.record(self._call(request), "ok", kept.prompt_tokens, kept.completion_tokens, 0.0, kept)
         return kept
 
 

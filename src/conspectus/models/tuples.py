@@ -73,9 +73,7 @@ def _record(text: str, opening: re.Match[str], which: str, records: Records) -> 
     if not keys:
         records.dropped.append(f"{which}: there are no records of kind {kind!r}")
     elif len(parts) != len(keys):
-        records.dropped.append(
-            f"{which}: {len(parts)} fields where a record of kind {kind!r} has {len(keys)}"
-        )
+        records.dropped.append(f"{which}: {len(parts)} fields where a record of kind {kind!r} has {len(keys)}")
     else:
         if len(_MARKS.findall(bodies[best])) != bodies[best].count("<|>"):
             records.repaired.append(f"{which}: a damaged <|>")

@@ -44,7 +44,13 @@ def _at(module: str, function: str, part: str = "") -> Callable[[], Any]:
 
     def load() -> Any:
         found = getattr(import_module(f"conspectus.query.{module}"), function)
-        return (lambda *given: found(*given[:-1], getattr(given[-1], part))) if part else found
+        if not part:
+            return found
+
+        def with_part(*given: Any) -> Any:
+            return found(*given[:-1], getattr(given[-1], part))
+
+        return with_part
 
     return load
 
@@ -54,7 +60,11 @@ def _around(function: str) -> Callable[[], Any]:
 
     def load() -> Any:
         found = getattr(import_module("conspectus.query.ircot"), function)
-        return lambda *given: found(*given, ranker(given[-1]))
+
+        def with_ranker(*given: Any) -> Any:
+            return found(*given, ranker(given[-1]))
+
+        return with_ranker
 
     return load
 

@@ -32,8 +32,4 @@ def choose(question: str, index: Index) -> tuple[str, str]:
     subjects = entities_in(question, index)
     if subjects:
         return "local", f"it is about {', '.join(e.name for e in subjects[:3])}"
-    return (
-        ("global", "it names nothing that the graph knows")
-        if index.reports
-        else ("bm25", "there are no reports")
-    )
+    return ("global", "it names nothing that the graph knows") if index.reports else ("bm25", "there are no reports")

@@ -15,9 +15,7 @@ from conspectus.tables import Index
 
 MOST_SOURCES = 5
 """Places shown for one citation that quotes nothing."""
-_KINDS: dict[str, str] = dict(
-    zip(TABLES, ("report", "source", "entity", "relationship", "claim"), strict=True)
-)
+_KINDS: dict[str, str] = dict(zip(TABLES, ("report", "source", "entity", "relationship", "claim"), strict=True))
 _QUOTED = re.compile(r"[\"“]([^\"”]{15,})[\"”]")
 
 Row = Report | Chunk | Entity | Relationship | Claim
@@ -43,9 +41,7 @@ def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
             key = (reference, sources)
             if key not in markers:
                 markers[key] = len(markers) + 1
-                citations.append(
-                    Citation(markers[key], _KINDS[reference.table], row.id, _title(row, index), sources)
-                )
+                citations.append(Citation(markers[key], _KINDS[reference.table], row.id, _title(row, index), sources))
             written.append(f"[{markers[key]}]")
         return "".join(written)
 
@@ -74,9 +70,7 @@ def row_of(reference: Reference, index: Index) -> Row | None:
 def sources_of(reference: Reference, statement: str, index: Index) -> list[Source]:
     """Return where a reference ends: the quoted characters of a quotation, else the places behind the row."""
     spans = list(dict.fromkeys(_spans(reference, statement, index, frozenset())))
-    quoted = [
-        place for span in spans for words in _quotations(statement) if (place := _locate(words, span, index))
-    ]
+    quoted = [place for span in spans for words in _quotations(statement) if (place := _locate(words, span, index))]
     return [_source(span, index) for span in (list(dict.fromkeys(quoted)) or spans[:MOST_SOURCES])]
 
 
@@ -109,9 +103,7 @@ def _bare(text: str) -> str:
 
 
 def _quotations(statement: str) -> list[str]:
-    return [m.group(1) for m in _QUOTED.finditer(statement)] or [
-        re.sub(r"^(?:[-*>#\d.]+\s+)+", "", statement)
-    ]
+    return [m.group(1) for m in _QUOTED.finditer(statement)] or [re.sub(r"^(?:[-*>#\d.]+\s+)+", "", statement)]
 
 
 def _locate(words: str, span: Span, index: Index) -> Span | None:

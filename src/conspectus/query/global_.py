@@ -49,9 +49,7 @@ async def answer(question: str, index: Index, model: Model, settings: GlobalSett
         question, evidence, index, model, settings, method="global", level=level, used=used, notices=notices
     )
     count = len(windows)
-    return replace(
-        result, why="; ".join(filter(None, (why, f"{count} window{'s' if count > 1 else ''} of reports")))
-    )
+    return replace(result, why="; ".join(filter(None, (why, f"{count} window{'s' if count > 1 else ''} of reports"))))
 
 
 def level_of(index: Index, settings: GlobalSettings) -> int:
@@ -60,9 +58,7 @@ def level_of(index: Index, settings: GlobalSettings) -> int:
         raise UsageError("this index has no reports to answer from: its graph has no community large enough")
     if settings.level is None:
         sizes = [len(index.reports_at(level)) for level in index.levels]
-        return next(
-            (level for level, size in enumerate(sizes) if size >= ENOUGH_REPORTS), sizes.index(max(sizes))
-        )
+        return next((level for level, size in enumerate(sizes) if size >= ENOUGH_REPORTS), sizes.index(max(sizes)))
     if settings.level not in index.levels:
         raise UsageError(f"this index has levels 0 to {len(index.levels) - 1}, and no level {settings.level}")
     return settings.level

@@ -86,9 +86,7 @@ def _linked(named: Sequence[str], phrases: Phrases, index: Index, settings: Sett
     return reset
 
 
-def _joined(
-    question: str, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings
-) -> Floats:
+def _joined(question: str, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
     seeds = _linked(named, phrases, index, settings)
     chunks = _spread(likeness(question, index, settings)) ** SHARPNESS
     chunks = chunks * (MASS * (seeds.sum() or 1.0) / max(float(chunks.sum()), 1e-12))
@@ -105,9 +103,7 @@ def _over_chunks(reset: Floats, phrases: Phrases, settings: Settings) -> Floats:
 def _second(question: str, phrases: Phrases, index: Index, settings: Settings) -> Floats:
     like = _triples_like(question, phrases, index, settings)
     best = highest(like, settings.hippo.triples)
-    ends = np.concatenate(
-        (phrases.of_name[phrases.graph.heads[best]], phrases.of_name[phrases.graph.tails[best]])
-    )
+    ends = np.concatenate((phrases.of_name[phrases.graph.heads[best]], phrases.of_name[phrases.graph.tails[best]]))
     said = np.concatenate((like[best], like[best]))
     total, times = np.zeros(len(phrases.keys)), np.zeros(len(phrases.keys))
     np.add.at(total, ends, np.maximum(said, 0))

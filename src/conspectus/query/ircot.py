@@ -30,9 +30,7 @@ def rank(question: str, index: Index, settings: Settings, ranker: Ranker) -> lis
     return settled(rank_with(question, index, extractive(index), settings, ranker))
 
 
-async def rank_with(
-    question: str, index: Index, model: Model, settings: Settings, ranker: Ranker
-) -> list[Hit]:
+async def rank_with(question: str, index: Index, model: Model, settings: Settings, ranker: Ranker) -> list[Hit]:
     """Return the `k` chunks of the best score over the steps; each step's are taken over its highest."""
     return (await steps(question, index, model, settings, ranker))[0]
 
@@ -74,6 +72,4 @@ async def answer(question: str, index: Index, model: Model, settings: Settings, 
     """Answer from the best chunks; the thoughts are told as the reason."""
     hits, thoughts = await steps(question, index, model, settings, ranker)
     result = await answer_from(hits, question, index, model, method="ircot")
-    return replace(
-        result, why=f"{settings.ircot.retriever}, by way of: {' '.join(thoughts)}" if thoughts else ""
-    )
+    return replace(result, why=f"{settings.ircot.retriever}, by way of: {' '.join(thoughts)}" if thoughts else "")

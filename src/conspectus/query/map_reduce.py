@@ -49,9 +49,7 @@ async def map_reduce(
         return replace(answer, notices=tuple(told))
     helpful = sorted(partial, key=lambda p: -p.score)
     final = ReduceAnswer(question, tuple(fitting(helpful, settings.context_tokens)))
-    return await finish(
-        final, question, index, model, method=method, level=level, context_tokens=used, notices=told
-    )
+    return await finish(final, question, index, model, method=method, level=level, context_tokens=used, notices=told)
 
 
 async def mapped(

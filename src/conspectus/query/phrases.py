@@ -58,9 +58,7 @@ class Phrases:
         heads, tails = of_name[graph.heads], of_name[graph.tails]
         vectors = _vectors(index, of_name, n)
         first, second, like = (
-            pairs_of_texts(list(number), threshold)
-            if vectors is None
-            else pairs_of_vectors(vectors, threshold)
+            pairs_of_texts(list(number), threshold) if vectors is None else pairs_of_vectors(vectors, threshold)
         )
         apart = heads != tails
         ones = np.ones(int(apart.sum()), np.float32)

@@ -46,9 +46,7 @@ class Statements:
             words = [numbers.setdefault(t, len(numbers)) for t in terms(statement)]
             flat += words
             owners += [place] * len(words)
-        found = postings(
-            np.array(flat, np.int32), np.array(owners, np.int32), size=len(numbers), texts=len(chunk)
-        )
+        found = postings(np.array(flat, np.int32), np.array(owners, np.int32), size=len(numbers), texts=len(chunk))
         return cls(np.array(chunk, np.int64), numbers, found, failed)
 
 
@@ -71,9 +69,7 @@ async def written(index: Index, model: Model) -> Statements:
     if "propositions" not in index.derived:
         titles = {d.id: d.title for d in index.documents}
         replies = await model.perform_all([WritePropositions(c, titles[c.document_id]) for c in index.chunks])
-        by_chunk = [
-            _cut(c) if isinstance(r, Exception) else r for c, r in zip(index.chunks, replies, strict=True)
-        ]
+        by_chunk = [_cut(c) if isinstance(r, Exception) else r for c, r in zip(index.chunks, replies, strict=True)]
         failed = sum(isinstance(r, Exception) for r in replies)
         index.derived["propositions"] = Statements.read(by_chunk, failed)
     return index.derived["propositions"]
@@ -82,15 +78,9 @@ async def written(index: Index, model: Model) -> Statements:
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks of the best sentences, by vectors where the index has them, else by words."""
     if has_vectors(index):
-        like = (
-            index.arrays["vectors.sentences"].astype(np.float32)
-            @ question_vectors([question], index, settings)[0]
-        )
+        like = index.arrays["vectors.sentences"].astype(np.float32) @ question_vectors([question], index, settings)[0]
         first, last = index.arrays["walk.first"], index.arrays["walk.last"]
-        best = [
-            float(like[a:b].max()) if b > a else 0.0
-            for a, b in zip(first.tolist(), last.tolist(), strict=True)
-        ]
+        best = [float(like[a:b].max()) if b > a else 0.0 for a, b in zip(first.tolist(), last.tolist(), strict=True)]
         return hits_of(np.array(best), index, settings.search.k)
     return _ranked(question, sentences(index), index, settings)
 

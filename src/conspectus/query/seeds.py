@@ -135,9 +135,7 @@ def _written(question: str, words: Sequence[str], graph: Graph) -> dict[tuple[st
     opening = np.ones(len(vocabulary.form), bool)
     keys = [tuple(units(key)) for _, key in find_mentions([question], vocabulary, opening)]
     found = {key: name for key, name in zip(keys, graph.find(keys).tolist(), strict=True) if name >= 0}
-    return {
-        key: name for key, name in found.items() if key != tuple(words[:1]) or graph.kinds[name] & OPENING
-    }
+    return {key: name for key, name in found.items() if key != tuple(words[:1]) or graph.kinds[name] & OPENING}
 
 
 def _known(words: Sequence[str], graph: Graph) -> dict[tuple[str, ...], int]:

@@ -85,9 +85,7 @@ def scores_of(question: str, index: Index, settings: Settings) -> Floats:
     graph = Graph.of(index)
     seeds = seeds_of(question, graph)
     words, coverage = _by_words(question, index, graph, settings)
-    vectors = (
-        question_vectors([question, seeds.rest], index, settings) if _by_meaning(index, settings) else None
-    )
+    vectors = question_vectors([question, seeds.rest], index, settings) if _by_meaning(index, settings) else None
     like = _Likeness(_sentences_by_words(question, seeds.rest, index, graph), vectors, index)
     base = scaled(words) if vectors is None else likeness(vectors[0], words, index)
     weights = BY_WORDS if vectors is None else BY_MEANING
@@ -163,9 +161,7 @@ class _Likeness:
 # The two forms
 
 
-def _full(
-    graph: Graph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights, settings: Settings
-) -> Floats:
+def _full(graph: Graph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights, settings: Settings) -> Floats:
     """Return how much of the walk is on each passage, walking over all sentences."""
     pull = like.pull(slice(None), weights)
     sentence_reset = spread(base, pull, graph.first, graph.last)
@@ -175,9 +171,7 @@ def _full(
     return totals(mass, graph.first, graph.last)
 
 
-def _local(
-    graph: Graph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights, settings: Settings
-) -> Floats:
+def _local(graph: Graph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights, settings: Settings) -> Floats:
     """Return the same, walking around the seeds and the best passages only.
 
     Twice: the passages that the first round finds are what the second goes around too, for questions of many
@@ -198,9 +192,7 @@ def _local(
         pull = like.pull(sentences, weights)
         name_reset = np.zeros(len(names))
         name_reset[np.searchsorted(names, seeds.names)] = seeds.weights
-        mass = walk(
-            part, pull, spread(reset[passages], pull, first, last), name_reset, settings.walk.damping, steps
-        )
+        mass = walk(part, pull, spread(reset[passages], pull, first, last), name_reset, settings.walk.damping, steps)
         result[passages] = totals(mass, first, last)
         found = highest(result, PASSAGES)
         near = ascending(len(like.words), near, sentences_of(found, graph.first, graph.last))

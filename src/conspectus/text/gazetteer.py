@@ -153,6 +153,4 @@ SAYING = frozenset(
 BEFORE_PERSONS = frozenset("named meet met i'm cousin sister brother wife husband friend colleague".split())
 BEFORE_PLACES = frozenset("in near across outside around throughout from to".split())
 BEFORE_ORGANIZATIONS = frozenset("at joined left founded company startup firm".split())
-BEFORE_WORKS = frozenset(
-    "wrote book read watching watched film movie novel song titled entitled album".split()
-)
+BEFORE_WORKS = frozenset("wrote book read watching watched film movie novel song titled entitled album".split())

@@ -90,9 +90,7 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
     wanted = frozenset(entity_types)
     kept = {key: thing for key, thing in found.items() if thing.type in wanted}
     lexicon = _assemble(table, texts, which, len(unique), kept, vocabulary)
-    return replace(
-        lexicon, templated=(100 * phrased[which]).astype(np.int32), vocabulary=_spread(vocabulary, which)
-    )
+    return replace(lexicon, templated=(100 * phrased[which]).astype(np.int32), vocabulary=_spread(vocabulary, which))
 
 
 def _units(document: Ints, source: Ints) -> Ints:
@@ -101,9 +99,7 @@ def _units(document: Ints, source: Ints) -> Ints:
     if source.max(initial=FEW) + 1 >= FEW:
         return units
     stretch = np.arange(len(document)) // STRETCH
-    return np.unique(units.astype(np.int64) * (len(document) + 1) + stretch, return_inverse=True)[1].astype(
-        np.int32
-    )
+    return np.unique(units.astype(np.int64) * (len(document) + 1) + stretch, return_inverse=True)[1].astype(np.int32)
 
 
 def _gather(
@@ -173,9 +169,7 @@ def _sifted_names(found: Mapping[str, _Found], vocabulary: Vocabulary, large: bo
     return kept
 
 
-def _note_concepts(
-    found: dict[str, _Found], vocabulary: Vocabulary, where: tuple[Ints, Ints], least: int
-) -> None:
+def _note_concepts(found: dict[str, _Found], vocabulary: Vocabulary, where: tuple[Ints, Ints], least: int) -> None:
     """Add the concepts; one that is also written as a name is that name ("Computer Science")."""
     by_stems = {_stems(key): key for key in sorted(found, reverse=True) if not found[key].context.speaks}
     phrases = find_phrases(vocabulary, *where, least)
@@ -274,9 +268,7 @@ def _repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Int
 def _terms(vocabulary: Vocabulary, distinct: int) -> tuple[tuple[str, ...], np.ndarray[Any, Any], Ints]:
     """Return the search terms, how many each distinct sentence has, and their numbers in order."""
     number: dict[str, int] = {}
-    of_word = [
-        [number.setdefault(term, len(number)) for term in search_terms(word)] for word in vocabulary.words
-    ]
+    of_word = [[number.setdefault(term, len(number)) for term in search_terms(word)] for word in vocabulary.words]
     sizes = np.array([len(each) for each in of_word], np.int64)
     flat = np.array([t for each in of_word for t in each], np.int32)
     _, ids = _repeated(vocabulary.token_word, sizes, flat)
@@ -294,6 +286,4 @@ def _written(forms: Counter[tuple[str, ...]]) -> str:
 
 
 def _capitalised(word: str) -> str:
-    return (
-        "-".join(part.capitalize() for part in word.split("-")) if len(word) > 2 or "." not in word else word
-    )
+    return "-".join(part.capitalize() for part in word.split("-")) if len(word) > 2 or "." not in word else word

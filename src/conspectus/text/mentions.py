@@ -30,9 +30,7 @@ KNOWN, OPENING = 1, 2
 LONGEST = 12
 """Words (Chinese characters) of a known name that are looked for at the most."""
 
-_JOINTS = frozenset(
-    "of the de la le du des von van der den al el di da del and for in on to at y e 's &".split()
-)
+_JOINTS = frozenset("of the de la le du des von van der den al el di da del and for in on to at y e 's &".split())
 # U and I: a capitalised word and initial; u: one that only opens its sentence; S: a capitalised word that
 # carries no content; C: a joint; D: a number; p: a full stop
 _RUN = re.compile(rb"(?:[UI]|u(?=[USI])|S(?=[USI]))(?:[USI]|(?<=I)p(?=[USI])|(?<=[USI])D|C(?=C?[USI]))*")
@@ -147,14 +145,10 @@ def units(key: str) -> list[str]:
 
 def hash_of(pieces: Sequence[str]) -> int:
     """Return the 64 bits under which an index keeps a name."""
-    return int.from_bytes(
-        blake2b(" ".join(pieces).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
-    )
+    return int.from_bytes(blake2b(" ".join(pieces).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def find_known(
-    vocabulary: Vocabulary, names: Sequence[str]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return where names stand, whatever their case: numbers of texts, and the place of each name in `names`.
 
     From each word on, the longest name is taken; a name that is longer than LONGEST is not found.
@@ -162,9 +156,7 @@ def find_known(
     if not len(vocabulary.form):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     numbers: dict[str, int] = {}
-    pieces = [
-        [numbers.setdefault(u, len(numbers)) for u in units(name_key(form))] for form in vocabulary.forms
-    ]
+    pieces = [[numbers.setdefault(u, len(numbers)) for u in units(name_key(form))] for form in vocabulary.forms]
     lengths = np.array([len(p) for p in pieces], np.int64)
     starts = np.concatenate(([0], np.cumsum(lengths)))
     flat = np.array([n for p in pieces for n in p], np.int64)

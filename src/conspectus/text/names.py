@@ -20,9 +20,7 @@ from conspectus.text.gazetteer import CALENDAR, GIVEN_NAMES
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary
 from conspectus.text.words import STOPWORDS, VAGUE, name_key
 
-PARTICLES = frozenset(
-    "de del della der di da du des den dos la le las los van von y e al el bin ibn ten ter &".split()
-)
+PARTICLES = frozenset("de del della der di da du des den dos la le las los van von y e al el bin ibn ten ter &".split())
 """Small words that hold one name together wherever they stand between two of its words."""
 JOINTS = frozenset("of for in on at to and with".split())
 """Small words that may stand inside a name or between two."""

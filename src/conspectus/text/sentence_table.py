@@ -72,11 +72,7 @@ def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[s
                     speaker, start = name, label.end()
             for a, b in sentences(text, start, end):
                 sentence = " ".join(text[a:b].split())
-                if (
-                    _LETTER.search(sentence)
-                    and not _ASIDE.fullmatch(sentence)
-                    and not _cut_label(sentence, speakers)
-                ):
+                if _LETTER.search(sentence) and not _ASIDE.fullmatch(sentence) and not _cut_label(sentence, speakers):
                     rows.append((number, a, b, speaker))
                     texts.append(sentence)
     for keep in (_not_cut, _not_repeated):
@@ -111,9 +107,7 @@ def _full(label: str, speakers: set[str], at_start: bool) -> str:
 
 
 def _cut_label(sentence: str, speakers: set[str]) -> bool:
-    return (
-        sentence.isupper() and len(sentence) < 30 and any(s.startswith(sentence.casefold()) for s in speakers)
-    )
+    return sentence.isupper() and len(sentence) < 30 and any(s.startswith(sentence.casefold()) for s in speakers)
 
 
 def _speakers(documents: Sequence[Document], headers: Sequence[int]) -> set[str]:
@@ -202,9 +196,7 @@ def _not_repeated(document: list[int], texts: list[str]) -> list[int]:
         where[text].add(number)
     repeated = {text for text, numbers in where.items() if len(numbers) >= REPEATED}
     own = Counter(n for n, t in zip(document, texts, strict=True) if t not in repeated)
-    return [
-        i for i, (n, t) in enumerate(zip(document, texts, strict=True)) if t not in repeated or not own[n]
-    ]
+    return [i for i, (n, t) in enumerate(zip(document, texts, strict=True)) if t not in repeated or not own[n]]
 
 
 def _carried_over(rows: list[tuple[int, int, int, str]], texts: list[str]) -> list[str]:

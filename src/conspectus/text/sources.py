@@ -37,8 +37,4 @@ def sources(paths: Sequence[str]) -> list[int]:
 def _split(path: str) -> tuple[str, int | None]:
     stem = _SUFFIX.sub("", path)
     match = _PART.search(stem)
-    return (
-        (stem[: match.start()], int(match.group(1) or match.group(2)))
-        if match and "#" not in path
-        else (path, None)
-    )
+    return (stem[: match.start()], int(match.group(1) or match.group(2))) if match and "#" not in path else (path, None)

@@ -49,9 +49,7 @@ def type_of(words: tuple[str, ...], context: Context, given: frozenset[str], for
     head = _head(lower) if len(words) > 1 else ""
     if head:
         return head
-    plain = all(
-        w[0].isupper() and w[1:].islower() for w in words if len(w.rstrip(".")) > 1 and w not in PARTICLES
-    )
+    plain = all(w[0].isupper() and w[1:].islower() for w in words if len(w.rstrip(".")) > 1 and w not in PARTICLES)
     if 2 <= len(words) <= 4 and plain and (lower[0] in given or (foreign and len(words) < 4)):
         surely = lower[0] in given
         if _places(context) >= max(2.0, (0.5 if surely else 0.25) * mentions):

@@ -125,9 +125,7 @@ def terms(text: str) -> list[str]:
     words = WORD.findall(fold(text))
     if not CJK.search(text):
         return [stem(w) for w in words if is_content(w)]
-    return [
-        t for w in words for t in (unspaced_terms(w) if CJK.search(w) else [stem(w)] if is_content(w) else ())
-    ]
+    return [t for w in words for t in (unspaced_terms(w) if CJK.search(w) else [stem(w)] if is_content(w) else ())]
 
 
 def unspaced_terms(run: str) -> list[str]:

@@ -96,9 +96,7 @@ def test_the_whole_says_how_it_was_made():
 
 
 def test_nothing_is_said_twice():
-    text = reduced(
-        f"### Bees\n\n- {BEES}\n- {WAX}", f"### More\n\n- {BEES.replace('ninety', 'eighty')}\n- {BROKE}"
-    )
+    text = reduced(f"### Bees\n\n- {BEES}\n- {WAX}", f"### More\n\n- {BEES.replace('ninety', 'eighty')}\n- {BROKE}")
 
     assert lines(text) == [BEES, WAX, BROKE]
 
@@ -114,8 +112,7 @@ def test_sections_and_quotations_are_few():
     ]
     text = reduced(
         *[
-            f"### Part {i}\n\n"
-            + "\n".join(line.replace("lay", f"lay{i} x{i} y{i} z{i} w{i}") for line in say)
+            f"### Part {i}\n\n" + "\n".join(line.replace("lay", f"lay{i} x{i} y{i} z{i} w{i}") for line in say)
             for i in range(9)
         ]
     )
@@ -131,9 +128,7 @@ def test_references_are_carried_along():
 
 
 def looked_up(question: str) -> str:
-    return answer_from_context(
-        AnswerFromContext(question, Evidence(sources=tuple(INDEX.chunks))), Searcher(INDEX)
-    )
+    return answer_from_context(AnswerFromContext(question, Evidence(sources=tuple(INDEX.chunks))), Searcher(INDEX))
 
 
 def test_a_look_up_quotes_the_sentences_that_hold_what_is_asked():

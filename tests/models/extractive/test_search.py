@@ -60,12 +60,7 @@ def test_a_question_of_scaffolding_alone_finds_nothing():
 def test_a_rare_word_weighs_more_than_a_common_one():
     searcher = Searcher(INDEX)
 
-    assert (
-        searcher.weight("zeppelin")
-        > searcher.weight("flood")
-        > searcher.weight("weir")
-        > searcher.weight("mill")
-    )
+    assert searcher.weight("zeppelin") > searcher.weight("flood") > searcher.weight("weir") > searcher.weight("mill")
 
 
 def test_near_what_is_named_the_rest_of_the_question_decides():
@@ -87,9 +82,7 @@ def test_a_sentence_that_gives_the_kind_of_thing_asked_for_comes_first():
 
 def test_a_name_written_small_names_what_it_names():
     text = "At nine the anemometer at the harbour office read 81 knots and then stopped."
-    index = an_index(
-        " ".join(FILLER), text, "Zithers crack. Querns sink. Vicars.", entities=["Harbour Office"]
-    )
+    index = an_index(" ".join(FILLER), text, "Zithers crack. Querns sink. Vicars.", entities=["Harbour Office"])
     question = "Did the anemometer at the harbour office crack the zither, or sink the quern of the vicar?"
 
     assert text in near(question, "Harbour Office", index=index)

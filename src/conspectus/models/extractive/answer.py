@@ -120,9 +120,7 @@ def _overview(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     for report in task.evidence.reports:
         rank = searcher.rank_among_parts(level).get(report.number, 0)
         searcher.rated[task.question, report.number] = 1 + report.rating / 100 - min(rank, 20) / 40
-    reports = sorted(
-        task.evidence.reports, key=lambda r: (-searcher.rated[task.question, r.number], r.number)
-    )
+    reports = sorted(task.evidence.reports, key=lambda r: (-searcher.rated[task.question, r.number], r.number))
     sections: list[str] = []
     for report in reports[:OVERVIEW_SECTIONS]:
         cited = write([Reference("Reports", report.number)])

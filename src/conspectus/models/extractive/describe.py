@@ -15,9 +15,7 @@ from conspectus.text.quality import quality
 MOST_SENTENCES = {"entity": 3, "relationship": 2}
 MOST_WORDS = 70
 _QUOTED = re.compile(r'^([^":]{2,40}): "(.*)"$', re.DOTALL)
-_DEFINES = re.compile(
-    r"^.{0,12}\b(?:is|was|are|were|has been|became|founded|created|means|works?)\b", re.IGNORECASE
-)
+_DEFINES = re.compile(r"^.{0,12}\b(?:is|was|are|were|has been|became|founded|created|means|works?)\b", re.IGNORECASE)
 
 
 def describe_element(task: DescribeElement, worth: Mapping[str, float]) -> Description:
@@ -28,9 +26,7 @@ def describe_element(task: DescribeElement, worth: Mapping[str, float]) -> Descr
     chosen: list[int] = []
     words: set[str] = set()
     length = 0
-    for i in sorted(
-        range(len(task.descriptions)), key=lambda i: (-_merit(task.name, task.descriptions[i], worth), i)
-    ):
+    for i in sorted(range(len(task.descriptions)), key=lambda i: (-_merit(task.name, task.descriptions[i], worth), i)):
         own = frozenset(task.descriptions[i].lower().split())
         if chosen and (len(own & words) > 0.6 * len(own) or length + len(own) > MOST_WORDS):
             continue

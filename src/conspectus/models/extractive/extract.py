@@ -37,14 +37,10 @@ def extract_graph(task: ExtractGraph, passages: Passages) -> Graph:
             _keep_best(best, entity, quality + (OPENS if place == 0 else 0.0), sentence)
         speaker = passages.said_by(sentence)
         if speaker >= 0 and quality >= WORTH_SAYING:
-            _keep_best(
-                best, speaker, quality - 1, sentence
-            )  # what is said of them comes before what they say
+            _keep_best(best, speaker, quality - 1, sentence)  # what is said of them comes before what they say
         else:
             speaker = -1
-        relationships += _pairs(
-            sentence, mentioned, before if passages.follows(sentence) else [], speaker, passages
-        )
+        relationships += _pairs(sentence, mentioned, before if passages.follows(sentence) else [], speaker, passages)
         before = mentioned
     names, types = passages.names, passages.types
     entities = (
@@ -67,19 +63,13 @@ def _pairs(
         return []
     names, here = passages.names, mentioned[:MOST_PAIRED]
     text, span = passages.quoted(sentence), passages.span(sentence)
-    found = [
-        FoundRelationship(names[a], names[b], text, SAME_SENTENCE, span) for a, b in combinations(here, 2)
-    ]
+    found = [FoundRelationship(names[a], names[b], text, SAME_SENTENCE, span) for a, b in combinations(here, 2)]
     if speaker >= 0 and speaker not in here:
-        found += [
-            FoundRelationship(names[speaker], names[b], text, SPOKEN, span) for b in here[:MOST_SPOKEN_OF]
-        ]
+        found += [FoundRelationship(names[speaker], names[b], text, SPOKEN, span) for b in here[:MOST_SPOKEN_OF]]
     if before and set(mentioned).isdisjoint(before):
         both = f"{passages.quoted(sentence - 1)}\n{text}"
         wide = Span(span.document_id, passages.span(sentence - 1).start, span.end)
         found += [
-            FoundRelationship(names[a], names[b], both, NEXT_SENTENCE, wide)
-            for a in before[:MOST_PAIRED]
-            for b in here
+            FoundRelationship(names[a], names[b], both, NEXT_SENTENCE, wide) for a in before[:MOST_PAIRED] for b in here
         ]
     return found

@@ -155,9 +155,7 @@ class ExtractiveModel:
 
     def _read(self) -> Index:
         if self._index is None:
-            raise ModelError(
-                "the extractive model answers from an index: open it with ExtractiveModel.of_index"
-            )
+            raise ModelError("the extractive model answers from an index: open it with ExtractiveModel.of_index")
         return self._index
 
     def _opened(self) -> Searcher:

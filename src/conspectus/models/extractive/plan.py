@@ -88,9 +88,7 @@ def read(question: str, name: str) -> Asked:
     roots: list[str] = []
     distance: list[float] = []
     for i, word in enumerate(words):
-        if (
-            word not in _TELLING and (word in WH | _ASKING | _PERSONS or not is_content(word))
-        ) or i in inside:
+        if (word not in _TELLING and (word in WH | _ASKING | _PERSONS or not is_content(word))) or i in inside:
             continue
         roots.append(root(word))
         distance.append(_distance(i, wh, inside, len(words)))

@@ -43,11 +43,7 @@ def choose_relations(task: ChooseRelations, index: Index) -> tuple[tuple[int, ..
     scores: list[float] = []
     for topic in task.topics:
         start, gone = _gone(topic.trail, planner)
-        plans = (
-            [p for p in planner.feasible(task.question, start, DEPTH) if _continues(p, gone)]
-            if start >= 0
-            else []
-        )
+        plans = [p for p in planner.feasible(task.question, start, DEPTH) if _continues(p, gone)] if start >= 0 else []
         places = {planner.way(edge.relation, edge.inverse): i for i, edge in enumerate(topic.edges)}
         best = plans[0].score if plans else 0.0
         ways = (p.ways[len(gone)] for p in plans if p.score >= best - CLOSE)
@@ -91,12 +87,7 @@ def examine(task: ExamineEvidence, index: Index) -> Examined:
 
 def _unsaid(task: ExamineEvidence, planner: Planner) -> str:
     """Return the words of the question that no relation of the trails says: what is still to be found."""
-    said = {
-        t
-        for trail in task.trails
-        for triple in trail.triples
-        for t in terms(triple.relation.replace("_", " "))
-    }
+    said = {t for trail in task.trails for triple in trail.triples for t in terms(triple.relation.replace("_", " "))}
     return " ".join(t for t in terms(task.question) if t not in said)
 
 

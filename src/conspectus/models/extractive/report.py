@@ -62,8 +62,7 @@ def _topics(evidence: Evidence) -> dict[str, float]:
             weight[end] += relationship.weight
             edges[end] += 1
     weights = {
-        e.name: weight[e.name] * math.sqrt(edges[e.name] / max(e.degree, 1)) * _telling(e)
-        for e in evidence.entities
+        e.name: weight[e.name] * math.sqrt(edges[e.name] / max(e.degree, 1)) * _telling(e) for e in evidence.entities
     }
     most = max(weights.values(), default=1.0) or 1.0
     written = {name_key(name): name for name in weights}
@@ -90,9 +89,7 @@ def _ranked(found: Sequence[Statement], topics: Mapping[str, float]) -> list[_Ca
     candidates: list[_Candidate] = []
     for statement in found:
         named = _named(statement, names)
-        central = math.fsum(math.log(1 + spread[t]) for t in statement.terms) / math.sqrt(
-            8 + len(statement.terms)
-        )
+        central = math.fsum(math.log(1 + spread[t]) for t in statement.terms) / math.sqrt(8 + len(statement.terms))
         weight = max((topics[name] for name in named), default=0.0) / most
         merit = (central + 2 * weight) * statement.quality * statement.weight if statement.terms else 0.0
         candidates.append(_Candidate(statement, named, merit))
@@ -214,6 +211,5 @@ def _rating(evidence: Evidence) -> tuple[float, str]:
     entities, relationships = len(evidence.entities), len(evidence.relationships)
     parts = f", and on {len(evidence.reports)} reports of its parts" if evidence.reports else ""
     return rating, (
-        f"It stands on {relationships} relationships of {entities} entities, "
-        f"stated {int(stated)} times{parts}."
+        f"It stands on {relationships} relationships of {entities} entities, stated {int(stated)} times{parts}."
     )

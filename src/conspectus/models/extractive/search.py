@@ -121,7 +121,9 @@ class Searcher:
         telling = [t for t in weights if t not in named and not t.isdigit()]
         known = [t for t in telling if self._frequency(t)]
         enough = STRICT_SHARE
-        if 2 * len(known) >= len(telling):  # the others are another way to say it, and cannot be held against a sentence
+        if 2 * len(known) >= len(
+            telling
+        ):  # the others are another way to say it, and cannot be held against a sentence
             weights = {t: w for t, w in weights.items() if self._frequency(t)}
             total = sum(weights.values())
             enough = min(SHARE, max(weights.values(), default=total) / total)
@@ -129,10 +131,7 @@ class Searcher:
         passing = np.flatnonzero(share >= enough - 1e-6)
         if not len(passing):
             return []
-        rank = (
-            share
-            + self._sum(self._related(passing[np.argsort(-share[passing], kind="stable")], weights)) / total
-        )
+        rank = share + self._sum(self._related(passing[np.argsort(-share[passing], kind="stable")], weights)) / total
         best = passing[np.argsort(-rank[passing], kind="stable")][: 2 * CANDIDATES]
         asked = set(question.names)
         found: list[Found] = []
@@ -183,9 +182,7 @@ class Searcher:
             if held >= (enough_of_subject if about else LEAST):
                 fits = self._gives(question.wants, i, mentioned)
                 gain = NAMED * about + GIVES * fits + PLACE / (1 + rank)
-                found.append(
-                    Found(i, (held + gain) * (0.5 + 0.5 * self.passages.quality(i)), float(share[i]))
-                )
+                found.append(Found(i, (held + gain) * (0.5 + 0.5 * self.passages.quality(i)), float(share[i])))
         return sorted(found, key=lambda f: (-f.score, f.sentence))
 
     def _asked(self, question: Question, named: set[int]) -> Floats:
@@ -260,9 +257,7 @@ class Searcher:
             owner = self._owner(level)
             grouped: dict[int, list[Found]] = {}
             for f in self.find(question):
-                owners: Counter[int] = Counter(
-                    owner[mentions[starts[f.sentence] : starts[f.sentence + 1]]].tolist()
-                )
+                owners: Counter[int] = Counter(owner[mentions[starts[f.sentence] : starts[f.sentence + 1]]].tolist())
                 if owners:
                     grouped.setdefault(owners.most_common(1)[0][0], []).append(f)
             self._by_community[key] = grouped

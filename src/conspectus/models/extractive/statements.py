@@ -46,9 +46,7 @@ def statements(evidence: Evidence, worth: Mapping[str, float]) -> list[Statement
     for text, references in gathered.items():
         quality_of, words = reading(text)
         left = worth.get(words_of(text), 1.0) if worth else 1.0
-        found.append(
-            Statement(text, tuple(dict.fromkeys(references)), quality_of * left, words, weights[text])
-        )
+        found.append(Statement(text, tuple(dict.fromkeys(references)), quality_of * left, words, weights[text]))
     return found
 
 

@@ -48,9 +48,7 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
         used = tokens.count(evidence.text)
         result = await finish(task, question, index, model, method=method, context_tokens=used)
     else:
-        result = Answer(
-            question, _listed(found), method, notices=(WRITTEN if model.generative else SELECTED,)
-        )
+        result = Answer(question, _listed(found), method, notices=(WRITTEN if model.generative else SELECTED,))
     short = found.answers or await _from_what_there_is(question, found, evidence, model)
     if not evidence.sources and not found.answers and short:
         result = replace(result, text="\n".join(f"- {name}" for name in short))
@@ -59,9 +57,7 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
     return replace(result, short=short, trails=found.trails, why=f"{rounds}{complete}")
 
 
-async def _from_what_there_is(
-    question: str, found: Explored, evidence: Evidence, model: Model
-) -> tuple[str, ...]:
+async def _from_what_there_is(question: str, found: Explored, evidence: Evidence, model: Model) -> tuple[str, ...]:
     if not model.generative:
         return ()
     draft = await model.perform(DraftAnswer(question, trails=found.trails, evidence=evidence))
@@ -82,9 +78,7 @@ def _listed(found: Explored) -> str:
 
 def evidence_of(found: Explored, index: Index, settings: Settings) -> Evidence:
     """Return the best chunks of a search and the relationships of its paths, as evidence."""
-    chunks = tuple(
-        index.chunks[chunk] for chunk, _ in found.chunks[: min(settings.tog.evidence, settings.tog.chunks)]
-    )
+    chunks = tuple(index.chunks[chunk] for chunk, _ in found.chunks[: min(settings.tog.evidence, settings.tog.chunks)])
     pairs = {frozenset((t.head, t.tail)) for trail in found.trails for t in trail.triples}
     rows: list[Relationship] = []
     for name in {name for pair in pairs for name in pair} & index.entity_of_name.keys():

@@ -66,9 +66,7 @@ async def explore(
             seen[chunk] = max(score, seen.get(chunk, 0.0))
         trails = gone = [candidate.trail for candidate in best]
         read = tuple(index.chunks[chunk] for chunk, _ in chunks[: min(tog.evidence, tog.chunks)])
-        examined = await model.perform(
-            ExamineEvidence(question, tuple(trails), Evidence(sources=read), clues)
-        )
+        examined = await model.perform(ExamineEvidence(question, tuple(trails), Evidence(sources=read), clues))
         if examined.complete:
             trails.sort(key=lambda trail: trail.end not in examined.answers)
             return Explored(examined.answers, tuple(trails), _ranked(seen), clues, round_)
@@ -76,9 +74,7 @@ async def explore(
     return Explored((), tuple(gone), _ranked(seen), clues, tog.depth)
 
 
-async def _topics(
-    question: str, graph: TripleGraph, model: Model, width: int, start: Sequence[str]
-) -> list[int]:
+async def _topics(question: str, graph: TripleGraph, model: Model, width: int, start: Sequence[str]) -> list[int]:
     if start:
         return [n for name in start for n in topics_in(name, graph, 1, [name])]
     named = await model.perform(NameEntities(question)) if model.generative else ()
@@ -93,9 +89,7 @@ def _edges(trail: Trail, graph: TripleGraph) -> tuple[Edge, ...]:
     for step in _onward(trail, graph):
         counts[step.relation, step.inverse] = counts.get((step.relation, step.inverse), 0) + 1
     most = sorted(counts, key=lambda way: -counts[way])[:MOST_EDGES]
-    return tuple(
-        Edge(graph.relations[relation], inverse, counts[relation, inverse]) for relation, inverse in most
-    )
+    return tuple(Edge(graph.relations[relation], inverse, counts[relation, inverse]) for relation, inverse in most)
 
 
 def _onward(trail: Trail, graph: TripleGraph) -> list[Step]:

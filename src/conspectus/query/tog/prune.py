@@ -42,9 +42,7 @@ class Scorer:
     triples.
     """
 
-    def __init__(
-        self, question: str, index: Index, graph: TripleGraph, settings: Settings, texts: bool
-    ) -> None:
+    def __init__(self, question: str, index: Index, graph: TripleGraph, settings: Settings, texts: bool) -> None:
         self.question = question
         self.graph = graph
         self.texts = texts and len(index.chunks) > 0
@@ -52,9 +50,7 @@ class Scorer:
         self._settings = settings
         self._words = [root(w) for w in WORD.findall(fold(question)) if is_content(w)]
 
-    def chunks(
-        self, candidates: Sequence[Candidate], clues: Sequence[str], most: int
-    ) -> list[tuple[int, int, float]]:
+    def chunks(self, candidates: Sequence[Candidate], clues: Sequence[str], most: int) -> list[tuple[int, int, float]]:
         """Return candidate, chunk and score from 0 to 1 of the best chunks of all candidates together."""
         query = " ".join((self.question, *clues[-1:]))
         base = scores_of(query, self._index, self._settings.search)
@@ -67,9 +63,7 @@ class Scorer:
         top = pairs[: RERANKED * most]
         highest = top[0][0] if top else 1.0
         again = self._again(query, [chunk for _, _, chunk in top])
-        scored = [
-            (place, chunk, (score / (highest or 1.0) + again[chunk]) / 2) for score, place, chunk in top
-        ]
+        scored = [(place, chunk, (score / (highest or 1.0) + again[chunk]) / 2) for score, place, chunk in top]
         return sorted(scored, key=lambda s: (-s[2], s[0], s[1]))[:most]
 
     def _of(self, candidate: Candidate) -> set[int]:

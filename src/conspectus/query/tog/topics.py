@@ -28,9 +28,7 @@ def _spans(question: str, graph: TripleGraph) -> list[tuple[int, tuple[int, int]
     words = name_key(question).split()
     taken: set[int] = set()
     found: list[tuple[int, tuple[int, int]]] = []
-    spans = [
-        (a, b) for a in range(len(words)) for b in range(a + 1, min(len(words), a + graph.longest_key) + 1)
-    ]
+    spans = [(a, b) for a in range(len(words)) for b in range(a + 1, min(len(words), a + graph.longest_key) + 1)]
     for a, b in sorted(spans, key=lambda s: (s[0] - s[1], s)):
         key = " ".join(words[a:b])
         if key not in graph.numbers_of_key or taken & {*range(a, b)} or (b - a == 1 and key in STOPWORDS):
@@ -38,9 +36,7 @@ def _spans(question: str, graph: TripleGraph) -> list[tuple[int, tuple[int, int]
         for number in _spelt(question, key, graph):
             plain = graph.names[number].islower() or graph.names[number] not in question
             found.append((number, (int(plain), a - b)))
-        if any(
-            graph.names[n] in question and not graph.names[n].islower() for n in graph.numbers_of_key[key]
-        ):
+        if any(graph.names[n] in question and not graph.names[n].islower() for n in graph.numbers_of_key[key]):
             taken |= {*range(a, b)}
     return [(number, order) for number, order in found if order[0] == min(o[0] for _, o in found)]
 
