@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -113,6 +114,7 @@ def _build(sources: list[str], folder: Path, settings: Settings, *, quiet: bool)
     from conspectus import api
     from conspectus.cli.progress import Bars
 
+    gc.disable()  # the process ends with the build: what it made need not be searched for cycles
     before = _snapshot(folder)
     try:
         with Bars(quiet=quiet) as bars:

@@ -24,6 +24,7 @@ _DANGLING = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_SAYS_LITTLE = STOPWORDS | VAGUE
 _END = re.compile(r"[.!?。！？…][\"”’')\]」』]*$")
 
 
@@ -42,11 +43,11 @@ def quality(sentence: str) -> float:
 
 @lru_cache(maxsize=1 << 17)
 def _quality(rest: str) -> float:
-    words = [w.lower().replace("’", "'") for w in _WORD.findall(rest)]
+    words = _WORD.findall(rest.lower().replace("’", "'"))
     count = len(words)
     if count < 4:
         return 0.05 if count else 0.0
-    content = sum(w not in STOPWORDS and w not in VAGUE for w in words)
+    content = sum(w not in _SAYS_LITTLE for w in words)
     score = min(content / count / 0.45, 1.0) * _length(count)
     if not _END.search(rest):
         score *= 0.35

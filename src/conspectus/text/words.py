@@ -82,7 +82,6 @@ _SCRIPTS = re.compile(rf"{CJK.pattern}+|(?:(?!{CJK.pattern})[^\W\d_])+|\d+")
 
 WH = frozenset("what which who whom whose when where why how whether".split())
 
-_APOSTROPHE = str.maketrans("’ʼ", "''")
 _NAME_PUNCTUATION = re.compile(r"[^\w&+#/ ]+")
 _POSSESSIVE = re.compile(r"'s\b|'(?=\s|$)")
 _ARTICLE = re.compile(r"^(?:the|a|an) (?=\S)")
@@ -90,14 +89,19 @@ _ARTICLE = re.compile(r"^(?:the|a|an) (?=\S)")
 
 def fold(text: str) -> str:
     """Return the text in one Unicode form, width and case, with plain apostrophes."""
-    return unicodedata.normalize("NFKC", text).translate(_APOSTROPHE).casefold()
+    if text.isascii():
+        return text.lower()
+    if not unicodedata.is_normalized("NFKC", text):
+        text = unicodedata.normalize("NFKC", text)
+    return text.replace("’", "'").replace("ʼ", "'").casefold()
 
 
 @cache
 def name_key(name: str) -> str:
     """Return what spellings of one name have in common: case, width, accents, articles, marks removed."""
     text = fold(name)
-    text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    if not text.isascii():
+        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     text = _POSSESSIVE.sub("", text).replace(".", "")
     text = " ".join(_NAME_PUNCTUATION.sub(" ", text).split())
     return _ARTICLE.sub("", text)

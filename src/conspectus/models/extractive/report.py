@@ -112,13 +112,14 @@ def _named(statement: Statement, names: Mapping[str, list[tuple[tuple[str, ...],
     """Return the topics that a statement names, in the order of its words, the longest name at each place."""
     words = _words(statement.text)
     found: dict[str, None] = {}
-    at = 0
-    while at < len(words):
-        alike = names.get(words[at], ())
-        name = next((pair for pair in alike if words[at : at + len(pair[0])] == pair[0]), None)
-        if name:
-            found[name[1]] = None
-        at += len(name[0]) if name else 1
+    after = 0
+    for at, word in enumerate(words):
+        if at >= after and word in names:
+            for alike, name in names[word]:
+                if words[at : at + len(alike)] == alike:
+                    found[name] = None
+                    after = at + len(alike)
+                    break
     return tuple(found)
 
 
