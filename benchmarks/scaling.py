@@ -2,8 +2,9 @@
 
     python benchmarks/scaling.py FOLDER [--json]
 
-The copies have their names changed, letter by letter, so that they add entities and do not only repeat them. Each
-size is indexed by the command in a process of its own; CPU seconds are user and system of that process.
+The copies have their names changed, letter by letter, and a small word added to each sentence, so that they add
+entities and sentences and do not only repeat them (what four documents share would be taken for furniture). Each size
+is indexed by the command in a process of its own; CPU seconds are user and system of that process.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def main() -> None:
         )
 
 
-def measure(files: list[Path], size: float, names: Counter[str]) -> dict[str, float]:
+def measure(files: list[Path], size: float, names: frozenset[str]) -> dict[str, float]:
     """Index a part of the files, or copies of them, and return what it took."""
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder) / "corpus"
@@ -73,23 +74,27 @@ def _counts(said: dict[str, object]) -> dict[str, float]:
 
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
+_END = re.compile(r"(?=[.!?][\s\"”])")
 _VOWELS = "aeiou"
+_MARKS = ("", " indeed", " still", " then", " again")
+"""Small words at the ends of sentences, by which those of one copy are told from those of another."""
 
 
-def proper_words(files: list[Path]) -> Counter[str]:
+def proper_words(files: list[Path]) -> frozenset[str]:
     """Return the words that the files write with a capital more than twice as often as without."""
     capital: Counter[str] = Counter()
     small: Counter[str] = Counter()
     for file in files:
         for word in _WORD.findall(file.read_text(encoding="utf-8")):
             (capital if word[0].isupper() else small)[word.lower()] += 1
-    return Counter({word: n for word, n in capital.items() if n > 2 * small[word]})
+    return frozenset(word for word, count in capital.items() if count > 2 * small[word])
 
 
-def renamed(text: str, names: Counter[str], copy: int) -> str:
-    """Return the text with the vowels of its names moved on by `copy` places."""
+def renamed(text: str, names: frozenset[str], copy: int) -> str:
+    """Return the text with the vowels of its names moved on by `copy` places, each sentence marked as the copy's."""
     shift = str.maketrans(_VOWELS + _VOWELS.upper(), _shifted(copy) + _shifted(copy).upper())
-    return _WORD.sub(lambda m: m.group().translate(shift) if m.group().lower() in names else m.group(), text)
+    text = _WORD.sub(lambda m: m.group().translate(shift) if m.group().lower() in names else m.group(), text)
+    return _END.sub(_MARKS[copy], text)
 
 
 def _shifted(copy: int) -> str:
