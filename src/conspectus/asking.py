@@ -1,0 +1,208 @@
+"""Ask an index, search it, and show what an answer would be made from."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from conspectus import tokens
+from conspectus.building import open_index
+from conspectus.errors import UsageError
+from conspectus.evidence import Evidence
+from conspectus.models.base import Model
+from conspectus.rows import Answer, Hit
+from conspectus.settings import Settings
+from conspectus.tables import Index
+from conspectus.working import DEFAULT_FOLDER, Given, folder_of, named, resolved, run, session_for
+
+Level = int | Literal["auto"] | None
+"""A level of the hierarchy, `auto` to descend from the root where it is relevant, None for the usual one."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an answer would be made from: the evidence that a method gathers, window by window."""
+
+    question: str
+    method: str
+    level: int | None
+    why: str
+    """Why this method was taken, where it was chosen by the question."""
+    windows: tuple[Evidence, ...]
+    context_tokens: int
+    """The same as in the answer."""
+
+
+def ask(
+    question: str,
+    index: Index | str | Path = DEFAULT_FOLDER,
+    *,
+    method: str = "auto",
+    level: Level = None,
+    settings: Given = None,
+    model: Model | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Answer:
+    """Answer a question from an index, with citations that lead to characters of the documents.
+
+    `method` is one of `query.METHODS`, or `auto`, which chooses by the question and says why in the answer.
+    """
+    return run(aask(question, index, method=method, level=level, settings=settings, model=model, tell=tell))
+
+
+async def aask(
+    question: str,
+    index: Index | str | Path = DEFAULT_FOLDER,
+    *,
+    method: str = "auto",
+    level: Level = None,
+    settings: Given = None,
+    model: Model | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Answer:
+    """Do what `ask` does, inside a running event loop; `tell` is given the answer's text piece by piece."""
+    from conspectus.query import METHODS  # not at the top: building needs none of it
+    from conspectus.query.style import Styled
+    from conspectus.query.telling import Telling
+
+    began = time.perf_counter()
+    opened = index if isinstance(index, Index) else open_index(index)
+    method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
+    answering = named(METHODS, method)
+    async with session_for(chosen, folder_of(index, opened), model) as session:
+        performer = model or (session.model if session else model_of(opened))
+        if performer.generative:
+            performer = Styled(performer, question, chosen.answer)
+        if tell is not None:
+            performer = Telling(performer, opened, tell)
+        result = await answering(question, opened, performer, chosen)
+        usage = session.total if session else result.usage
+    reason = "; ".join(part for part in (why, result.why) if part)
+    notices = (*missing(opened), *result.notices)
+    return replace(result, why=reason, notices=notices, usage=usage, seconds=time.perf_counter() - began)
+
+
+async def astream(
+    question: str,
+    index: Index | str | Path = DEFAULT_FOLDER,
+    *,
+    method: str = "auto",
+    level: Level = None,
+    settings: Given = None,
+    model: Model | None = None,
+) -> AsyncGenerator[str | Answer]:
+    """Yield the text of an answer piece by piece, with references once they are checked, and last the whole answer."""
+    pieces: asyncio.Queue[str | None] = asyncio.Queue()
+
+    async def work() -> Answer:
+        try:
+            return await aask(
+                question, index, method=method, level=level, settings=settings, model=model, tell=pieces.put_nowait
+            )
+        finally:
+            pieces.put_nowait(None)
+
+    answering = asyncio.ensure_future(work())
+    try:
+        while (piece := await pieces.get()) is not None:
+            yield piece
+        yield await answering
+    finally:
+        answering.cancel()
+
+
+def context(
+    question: str,
+    index: Index | str | Path = DEFAULT_FOLDER,
+    *,
+    method: str = "auto",
+    level: Level = None,
+    settings: Given = None,
+) -> Context:
+    """Gather what `ask` would answer from, and answer nothing."""
+    from conspectus.query import METHODS, bm25, global_, local
+
+    opened = index if isinstance(index, Index) else open_index(index)
+    method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
+    named(METHODS, method)
+    match method:
+        case "global":
+            at = global_.level_of(opened, chosen.global_)
+            reports = global_.windows_of(opened, at, chosen.global_)
+            used = sum(report.n_tokens for window in reports for report in window)
+            return Context(question, method, at, why, tuple(Evidence(reports=tuple(w)) for w in reports), used)
+        case "local":
+            evidence = local.context(question, opened, chosen.local)
+            used = tokens.count(evidence.text) if evidence.sources else 0  # without chunks nothing is answered
+            return Context(question, method, None, why, (evidence,), used)
+        case "bm25":
+            chunks = tuple(opened.chunk_of[hit.chunk] for hit in bm25.rank(question, opened, chosen.search))
+            used = sum(c.n_tokens for c in chunks)
+            return Context(question, method, None, why, (Evidence(sources=chunks),), used)
+        case _:
+            raise UsageError(f"what an answer by {method} would be made from is only known while it is made")
+
+
+def search(
+    question: str,
+    index: Index | str | Path = DEFAULT_FOLDER,
+    *,
+    method: str = "bm25",
+    k: int | None = None,
+    settings: Given = None,
+) -> list[Hit]:
+    """Return the chunks that rank highest for a question, the best first."""
+    opened = index if isinstance(index, Index) else open_index(index)
+    chosen = resolved(settings)
+    if k is not None:
+        if k < 1:
+            raise UsageError(f"k is the number of chunks to return, at least 1, and not {k}")
+        chosen = chosen.model_copy(update={"search": chosen.search.model_copy(update={"k": k})})
+    from conspectus.query import RANKINGS
+
+    return named(RANKINGS, method)(question, opened, chosen)
+
+
+def model_of(index: Index) -> Model:
+    """Return the extractive model over an index; it is made once for each index that is open."""
+    from conspectus.models.extractive.model import ExtractiveModel
+
+    model = _models.get(id(index))
+    if model is None or model[0] is not index:
+        _models.clear()
+        model = _models[id(index)] = (index, ExtractiveModel.of_index(index))
+    return model[1]
+
+
+_models: dict[int, tuple[Index, Model]] = {}
+
+
+def _chosen(question: str, index: Index, method: str, level: Level, settings: Settings) -> tuple[str, str, Settings]:
+    """Return the method to answer by, why it was taken where `auto` was asked for, and the settings with the level."""
+    if not question.strip():
+        raise UsageError("the question is empty")
+    if level is not None:
+        if method not in ("auto", "global"):
+            raise UsageError(f"a level goes with the method global, not with {method}")
+        if level != "auto" and level < 0:
+            raise UsageError(f"levels start at 0, the root; there is no level {level}")
+        update = {"descend": True} if level == "auto" else {"level": level, "descend": False}
+        settings = settings.model_copy(update={"global_": settings.global_.model_copy(update=update)})
+    if method != "auto":
+        return method, "", settings
+    from conspectus.query import auto
+
+    choice, why = ("global", "a level was given") if level is not None else auto.choose(question, index)
+    return choice, why, settings
+
+
+def missing(index: Index) -> Iterator[str]:
+    """Yield a line that tells an answer's reader what the index lacks, if it lacks anything that a model failed on."""
+    failed = [failure for failure in index.failures if failure.stage in ("extract", "describe", "reports")]
+    if failed:
+        why = failed[0].error
+        yield f"This index lacks {len(failed)} parts that the model failed on ({why}); index again to ask for them."

@@ -1,0 +1,76 @@
+"""What building and asking share: where an index stands, which settings and model go with it, how work is run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from conspectus import configuration
+from conspectus.errors import UsageError
+from conspectus.models.base import Model
+from conspectus.settings import Settings
+from conspectus.tables import Index
+
+if TYPE_CHECKING:
+    from conspectus.index.read import Read
+    from conspectus.models.opening import Session
+
+T = TypeVar("T")
+DEFAULT_FOLDER = ".conspectus"
+Given = Settings | Mapping[str, Any] | None
+"""Settings as such, or as `{"chunk.tokens": 800}`; None for those of `conspectus.toml` and the environment."""
+
+
+def resolved(settings: Given) -> Settings:
+    """Return settings in full."""
+    return settings if isinstance(settings, Settings) else configuration.load(settings).settings
+
+
+def read_sources(
+    sources: str | Path | Sequence[str | Path], documents: Iterable[Any] | None, settings: Settings
+) -> Read:
+    from conspectus.index.read import read, read_texts
+
+    paths = [sources] if isinstance(sources, str | Path) else list(sources)
+    if bool(paths) == (documents is not None):
+        raise UsageError("name files or folders to index, or give documents from memory, and not both")
+    return read_texts(documents, settings.read) if documents is not None else read(paths, settings.read)
+
+
+def named(methods: Mapping[str, T], name: str) -> T:
+    if name not in methods:
+        raise UsageError(f"there is no method {name!r}; there are {', '.join(methods)}")
+    return methods[name]
+
+
+@asynccontextmanager
+async def session_for(
+    settings: Settings, folder: Path | None, given: Model | None = None
+) -> AsyncGenerator[Session | None]:
+    """Open the language model that the settings name, if they name one and none was given."""
+    if given is not None or settings.model == "extractive":
+        yield None
+        return
+    from conspectus.models.opening import opened  # with aiohttp, which nothing else needs
+
+    async with opened(settings, folder) as session:
+        yield session
+
+
+def folder_of(given: Index | str | Path, index: Index) -> Path | None:
+    """Return the folder of an index, where it is stored, for the replies that answering buys."""
+    return index.folder if isinstance(given, Index) else Path(given)
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end; the result is handed over apart, since asyncio would write a task's result out as text."""
+    results: list[T] = []
+
+    async def keep() -> None:
+        results.append(await work)
+
+    asyncio.run(keep())
+    return results[0]
