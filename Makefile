@@ -36,7 +36,8 @@ $(READY): pyproject.toml uv.lock
 		$(PYTHON) -m venv --clear $(VENV); }
 	@command -v uv >/dev/null || test -x $(BIN)/uv || \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
-	PATH="$$PATH:$(CURDIR)/$(BIN)" uv sync --frozen --python $(BIN)/python
+	PATH="$$PATH:$(CURDIR)/$(BIN)" uv sync --frozen --compile-bytecode --python $(BIN)/python
+	@$(BIN)/python -m compileall -q src  # so that no command spends its first second on it
 	@touch $@
 
 demo: $(READY)
