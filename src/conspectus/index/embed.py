@@ -42,11 +42,6 @@ def embedded(index: Index, embedder: Embedder, name: str, tick: Tick = no_tick) 
     return replace(index, arrays={**index.arrays, **vectors}, settings={**index.settings, "vectors": made})
 
 
-def texts_to_embed(index: Index) -> int:
-    """Return how many texts `embedded` gives its embedder."""
-    return len(index.chunks) + len(index.arrays["sentences.document"])
-
-
 def _sentences(index: Index, titles: list[str]) -> Iterator[str]:
     spans = np.stack([index.arrays[f"sentences.{part}"] for part in ("document", "start", "end")], axis=1)
     for document, start, end in spans.tolist():

@@ -19,11 +19,6 @@ SHOWN = 3
 """Notices of one kind that are told in full."""
 
 
-def is_chat(settings: Settings) -> bool:
-    """Tell whether the settings name a language model, and not the extractive one."""
-    return settings.model != EXTRACTIVE
-
-
 @dataclass(frozen=True)
 class Session:
     """A language model for one run; what it took and what its replies lacked is known at the end."""
