@@ -11,8 +11,8 @@ from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
 from conspectus.index.chunk import chunk
-from conspectus.models.parsing import parse
-from conspectus.models.prompts import Prompts
+from conspectus.models.chat.parsing import parse
+from conspectus.models.chat.prompts import Prompts
 from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Chunk, Document
 from conspectus.settings import ChunkSettings

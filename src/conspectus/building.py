@@ -83,7 +83,7 @@ def estimate(
     from conspectus.estimate import Estimator
     from conspectus.index.chunk import chunk
     from conspectus.models.opening import opened
-    from conspectus.models.replies import FILE_NAME
+    from conspectus.models.server.replies import FILE_NAME
     from conspectus.text.language import corpus_language
 
     chosen = resolved(settings)

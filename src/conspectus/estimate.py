@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from conspectus.index.describe import DescribedGraph
 from conspectus.index.reports import reported
-from conspectus.models.chat import ChatModel
-from conspectus.models.client import prompt_tokens
-from conspectus.models.sender import CachingSender
+from conspectus.models.chat.model import ChatModel
+from conspectus.models.server.client import prompt_tokens
+from conspectus.models.server.sender import CachingSender
 from conspectus.rows import Chunk, Community
 from conspectus.settings import Settings
 from conspectus.tasks import ExtractClaims, ExtractGraph

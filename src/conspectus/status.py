@@ -95,8 +95,8 @@ class Spending:
 def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
     """Return what was spent on an index so far, in runs that did not come to their end too."""
     from conspectus.configuration import load
-    from conspectus.models.ledger import Ledger
-    from conspectus.models.replies import FILE_NAME, Replies
+    from conspectus.models.server.ledger import Ledger
+    from conspectus.models.server.replies import FILE_NAME, Replies
 
     if not (folder / FILE_NAME).exists():
         return []

@@ -77,7 +77,7 @@ def cache(
 ) -> None:
     """Show the size and use of an index's replies of language models, and prune them."""
     from conspectus.errors import UsageError
-    from conspectus.models.replies import FILE_NAME, Replies
+    from conspectus.models.server.replies import FILE_NAME, Replies
 
     if not (folder / FILE_NAME).exists():
         raise UsageError(f"there are no replies of language models in {folder}")

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from conspectus.errors import ConspectusError, ModelError
-from conspectus.models.bias import bias_to
+from conspectus.models.chat.bias import bias_to
+from conspectus.models.chat.schemas import TEXT, record
 from conspectus.models.opening import Session
-from conspectus.models.schemas import TEXT, record
-from conspectus.models.wire import Feature, Message, Request
+from conspectus.models.server.wire import Feature, Message, Request
 from conspectus.settings import Settings
 
 SCHEMA = record(word=TEXT)

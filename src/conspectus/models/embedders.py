@@ -165,7 +165,7 @@ class ServedEmbedder:
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
     async def _asked(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        from conspectus.models.sender import open_sender
+        from conspectus.models.server.sender import open_sender
 
         async with open_sender(self._settings, self._folder, embedder=self.name) as sender:
             return await sender.embed(texts, self.name)

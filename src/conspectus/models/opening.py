@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from conspectus.models.chat import ChatModel
-from conspectus.models.ledger import Ledger, Trace
-from conspectus.models.sender import CachingSender, open_sender
+from conspectus.models.chat.model import ChatModel
+from conspectus.models.server.ledger import Ledger, Trace
+from conspectus.models.server.sender import CachingSender, open_sender
 from conspectus.rows import Usage
 from conspectus.settings import Settings
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from conspectus.errors import BadKey
-from conspectus.models.client import Client, HttpClient, open_session
-from conspectus.models.faults import where
-from conspectus.models.presets import OWN_KEY, Endpoint, find
-from conspectus.models.replies import Replies
-from conspectus.models.wire import Feature
+from conspectus.models.server.client import Client, HttpClient, open_session
+from conspectus.models.server.faults import where
+from conspectus.models.server.presets import OWN_KEY, Endpoint, find
+from conspectus.models.server.replies import Replies
+from conspectus.models.server.wire import Feature
 from conspectus.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Clients:
         if endpoint.preset.needs_key and endpoint.key_variable != OWN_KEY and not endpoint.key:
             raise BadKey(f"{model} needs a key: set {endpoint.key_variable}")
         if endpoint.preset.dialect == "native":
-            from conspectus.models.native import NativeClient
+            from conspectus.models.server.native import NativeClient
 
             return NativeClient(endpoint, self._settings.timeout)
         if self._session is None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from conspectus.errors import BadReply
 from conspectus.evidence import Evidence
-from conspectus.models.parsing import dump, parse, schema_of
+from conspectus.models.chat.parsing import dump, parse, schema_of
 from conspectus.rows import Chunk, Entity, Finding, Report
 from conspectus.tasks import (
     AnswerFromContext,

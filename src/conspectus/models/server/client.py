@@ -20,7 +20,7 @@ from conspectus.errors import (
     ServerFailed,
     TimedOut,
 )
-from conspectus.models.dialects import (
+from conspectus.models.server.dialects import (
     Dialect,
     OllamaDialect,
     OpenAIDialect,
@@ -29,9 +29,9 @@ from conspectus.models.dialects import (
     dropped_parameter,
     without_thinking,
 )
-from conspectus.models.faults import fault, redact, where
-from conspectus.models.presets import Endpoint, vocabulary
-from conspectus.models.wire import Completion, Request
+from conspectus.models.server.faults import fault, redact, where
+from conspectus.models.server.presets import Endpoint, vocabulary
+from conspectus.models.server.wire import Completion, Request
 
 CONNECT_SECONDS = 10.0
 

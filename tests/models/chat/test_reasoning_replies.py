@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import BadReply
-from conspectus.models.chat import SAMPLING
-from conspectus.models.parsing import dump, parse
+from conspectus.models.chat.model import SAMPLING
+from conspectus.models.chat.parsing import dump, parse
 from conspectus.rows import Chunk, Trail
 from conspectus.tasks import (
     ChooseRelations,

@@ -23,8 +23,8 @@ from conspectus.errors import (
     TimedOut,
     UnknownModel,
 )
-from conspectus.models.presets import Endpoint
-from conspectus.models.wire import Request
+from conspectus.models.server.presets import Endpoint
+from conspectus.models.server.wire import Request
 
 LONGEST = 300
 """Characters of a server's message that are shown."""

@@ -11,10 +11,10 @@ import pytest
 
 from conspectus.errors import BadKey, BadReply, ModelError, NotAccepted, ServerFailed, SettingsError
 from conspectus.evidence import Evidence
-from conspectus.models.bias import bias_to
-from conspectus.models.chat import ChatModel
-from conspectus.models.parsing import dump
-from conspectus.models.wire import Completion, Feature, Request, Status
+from conspectus.models.chat.bias import bias_to
+from conspectus.models.chat.model import ChatModel
+from conspectus.models.chat.parsing import dump
+from conspectus.models.server.wire import Completion, Feature, Request, Status
 from conspectus.rows import Chunk, Entity, Report
 from conspectus.settings import ModelSettings, Settings
 from conspectus.tasks import (

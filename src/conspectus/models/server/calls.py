@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from conspectus.errors import CallFailed, ModelError, NotAccepted, RateLimited, Unusable
-from conspectus.models.clients import Clients
-from conspectus.models.ledger import Ledger, Reservation
-from conspectus.models.limits import Gate, Patience
-from conspectus.models.replies import Attempt, Replies
-from conspectus.models.wire import Completion, Feature, Status
+from conspectus.models.server.clients import Clients
+from conspectus.models.server.ledger import Ledger, Reservation
+from conspectus.models.server.limits import Gate, Patience
+from conspectus.models.server.replies import Attempt, Replies
+from conspectus.models.server.wire import Completion, Feature, Status
 from conspectus.settings import ModelSettings
 
 T = TypeVar("T")

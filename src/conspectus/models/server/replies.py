@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from conspectus.errors import IndexDamaged
-from conspectus.models.wire import Completion, Feature, Status
+from conspectus.models.server.wire import Completion, Feature, Status
 
 FILE_NAME = "replies.sqlite"
 GATHER_SECONDS = 0.002

@@ -9,8 +9,8 @@ import pytest
 from simulated_server import Behaviour, SimulatedServer
 
 from conspectus.evidence import Evidence
-from conspectus.models.chat import ChatModel
-from conspectus.models.sender import open_sender
+from conspectus.models.chat.model import ChatModel
+from conspectus.models.server.sender import open_sender
 from conspectus.rows import Chunk, Entity
 from conspectus.settings import ModelSettings, Settings
 from conspectus.tasks import (

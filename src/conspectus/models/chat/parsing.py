@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from conspectus.errors import BadReply
-from conspectus.models import lenient, points, reasoning, tuples
-from conspectus.models.dialects import without_thinking
-from conspectus.models.records import (
+from conspectus.models.chat import lenient, points, reasoning, tuples
+from conspectus.models.chat.records import (
     Malformed,
     Notes,
     claim,
@@ -28,7 +27,8 @@ from conspectus.models.records import (
     rows,
     text_of,
 )
-from conspectus.models.schemas import CLAIMS, GRAPH, REPORT, Schema
+from conspectus.models.chat.schemas import CLAIMS, GRAPH, REPORT, Schema
+from conspectus.models.server.dialects import without_thinking
 from conspectus.tasks import (
     AnswerFromContext,
     AnyMissed,

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus import errors
-from conspectus.models.dialects import OllamaDialect, OpenAIDialect, ThinkingFilter, without_thinking
-from conspectus.models.faults import fault, one_line, redact, retry_after, said
-from conspectus.models.presets import find, vocabulary
-from conspectus.models.wire import Message, Request
+from conspectus.models.server.dialects import OllamaDialect, OpenAIDialect, ThinkingFilter, without_thinking
+from conspectus.models.server.faults import fault, one_line, redact, retry_after, said
+from conspectus.models.server.presets import find, vocabulary
+from conspectus.models.server.wire import Message, Request
 
 ENVIRON = {
     "OPENAI_API_KEY": "o",
@@ -173,12 +173,12 @@ def test_a_body_has_only_what_was_asked_for():
 
 
 def test_importing_conspectus_does_not_import_the_client():
-    code = "import sys, conspectus, conspectus.models.wire; print('aiohttp' in sys.modules)"
+    code = "import sys, conspectus, conspectus.models.server.wire; print('aiohttp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_a_native_model_without_its_extra_names_the_extra(monkeypatch: pytest.MonkeyPatch):
-    from conspectus.models.native import NativeClient
+    from conspectus.models.server.native import NativeClient
 
     monkeypatch.setitem(sys.modules, "any_llm", None)
     with pytest.raises(errors.UsageError, match=r"pip install 'conspectus\[native\]'"):

@@ -33,10 +33,10 @@ from conspectus.errors import (
     UnknownModel,
     UsageError,
 )
-from conspectus.models.ledger import Ledger, Trace
-from conspectus.models.replies import FILE_NAME, Replies
-from conspectus.models.sender import CachingSender
-from conspectus.models.wire import Completion, Message, Request
+from conspectus.models.server.ledger import Ledger, Trace
+from conspectus.models.server.replies import FILE_NAME, Replies
+from conspectus.models.server.sender import CachingSender
+from conspectus.models.server.wire import Completion, Message, Request
 from conspectus.settings import ModelSettings, Price
 
 R = TypeVar("R")
@@ -473,9 +473,9 @@ def test_a_budget_of_money_without_a_price_is_told_before_anything_is_spent():
 CHILD = """
 import asyncio, sys
 from pathlib import Path
-from conspectus.models.replies import Replies
-from conspectus.models.sender import CachingSender
-from conspectus.models.wire import Message, Request
+from conspectus.models.server.replies import Replies
+from conspectus.models.server.sender import CachingSender
+from conspectus.models.server.wire import Message, Request
 from conspectus.settings import ModelSettings
 
 async def main(url, path):

@@ -8,11 +8,11 @@ from importlib import import_module
 from typing import Any
 
 from conspectus.errors import ModelError, ServerFailed, TimedOut, UsageError
-from conspectus.models.client import prompt_tokens
-from conspectus.models.dialects import OpenAIDialect, Part, ThinkingFilter, without_thinking
-from conspectus.models.faults import fault, redact
-from conspectus.models.presets import Endpoint, vocabulary
-from conspectus.models.wire import Completion, Request
+from conspectus.models.server.client import prompt_tokens
+from conspectus.models.server.dialects import OpenAIDialect, Part, ThinkingFilter, without_thinking
+from conspectus.models.server.faults import fault, redact
+from conspectus.models.server.presets import Endpoint, vocabulary
+from conspectus.models.server.wire import Completion, Request
 from conspectus.tokens import count, well_formed
 
 EXTRA = "native"

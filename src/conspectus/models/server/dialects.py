@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from conspectus.models.wire import Request
+from conspectus.models.server.wire import Request
 
 _THINKING = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?(</\1>\s*|\Z)", re.DOTALL)
 _UNOPENED = re.compile(r"\A(?!\s*[{\[(]).*?^</think>\s*?$\s*", re.DOTALL | re.MULTILINE)

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from conspectus.evidence import Evidence
-from conspectus.models.parsing import parse
+from conspectus.models.chat.parsing import parse
 from conspectus.rows import Chunk
 from conspectus.tasks import DescribeElement, ExtractGraph, ReduceAnswer, WriteReport
 
 EXPECTED: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parents[1] / "data/recorded_replies_counts.json").read_text()
+    (Path(__file__).parents[2] / "data/recorded_replies_counts.json").read_text()
 )
 CHUNK = Chunk("c", 0, "d", 0, 1, "x", 1)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import CallFailed, RateLimited, Refused, ServerDown, ServerFailed
-from conspectus.models.limits import LONGEST_PAUSE, Bucket, Gate, Patience
+from conspectus.models.server.limits import LONGEST_PAUSE, Bucket, Gate, Patience
 
 
 class Clock:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conspectus.models.reasoning import INTEGER, Reading
-from conspectus.models.records import Notes, Record, name_of, number_of, rows, text_of
-from conspectus.models.schemas import TEXT, many, record
+from conspectus.models.chat.reasoning import INTEGER, Reading
+from conspectus.models.chat.records import Notes, Record, name_of, number_of, rows, text_of
+from conspectus.models.chat.schemas import TEXT, many, record
 from conspectus.tasks import PartialAnswer, Profile
 
 POINTS = record(points=many(record(description=TEXT, score=INTEGER)))

@@ -18,11 +18,11 @@ from typing import Any, TypeVar, cast
 from conspectus import references
 from conspectus.errors import BadReply, ModelError, NotAccepted, NotSupported, SettingsError, Unusable
 from conspectus.models.base import Tick, no_tick
-from conspectus.models.bias import bias_to
-from conspectus.models.checked import checked
-from conspectus.models.parsing import FORMS, Parsed, parse, schema_of
-from conspectus.models.prompts import Prompts
-from conspectus.models.wire import Completion, Feature, Request, ResponseFormat, Sender
+from conspectus.models.chat.bias import bias_to
+from conspectus.models.chat.checked import checked
+from conspectus.models.chat.parsing import FORMS, Parsed, parse, schema_of
+from conspectus.models.chat.prompts import Prompts
+from conspectus.models.server.wire import Completion, Feature, Request, ResponseFormat, Sender
 from conspectus.rows import Finding
 from conspectus.settings import Settings
 from conspectus.tasks import (

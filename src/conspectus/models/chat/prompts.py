@@ -24,8 +24,8 @@ from typing import Any, Literal
 
 from conspectus.errors import SettingsError
 from conspectus.evidence import Evidence
-from conspectus.models.parsing import dump
-from conspectus.models.wire import Message
+from conspectus.models.chat.parsing import dump
+from conspectus.models.server.wire import Message
 from conspectus.rows import Triple
 from conspectus.tasks import (
     AnswerFromContext,
@@ -51,7 +51,7 @@ from conspectus.tasks import (
 )
 
 ReplyFormat = Literal["json", "tuples"]
-OURS = Path(__file__).parent.parent / "prompts"
+OURS = Path(__file__).parents[2] / "prompts"
 REPAIR = "Repair"
 """The one prompt of no task: what is said to a reply that cannot be read."""
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from conspectus.errors import IndexDamaged
-from conspectus.models.replies import Attempt, Replies
-from conspectus.models.wire import Message, Request, Status
+from conspectus.models.server.replies import Attempt, Replies
+from conspectus.models.server.wire import Message, Request, Status
 
 
 def attempt(key: str, status: Status = "ok", reply: str | bytes = "yes", task: str = "T") -> Attempt:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from conspectus.errors import BadReply
-from conspectus.models.records import Malformed, Notes, Record, name_of, rows, text_of
-from conspectus.models.schemas import TEXT, Schema, many, record
+from conspectus.models.chat.records import Malformed, Notes, Record, name_of, rows, text_of
+from conspectus.models.chat.schemas import TEXT, Schema, many, record
 from conspectus.tasks import Draft, Examined, FoundTriple
 
 BOOLEAN: Schema = {"type": "boolean"}

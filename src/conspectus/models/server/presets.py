@@ -10,7 +10,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from conspectus.errors import UsageError
-from conspectus.models.wire import Feature
+from conspectus.models.server.wire import Feature
 
 OWN_KEY = "CONSPECTUS_API_KEY"
 """Holds the key of a server that was named by its address."""

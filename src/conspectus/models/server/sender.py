@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from conspectus import tokens
 from conspectus.errors import ModelError, ServerFailed
-from conspectus.models.calls import Call, Caller
-from conspectus.models.client import prompt_tokens
-from conspectus.models.clients import Clients
-from conspectus.models.ledger import Ledger
-from conspectus.models.presets import vocabulary
-from conspectus.models.replies import FILE_NAME, Attempt, Replies
-from conspectus.models.wire import Completion, Feature, Request, Status, digest
+from conspectus.models.server.calls import Call, Caller
+from conspectus.models.server.client import prompt_tokens
+from conspectus.models.server.clients import Clients
+from conspectus.models.server.ledger import Ledger
+from conspectus.models.server.presets import vocabulary
+from conspectus.models.server.replies import FILE_NAME, Attempt, Replies
+from conspectus.models.server.wire import Completion, Feature, Request, Status, digest
 from conspectus.settings import ModelSettings
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import BudgetReached, UsageError
-from conspectus.models.ledger import Ledger, Reservation, Trace
+from conspectus.models.server.ledger import Ledger, Reservation, Trace
 from conspectus.rows import Usage
 from conspectus.settings import Price
 
