@@ -15,7 +15,7 @@ FORBIDDEN = {
     "rows.py": ("text", "models", "index", "query", "store", "api", "cli"),
     "errors.py": ("",),
     "text": ("models", "index", "query", "store", "evaluate", "api", "cli"),
-    "tasks.py": ("models", "index", "query", "store", "evaluate", "api", "cli"),
+    "tasks": ("models", "index", "query", "store", "evaluate", "api", "cli"),
     "models": ("index", "query", "store", "evaluate", "api", "cli"),
     "index": ("query", "evaluate", "api", "building", "asking", "cli"),
     "query": ("index", "evaluate", "api", "building", "asking", "cli"),

@@ -16,8 +16,9 @@ from pathlib import Path
 from conspectus import tokens
 from conspectus.errors import ModelError, Unusable, UsageError
 from conspectus.models.base import Model, together
+from conspectus.models.chat.fencing import fence
 from conspectus.models.chat.parsing import dump
-from conspectus.models.chat.prompts import OURS, fence
+from conspectus.models.chat.prompts import OURS
 from conspectus.rows import Chunk
 from conspectus.tasks import ExtractGraph, Graph, Profile, ProfileCorpus
 

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from conspectus import tokens
 from conspectus.errors import SettingsError
 from conspectus.evidence import Evidence
+from conspectus.models.chat.fencing import fence
+from conspectus.models.chat.fields import FIELDS
 from conspectus.models.chat.parsing import FORMS, dump
-from conspectus.models.chat.prompts import FIELDS, OURS, Prompts, fence
+from conspectus.models.chat.prompts import OURS, Prompts
 from conspectus.rows import Chunk, Claim, Entity, Finding, Relationship, Report, Trail, Triple
 from conspectus.tasks import (
     AnswerFromContext,

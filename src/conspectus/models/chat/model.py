@@ -29,7 +29,6 @@ from conspectus.tasks import (
     AnyMissed,
     DescribeElement,
     Description,
-    DraftAnswer,
     MapPoints,
     PartialAnswer,
     ReduceAnswer,
@@ -158,7 +157,7 @@ class ChatModel:
             task=name,
             priority=task.priority,
         )
-        if isinstance(task, DraftAnswer) and task.sample:  # each number is another reply, and the same one again
+        if task.sample:  # each number is another reply, and the same one again
             return replace(request, temperature=SAMPLING, seed=task.sample)
         if isinstance(task, AnyMissed) and self._sender.accepts(model, "logit_bias") is not False:
             words = ("是", "否") if task.language.startswith("zh") else ("yes", "no")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from conspectus.errors import BadReply
-from conspectus.models.chat import lenient, points, reasoning, tuples
+from conspectus.models.chat import evaluating, lenient, points, reasoning, tuples
 from conspectus.models.chat.records import (
     Malformed,
     Notes,
@@ -36,6 +36,7 @@ from conspectus.tasks import (
     DescribeElement,
     Description,
     DraftAnswer,
+    Entails,
     ExamineEvidence,
     ExtractClaims,
     ExtractGraph,
@@ -52,6 +53,7 @@ from conspectus.tasks import (
     RateReport,
     ReduceAnswer,
     ReportDraft,
+    SummariseReasons,
     Task,
     WritePropositions,
     WriteReport,
@@ -269,6 +271,9 @@ FORMS: Mapping[type[Task[Any]], Form] = {
     ChooseRelations: _of_object(reasoning.CHOICES, reasoning.choices_of),
     ExamineEvidence: _of_object(reasoning.EXAMINED, reasoning.examined_of),
     DraftAnswer: _of_object(reasoning.DRAFT, reasoning.draft_of),
+    SummariseReasons: _plain(str),
+    Entails: _plain(_yes_or_no, lambda follows: "yes" if follows else "no"),
+    **{task: _of_object(schema, reading) for task, (schema, reading) in evaluating.READINGS.items()},
 }
 
 

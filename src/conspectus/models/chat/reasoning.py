@@ -32,7 +32,7 @@ class Reading:
     write: Callable[[Any], Mapping[str, Any]]
 
 
-def _texts(values: Sequence[Any]) -> tuple[str, ...]:
+def texts(values: Sequence[Any]) -> tuple[str, ...]:
     """Return the texts of a list (numbers as texts) on one line each, the empty ones left out, each once."""
     found = (" ".join(text_of({"": value}, "").split()) for value in values)
     return tuple(dict.fromkeys(text for text in found if text))
@@ -65,7 +65,7 @@ def _examined(value: Mapping[str, Any], notes: Notes) -> Examined:
     complete = value["complete"]
     if isinstance(complete, str):
         complete = complete.strip().casefold() in ("true", "yes")
-    answers = _texts(value["answers"])
+    answers = texts(value["answers"])
     if complete and not answers:
         raise BadReply("it says that the facts are complete and gives no answer")
     clue = " ".join(text_of(value, "clue").split())
@@ -79,12 +79,12 @@ def _draft(value: Mapping[str, Any], notes: Notes) -> Draft:
         raise BadReply(f"it is no answer: {why}") from None
 
 
-names_of = Reading(lambda value, _: _texts(value["entities"]), lambda reply: {"entities": list(reply)})
+names_of = Reading(lambda value, _: texts(value["entities"]), lambda reply: {"entities": list(reply)})
 triples_of = Reading(
     lambda value, notes: rows(value["triples"], "triple", _triple, notes),
     lambda reply: {"triples": [{"head": t.head, "relation": t.relation, "tail": t.tail} for t in reply]},
 )
-propositions_of = Reading(lambda value, _: _texts(value["propositions"]), lambda reply: {"propositions": list(reply)})
+propositions_of = Reading(lambda value, _: texts(value["propositions"]), lambda reply: {"propositions": list(reply)})
 choices_of = Reading(
     _choices,
     lambda reply: {"choices": [{"entity": n, "relations": [r + 1 for r in rs]} for n, rs in enumerate(reply, 1)]},

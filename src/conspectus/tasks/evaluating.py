@@ -1,0 +1,122 @@
+"""The tasks of evaluating: questions from personas, judges, claims (P1 3.2, 4.2, F)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conspectus.tasks.base import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """Somebody who would ask of a corpus: a few words, and who that is in a sentence or two."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """What two answers are compared by: a name, and what a good answer is by it."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Which of two answers is the better one, 1 or 2, or 0 where they do not differ much; and why."""
+
+    winner: int
+    reasoning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A text made from the sentence of that number, from 1."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Personas(Task["tuple[Persona, ...]"]):
+    """Name `count` kinds of people who would use a corpus, from its description alone (P1 algorithm 1)."""
+
+    description: str
+    count: int
+
+
+@dataclass(frozen=True)
+class UserTasks(Task["tuple[str, ...]"]):
+    """Name `count` tasks that somebody would do with a corpus (P1 algorithm 1)."""
+
+    description: str
+    persona: Persona
+    count: int
+
+
+@dataclass(frozen=True)
+class GlobalQuestions(Task["tuple[str, ...]"]):
+    """Write `count` questions that somebody would ask for a task, each about the whole corpus (P1 algorithm 1)."""
+
+    description: str
+    persona: Persona
+    task: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Judge(Task[Verdict]):
+    """Compare two answers to a question by one criterion (P1 F.1); replicates differ in `sample`."""
+
+    question: str
+    first: str
+    second: str
+    criterion: Criterion
+
+
+@dataclass(frozen=True)
+class SummariseReasons(Task[str]):
+    """Say in a paragraph why judges preferred the answers of one condition to another's (P1 4.1)."""
+
+    criterion: Criterion
+    winner: str
+    loser: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SelectFactual(Task["tuple[int, ...]"]):
+    """Choose the numbers, from 1, of the sentences that state at least one verifiable fact (Claimify, selection)."""
+
+    question: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ClearSentences(Task["tuple[Numbered, ...]"]):
+    """Rewrite sentences so that each is clear alone; leave out what the context does not settle (Claimify).
+
+    `sentences` is the context, all sentences of the answer; `chosen` are the numbers, from 1, of those to rewrite.
+    """
+
+    question: str
+    sentences: tuple[str, ...]
+    chosen: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class FactualClaims(Task["tuple[Numbered, ...]"]):
+    """Take each sentence apart into simple claims that each stand alone (P1 4.2; Claimify, decomposition)."""
+
+    question: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Entails(Task[bool]):
+    """Tell whether a statement follows from a text alone."""
+
+    text: str
+    statement: str

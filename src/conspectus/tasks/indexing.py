@@ -1,0 +1,166 @@
+"""The tasks of making an index: what is read out of chunks, descriptions, reports (P1 A, E; P2 IV-B)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conspectus.evidence import Evidence
+from conspectus.rows import Chunk, Finding, Span
+from conspectus.tasks.base import Task, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEntity:
+    """One instance of an entity; `span` is where it was read, None for anywhere in the chunk."""
+
+    name: str
+    type: str
+    description: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRelationship:
+    """One instance of a relationship; `strength` is 1 to 10."""
+
+    source: str
+    target: str
+    description: str
+    strength: float
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTriple:
+    """One statement of a text: a noun phrase, a relation in words, a noun phrase."""
+
+    head: str
+    relation: str
+    tail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What was found in one chunk."""
+
+    entities: tuple[FoundEntity, ...] = ()
+    relationships: tuple[FoundRelationship, ...] = ()
+    triples: tuple[FoundTriple, ...] = ()
+    """What the relationships were made of, where a chunk was read for open triples."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundClaim:
+    subject: str
+    object: str
+    type: str
+    status: str
+    description: str
+    source_text: str = ""
+    start_date: str | None = None
+    end_date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """One description made of many; `used` gives the places of those it stands on, the most telling first."""
+
+    text: str
+    used: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDraft:
+    """What a model writes of a community; the rest of a report is known without it."""
+
+    title: str
+    summary: str
+    rating: float
+    rating_explanation: str
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a corpus is: what it is about, who would study it, and which types of entity matter in it."""
+
+    domain: str
+    persona: str
+    """An expert on it, in a few words, as `a historian of textile mills`."""
+    entity_types: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ExtractGraph(Task[Graph]):
+    """Find every entity of the given types in a chunk, and every pair of them that is clearly related (P1 E.1)."""
+
+    chunk: Chunk
+    entity_types: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AnyMissed(Task[bool]):
+    """Tell whether an extraction missed entities (P1 A.2)."""
+
+    after: Turn
+
+
+@dataclass(frozen=True)
+class GleanMore(Task[Graph]):
+    """Find what an extraction missed (P1 A.2)."""
+
+    after: Turn
+
+
+@dataclass(frozen=True)
+class ExtractClaims(Task["tuple[FoundClaim, ...]"]):
+    """Find the factual statements about the given entities in a chunk (P1 3.1.2)."""
+
+    chunk: Chunk
+    entities: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NameEntities(Task["tuple[str, ...]"]):
+    """Find the named entities of a passage or a question (P2 IV-B)."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ExtractTriples(Task["tuple[FoundTriple, ...]"]):
+    """Find what a passage states, as triples over its named entities and other noun phrases (P2 IV-B)."""
+
+    chunk: Chunk
+    entities: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WritePropositions(Task["tuple[str, ...]"]):
+    """Rewrite a passage as simple statements that can each be understood alone (P2 V, a baseline)."""
+
+    chunk: Chunk
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class ProfileCorpus(Task[Profile]):
+    """Tell from samples of a corpus what it is about, who would study it, and what to look for (`conspectus tune`)."""
+
+    samples: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True)
+class DescribeElement(Task[Description]):
+    """Make one description of all the descriptions of an entity, a relationship or a claim (P1 3.1.3)."""
+
+    name: str
+    kind: str
+    descriptions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WriteReport(Task[ReportDraft]):
+    """Write the report of a community from its elements and the reports of its parts (P1 E.2)."""
+
+    evidence: Evidence
