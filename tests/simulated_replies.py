@@ -307,6 +307,98 @@ def rating(messages: Conversation) -> str:
     return str(min(5, 5 * shared // max(1, len(question))))
 
 
+# Evaluating
+
+
+def verdict(messages: Conversation) -> str:
+    """Answer Judge: the answer with more different words wins; by directness, the one with fewer."""
+    pair = re.split(r"^-----Answer [12]-----\n", data_of(messages), flags=re.M)[1:]
+    first, second = (len({word.lower() for word in words(text)}) for text in pair)
+    better = 0 if first == second else 1 if first > second else 2
+    if better and re.search(r"^directness[:：]", said(messages, "system"), re.M):
+        better = 3 - better
+    told = f"Answer 1 has {first} different words, Answer 2 has {second}."
+    return json.dumps({"reasoning": told, "winner": better})
+
+
+def reasons(messages: Conversation) -> str:
+    lines = [re.sub(r"^\d+\.\s*", "", line) for line in data_of(messages).splitlines()]
+    return f"Of {len(lines)} reasons the first is: {lines[0]}"
+
+
+COMMON_QUESTION = "What are the main themes?"
+COMMON_OF = 9
+
+
+def personas(messages: Conversation) -> str:
+    made = [f"{kind} {word}" for kind, word in drawn(messages, ("Reader of", "Teacher of", "Critic of"))]
+    return json.dumps({"personas": [{"name": name, "description": f"Wants to know of {name}."} for name in made]})
+
+
+def user_tasks(messages: Conversation) -> str:
+    made = [f"{verb} {word}." for verb, word in drawn(messages, ("Compare", "Follow", "Weigh"))]
+    return json.dumps({"tasks": made}, ensure_ascii=False)
+
+
+def global_questions(messages: Conversation) -> str:
+    """Answer GlobalQuestions; one question in nine is the same whoever is asked, so that it comes twice."""
+    made = [f"{how} {word}?" for how, word in drawn(messages, ("How do all speak of", "Who cares for", "What of"))]
+    said_before = COMMON_QUESTION in said(messages, "user")
+    common = [COMMON_QUESTION if not said_before and number(q) % COMMON_OF == 0 else q for q in made]
+    return json.dumps({"questions": common}, ensure_ascii=False)
+
+
+def drawn(messages: Conversation, heads: Sequence[str]) -> list[tuple[str, str]]:
+    """Return as many pairs of a head and two words of what is described as the system message asks for."""
+    found = re.search(r"\d+", said(messages, "system"))
+    user = said(messages, "user")
+    material = words(data_of(messages)) or ["nothing"]
+    draws = [number(user, n) for n in range(int(found[0]) if found else 1)]
+    return [
+        (
+            heads[d % len(heads)],
+            f"{material[d // 7 % len(material)]} and {material[d // 11 % len(material)]} {d % 1000}",
+        )
+        for d in draws
+    ]
+
+
+def numbered(data: str) -> dict[int, str]:
+    """Return the lines of a numbered list by their numbers."""
+    return {int(n): text for n, text in re.findall(r"^(\d+)\. (.*)$", data, re.M)}
+
+
+def factual(messages: Conversation) -> str:
+    """Answer SelectFactual: the sentences with a name or a digit in them."""
+    data = data_of(messages)
+    lines = {n: text for n, text in numbered(data).items() if not text.startswith("#")}
+    chosen = [n for n, text in lines.items() if re.search(r"\d", text) or names_in(text, data)]
+    return json.dumps({"sentences": chosen})
+
+
+def cleared(messages: Conversation) -> str:
+    """Answer ClearSentences: the sentences as they are, without those that open with a pronoun."""
+    found = re.search(r"[:：](\d+(?:, \d+)*)[.。]|: (\d+(?:, \d+)*)\.", said(messages, "system"))
+    chosen = [int(n) for n in re.findall(r"\d+", found[0])] if found else []
+    lines = numbered(data_of(messages))
+    kept = [(n, lines[n]) for n in chosen if not re.match(r"(?:It|He|She|They)\b|他|她|它", lines[n])]
+    return json.dumps({"sentences": [{"number": n, "text": text} for n, text in kept]}, ensure_ascii=False)
+
+
+def taken_apart(messages: Conversation) -> str:
+    """Answer FactualClaims: what a sentence says on either side of `; ` is a claim each."""
+    parts = [(n, part) for n, text in numbered(data_of(messages)).items() for part in re.split("; |；", text)]
+    return json.dumps({"claims": [{"number": n, "text": part.strip()} for n, part in parts]}, ensure_ascii=False)
+
+
+def entailed(messages: Conversation) -> str:
+    """Answer Entails: yes where the text has two thirds of the words of the statement."""
+    text, _, statement = data_of(messages).partition("-----Statement-----")
+    there = {word.lower() for word in words(text)}
+    wanted = [word.lower() for word in words(statement)]
+    return "yes" if 3 * sum(word in there for word in wanted) >= 2 * len(wanted) else "no"
+
+
 REPLIES: Mapping[str, Callable[[Conversation], str]] = {
     "ExtractGraph": graph,
     "GleanMore": graph,
@@ -318,6 +410,15 @@ REPLIES: Mapping[str, Callable[[Conversation], str]] = {
     "ReduceAnswer": reduce_answer,
     "AnswerFromContext": answer,
     "RateReport": rating,
+    "Personas": personas,
+    "UserTasks": user_tasks,
+    "GlobalQuestions": global_questions,
+    "Judge": verdict,
+    "SummariseReasons": reasons,
+    "SelectFactual": factual,
+    "ClearSentences": cleared,
+    "FactualClaims": taken_apart,
+    "Entails": entailed,
 }
 
 

@@ -110,6 +110,8 @@ class Service:
         self.answered: Counter[str] = Counter()
         """How often each request was answered well."""
         self.bodies: list[Body] = []
+        self.heads: list[tuple[str, dict[str, str]]] = []
+        """The path and the headers that came with each of the bodies."""
         self.under_way = self.most_under_way = 0
         self.prompt_tokens = self.completion_tokens = 0
         self.latency_seconds = 0.0
@@ -119,7 +121,7 @@ class Service:
 
     def application(self) -> web.Application:
         application = web.Application(client_max_size=2**28)
-        for prefix in ("/v1", ""):
+        for prefix in ("/v1", "/openai/v1", ""):
             application.router.add_post(f"{prefix}/chat/completions", self._serving(self.chat))
             application.router.add_post(f"{prefix}/embeddings", self._serving(self.embeddings))
         application.router.add_post("/api/chat", self._serving(self.ollama_chat))
@@ -136,6 +138,8 @@ class Service:
             self.most_under_way = max(self.most_under_way, self.under_way)
             try:
                 self._count(key, body)
+                if self.behaviour.keep_bodies:
+                    self.heads.append((request.path, dict(request.headers)))
                 self._check(request, body, key)
                 if self._draws("hangs", key):
                     self.counts["hung"] += 1
@@ -178,8 +182,10 @@ class Service:
 
     def _check(self, request: web.Request, body: Body, key: str) -> None:
         is_, text = self.behaviour, json.dumps(body.get("messages", body.get("input")), ensure_ascii=False)
-        if is_.key and request.headers.get("Authorization") != f"Bearer {is_.key}":
-            given = request.headers.get("Authorization", "nothing").removeprefix("Bearer ")
+        given = request.headers.get("api-key") or request.headers.get("Authorization", "nothing").removeprefix(
+            "Bearer "
+        )
+        if is_.key and given != is_.key:
             raise Refusal(401, f"Incorrect API key provided: {given}.", "invalid_api_key")
         if is_.models is not None and body["model"] not in is_.models:
             raise Refusal(404, f"The model `{body['model']}` does not exist", "model_not_found")
@@ -197,7 +203,7 @@ class Service:
             raise Refusal(500, "The server had an error while processing your request.")
 
     def _refuse(self, body: Body) -> None:
-        kind = body.get("response_format", {}).get("type")
+        kind = _format(body)
         refuses = self.behaviour.refuses
         if kind in refuses:
             said = f"Invalid parameter: 'response_format' of type '{kind}' is not supported with this model."
@@ -230,6 +236,8 @@ class Service:
     def _said(self, body: Body, key: str, schema: Any, name: str) -> tuple[str, str]:
         """Return the text of the reply and its finish reason, with the faults that fall to it."""
         text = self._reply(body["messages"], schema, name)
+        if text[:1] not in "{[" and (_format(body) == "json_object" or body.get("format") == "json"):
+            text = json.dumps({"reply": text}, ensure_ascii=False)
         limit = body.get("max_tokens") or body.get("max_completion_tokens")
         if limit and tokens.count(text) > limit:
             return tokens.encoding().decode(tokens.encoding().encode(text)[:limit]) or "", "length"
@@ -337,6 +345,11 @@ class Service:
             "different": len(self.asked),
             "latency seconds": self.latency_seconds,
         }
+
+
+def _format(body: Body) -> str:
+    """Return the kind of reply that is asked for: `json_schema`, `json_object`, or nothing."""
+    return body.get("response_format", {}).get("type", "")
 
 
 def prompt_tokens(body: Body) -> int:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from conspectus import tokens
 from conspectus.building import open_index
 from conspectus.errors import UsageError
 from conspectus.evidence import Evidence
@@ -17,8 +16,11 @@ from conspectus.models.base import Model
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, folder_of, named, resolved, run, session_for
+from conspectus.views.view import View, seen
+from conspectus.working import DEFAULT_FOLDER, Given, named, resolved, run, session_for
 
+Asked = Index | View | str | Path | Sequence[Index | str | Path]
+"""What a question is asked of: an index or its folder, or several of them, which are then asked as one."""
 Level = int | Literal["auto"] | None
 """A level of the hierarchy, `auto` to descend from the root where it is relevant, None for the usual one."""
 
@@ -31,7 +33,7 @@ class Context:
     method: str
     level: int | None
     why: str
-    """Why this method was taken, where it was chosen by the question."""
+    """Why this method was taken, where it was chosen by the question, and what it did, as in the answer."""
     windows: tuple[Evidence, ...]
     context_tokens: int
     """The same as in the answer."""
@@ -39,27 +41,32 @@ class Context:
 
 def ask(
     question: str,
-    index: Index | str | Path = DEFAULT_FOLDER,
+    index: Asked = DEFAULT_FOLDER,
     *,
     method: str = "auto",
     level: Level = None,
+    where: str | Sequence[str] = (),
     settings: Given = None,
     model: Model | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Answer:
     """Answer a question from an index, with citations that lead to characters of the documents.
 
-    `method` is one of `query.METHODS`, or `auto`, which chooses by the question and says why in the answer.
+    `method` is one of `query.METHODS`, or `auto`, which chooses by the question and says why in the answer. `where`
+    are conditions on the documents that it is answered from, as `folder=reports/2024`; see `views.conditions`. Several
+    indexes answer as one; paths then begin with the name of the index.
     """
-    return run(aask(question, index, method=method, level=level, settings=settings, model=model, tell=tell))
+    asked = aask(question, index, method=method, level=level, where=where, settings=settings, model=model, tell=tell)
+    return run(asked)
 
 
 async def aask(
     question: str,
-    index: Index | str | Path = DEFAULT_FOLDER,
+    index: Asked = DEFAULT_FOLDER,
     *,
     method: str = "auto",
     level: Level = None,
+    where: str | Sequence[str] = (),
     settings: Given = None,
     model: Model | None = None,
     tell: Callable[[str], None] | None = None,
@@ -70,10 +77,12 @@ async def aask(
     from conspectus.query.telling import Telling
 
     began = time.perf_counter()
-    opened = index if isinstance(index, Index) else open_index(index)
+    view = viewed(index, where)
+    opened = view.index
     method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
     answering = named(METHODS, method)
-    async with session_for(chosen, folder_of(index, opened), model) as session:
+    view.check(method)
+    async with session_for(chosen, opened.folder, model) as session:
         performer = model or (session.model if session else model_of(opened))
         if performer.generative:
             performer = Styled(performer, question, chosen.answer)
@@ -82,16 +91,17 @@ async def aask(
         result = await answering(question, opened, performer, chosen)
         usage = session.total if session else result.usage
     reason = "; ".join(part for part in (why, result.why) if part)
-    notices = (*missing(opened), *result.notices)
+    notices = (*view.notices(result.method), *missing(opened), *result.notices)
     return replace(result, why=reason, notices=notices, usage=usage, seconds=time.perf_counter() - began)
 
 
 async def astream(
     question: str,
-    index: Index | str | Path = DEFAULT_FOLDER,
+    index: Asked = DEFAULT_FOLDER,
     *,
     method: str = "auto",
     level: Level = None,
+    where: str | Sequence[str] = (),
     settings: Given = None,
     model: Model | None = None,
 ) -> AsyncGenerator[str | Answer]:
@@ -101,8 +111,9 @@ async def astream(
     async def work() -> Answer:
         try:
             return await aask(
-                question, index, method=method, level=level, settings=settings, model=model, tell=pieces.put_nowait
-            )
+                question, index, method=method, level=level, where=where, settings=settings, model=model,
+                tell=pieces.put_nowait,
+            )  # fmt: skip
         finally:
             pieces.put_nowait(None)
 
@@ -117,46 +128,64 @@ async def astream(
 
 def context(
     question: str,
-    index: Index | str | Path = DEFAULT_FOLDER,
+    index: Asked = DEFAULT_FOLDER,
     *,
     method: str = "auto",
     level: Level = None,
+    where: str | Sequence[str] = (),
     settings: Given = None,
+    model: Model | None = None,
 ) -> Context:
-    """Gather what `ask` would answer from, and answer nothing."""
-    from conspectus.query import METHODS, bm25, global_, local
+    """Gather what `ask` would answer from, and answer nothing.
 
-    opened = index if isinstance(index, Index) else open_index(index)
+    A language model is asked for what a method needs on the way, as the ratings of reports. Raises UsageError where
+    a method has nothing to show before its answer.
+    """
+    return run(acontext(question, index, method=method, level=level, where=where, settings=settings, model=model))
+
+
+async def acontext(
+    question: str,
+    index: Asked = DEFAULT_FOLDER,
+    *,
+    method: str = "auto",
+    level: Level = None,
+    where: str | Sequence[str] = (),
+    settings: Given = None,
+    model: Model | None = None,
+) -> Context:
+    """Do what `context` does, inside a running event loop."""
+    from conspectus.query import METHODS
+    from conspectus.query.style import Styled
+    from conspectus.query.watching import UNSEEN, Watching
+
+    view = viewed(index, where)
+    opened = view.index
     method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
-    named(METHODS, method)
-    match method:
-        case "global":
-            at = global_.level_of(opened, chosen.global_)
-            reports = global_.windows_of(opened, at, chosen.global_)
-            used = sum(report.n_tokens for window in reports for report in window)
-            return Context(question, method, at, why, tuple(Evidence(reports=tuple(w)) for w in reports), used)
-        case "local":
-            evidence = local.context(question, opened, chosen.local)
-            used = tokens.count(evidence.text) if evidence.sources else 0  # without chunks nothing is answered
-            return Context(question, method, None, why, (evidence,), used)
-        case "bm25":
-            chunks = tuple(opened.chunk_of[hit.chunk] for hit in bm25.rank(question, opened, chosen.search))
-            used = sum(c.n_tokens for c in chunks)
-            return Context(question, method, None, why, (Evidence(sources=chunks),), used)
-        case _:
-            raise UsageError(f"what an answer by {method} would be made from is only known while it is made")
+    answering = named(METHODS, method)
+    view.check(method)
+    if method in UNSEEN:
+        raise UsageError(UNSEEN[method])
+    async with session_for(chosen, opened.folder, model) as session:
+        performer = model or (session.model if session else model_of(opened))
+        watching = Watching(Styled(performer, question, chosen.answer) if performer.generative else performer)
+        result = await answering(question, opened, watching, chosen)
+    reason = "; ".join(part for part in (why, result.why) if part)
+    return Context(question, method, result.level, reason, tuple(watching.windows), result.context_tokens)
 
 
 def search(
     question: str,
-    index: Index | str | Path = DEFAULT_FOLDER,
+    index: Asked = DEFAULT_FOLDER,
     *,
     method: str = "bm25",
     k: int | None = None,
+    where: str | Sequence[str] = (),
     settings: Given = None,
 ) -> list[Hit]:
-    """Return the chunks that rank highest for a question, the best first."""
-    opened = index if isinstance(index, Index) else open_index(index)
+    """Return the chunks that rank highest for a question, the best first, of documents that meet all conditions."""
+    view = viewed(index, where)
+    view.check(method)
     chosen = resolved(settings)
     if k is not None:
         if k < 1:
@@ -164,7 +193,23 @@ def search(
         chosen = chosen.model_copy(update={"search": chosen.search.model_copy(update={"k": k})})
     from conspectus.query import RANKINGS
 
-    return named(RANKINGS, method)(question, opened, chosen)
+    return named(RANKINGS, method)(question, view.index, chosen)
+
+
+def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> View:
+    """Open what a question is asked of: several indexes as one, and of their documents those that meet all conditions.
+
+    Raises UsageError where a condition makes no sense, NotFound where no document meets them, and what `open_index`
+    does.
+    """
+    if isinstance(index, View):
+        if where:
+            raise UsageError("conditions are given when a view is opened, not when it is asked")
+        return index
+    given = [index] if isinstance(index, Index | str | Path) else list(index)
+    if not given:
+        raise UsageError("name an index to ask")
+    return seen([one if isinstance(one, Index) else open_index(one) for one in given], where)
 
 
 def model_of(index: Index) -> Model:

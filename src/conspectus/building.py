@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conspectus import store
+from conspectus.embedding import check_embedder, embed, estimate_vectors, with_vectors
 from conspectus.errors import UsageError
 from conspectus.models.base import Model
-from conspectus.rows import Community, Document, Failure, Skipped
+from conspectus.rows import Community, Document, Failure, Skipped, Usage
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.working import DEFAULT_FOLDER, Given, read_sources, resolved, run, session_for
@@ -76,29 +77,40 @@ def estimate(
     documents: Iterable[Any] | None = None,
     settings: Given = None,
 ) -> Estimate:
-    """Return what `build` would ask of the language model that the settings name, and ask nothing.
+    """Return what `build` would ask of the servers of language models that the settings name, and ask nothing.
 
-    Replies that are kept in the folder are taken off. Raises UsageError where the model is the extractive one.
+    Replies that are kept in the folder are taken off. Raises UsageError where the settings name none.
     """
-    from conspectus.estimate import Estimator
+    from conspectus.estimate import Estimate, Estimator
     from conspectus.index.chunk import chunk
     from conspectus.models.opening import opened
     from conspectus.models.server.replies import FILE_NAME
     from conspectus.text.language import corpus_language
 
     chosen = resolved(settings)
-    if chosen.model == "extractive":
+    if not costs(chosen):
         raise UsageError("the extractive model costs nothing: name a language model to estimate")
     read_documents, _, _ = read_sources(sources, documents, chosen)
+    chunks = chunk(read_documents, chosen.chunk)
+    vectors = estimate_vectors(read_documents, chunks, chosen, Path(folder))
+    if chosen.model == "extractive":
+        return Estimate((vectors,) if vectors else ())
     kept = Path(folder) if (Path(folder) / FILE_NAME).exists() else None
 
     async def work() -> Estimate:
         async with opened(chosen, kept, to_ask=False) as session:
-            chunks = chunk(read_documents, chosen.chunk)
             language = corpus_language(read_documents, chosen.language)
             return Estimator(session.model, session.sender, chosen).build(chunks, language)
 
-    return run(work())
+    tasks = run(work()).tasks
+    return Estimate((*tasks, vectors) if vectors else tasks)
+
+
+def costs(settings: Settings) -> bool:
+    """Tell whether a build by these settings asks a server, so that it can be estimated."""
+    from conspectus.models.embedders import is_served
+
+    return settings.model != "extractive" or is_served(settings.vectors.embedder)
 
 
 def build(
@@ -137,12 +149,16 @@ async def abuild(
     index_documents, failures, skipped = read_sources(sources, documents, chosen)
     target = Path(folder)
     with store.writing(target):
+        check_embedder(chosen, target)
         async with session_for(chosen, target) as session:
             performer = session.model if session else _fitted
             check = _rest_fits(session, chosen) if session else None
             index = await build_index(index_documents, failures, performer, chosen, progress, check)
             index = replace(index, usage=session.usage if session else {})
             notices = session.notices if session else ()
+            spent = session.total if session else Usage()
+        index, more = with_vectors(index, chosen, target, spent, progress)
+        notices = (*notices, *more)
         snapshot = store.commit(target, index, settings=index.settings, usage=index.usage)
     return Built(replace(index, snapshot=snapshot, folder=target), snapshot, target, tuple(skipped), notices)
 
@@ -171,38 +187,21 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
 
     Where the index has vectors, the triples get them too. Its graph and reports stay what they are.
     """
-    from conspectus.index.triples import read_openie, triple_vectors, with_openie
+    from conspectus.index.embed import embedded
+    from conspectus.index.triples import read_openie, with_openie
     from conspectus.query.vector import embedder_of, has_vectors
 
     passages = read_openie(Path(file))
     target = Path(folder)
     open_index(target)  # or else a folder would be made where there is none
     with store.writing(target):
-        index = with_openie(open_index(target), passages, str(file))
-        if has_vectors(index):
-            vectors = triple_vectors(index, embedder_of(index, resolved(settings)))
-            index = replace(index, arrays={**index.arrays, **vectors})
+        standing = open_index(target)
+        index = with_openie(standing, passages, str(file))
+        if has_vectors(standing):
+            own = standing.settings["vectors"]["embedder"]
+            index = embedded(index, embedder_of(standing, resolved(settings)), own, standing)
         store.commit(target, index, settings=index.settings, usage=index.usage)
     return open_index(target)
-
-
-def embed(index_folder: str | Path = DEFAULT_FOLDER, embedder: str = "local", *, settings: Given = None) -> Index:
-    """Give the index in a folder vectors by an embedder, in place of those it has, and return it.
-
-    Raises UsageError where there is no such embedder or what it needs is missing.
-    """
-    from conspectus.index.embed import embedded
-    from conspectus.models.embedders import open_embedder
-
-    folder = Path(index_folder)
-    opened = open_embedder(embedder, resolved(settings).llm, folder)
-    if opened is None:
-        raise UsageError("name an embedder that makes vectors: local, local:FOLDER or provider/model")
-    open_index(folder)  # or else a folder would be made where there is none
-    with store.writing(folder):
-        index = embedded(open_index(folder), opened, embedder)
-        store.commit(folder, index, settings=index.settings, usage=index.usage)
-    return open_index(folder)
 
 
 def tune(

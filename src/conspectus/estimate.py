@@ -75,9 +75,17 @@ class Estimate:
         return _sum(t.calls for t in self.tasks)
 
     @property
+    def prompt_tokens(self) -> Range:
+        return _sum(t.prompt_tokens for t in self.tasks)
+
+    @property
+    def completion_tokens(self) -> Range:
+        return _sum(t.completion_tokens for t in self.tasks)
+
+    @property
     def tokens(self) -> Range:
         """Tokens of prompts and replies."""
-        return _sum(t.prompt_tokens.plus(t.completion_tokens) for t in self.tasks)
+        return self.prompt_tokens.plus(self.completion_tokens)
 
     @property
     def cost(self) -> Range | None:
@@ -114,9 +122,9 @@ class Estimator:
         rounds = self._settings.extract.max_gleanings
         gleaning = Range(1 if rounds else 0, rounds)
         rows = [
-            self._row("ExtractGraph", known, Range(first, first), replies),
-            self._row("AnyMissed", known.times(gleaning), conversation.times(gleaning), known.times(gleaning)),
-            self._row(
+            self.row("ExtractGraph", known, Range(first, first), replies),
+            self.row("AnyMissed", known.times(gleaning), conversation.times(gleaning), known.times(gleaning)),
+            self.row(
                 "GleanMore",
                 Range(0, len(asked) * rounds),
                 Range(0, conversation.high * rounds),
@@ -133,7 +141,7 @@ class Estimator:
         count = Range(len(chunks), len(chunks))
         text = float(sum(c.n_tokens for c in chunks))
         replies = Range(text * CLAIMS.low, text * CLAIMS.high)
-        return self._row("ExtractClaims", count, Range(bare, bare).plus(count.times(NAMES)), replies)
+        return self.row("ExtractClaims", count, Range(bare, bare).plus(count.times(NAMES)), replies)
 
     def _later(self, chunks: int, new: bool) -> list[TaskEstimate]:
         """Estimate what depends on the extraction; where all of that is kept, the rest may be kept too."""
@@ -142,8 +150,8 @@ class Estimator:
         large = Range(chunks * REPORTED.low if new else 0, chunks * REPORTED.high)
         evidence = Range(TEMPLATE, TEMPLATE + limit)
         return [
-            self._row("DescribeElement", described, described.times(DESCRIBING), described.times(DESCRIPTION)),
-            self._row("WriteReport", large, large.times(evidence), large.times(REPORT)),
+            self.row("DescribeElement", described, described.times(DESCRIBING), described.times(DESCRIPTION)),
+            self.row("WriteReport", large, large.times(evidence), large.times(REPORT)),
         ]
 
     def rest(self, graph: DescribedGraph, communities: Sequence[Community], language: str) -> Estimate:
@@ -160,12 +168,13 @@ class Estimator:
         evidence = Range(TEMPLATE, TEMPLATE + limit)
         return Estimate(
             (
-                self._row("DescribeElement", count, Range(asked, asked), count.times(DESCRIPTION)),
-                self._row("WriteReport", reports, reports.times(evidence), reports.times(REPORT)),
+                self.row("DescribeElement", count, Range(asked, asked), count.times(DESCRIPTION)),
+                self.row("WriteReport", reports, reports.times(evidence), reports.times(REPORT)),
             )
         )
 
-    def _row(self, task: str, calls: Range, asked: Range, written: Range) -> TaskEstimate:
+    def row(self, task: str, calls: Range, asked: Range, written: Range) -> TaskEstimate:
+        """Return what a task of that name takes, given its calls and the tokens of its prompts and replies."""
         model = self._settings.llm.tasks.get(task, self._settings.model)
         ledger = self._sender.ledger
         cost = (

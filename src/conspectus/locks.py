@@ -43,8 +43,8 @@ def _lock(descriptor: int) -> bool:
 
 
 @contextmanager
-def writing(folder: Path) -> Generator[None]:
-    """Be the only writer of the index in a folder, which is made where it is missing.
+def writing(folder: Path, what: str = "index") -> Generator[None]:
+    """Be the only writer of the index (or what else there is) in a folder, which is made where it is missing.
 
     Raises `IndexBusy` at once where another process (or another thread of this one) is.
     """
@@ -55,7 +55,7 @@ def writing(folder: Path) -> Generator[None]:
         process = os.read(descriptor, 20).decode("ascii", "replace") or "unknown"
         os.close(descriptor)
         advice = "wait until it is done, or stop it, then run the same command again"
-        raise IndexBusy(f"the index {folder} is being written by process {process}; {advice}")
+        raise IndexBusy(f"the {what} {folder} is being written by process {process}; {advice}")
     _held[folder] = descriptor
     try:
         os.ftruncate(descriptor, 0)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conspectus import locks
 from conspectus.asking import model_of
 from conspectus.building import open_index
 from conspectus.errors import UsageError
@@ -15,7 +16,10 @@ from conspectus.working import DEFAULT_FOLDER, Given, folder_of, resolved, run, 
 
 if TYPE_CHECKING:
     from conspectus.evaluate.answering import Scored
+    from conspectus.evaluate.compared import Comparison
+    from conspectus.evaluate.judge_folder import Judged, JudgingPreview
     from conspectus.evaluate.retrieval import Measured
+    from conspectus.index.pipeline import Progress
     from conspectus.models.check import Checked
 
 
@@ -72,6 +76,90 @@ def evaluate_answers(
             return await answering.run(asked, methods, opened, performer, chosen, scores[kind], kept)
 
     return run(work())
+
+
+def estimate_judge(
+    folder: str | Path,
+    *,
+    criteria: Sequence[str] = (),
+    pairs: Sequence[str] = (),
+    replicates: int = 5,
+    sample: int | None = None,
+    judge_model: str | None = None,
+    reasons: bool = True,
+    settings: Given = None,
+) -> JudgingPreview:
+    """Return what `evaluate_judge` would ask of its judge and what that would cost, and ask nothing."""
+    from conspectus.evaluate import judge_folder
+    from conspectus.models.opening import opened
+
+    chosen = judge_folder.judged_by(resolved(settings), judge_model)
+    asked = judge_folder.Asked(tuple(criteria), tuple(pairs), replicates, sample, reasons)
+
+    async def work() -> JudgingPreview:
+        async with opened(chosen, None, to_ask=False) as session:
+            return judge_folder.preview(Path(folder), asked, chosen, session)
+
+    return run(work())
+
+
+def evaluate_judge(
+    folder: str | Path,
+    *,
+    criteria: Sequence[str] = (),
+    pairs: Sequence[str] = (),
+    replicates: int = 5,
+    sample: int | None = None,
+    judge_model: str | None = None,
+    reasons: bool = True,
+    settings: Given = None,
+    model: Model | None = None,
+    progress: Progress | None = None,
+) -> Judged:
+    """Have a model judge the answers of a comparison's folder head to head, and test what it preferred (P1 4, G).
+
+    `criteria` are names of the paper's and files of more, `pairs` are named as `C0:SS`; empty means all. `sample`
+    draws so many questions. Judgements that are there are not asked for again, failed ones are. Statistics, win rates
+    and their pictures are written into the folder.
+
+    Raises UsageError where there is nothing to compare or no judge, IndexBusy where another process writes there.
+    """
+    from conspectus.evaluate import judge_folder
+
+    chosen = resolved(settings) if model else judge_folder.judged_by(resolved(settings), judge_model)
+    asked = judge_folder.Asked(tuple(criteria), tuple(pairs), replicates, sample, reasons)
+    target = Path(folder)
+    judge_folder.lay_out(target, asked, chosen)  # what is wrong is told before a file is written
+
+    async def work() -> Judged:
+        async with session_for(chosen, target, model) as session:
+            performer = session.model if session else model
+            assert performer is not None
+            by = model.name if model else judge_folder.judge_name(chosen)
+            found = await judge_folder.judge_folder(target, asked, chosen, performer, by, progress)
+            return judge_folder.Judged(found, session.total, session.notices) if session else judge_folder.Judged(found)
+
+    with locks.writing(target, "comparison"):
+        return run(work())
+
+
+def evaluate_statistics(
+    folder: str | Path,
+    *,
+    criteria: Sequence[str] = (),
+    pairs: Sequence[str] = (),
+    sample: int | None = None,
+    judge_model: str | None = None,
+    settings: Given = None,
+) -> Comparison:
+    """Test what the judgements that a comparison's folder has say, ask nothing, and write it there.
+
+    Raises UsageError where there are none, or those of several judges and none is named.
+    """
+    from conspectus.evaluate import judge_folder
+
+    asked = judge_folder.Asked(tuple(criteria), tuple(pairs), sample=sample)
+    return judge_folder.statistics(Path(folder), asked, resolved(settings), judge_model)
 
 
 def check_models(settings: Given = None) -> list[Checked]:

@@ -103,6 +103,9 @@ class ReportSettings(Section):
     min_report_entities: int = Field(
         default=3, ge=1, description="communities smaller than this live in their parents' reports"
     )
+    write: bool = Field(
+        default=True, description="write reports while indexing; without, rollup writes those that a question needs"
+    )
 
 
 class GlobalSettings(Section):
@@ -137,9 +140,21 @@ class LocalSettings(Section):
     """Answers from the neighbourhood of the entities that a question names."""
 
     context_tokens: int = Field(
-        default=8000, ge=500, description="tokens of entities, relationships, reports and chunks"
+        default=8000, ge=500, description="tokens of entities, relationships, reports, claims and chunks"
     )
     entities: int = Field(default=10, ge=1, description="entities to start from at the most")
+    entity_share: float = Field(default=0.15, ge=0, le=1, description="part of the window that entities may fill")
+    relationship_share: float = Field(default=0.2, ge=0, le=1, description="the same for relationships")
+    report_share: float = Field(default=0.15, ge=0, le=1, description="the same for reports")
+    claim_share: float = Field(
+        default=0.1, ge=0, le=1, description="the same for claims, where there are any; chunks have the rest"
+    )
+
+    @model_validator(mode="after")
+    def _shares_leave_room(self) -> LocalSettings:
+        if self.entity_share + self.relationship_share + self.report_share + self.claim_share > 1:
+            raise ValueError("entity_share, relationship_share, report_share and claim_share together are above 1")
+        return self
 
 
 class SearchSettings(Section):
@@ -148,6 +163,17 @@ class SearchSettings(Section):
     k: int = Field(default=5, ge=1, description="number of chunks")
     k1: float = Field(default=1.2, ge=0, description="BM25: how fast repeating a word stops counting")
     b: float = Field(default=0.75, ge=0, le=1, description="BM25: how much long chunks are held back")
+
+
+class RerankSettings(Section):
+    """A second look at the best chunks of any ranking (`--rerank`)."""
+
+    by: str = Field(
+        default="none",
+        description="who scores them: none, local, local:FOLDER, provider/model, the address of a server, or model, "
+        "the language model",
+    )
+    depth: int = Field(default=20, ge=1, description="chunks of the ranking that are looked at, the best first")
 
 
 class VectorSettings(Section):
@@ -207,6 +233,33 @@ class TogSettings(Section):
     samples: int = Field(default=5, ge=1, description="chains of thought that vote (cot-sc)")
 
 
+class RollupSettings(Section):
+    """Answers from the reports of what a question matches, written when it needs them (P1, future work)."""
+
+    matches: int = Field(default=100, ge=1, description="entities, relationships, claims and reports that are matched")
+    reports: int = Field(
+        default=12, ge=1, description="reports to answer from; where more are matched, parts give way to their wholes"
+    )
+    share: float = Field(
+        default=0.5, gt=0, le=1, description="part of a community that must match for its report to replace its parts'"
+    )
+
+
+class DrilldownSettings(Section):
+    """Answers from the communities that reports lead down to (P1, future work); the window is that of local."""
+
+    width: int = Field(default=3, ge=1, description="reports of a level that are followed down")
+    relevance: int = Field(default=1, ge=1, le=5, description="rating from which on a report is followed, of 0 to 5")
+
+
+class DriftSettings(Section):
+    """Answers by way of follow-up questions, from a first answer over reports (DRIFT)."""
+
+    reports: int = Field(default=5, ge=1, description="reports that the first answer is made from")
+    follow_ups: int = Field(default=3, ge=1, description="follow-up questions that are asked at each step")
+    depth: int = Field(default=2, ge=0, description="steps of follow-up questions")
+
+
 class RaptorSettings(Section):
     """A tree of summaries over the chunks (RAPTOR)."""
 
@@ -238,7 +291,7 @@ class ModelSettings(Section):
     temperature: float | None = Field(default=0.0, ge=0, description="of sampling; left to the server if not set")
     max_tokens: int | None = Field(default=None, ge=1, description="tokens of a reply at the most")
     seed: int | None = Field(default=None, ge=0, description="of sampling, where the server takes one")
-    reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = Field(
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = Field(
         default=None, description="how long a reasoning model thinks"
     )
     context_window: int = Field(default=16384, ge=1024, description="tokens of context that Ollama is told to hold")
@@ -269,12 +322,16 @@ class Settings(Section):
     answer: AnswerSettings = AnswerSettings()
     local: LocalSettings = LocalSettings()
     search: SearchSettings = SearchSettings()
+    rerank: RerankSettings = RerankSettings()
     vectors: VectorSettings = VectorSettings()
     walk: WalkSettings = WalkSettings()
     hippo: HippoSettings = HippoSettings()
     ircot: IrcotSettings = IrcotSettings()
     tog: TogSettings = TogSettings()
     raptor: RaptorSettings = RaptorSettings()
+    rollup: RollupSettings = RollupSettings()
+    drilldown: DrilldownSettings = DrilldownSettings()
+    drift: DriftSettings = DriftSettings()
     llm: ModelSettings = ModelSettings()
     model: str = Field(default="extractive", description="who performs the language tasks; extractive needs no key")
     language: str = Field(

@@ -65,6 +65,11 @@ class Index:
         return {}
 
     @cached_property
+    def further_reports(self) -> dict[int, Report]:
+        """Reports that were written for a question, by number: that of their community after those of the table."""
+        return {}
+
+    @cached_property
     def document_of(self) -> Mapping[str, Document]:
         """Documents by id."""
         return {d.id: d for d in self.documents}

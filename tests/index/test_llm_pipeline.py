@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +182,7 @@ COMMAND = """
 import json, sys
 import conspectus
 from llm_corpus import documents, settings
-chosen = settings(sys.argv[2], llm__concurrency=4)
+chosen = settings(sys.argv[2], llm__concurrency=int(sys.argv[3]))
 built = conspectus.build(documents=documents(), folder=sys.argv[1], settings=chosen)
 print(json.dumps([built.snapshot, len(built.failures)]))
 """
@@ -192,40 +191,51 @@ print(json.dumps([built.snapshot, len(built.failures)]))
 def start(folder: Path, url: str) -> subprocess.Popen[str]:
     path = os.pathsep.join([str(Path(conspectus.__file__).parents[1]), str(Path(__file__).parents[1])])
     environ = {**os.environ, "PYTHONPATH": path}
-    command = [sys.executable, "-c", COMMAND, str(folder), url]
+    command = [sys.executable, "-c", COMMAND, str(folder), url, str(CONCURRENCY)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ)
 
 
-def kills(folder: Path, times: int, seed: int) -> Iterator[int]:
-    """Kill the build at random moments, then let it end; check what was asked twice and what came of it."""
+CONCURRENCY = 4
+
+
+def kills(folder: Path, times: int, seed: int) -> int:
+    """Kill a build at random moments, then let it end; check what was asked twice and what came of it."""
     whole, _ = built(folder / "whole", Behaviour())
+    calls = sum(usage.calls for usage in whole.index.usage.values())
     draw = random.Random(seed)
+    killed = 0
     with SimulatedServer(Behaviour(latencies=(0.02, 0.05, 0.11))) as server:
-        for _ in range(times):
+
+        def run(until: int | None) -> subprocess.Popen[str]:
+            """Build until so many different requests were asked, or to the end."""
             process = start(folder / "killed", server.url)
-            goal = server.counts["requests"] + draw.randrange(1, 20)
-            while server.counts["requests"] < goal:
-                time.sleep(0.002)
-            time.sleep(draw.uniform(0, 0.1))
-            assert process.poll() is None, "it came to its end before it could be killed"
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-            yield goal
-        process = start(folder / "killed", server.url)
-        told, _ = process.communicate(timeout=60)
-        assert json.loads(told) == [whole.snapshot, 0]
-        assert server.counts["asked again"] <= 4 * times
-        process = start(folder / "killed", server.url)
+            if until is not None:
+                while len(server.asked) < until and process.poll() is None:
+                    time.sleep(0.002)
+                time.sleep(draw.uniform(0, 0.1))
+                process.kill()
+            assert process.wait(timeout=60) == (0 if until is None else -signal.SIGKILL)
+            assert server.counts["requests"] - len(server.asked) <= CONCURRENCY * killed
+            return process
+
+        for goal in sorted(draw.sample(range(calls), times)):
+            run(goal)
+            killed += 1
+        told = run(None).stdout
+        assert told
+        assert json.loads(told.read()) == [whole.snapshot, 0]
+        assert len(server.asked) == calls
         total = server.counts["requests"]
-        assert json.loads(process.communicate(timeout=60)[0]) == [whole.snapshot, 0]
+        run(None)
         assert server.counts["requests"] == total
+    return killed
 
 
 def test_a_build_that_is_killed_goes_on_where_it_was(tmp_path: Path):
-    assert len(list(kills(tmp_path, 3, seed=1))) == 3
+    assert kills(tmp_path, 3, seed=1) == 3
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_a_build_that_is_killed_often_goes_on_where_it_was(seed: int, tmp_path: Path):
-    assert len(list(kills(tmp_path, 6, seed))) == 6
+    assert kills(tmp_path, 6, seed) == 6

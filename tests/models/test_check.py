@@ -21,7 +21,7 @@ def checked(behaviour: Behaviour, monkeypatch: pytest.MonkeyPatch, **more: Any) 
 def test_what_a_server_takes_is_told(monkeypatch: pytest.MonkeyPatch):
     found = checked(Behaviour(), monkeypatch, **{"vectors.embedder": "openai/text-embedding-3-small"})
     assert [kind for kind, check in found.items() if check.ok] == [
-        "chat", "json_schema", "logit_bias", "streaming", "embeddings",
+        "chat", "json_schema", "json_object", "logit_bias", "streaming", "embeddings",
     ]  # fmt: skip
     assert found["embeddings"].told == "vectors of 64 numbers"
 
@@ -31,6 +31,7 @@ def test_what_a_server_refuses_is_told(monkeypatch: pytest.MonkeyPatch):
     assert found["chat"].ok
     assert not any(found[kind].ok for kind in ("json_schema", "logit_bias", "streaming"))
     assert "does not take json_schema" in found["json_schema"].told
+    assert "does not take streaming" in found["streaming"].told
 
 
 def test_a_wrong_key_is_one_line_that_does_not_show_it(monkeypatch: pytest.MonkeyPatch):

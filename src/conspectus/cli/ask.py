@@ -11,18 +11,19 @@ import typer
 from conspectus.cli import show
 from conspectus.cli.guard import WITH_FAILURES
 from conspectus.cli.options import (
-    FOLDER,
+    FOLDERS,
     AsJson,
     BaseUrl,
     Budget,
     BudgetTokens,
     ConfigFile,
     EmbedderName,
-    IndexFolder,
+    IndexFolders,
     LogFile,
     ModelName,
     SetKeys,
     TraceFile,
+    Where,
     methods,
     model_flags,
     overrides,
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 
 def ask(
     question: Annotated[str | None, typer.Argument(metavar="QUESTION", help="What to ask.")] = None,
-    folder: IndexFolder = FOLDER,
+    folder: IndexFolders = FOLDERS,
+    where: Where = None,
     method: Annotated[
         str,
         typer.Option(
@@ -88,7 +90,7 @@ def ask(
     asked = _asked(question, questions)
     flags = model_flags(model, base_url, embedder, budget, budget_tokens, trace) | {"answer.response": response}
     settings = settings_of(overrides(set_, flags), config)
-    opened = api.open_index(folder)
+    opened = api.viewed(folder, where or ())
     at = _level(level)
     streams = settings.model != "extractive" and not json and not context_only
     failed = 0
@@ -114,11 +116,11 @@ def ask(
 
 
 def _asked(question: str | None, file: Path | None) -> list[str]:
-    from conspectus.cli.questions import read_questions
+    from conspectus.evaluate.listed import read_list
 
     if (question is None) == (file is None):
         raise UsageError('ask one question (conspectus ask "...") or those of a file (--questions FILE)')
-    return [question] if question is not None else read_questions(file or Path())
+    return [question] if question is not None else [one.text for one in read_list(file or Path())]
 
 
 def _level(said: str | None) -> int | Literal["auto"] | None:
@@ -180,7 +182,8 @@ def rankings(incomplete: str) -> list[str]:
 
 def search(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
-    folder: IndexFolder = FOLDER,
+    folder: IndexFolders = FOLDERS,
+    where: Where = None,
     method: Annotated[str, typer.Option(metavar="NAME", autocompletion=rankings, help="How to rank: bm25.")] = "bm25",
     k: Annotated[int | None, typer.Option("-k", metavar="N", min=1, help="Number of chunks (5).")] = None,
     json: AsJson = False,
@@ -192,10 +195,16 @@ def search(
     from conspectus import api
 
     settings = settings_of(overrides(set_), config)
-    hits = api.search(question, folder, method=method, k=k, settings=settings)
+    view = api.viewed(folder, where or ())
+    hits = api.search(question, view, method=method, k=k, settings=settings)
     if json:
-        show.as_json({"question": question, "method": method, "hits": [asdict(hit) for hit in hits]})
-    elif hits:
+        show.as_json(
+            {"question": question, "method": method, "hits": [asdict(hit) for hit in hits], "notices": view.told}
+        )
+        return
+    for notice in view.told:
+        show.note(notice)
+    if hits:
         show.out("\n\n".join(_hit(place, hit) for place, hit in enumerate(hits, 1)))
     else:
         show.note("Nothing in this corpus speaks to that question.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from conspectus.cli import show
+from conspectus.cli import checking, comparing, judging, show
 from conspectus.cli.guard import WITH_FAILURES
 from conspectus.cli.options import (
     FOLDER,
@@ -203,3 +203,13 @@ def _answers(
         show.table(rows)
     if any(scored.failed for scored in results):
         raise typer.Exit(WITH_FAILURES)
+
+
+app.command("questions")(comparing.questions)
+app.command("answers")(comparing.answers)
+app.command("table2")(comparing.table2)
+app.command("judge")(judging.judge)
+app.command("stats")(judging.stats)
+app.command("claims")(checking.claims)
+app.command("grounding")(checking.grounding)
+app.command("loss")(checking.loss)

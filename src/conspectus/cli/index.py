@@ -32,10 +32,7 @@ from conspectus.cli.options import (
 from conspectus.errors import ConspectusError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from conspectus.api import Built, Preview
-    from conspectus.estimate import Estimate, Range
     from conspectus.rows import Failure, Skipped
     from conspectus.settings import Settings
     from conspectus.status import Status
@@ -165,35 +162,20 @@ def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
 
 
 def _preview(sources: list[str], folder: Path, settings: Settings, *, json: bool, quiet: bool) -> None:
-    from conspectus.api import estimate, preview
+    from conspectus.api import costs, estimate, preview
 
     seen = preview(sources, settings=settings)
-    cost = estimate(sources, folder, settings=settings) if settings.model != "extractive" else None
+    cost = estimate(sources, folder, settings=settings) if costs(settings) else None
     if json:
         show.as_json(asdict(seen) | ({"estimate": asdict(cost)} if cost else {}))
     else:
         show.out(f"Would index {_read(seen)}.")
         if cost:
             show.out()
-            show.table(_costs(cost))
+            show.table(show.costs(cost))
         if not quiet:
             _passed_over(seen.skipped, seen.failures)
     raise typer.Exit(WITH_FAILURES if seen.failures else DONE)
-
-
-def _costs(estimate: Estimate) -> Iterator[Sequence[str]]:
-    """Yield a row for each task: calls, tokens asked and written, and money where the price is known."""
-    yield ["Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost"]
-    for t in estimate.tasks:
-        figures = (_range(r) for r in (t.calls, t.prompt_tokens, t.completion_tokens))
-        yield [t.task, t.model, *figures, _range(t.cost, 4) if t.cost else "unknown"]
-    total = estimate.cost
-    yield ["All", "", _range(estimate.calls), _range(estimate.tokens), "", _range(total, 4) if total else "unknown"]
-
-
-def _range(value: Range, digits: int = 0) -> str:
-    low, high = (f"{number:,.{digits}f}" for number in value)
-    return low if low == high else f"{low} to {high}"
 
 
 def _read(counts: Status | Preview) -> str:

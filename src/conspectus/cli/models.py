@@ -54,7 +54,8 @@ def check(
     if json:
         show.as_json({"checks": [asdict(c) for c in checked]})
     else:
-        show.table([["Model", "Request", "Works", ""]] + [[c.model, c.kind, SIGNS[c.ok], c.told] for c in checked])
+        rows = [["Model", "Request", "Works", ""]] + [[c.model, c.kind, SIGNS[c.ok], c.told] for c in checked]
+        show.table(rows, texts=4)
     if any(c.ok is False and c.kind in ("chat", "embeddings") for c in checked):
         raise typer.Exit(WITH_FAILURES)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from conspectus.settings import Settings
 
 FOLDER = Path(".conspectus")
+FOLDERS = [FOLDER]
 
 
 def start_log(file: Path | None) -> Path | None:
@@ -49,6 +50,24 @@ def methods(incomplete: str) -> list[str]:
 
 IndexFolder = Annotated[
     Path, typer.Option("--index", metavar="DIR", envvar="CONSPECTUS_INDEX", help="Folder of the index.")
+]
+IndexFolders = Annotated[
+    list[Path],
+    typer.Option(
+        "--index",
+        metavar="DIR",
+        envvar="CONSPECTUS_INDEX",
+        help="Folder of the index; given several times, they are asked as one.",
+    ),
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="CONDITION",
+        help="Documents to read alone, as folder=reports/2024, date>=2023-01-01, author!=Quill or path~*.pdf; "
+        "several all have to hold.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LogFile = Annotated[

@@ -24,6 +24,15 @@ LABELS = {
     "describe": "describing elements",
     "reports": "writing reports",
     "lexical": "indexing words",
+    "embed": "making vectors",
+    "neighbours": "linking neighbours",
+    "questions": "writing questions",
+    "answers": "answering",
+    "judge": "judging",
+    "claims": "finding claims",
+    "grounding": "checking what is cited",
+    "loss": "following facts",
+    "reasons": "summarising reasons",
 }
 EVERY = 0.1
 """Seconds between two updates of a bar."""

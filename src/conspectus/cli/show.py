@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, is_dataclass
 from itertools import groupby
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from conspectus.rows import Citation, Failure, Source
+from conspectus.rows import Citation, Failure, Source, Usage
+
+if TYPE_CHECKING:
+    from conspectus.estimate import Estimate, Range
 
 SNIPPET = 160
 """Characters of a place that are shown."""
@@ -107,13 +110,38 @@ def citations(cited: Sequence[Citation]) -> None:
             out(f"    and {counted(more, 'more place')} (--json lists all)")
 
 
-def table(rows: Iterable[Sequence[str]]) -> None:
-    """Print rows as columns, the first one to the left, the others to the right."""
+def table(rows: Iterable[Sequence[str]], say: Callable[[str], None] = out, *, texts: int = 1) -> None:
+    """Print rows as columns: the first ones, which hold texts, to the left, the others to the right."""
     listed = list(rows)
     widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
     for row in listed:
-        cells = (cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))
-        out("  ".join([row[0].ljust(widths[0]), *cells]).rstrip())
+        left = [cell.ljust(w) for cell, w in zip(row[:texts], widths, strict=False)]
+        right = [cell.rjust(w) for cell, w in zip(row[texts:], widths[texts:], strict=True)]
+        say("  ".join([*left, *right]).rstrip())
+
+
+def costs(estimate: Estimate) -> Iterator[Sequence[str]]:
+    """Yield a row for each task: calls, tokens asked and written, and money where the price is known."""
+    yield ["Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost"]
+    for t in estimate.tasks:
+        figures = (ranging(r) for r in (t.calls, t.prompt_tokens, t.completion_tokens))
+        yield [t.task, t.model, *figures, ranging(t.cost, 4) if t.cost else "unknown"]
+    total = estimate.cost
+    yield ["All", "", ranging(estimate.calls), ranging(estimate.tokens), "", ranging(total, 4) if total else "unknown"]
+
+
+def ranging(value: Range, digits: int = 0) -> str:
+    """Return `12`, or `12 to 15`."""
+    low, high = (f"{number:,.{digits}f}" for number in value)
+    return low if low == high else f"{low} to {high}"
+
+
+def spent(used: Usage) -> None:
+    """Print what a run took of a language model, where it took any."""
+    if used.calls or used.cached_calls:
+        tokens = used.prompt_tokens + used.completion_tokens
+        money = f", cost {used.cost:.4f}" if used.cost else ""
+        note(f"{counted(used.calls, 'call')} ({used.cached_calls:,} kept), {tokens:,} tokens{money}.")
 
 
 def listed(heading: str, lines: Sequence[str], say: Callable[[str], None] = note) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -96,6 +96,31 @@ class AnswerClaims:
     error: str = ""
 
 
+@dataclass(frozen=True)
+class GroundedSentence:
+    """A sentence of an answer, and what speaks for it."""
+
+    text: str
+    markers: tuple[int, ...] = ()
+    """The references that are given for it; none where it cites nothing."""
+    supported: bool = False
+    """Whether it follows from the texts of these together."""
+    samples: int = 0
+    """The sampled answers from which it follows (self-consistency)."""
+
+
+@dataclass(frozen=True)
+class AnswerGrounding:
+    """The sentences of one answer, headings left out; `samples` are the sampled answers they were held against."""
+
+    condition: str
+    question: str
+    sentences: tuple[GroundedSentence, ...] = ()
+    samples: int = 0
+    made_with: str = ""
+    error: str = ""
+
+
 class Kept(Generic[T]):
     """The rows of one kind in one file, the last of each key; rows are only ever appended."""
 
@@ -120,12 +145,19 @@ class Kept(Generic[T]):
 
     def add(self, row: T) -> None:
         """Append a row, durably, and take it for the row of its key."""
+        self.add_all([row])
+
+    def add_all(self, rows: Sequence[T]) -> None:
+        """Append rows, durably, with one wait for the disk."""
+        if not rows:
+            return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab") as file:
-            file.write(json.dumps(_plain(row), ensure_ascii=False).encode() + b"\n")
+            for row in rows:
+                file.write(json.dumps(_plain(row), ensure_ascii=False).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        self.rows[self._key(row)] = row
+        self.rows |= {self._key(row): row for row in rows}
 
     def get(self, key: Hashable) -> T | None:
         return self.rows.get(key)
@@ -162,3 +194,15 @@ def claims_in(folder: Path) -> Kept[AnswerClaims]:
         return AnswerClaims(claims=tuple(values.pop("claims", ())), **values)
 
     return Kept(folder / "claims.jsonl", make, lambda row: (row.condition, row.question))
+
+
+def grounding_in(folder: Path) -> Kept[AnswerGrounding]:
+    """Return the grounding of a comparison's answers, by condition and question."""
+
+    def sentence(markers: list[int], **values: Any) -> GroundedSentence:
+        return GroundedSentence(markers=tuple(markers), **values)
+
+    def make(**values: Any) -> AnswerGrounding:
+        return AnswerGrounding(sentences=tuple(sentence(**one) for one in values.pop("sentences", ())), **values)
+
+    return Kept(folder / "grounding.jsonl", make, lambda row: (row.condition, row.question))

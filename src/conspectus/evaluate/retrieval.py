@@ -142,7 +142,7 @@ def passage_index(data: RetrievalData, folder: Path, settings: Settings) -> Inde
         if len(standing.entities):
             raise UsageError(f"the index in {folder} is of other documents; name another folder by --index")
     index = index_passages(documents, settings)
-    embedder = open_embedder(settings.vectors.embedder, settings.llm, folder)
+    embedder = open_embedder(settings.vectors.embedder, settings, folder)
     if embedder is not None:
         index = embedded(index, embedder, settings.vectors.embedder)
     try:

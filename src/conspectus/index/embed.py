@@ -1,63 +1,155 @@
 """Vectors of chunks and sentences, for an index that is built or being built.
 
-Names under which an index keeps them, rows of length 1: `vectors.chunks` (float32, in the order of the
-chunks) and `vectors.sentences` (float16, half the space, since few of them are read for a question). Both are
-of the text with the title of its document before it. The `vectors` of the settings say whose they are.
+Names under which an index keeps them, rows of length 1:
+
+- `vectors.chunks`, in the order of the chunks: float32, which is searched fast, or float16 where there is a graph.
+- `vectors.sentences`: float16, half the space, since few of them are read for a question.
+- `vectors.names`, `vectors.triples`: float16, where the index has triples, as `triples.TripleGraph` orders them.
+- `vectors.graph`: the bytes of an `algorithms.neighbours.NeighbourGraph` over the chunks, where these are many
+  and usearch is installed; without one search is exact.
+
+Vectors of chunks and sentences are of the text with the title of its document before it. The `vectors` of the settings
+say whose they are: `embedder` (what `open_embedder` opens), `model` and `dimension`; with a graph also `breadth` and
+`recall`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conspectus.index.triples import triple_vectors
+from conspectus.algorithms.neighbours import LARGE, SAMPLE, NeighbourGraph
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.embedders import Embedder
+from conspectus.rows import Chunk, Document
 from conspectus.tables import Index
+from conspectus.triples import TripleGraph
 
-BATCH = 256
+if TYPE_CHECKING:
+    from conspectus.index.pipeline import Progress
+
+Array = np.ndarray[Any, Any]
+
+BATCH = 8192
 """Texts handed to the embedder at once."""
+PREFIX, CHUNKS, SENTENCES, GRAPH = "vectors.", "vectors.chunks", "vectors.sentences", "vectors.graph"
 
 
-def embedded(index: Index, embedder: Embedder, name: str, tick: Tick = no_tick) -> Index:
-    """Return an index with vectors by an embedder, in place of those it has; `name` is what `open_embedder`
-    opens.
+def embedded(
+    index: Index, embedder: Embedder, name: str, before: Index | None = None, progress: Progress | None = None
+) -> Index:
+    """Return an index with vectors by an embedder, in place of those it has; `name` is what `open_embedder` opens.
 
-    The tick is called for each chunk and each sentence.
+    Texts that an index `before` has vectors of by the same embedder are not embedded again.
+
+    Raises what the embedder does.
     """
-    titles = [document.title for document in index.documents]
-    number = {document.id: document.number for document in index.documents}
-    chunks = (_titled(titles[number[c.document_id]], "\n", c.text) for c in index.chunks)
-    vectors: dict[str, np.ndarray[Any, Any]] = {
-        "vectors.chunks": _vectors(chunks, embedder, tick),
-        "vectors.sentences": _vectors(_sentences(index, titles), embedder, tick).astype(np.float16),
-    }
-    if len(index.triples):
-        vectors |= triple_vectors(index, embedder)
-    made: Mapping[str, Any] = {"embedder": name, "model": embedder.name, "dimension": embedder.dimension}
-    return replace(index, arrays={**index.arrays, **vectors}, settings={**index.settings, "vectors": made})
+    texts = texts_of(index)
+    known = _known(before, embedder) if before else {}
+    new = sum(len(set(said) - known.get(array, ({},))[0].keys()) for array, said in texts.items())
+    tick = progress.stage("embed", new) if progress else no_tick
+    linked = len(index.chunks) * embedder.dimension >= LARGE and find_spec("usearch") is not None
+    arrays = {key: array for key, array in index.arrays.items() if not key.startswith(PREFIX)}
+    for array, said in texts.items():
+        kind = np.float32 if array == CHUNKS and not linked else np.float16
+        arrays[array] = _vectors(said, embedder, kind, known.get(array), tick)
+    made: dict[str, Any] = {"embedder": name, "model": embedder.name, "dimension": embedder.dimension}
+    if linked:
+        if progress:
+            progress.stage("neighbours", 0)
+        made |= _link(arrays, before)
+    return replace(index, arrays=arrays, settings={**index.settings, "vectors": made})
 
 
-def _sentences(index: Index, titles: list[str]) -> Iterator[str]:
+def without_vectors(index: Index) -> Index:
+    """Return an index without its vectors."""
+    arrays = {key: array for key, array in index.arrays.items() if not key.startswith(PREFIX)}
+    return replace(index, arrays=arrays, settings={**index.settings, "vectors": {"embedder": "none"}})
+
+
+def texts_of(index: Index) -> dict[str, list[str]]:
+    """Return what is embedded of an index, by the names of the arrays."""
     spans = np.stack([index.arrays[f"sentences.{part}"] for part in ("document", "start", "end")], axis=1)
+    texts = texts_of_sources(index.documents, index.chunks, spans)
+    if len(index.triples):
+        graph = TripleGraph.of(index)
+        texts["vectors.names"] = list(graph.names)
+        texts["vectors.triples"] = [graph.text(i) for i in range(len(graph))]
+    return texts
+
+
+def texts_of_sources(documents: Sequence[Document], chunks: Sequence[Chunk], spans: Array) -> dict[str, list[str]]:
+    """Return what is embedded of chunks, and of sentences given as rows of document, start and end."""
+    number = {document.id: document.number for document in documents}
+    titles = [document.title for document in documents]
+    return {
+        CHUNKS: [_titled(titles[number[c.document_id]], "\n", c.text) for c in chunks],
+        SENTENCES: list(_sentences(documents, titles, spans)),
+    }
+
+
+def _sentences(documents: Sequence[Document], titles: list[str], spans: Array) -> Iterator[str]:
+    texts: dict[int, str] = {}
     for document, start, end in spans.tolist():
-        text = index.documents[int(document)].text[int(start) : int(end)]
-        yield _titled(titles[int(document)], ": ", " ".join(text.split()))
+        if document not in texts:
+            texts = {document: documents[document].text}  # sentences come document by document
+        yield _titled(titles[document], ": ", " ".join(texts[document][start:end].split()))
 
 
 def _titled(title: str, joint: str, text: str) -> str:
     return f"{title}{joint}{text}" if title else text
 
 
-def _vectors(texts: Iterable[str], embedder: Embedder, tick: Tick) -> np.ndarray[Any, np.dtype[np.float32]]:
-    parts = [np.zeros((0, embedder.dimension), np.float32)]
-    remaining = iter(texts)
-    while batch := list(islice(remaining, BATCH)):
-        parts.append(embedder.embed(batch))
-        for _ in batch:
-            tick()
-    return np.concatenate(parts)
+Known = tuple[dict[str, int], Array]
+"""Places of texts, and the vectors at these places."""
+
+
+def _known(before: Index, embedder: Embedder) -> dict[str, Known]:
+    """Return the texts that an index has vectors of, and these, by the names of the arrays."""
+    made: Mapping[str, Any] = before.settings.get("vectors", {})
+    if (made.get("model"), made.get("dimension")) != (embedder.name, embedder.dimension):
+        return {}
+    known: dict[str, Known] = {}
+    for array, said in texts_of(before).items():
+        if array in before.arrays and len(before.arrays[array]) == len(said):
+            known[array] = {text: place for place, text in enumerate(said)}, before.arrays[array]
+    return known
+
+
+def _vectors(texts: Sequence[str], embedder: Embedder, kind: Any, known: Known | None, tick: Tick) -> Array:
+    """Return the vectors of texts: those that are known, and of the others each different one embedded once."""
+    vectors = np.zeros((len(texts), embedder.dimension), kind)
+    places, old = known or ({}, vectors)
+    first: dict[str, int] = {}
+    for place, text in enumerate(texts):
+        if text in places:
+            vectors[place] = old[places[text]]
+        else:
+            first.setdefault(text, place)
+    new = list(first)
+    for start in range(0, len(new), BATCH):
+        batch = new[start : start + BATCH]
+        vectors[[first[text] for text in batch]] = embedder.embed(batch, tick)
+    if len(new) < len(texts):
+        for place, text in enumerate(texts):
+            if first.get(text, place) != place:
+                vectors[place] = vectors[first[text]]
+    return vectors
+
+
+def _link(arrays: dict[str, Array], before: Index | None) -> dict[str, Any]:
+    """Add the graph of the chunks to the arrays, that of an index before where the chunks are the same, and return
+    what the settings say of it.
+    """
+    if before is not None and GRAPH in before.arrays and np.array_equal(before.arrays[CHUNKS], arrays[CHUNKS]):
+        arrays[GRAPH] = before.arrays[GRAPH]
+        return {key: before.settings["vectors"][key] for key in ("breadth", "recall")}
+    every = arrays[SENTENCES] if len(arrays[SENTENCES]) else arrays[CHUNKS]
+    sample = every[np.linspace(0, len(every) - 1, min(SAMPLE, len(every))).astype(int)].astype(np.float32)
+    graph = NeighbourGraph.of(arrays[CHUNKS], sample)
+    arrays[GRAPH] = graph.content
+    return {"breadth": graph.breadth, "recall": round(graph.recall, 4)}

@@ -11,21 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.formats.text import decode
 from conspectus.rows import Entity, Failure, Relationship, Triple, content_id
 from conspectus.tables import Index
 from conspectus.tasks import FoundTriple
-from conspectus.triples import TripleGraph
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from conspectus.models.embedders import Embedder
-
-    Vectors = np.ndarray[Any, np.dtype[np.float16]]
 
 Said = tuple[str, str, str]
 """Head, relation and tail."""
@@ -274,16 +266,3 @@ def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> I
     if dropped:
         failures.append(Failure("import", f"{dropped} entries are no triples of head, relation and tail", source))
     return replace(index, triples=triples_of(found), failures=failures)
-
-
-def triple_vectors(index: Index, embedder: Embedder) -> dict[str, Vectors]:
-    """Return vectors of the triples and their names, float16, rows of length 1, as `triples.TripleGraph`
-    orders them.
-
-    They stand in an index as `vectors.triples` and `vectors.names`.
-    """
-    import numpy as np
-
-    graph = TripleGraph.of(index)
-    texts = {"vectors.names": graph.names, "vectors.triples": [graph.text(i) for i in range(len(graph))]}
-    return {name: embedder.embed(list(said)).astype(np.float16) for name, said in texts.items()}

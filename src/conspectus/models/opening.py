@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conspectus.models.chat.model import ChatModel
-from conspectus.models.server.ledger import Ledger, Trace
+from conspectus.models.server.ledger import open_ledger
 from conspectus.models.server.sender import CachingSender, open_sender
 from conspectus.rows import Usage
 from conspectus.settings import Settings
@@ -58,8 +58,7 @@ async def opened(settings: Settings, folder: Path | None, *, to_ask: bool = True
     Raises UsageError where the name of a model leads nowhere or a budget cannot be kept, BadKey where a key
     is missing, SettingsError where a prompt of the user's is wrong: all before anything is read or asked.
     """
-    trace = Trace(Path(settings.llm.trace), texts=settings.llm.trace_texts) if settings.llm.trace else None
-    ledger = Ledger(settings.prices, settings.llm.budget, settings.llm.budget_tokens, trace)
+    ledger = open_ledger(settings)
     async with open_sender(settings.llm, folder, ledger) as sender:
         for name in (settings.model, *settings.llm.tasks.values()) if to_ask else ():
             ledger.check(name)

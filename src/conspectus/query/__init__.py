@@ -73,6 +73,9 @@ METHODS: Methods[Answering] = Methods(
     {
         "global": _at("global_", "answer", "global_"),
         "local": _at("local", "answer", "local"),
+        "rollup": _at("rollup", "answer"),
+        "drilldown": _at("drilldown", "answer"),
+        "drift": _at("drift", "answer"),
         "source-summary": _at("source_summary", "answer", "global_"),
         "bm25": _at("bm25", "answer", "search"),
         "vector": _at("vector", "answer"),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from conspectus.query.local import entities_in
+from conspectus.rows import Entity
 from conspectus.tables import Index
-from conspectus.text.question import read_question
+from conspectus.text.intent import Intent
 
 COMMON = 0.25
 """What a larger share of the chunks mentions does not tell one question from another."""
@@ -13,23 +16,35 @@ COMMON = 0.25
 def choose(question: str, index: Index) -> tuple[str, str]:
     """Return the method for a question, and the reason in a few words.
 
-    What asks for the whole, or for what many say of a subject, is global; what names a thing that the graph
-    knows, or asks for one fact, is local.
+    What asks for the whole, or for what many say of a subject, is global (or a roll-up, where the index has no
+    reports); what joins facts is a walk; what asks of a thing that the graph knows is local; a fact is looked up.
     """
     if len(index.triples) and not len(index.chunks):
         return "tog", "the index is a graph without text"
-    read = read_question(question)
-    if index.reports and read.about_whole:
-        return "global", "it asks about the corpus as a whole"
-    everywhere = COMMON * len(index.chunks)
-    named = [e for e in entities_in(question, index) if e.type != "concept" and e.frequency <= everywhere]
-    if named:
-        return "local", f"it names {', '.join(e.name for e in named[:3])}"
-    if index.reports and read.about_many:
-        return "global", "it asks what several sources say"
-    if read.about_fact:
-        return "local", "it asks for a fact"
+    intent = Intent(question)
+    of_all = "global" if index.reports else "rollup" if index.communities else ""
+    if of_all and intent.whole:
+        return of_all, "it asks about the corpus as a whole"
     subjects = entities_in(question, index)
-    if subjects:
-        return "local", f"it is about {', '.join(e.name for e in subjects[:3])}"
-    return ("global", "it names nothing that the graph knows") if index.reports else ("bm25", "there are no reports")
+    everywhere = COMMON * len(index.chunks)
+    named = [e for e in subjects if e.type != "concept" and e.frequency <= everywhere]
+    if of_all and intent.many and not named and not intent.read.names:
+        return of_all, "it asks what several sources say"
+    lookup = "walk" if "walk.names" in index.arrays else "bm25"
+    if intent.relation and named and len(subjects) > 1:
+        return "local", f"it asks how {_listed(subjects)} go together"
+    if intent.joins:
+        return lookup, "it joins facts"
+    if named and (intent.thing or intent.many or not intent.fact):
+        return "local", f"it is about {_listed(named)}"
+    if of_all and intent.many:
+        return of_all, "it asks what several sources say"
+    if subjects and intent.thing:
+        return "local", f"it is about {_listed(subjects)}"
+    if intent.fact:
+        return lookup if named or intent.read.names else "bm25", "it asks for a fact"
+    return ("local", f"it is about {_listed(subjects)}") if subjects else ("bm25", "it names nothing the graph knows")
+
+
+def _listed(entities: Sequence[Entity]) -> str:
+    return ", ".join(entity.name for entity in entities[:3])

@@ -63,6 +63,8 @@ def row_of(reference: Reference, index: Index) -> Row | None:
         "Relationships": index.relationships,
         "Claims": index.claims,
     }
+    if reference.table == "Reports" and reference.number in index.further_reports:
+        return index.further_reports[reference.number]
     rows = tables[reference.table]
     return rows[reference.number] if 0 <= reference.number < len(rows) else None
 

@@ -57,7 +57,8 @@ def level_of(index: Index, settings: GlobalSettings) -> int:
     if not index.reports:
         raise UsageError("this index has no reports to answer from: its graph has no community large enough")
     if settings.level is None:
-        sizes = [len(index.reports_at(level)) for level in index.levels]
+        has = index.report_of_community
+        sizes = [sum(c.number in has for c in index.communities_at(level)) for level in index.levels]
         return next((level for level, size in enumerate(sizes) if size >= ENOUGH_REPORTS), sizes.index(max(sizes)))
     if settings.level not in index.levels:
         raise UsageError(f"this index has levels 0 to {len(index.levels) - 1}, and no level {settings.level}")

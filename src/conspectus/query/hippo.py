@@ -23,7 +23,7 @@ from conspectus.models.base import Model
 from conspectus.models.extractive.reason import name_entities
 from conspectus.query.bm25 import answer_from, hits_of, scores_of
 from conspectus.query.phrases import Phrases
-from conspectus.query.vector import has_vectors, question_vectors
+from conspectus.query.vector import cosines, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tables import Index
@@ -121,7 +121,7 @@ def _spread(scores: Floats) -> Floats:
 def likeness(question: str, index: Index, settings: Settings) -> Floats:
     """Return how like the question each chunk is, by its vector where there is one, else by BM25."""
     if has_vectors(index):
-        return index.arrays["vectors.chunks"] @ question_vectors([question], index, settings)[0]
+        return cosines(question_vectors([question], index, settings)[0], index)
     return scores_of(question, index, settings.search)
 
 

@@ -11,7 +11,7 @@ from conspectus.algorithms.fusion import fused, highest
 from conspectus.algorithms.sentence_walk import sentences_of
 from conspectus.models.base import Model
 from conspectus.query.bm25 import answer_from, hits_of, scores_of
-from conspectus.query.vector import question_vectors
+from conspectus.query.vector import cosines, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tables import Index
@@ -35,6 +35,8 @@ def likeness(query: Floats, words: Floats, index: Index) -> Floats:
     """Return how like the question each chunk is, 0 to 1, by its vector, its best sentence, and its words."""
     chunk = cosines(query, index)
     near = np.union1d(highest(chunk, CANDIDATES), highest(words, CANDIDATES))
+    if not chunk[near].all():  # some were not among the nearest
+        chunk[near] = index.arrays["vectors.chunks"][near].astype(np.float32) @ query
     best = np.zeros(len(chunk), np.float32)
     first, last = index.arrays["walk.first"], index.arrays["walk.last"]
     near = near[last[near] > first[near]]
@@ -46,11 +48,6 @@ def likeness(query: Floats, words: Floats, index: Index) -> Floats:
     ends = np.searchsorted(sentences, last[near])
     best[near] = [like[a:b].max() for a, b in zip(starts, ends, strict=True)]
     return fused([(1.0, chunk), (SENTENCE, best), (WORDS, words)])
-
-
-def cosines(query: Floats, index: Index) -> Floats:
-    """Return the cosine of the question with every chunk."""
-    return index.arrays["vectors.chunks"] @ query
 
 
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
 from conspectus import tokens
-from conspectus.evidence import Evidence, Row, render
+from conspectus.evidence import Evidence
 from conspectus.models.base import Model
 from conspectus.query.bm25 import scores_of
 from conspectus.query.finish import finish, nothing_found
-from conspectus.rows import Answer, Chunk, Entity, Relationship, Report
+from conspectus.query.window import windowed
+from conspectus.rows import Answer, Chunk, Claim, Entity, Relationship, Report
 from conspectus.settings import LocalSettings, SearchSettings
 from conspectus.tables import Index
 from conspectus.tasks import AnswerFromContext
-from conspectus.text.words import STOPWORDS, name_key, stem
+from conspectus.text.mentions import units
+from conspectus.text.words import CJK, STOPWORDS, name_key, stem
 
-SHARES = {"entities": 0.15, "relationships": 0.2, "reports": 0.15, "sources": 0.5}
-"""Parts of the window that each table may fill."""
 NEIGHBOURS = 2
 """Neighbours of a named entity that are added for each one that is named."""
-LONGEST = 6
-"""Words of a name that a question is searched for at the most."""
-T = TypeVar("T", bound=Row)
+LONGEST, LONGEST_UNSPACED = 6, 14
+"""Words of a name that a question is searched for at the most, and characters where there are no spaces."""
 
 
 async def answer(question: str, index: Index, model: Model, settings: LocalSettings) -> Answer:
-    """Answer from entities, relationships, reports and chunks around what the question names."""
+    """Answer from entities, relationships, reports, claims and chunks around what the question names."""
     evidence = context(question, index, settings)
     if not evidence.sources:
         return nothing_found(question, method="local")
@@ -50,32 +48,41 @@ def context(question: str, index: Index, settings: LocalSettings) -> Evidence:
     scores = scores_of(question, index, SearchSettings())
     edges = list(_edges(named, scores, index))
     near = _nearest(named, edges, index)
-    limit = settings.context_tokens
-    chunks = _chunks(named, edges, scores, index)
-    return Evidence(
-        reports=_fit(_reports(named, index), SHARES["reports"] * limit),
-        entities=_fit((*named, *near), SHARES["entities"] * limit),
-        relationships=_fit(edges, SHARES["relationships"] * limit),
-        sources=_fit(chunks, SHARES["sources"] * limit),
+    return windowed(
+        settings,
+        reports=_reports(named, index),
+        entities=(*named, *near),
+        relationships=edges,
+        claims=claims_of({entity.name for entity in named}, scores, index),
+        sources=_chunks(named, edges, scores, index),
     )
 
 
 def entities_in(question: str, index: Index) -> list[Entity]:
     """Return the entities that a question names, the longest and rarest names first."""
-    known = index.entity_of_key
-    words = [w for w in name_key(question).split() if w]
+    known, longest = index.entity_of_key, LONGEST
+    words = name_key(question).split()
+    if CJK.search(question):
+        known, longest, words = _known_in_pieces(index), LONGEST_UNSPACED, units(name_key(question))
     found: dict[int, tuple[int, int]] = {}
     at = 0
     while at < len(words):
-        sizes = range(min(LONGEST, len(words) - at), 0, -1)
+        sizes = range(min(longest, len(words) - at), 0, -1)
         size = next((n for n in sizes if _keys(words[at : at + n]) & known.keys()), 0)
-        if size == 1 and words[at] in STOPWORDS:
+        if size == 1 and (words[at] in STOPWORDS or CJK.match(words[at])):
             size = 0
         for key in _keys(words[at : at + size]) & known.keys():
             number = known[key]
             found[number] = (-size, index.entities[number].degree)
         at += max(size, 1)
     return [index.entities[number] for number in sorted(found, key=lambda n: (*found[n], n))]
+
+
+def _known_in_pieces(index: Index) -> Mapping[str, int]:
+    """Return `entity_of_key` by names in pieces, Chinese ones character by character; made once for an open index."""
+    if "keys in pieces" not in index.derived:
+        index.derived["keys in pieces"] = {" ".join(units(key)): n for key, n in index.entity_of_key.items()}
+    return index.derived["keys in pieces"]
 
 
 def _keys(words: Sequence[str]) -> set[str]:
@@ -97,6 +104,20 @@ def _edges(
         return (-float(both), -told, -edge.weight, edge.number)
 
     yield from sorted(edges, key=relevance)
+
+
+def claims_of(
+    names: Collection[str], scores: np.ndarray[tuple[int], np.dtype[np.float32]], index: Index
+) -> list[Claim]:
+    """Return the claims about any of some names: between two of them first, then those of relevant chunks."""
+    place = {chunk.id: chunk.number for chunk in index.chunks} if index.claims else {}
+
+    def relevance(claim: Claim) -> tuple[float, ...]:
+        both = claim.subject in names and claim.object in names
+        told = max((float(scores[place[chunk]]) for chunk in claim.chunk_ids), default=0.0)
+        return (-float(both), -told, claim.number)
+
+    return sorted((c for c in index.claims if c.subject in names or c.object in names), key=relevance)
 
 
 def _nearest(named: Sequence[Entity], edges: Sequence[Relationship], index: Index) -> Iterator[Entity]:
@@ -142,15 +163,3 @@ def _chunks(
     for i in np.argsort(-total, kind="stable")[:60].tolist():
         if total[i] > 0:
             yield index.chunks[i]
-
-
-def _fit(rows: Iterable[T], limit: float) -> tuple[T, ...]:
-    """Return the first rows that fit a part of the window together, at least one."""
-    kept: list[T] = []
-    used = 0
-    for row in rows:
-        used += tokens.count(render(row, 100))
-        if kept and used > limit:
-            break
-        kept.append(row)
-    return tuple(kept)

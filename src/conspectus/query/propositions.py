@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from conspectus.algorithms.bm25 import Postings, bm25, postings
+from conspectus.algorithms.neighbours import products
 from conspectus.models.base import Model
 from conspectus.query.bm25 import answer_from, hits_of
 from conspectus.query.vector import has_vectors, question_vectors
@@ -78,7 +79,7 @@ async def written(index: Index, model: Model) -> Statements:
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks of the best sentences, by vectors where the index has them, else by words."""
     if has_vectors(index):
-        like = index.arrays["vectors.sentences"].astype(np.float32) @ question_vectors([question], index, settings)[0]
+        like = products(index.arrays["vectors.sentences"], question_vectors([question], index, settings)[0])
         first, last = index.arrays["walk.first"], index.arrays["walk.last"]
         best = [float(like[a:b].max()) if b > a else 0.0 for a, b in zip(first.tolist(), last.tolist(), strict=True)]
         return hits_of(np.array(best), index, settings.search.k)

@@ -101,7 +101,7 @@ async def grow(index: Index, settings: Settings, summarise: Summarise) -> Tree:
         return words.vectors(texts) if words else embedder_of(index, settings).embed(texts)
 
     texts = [c.text for c in index.chunks]
-    level: Any = words.vectors(texts) if words else np.asarray(index.arrays["vectors.chunks"])
+    level: Any = words.vectors(texts) if words else np.asarray(index.arrays["vectors.chunks"], np.float32)
     leaves: list[tuple[int, ...]] = [(i,) for i in range(len(texts))]
     every, parts, here = list(texts), [level], list(range(len(texts)))
     for _ in range(settings.raptor.levels):

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from conspectus.errors import ModelError
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.settings import AnswerSettings
-from conspectus.tasks import Task
+from conspectus.tasks import Task, WriteReport
 from conspectus.text.language import language_of
 
 R = TypeVar("R")
@@ -45,4 +45,6 @@ class Styled:
 
 @cache
 def _fields(kind: type[Task[Any]]) -> frozenset[str]:
+    if kind is WriteReport:  # it is written in the language of the corpus, as indexing asks for it
+        return frozenset()
     return frozenset(f.name for f in fields(kind))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.neighbours import nearest
+from conspectus.algorithms.neighbours import NeighbourGraph, nearest, products
 from conspectus.errors import UsageError
 from conspectus.models.base import Model
 from conspectus.models.embedders import NONE, Embedder, open_embedder
@@ -17,6 +17,10 @@ from conspectus.settings import Settings
 from conspectus.tables import Index
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
+Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
+
+NEAR = 1000
+"""Chunks whose cosine with a question is told where a graph of neighbours finds them; the others have 0."""
 
 
 def has_vectors(index: Index) -> bool:
@@ -25,42 +29,96 @@ def has_vectors(index: Index) -> bool:
 
 
 def embedder_of(index: Index, settings: Settings) -> Embedder:
-    """Return the embedder that made the vectors of an index.
+    """Return the embedder that made the vectors of an index, opened once for each name.
 
     Raises UsageError where there are no vectors, or the settings ask for another embedder than theirs.
     """
     made: Mapping[str, Any] = index.settings.get("vectors", {})
     asked = settings.vectors.embedder
-    advice = f"conspectus embed --embedder {asked if asked != NONE else 'local'}"
     if not has_vectors(index):
+        advice = f"conspectus embed --embedder {asked if asked != NONE else 'local'}"
         raise UsageError(f"the index has no vectors; make them: {advice}")
-    embedder = open_embedder(made.get("embedder", NONE) if asked == NONE else asked, settings.llm)
-    dimension = int(index.arrays["vectors.chunks"].shape[1])
-    if embedder is None or (embedder.name, embedder.dimension) != (made.get("model"), dimension):
-        other = f"{embedder.name} ({embedder.dimension} numbers)" if embedder else "none"
-        raise UsageError(
-            f"the index has vectors of {made.get('model')} ({dimension} numbers), the question would have "
-            f"one of {other}; make those of the index anew: {advice}"
-        )
+    name = made.get("embedder", NONE) if asked == NONE else asked
+    key = f"embedder {name}"
+    if key not in index.derived:
+        index.derived[key] = open_embedder(name, settings, index.folder)
+    embedder: Embedder | None = index.derived[key]
+    if embedder is None or embedder.name != made.get("model"):
+        raise _differ(index, embedder.name if embedder else "none", name)
     return embedder
 
 
+def _differ(index: Index, other: str, name: str) -> UsageError:
+    made: Mapping[str, Any] = index.settings.get("vectors", {})
+    dimension = int(index.arrays["vectors.chunks"].shape[1])
+    return UsageError(
+        f"the index has vectors of {made.get('model')} ({dimension} numbers), the question would have one of {other};"
+        f" name that embedder, or make the vectors anew: conspectus embed --embedder {name}"
+    )
+
+
 def question_vectors(texts: Sequence[str], index: Index, settings: Settings) -> Floats:
-    """Return the vectors of a question, or of several forms of it, in the space of the index."""
-    return embedder_of(index, settings).embed(texts).astype(np.float32)
+    """Return the vectors of a question, or of several forms of it, in the space of the index.
+
+    Raises UsageError as `embedder_of` does, and what the embedder does.
+    """
+    embedder = embedder_of(index, settings)
+    vectors = embedder.embed(texts).astype(np.float32)
+    if vectors.shape[1] != index.arrays["vectors.chunks"].shape[1]:
+        raise _differ(index, f"{vectors.shape[1]} numbers", index.settings["vectors"]["embedder"])
+    return vectors
+
+
+def nearest_chunks(query: Floats, index: Index, k: int) -> tuple[Ints, Floats]:
+    """Return the numbers of the `k` chunks nearest to the vector of a question, and their cosines, the best first.
+
+    Where the index has a graph of neighbours, and usearch is there to read it, some of the nearest may be missed.
+    """
+    vectors = index.arrays["vectors.chunks"]
+    graph = _graph(index)
+    chunks, cosines = graph.nearest(vectors, query[None], k) if graph else nearest(vectors, query[None], k)
+    return chunks[0], cosines[0]
+
+
+def cosines(query: Floats, index: Index) -> Floats:
+    """Return the cosine of the vector of a question with every chunk; of many chunks, with the nearest, and 0 else."""
+    if _graph(index) is None:
+        return products(index.arrays["vectors.chunks"], query)
+    result = np.zeros(len(index.chunks), np.float32)
+    chunks, near = nearest_chunks(query, index, NEAR)
+    result[chunks] = near
+    return result
+
+
+def _graph(index: Index) -> NeighbourGraph | None:
+    """Return the graph of neighbours of the chunks, opened once; None where there is none, or nothing to read it."""
+    if "vectors.graph" not in index.arrays:
+        return None
+    if "vectors graph" not in index.derived:
+        made: Mapping[str, Any] = index.settings["vectors"]
+        graph = NeighbourGraph(index.arrays["vectors.graph"], made["breadth"], made["recall"])
+        index.derived["vectors graph"] = graph if graph.readable else None
+    found: NeighbourGraph | None = index.derived["vectors graph"]
+    return found
 
 
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks whose vectors have the highest cosine with the question's."""
-    query = question_vectors([question], index, settings)
-    chunks, cosines = nearest(index.arrays["vectors.chunks"], query, settings.search.k)
-    return [hit(int(c), float(s), index) for c, s in zip(chunks[0], cosines[0], strict=True)]
+    query = question_vectors([question], index, settings)[0]
+    chunks, near = nearest_chunks(query, index, settings.search.k)
+    return [hit(c, s, index) for c, s in zip(chunks.tolist(), near.tolist(), strict=True)]
 
 
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from one window filled with the nearest chunks alone (P1 4.1.2: SS)."""
-    wide = settings.search.model_copy(update={"k": max(1, len(index.chunks))})
-    hits = rank(question, index, settings.model_copy(update={"search": wide}))
-    sizes = np.cumsum([index.chunk_of[hit.chunk].n_tokens + 4 for hit in hits])
-    fitting = max(1, int(np.searchsorted(sizes, settings.global_.context_tokens, side="right")))
-    return await answer_from(hits[:fitting], question, index, model, method="vector")
+    query = question_vectors([question], index, settings)[0]
+    room, k = settings.global_.context_tokens, settings.search.k
+    while True:
+        chunks, near = nearest_chunks(query, index, k)
+        sizes = np.cumsum([index.chunks[c].n_tokens + 4 for c in chunks.tolist()])
+        if k >= len(index.chunks) or (len(sizes) and sizes[-1] > room):
+            break
+        k *= 4
+    fitting = max(1, int(np.searchsorted(sizes, room, side="right")))
+    hits = [hit(c, s, index) for c, s in zip(chunks[:fitting].tolist(), near[:fitting].tolist(), strict=True)]
+    return await answer_from(hits, question, index, model, method="vector")

@@ -5,7 +5,22 @@ a `Graph`. Whoever performs a task (see `models`) returns references in texts as
 The sources of the tasks are the appendices of *From Local to Global* (P1).
 """
 
-from conspectus.tasks.answering import AnswerFromContext, MapAnswer, MapPoints, PartialAnswer, RateReport, ReduceAnswer
+from conspectus.tasks.answering import (
+    AnswerFromContext,
+    Exchange,
+    FollowUp,
+    MapAnswer,
+    MapPoints,
+    PartialAnswer,
+    PrimeAnswer,
+    Probe,
+    PursueFollowUp,
+    Rated,
+    RatePassages,
+    RateReport,
+    ReduceAnswer,
+    StandaloneQuestion,
+)
 from conspectus.tasks.base import Task, Turn
 from conspectus.tasks.evaluating import (
     ClearSentences,
@@ -67,10 +82,12 @@ __all__ = [
     "Entails",
     "ExamineEvidence",
     "Examined",
+    "Exchange",
     "ExtractClaims",
     "ExtractGraph",
     "ExtractTriples",
     "FactualClaims",
+    "FollowUp",
     "FoundClaim",
     "FoundEntity",
     "FoundRelationship",
@@ -87,12 +104,18 @@ __all__ = [
     "PartialAnswer",
     "Persona",
     "Personas",
+    "PrimeAnswer",
+    "Probe",
     "Profile",
     "ProfileCorpus",
+    "PursueFollowUp",
+    "RatePassages",
     "RateReport",
+    "Rated",
     "ReduceAnswer",
     "ReportDraft",
     "SelectFactual",
+    "StandaloneQuestion",
     "SummariseReasons",
     "Task",
     "Topic",

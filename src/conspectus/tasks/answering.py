@@ -1,4 +1,4 @@
-"""The tasks of answering from reports and sources (P1 E.3, E.4)."""
+"""The tasks of answering from reports and sources (P1 E.3, E.4), by follow-up questions, and in conversation."""
 
 from __future__ import annotations
 
@@ -15,6 +15,29 @@ class PartialAnswer:
 
     text: str
     score: int
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """A further question, and how much its answer would help with the first one, 0 to 100."""
+
+    question: str
+    score: int
+
+
+@dataclass(frozen=True, slots=True)
+class Probe(PartialAnswer):
+    """A partial answer, and what to ask next."""
+
+    follow_ups: tuple[FollowUp, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question and its answer, earlier in a conversation."""
+
+    question: str
+    answer: str
 
 
 @dataclass(frozen=True)
@@ -63,3 +86,49 @@ class RateReport(Task[int]):
 
     question: str
     report: Report
+
+
+@dataclass(frozen=True)
+class PrimeAnswer(Task[Probe]):
+    """Answer a question from a few reports as far as they go, and say what to ask next (DRIFT: the primer)."""
+
+    question: str
+    evidence: Evidence
+    count: int
+    """Follow-up questions at the most."""
+
+
+@dataclass(frozen=True)
+class PursueFollowUp(Task[Probe]):
+    """Answer a follow-up question from a window of evidence, for the question behind it, and say what to ask next."""
+
+    question: str
+    follow_up: str
+    evidence: Evidence
+    count: int
+    asked: tuple[str, ...] = ()
+    """The follow-up questions so far, which are not to be asked again."""
+
+
+@dataclass(frozen=True)
+class StandaloneQuestion(Task[str]):
+    """Rewrite a question of a conversation so that it can be understood alone; the latest exchange stands last."""
+
+    question: str
+    exchanges: tuple[Exchange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """How much a passage helps, 0 (not at all) to 10; `passage` is its place among those given, from 0."""
+
+    passage: int
+    rating: float
+
+
+@dataclass(frozen=True)
+class RatePassages(Task["tuple[Rated, ...]"]):
+    """Rate how much each of some passages helps to answer a question (reranking); one may be left out."""
+
+    question: str
+    passages: tuple[str, ...]

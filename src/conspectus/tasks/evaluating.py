@@ -41,29 +41,36 @@ class Numbered:
 
 @dataclass(frozen=True)
 class Personas(Task["tuple[Persona, ...]"]):
-    """Name `count` kinds of people who would use a corpus, from its description alone (P1 algorithm 1)."""
+    """Name `count` kinds of people who would use a corpus, from its description alone, beside those that are
+    `known` (P1 algorithm 1).
+    """
 
     description: str
     count: int
+    known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class UserTasks(Task["tuple[str, ...]"]):
-    """Name `count` tasks that somebody would do with a corpus (P1 algorithm 1)."""
+    """Name `count` tasks that somebody would do with a corpus, beside those that are known (P1 algorithm 1)."""
 
     description: str
     persona: Persona
     count: int
+    known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class GlobalQuestions(Task["tuple[str, ...]"]):
-    """Write `count` questions that somebody would ask for a task, each about the whole corpus (P1 algorithm 1)."""
+    """Write `count` questions that somebody would ask for a task, each about the whole corpus and none that is
+    known (P1 algorithm 1).
+    """
 
     description: str
     persona: Persona
     task: str
     count: int
+    known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

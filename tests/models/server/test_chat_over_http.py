@@ -65,9 +65,10 @@ async def sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         Behaviour(malformed=0.1, garbage=0.05),
         Behaviour(refuses=("json_schema", "logit_bias")),
         Behaviour(refuses=("json_schema", "json_object")),
+        Behaviour(refuses=("stream",)),
         Behaviour(thinking=True),
     ],
-    ids=["cut and failing", "malformed", "no schema or bias", "text only", "thinking"],
+    ids=["cut and failing", "malformed", "no schema or bias", "text only", "no streaming", "thinking"],
 )
 async def test_faults_do_not_show_in_the_replies(behaviour: Behaviour, sound: list[Any], tmp_path: Path) -> None:
     (tmp_path / "faulty").mkdir()

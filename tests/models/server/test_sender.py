@@ -396,6 +396,17 @@ def test_what_a_server_refuses_is_remembered_by_the_index(tmp_path: Path):
         assert using(server, second, tmp_path) is False
 
 
+def test_a_server_that_does_not_stream_is_told_apart_from_one_that_fails(tmp_path: Path):
+    async def stream(sender: CachingSender) -> bool | None:
+        with pytest.raises(NotAccepted) as caught:
+            [piece async for piece in sender.stream(ask())]
+        assert caught.value.feature == "streaming"
+        return sender.accepts(MODEL, "streaming")
+
+    with SimulatedServer(Behaviour(refuses=("stream",))) as server:
+        assert using(server, stream, tmp_path) is False
+
+
 def test_parameters_of_no_consequence_are_left_out_where_a_server_refuses_them():
     with SimulatedServer(Behaviour(refuses=("temperature", "max_tokens", "seed"), keep_bodies=True)) as server:
         using(server, lambda s: send_all(s, 3, temperature=0.0, max_tokens=900, seed=1), concurrency=1)

@@ -36,6 +36,11 @@ def _pair(task: Judge) -> str:
     return fence(f"-----Answer 1-----\n{task.first}\n\n-----Answer 2-----\n{task.second}")
 
 
+def _checked(task: Entails) -> str:
+    """Return a text and then a statement: servers keep the beginning of a prompt that many statements share."""
+    return fence(f"-----Text-----\n{task.text}\n\n-----Statement-----\n{task.statement}")
+
+
 def _chosen(task: ClearSentences) -> str:
     return ", ".join(map(str, task.chosen))
 
@@ -44,13 +49,14 @@ _PERSONA: Fields = {
     "description": lambda task, _: fence(task.description),
     "persona": lambda task, _: f"{task.persona.name}: {task.persona.description}",
     "count": lambda task, _: str(task.count),
+    "known": lambda task, _: _numbered(task.known) or "-",
 }
 _SENTENCES: Fields = {
     "question": lambda task, _: task.question,
     "data": lambda task, _: fence(_numbered(task.sentences)),
 }
 FIELDS: Mapping[str, Fields] = {
-    Personas.__name__: {key: _PERSONA[key] for key in ("description", "count")},
+    Personas.__name__: {key: _PERSONA[key] for key in ("description", "count", "known")},
     UserTasks.__name__: _PERSONA,
     GlobalQuestions.__name__: {**_PERSONA, "task": lambda task, _: task.task},
     Judge.__name__: {
@@ -68,10 +74,7 @@ FIELDS: Mapping[str, Fields] = {
     SelectFactual.__name__: _SENTENCES,
     ClearSentences.__name__: {**_SENTENCES, "chosen": lambda task, _: _chosen(task)},
     FactualClaims.__name__: _SENTENCES,
-    Entails.__name__: {
-        "statement": lambda task, _: fence(task.statement),
-        "data": lambda task, _: fence(task.text),
-    },
+    Entails.__name__: {"data": lambda task, _: _checked(task)},
 }
 
 

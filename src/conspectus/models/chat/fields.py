@@ -24,9 +24,13 @@ from conspectus.tasks import (
     MapPoints,
     NameEntities,
     NextThought,
+    PrimeAnswer,
     ProfileCorpus,
+    PursueFollowUp,
+    RatePassages,
     RateReport,
     ReduceAnswer,
+    StandaloneQuestion,
     Task,
     WritePropositions,
     WriteReport,
@@ -101,9 +105,17 @@ def _numbered(texts: tuple[str, ...]) -> str:
     return "\n".join(f"{n}. {text}" for n, text in enumerate(texts, 1)) or "-"
 
 
+def _conversation_data(task: StandaloneQuestion) -> str:
+    return fence("\n\n".join(f"Question: {e.question}\nAnswer: {e.answer}" for e in task.exchanges))
+
+
 def _samples_data(task: ProfileCorpus) -> str:
     blocks = (f"-----Sample {n}-----\n{chunk.text.strip()}" for n, chunk in enumerate(task.samples, 1))
     return fence("\n\n".join(blocks))
+
+
+def _passages_data(task: RatePassages) -> str:
+    return fence("\n\n".join(f"-----Passage {n}-----\n{text.strip()}" for n, text in enumerate(task.passages, 1)))
 
 
 Fields = Mapping[str, Callable[[Any, str], str]]
@@ -150,6 +162,27 @@ FIELDS: Mapping[str, Fields] = {
     RateReport.__name__: {
         "question": lambda task, _: task.question,
         "data": lambda task, _: fence(task.report.text),
+    },
+    PrimeAnswer.__name__: {
+        "question": lambda task, _: task.question,
+        "count": lambda task, _: str(task.count),
+        "data": lambda task, _: fence(task.evidence.text),
+    },
+    PursueFollowUp.__name__: {
+        "question": lambda task, _: task.question,
+        "follow_up": lambda task, _: task.follow_up,
+        "asked": lambda task, _: _numbered(task.asked),
+        "count": lambda task, _: str(task.count),
+        "reference": lambda task, _: _reference(task.evidence),
+        "data": lambda task, _: fence(task.evidence.text),
+    },
+    StandaloneQuestion.__name__: {
+        "question": lambda task, _: task.question,
+        "data": lambda task, _: _conversation_data(task),
+    },
+    RatePassages.__name__: {
+        "question": lambda task, _: task.question,
+        "data": lambda task, _: _passages_data(task),
     },
     NameEntities.__name__: {"text": lambda task, _: fence(task.text)},
     ExtractTriples.__name__: {

@@ -49,10 +49,14 @@ from conspectus.tasks import (
     NameEntities,
     NextThought,
     PartialAnswer,
+    PrimeAnswer,
     ProfileCorpus,
+    PursueFollowUp,
+    RatePassages,
     RateReport,
     ReduceAnswer,
     ReportDraft,
+    StandaloneQuestion,
     SummariseReasons,
     Task,
     WritePropositions,
@@ -224,6 +228,12 @@ def _rating(text: str) -> int:
     return round(rating)
 
 
+def _question(text: str) -> str:
+    """Return the one question of a reply, without the quotation marks or the label that it may stand behind."""
+    line = re.sub(r"^(?:\W{0,2}(?:standalone |rewritten )?question\W{0,2}|问题)[:：]\s*", "", text, flags=re.IGNORECASE)
+    return " ".join(line.split()).strip("\"“”「」")
+
+
 # Every task's form
 
 
@@ -262,6 +272,10 @@ FORMS: Mapping[type[Task[Any]], Form] = {
     ReduceAnswer: _plain(str),
     AnswerFromContext: _plain(str),
     RateReport: _plain(_rating),
+    RatePassages: _of_object(reasoning.RATINGS, reasoning.ratings_of),
+    PrimeAnswer: _of_object(points.PROBE, points.probe_of),
+    PursueFollowUp: _of_object(points.PROBE, points.probe_of),
+    StandaloneQuestion: _plain(_question),
     MapPoints: _of_object(points.POINTS, points.points_of),
     ProfileCorpus: _of_object(points.PROFILE, points.profile_of),
     NameEntities: _of_object(reasoning.NAMES, reasoning.names_of),

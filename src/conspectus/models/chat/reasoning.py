@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from conspectus.errors import BadReply
-from conspectus.models.chat.records import Malformed, Notes, Record, name_of, rows, text_of
-from conspectus.models.chat.schemas import TEXT, Schema, many, record
-from conspectus.tasks import Draft, Examined, FoundTriple
+from conspectus.models.chat.records import Malformed, Notes, Record, name_of, number_of, rows, text_of
+from conspectus.models.chat.schemas import NUMBER, TEXT, Schema, many, record
+from conspectus.tasks import Draft, Examined, FoundTriple, Rated
 
 BOOLEAN: Schema = {"type": "boolean"}
 INTEGER: Schema = {"type": "integer"}
@@ -22,6 +22,7 @@ PROPOSITIONS = record(propositions=many(TEXT))
 CHOICES = record(choices=many(record(entity=INTEGER, relations=many(INTEGER))))
 EXAMINED = record(reasoning=TEXT, complete=BOOLEAN, answers=many(TEXT), clue=TEXT)
 DRAFT = record(reasoning=TEXT, answer=TEXT)
+RATINGS = record(ratings=many(record(passage=INTEGER, rating=NUMBER)))
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,21 @@ def _draft(value: Mapping[str, Any], notes: Notes) -> Draft:
         raise BadReply(f"it is no answer: {why}") from None
 
 
+def _rated(value: Record, notes: Notes) -> Rated:
+    passage = value.get("passage")
+    if passage is None or not _is_number(passage):
+        raise Malformed("no number of a passage")
+    return Rated(int(passage) - 1, number_of(value, "rating", 0, 10, notes))
+
+
+def _ratings(value: Mapping[str, Any], notes: Notes) -> tuple[Rated, ...]:
+    """Return the first rating of each passage."""
+    found = rows(value["ratings"], "rating", _rated, notes)
+    if not found:
+        raise BadReply("it rates no passage")
+    return tuple({rated.passage: rated for rated in reversed(found)}.values())[::-1]
+
+
 names_of = Reading(lambda value, _: texts(value["entities"]), lambda reply: {"entities": list(reply)})
 triples_of = Reading(
     lambda value, notes: rows(value["triples"], "triple", _triple, notes),
@@ -99,3 +115,6 @@ examined_of = Reading(
     },
 )
 draft_of = Reading(_draft, lambda reply: {"reasoning": reply.reasoning, "answer": reply.answer})
+ratings_of = Reading(
+    _ratings, lambda reply: {"ratings": [{"passage": r.passage + 1, "rating": r.rating} for r in reply]}
+)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from conspectus.evidence import Evidence
 from conspectus.models.extractive.search import Found, Searcher
-from conspectus.models.extractive.statements import reading, split, subject_terms
+from conspectus.models.extractive.statements import reading, split, subject_terms, words_of
 from conspectus.references import Reference, find, strip, write
 from conspectus.rows import Chunk, Report
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer
@@ -24,6 +25,7 @@ ALIKE = 0.45
 """Share of the smaller one's terms that two quotations in an answer may have in common."""
 WEAK = 0.5
 """A section, or a quotation in one, is kept where its score is at least this share of the best one's."""
+_ITEM = re.compile(r"^[-*•–]\s+")
 _SECTION = re.compile(r"^### ", re.MULTILINE)
 
 
@@ -31,22 +33,33 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     """Answer from one window: sections for its relevant reports (or chunks), best first; score 0 for none."""
     question = read_question(task.question)
     if question.about_whole and task.evidence.reports:
-        return _overview(task, searcher)
+        return _overview(task.question, task.evidence.reports, searcher)
     found = searcher.find(question)
     if task.evidence.sources:
         return _from_sources(found, task.evidence.sources, searcher)
-    level = max((report.level for report in task.evidence.reports), default=0)
-    grouped = searcher.by_community(question, level)
+    deepest = max((report.level for report in task.evidence.reports), default=0)
     sections: list[tuple[float, str]] = []
     for report in task.evidence.reports:
-        inside = list(_distinct(grouped.get(report.community, ()), searcher))
+        inside = _inside(question, report, deepest, searcher)
         if inside:
             score = _relevance(question, report, inside)
             searcher.rated[task.question, report.number] = score
             sections.append((score, _section(report, inside, searcher)))
     sections.sort(key=lambda s: -s[0])
     text = "\n\n".join(section for score, section in sections[:SECTIONS] if score >= WEAK * sections[0][0])
-    return PartialAnswer(text, _percent(sections[0][0]) if sections else 0)
+    return PartialAnswer(text, percent(sections[0][0]) if sections else 0)
+
+
+def _inside(question: Question, report: Report, deepest: int, searcher: Searcher) -> list[Found]:
+    """Return the sentences of a report's community, in the view of the deepest level that holds it."""
+    level = report.level if report.children else max(deepest, report.level)
+    return list(_distinct(searcher.by_community(question, level).get(report.community, ()), searcher))
+
+
+def relevance(question: Question, report: Report, searcher: Searcher) -> float:
+    """Return how relevant a report is to a question by the sentences of its community; 0 for none, seldom above 1."""
+    inside = _inside(question, report, report.level, searcher)
+    return _relevance(question, report, inside) if inside else 0.0
 
 
 def _relevance(question: Question, report: Report, inside: Sequence[Found]) -> float:
@@ -57,12 +70,13 @@ def _relevance(question: Question, report: Report, inside: Sequence[Found]) -> f
     return 0.4 * best[0] + 0.6 * sum(best) / QUOTES + 0.3 * named
 
 
-def _percent(score: float) -> int:
+def percent(score: float) -> int:
+    """Return a score as a helpfulness, 1 to 100."""
     return max(1, min(100, round(70 * score)))
 
 
 def _section(report: Report, inside: Sequence[Found], searcher: Searcher) -> str:
-    lines = [_quote(f, searcher) for f in inside]
+    lines = [quote(f, searcher) for f in inside]
     return f"### {report.title} {write([Reference('Reports', report.number)])}\n\n" + "\n".join(lines)
 
 
@@ -89,8 +103,10 @@ def _repeated(words: frozenset[str], said: Sequence[frozenset[str]]) -> bool:
     return any(len(words & other) > ALIKE * min(len(words), len(other)) for other in said)
 
 
-def _quote(found: Found, searcher: Searcher) -> str:
-    return f"- {searcher.passages.quoted(found.sentence)} {write(_source(found.sentence, searcher))}"
+def quote(found: Found, searcher: Searcher) -> str:
+    """Return a sentence as an item of a list, with the reference to its chunk."""
+    text = _ITEM.sub("", searcher.passages.quoted(found.sentence))
+    return f"- {text} {write(_source(found.sentence, searcher))}"
 
 
 def _source(sentence: int, searcher: Searcher) -> list[Reference]:
@@ -106,21 +122,21 @@ def _from_sources(found: Sequence[Found], sources: Sequence[Chunk], searcher: Se
     inside = [f for f in found if f.sentence in held]
     if not inside:
         return PartialAnswer("", 0)
-    text = "\n".join(_quote(f, searcher) for f in _distinct(inside, searcher))
-    return PartialAnswer(text, _percent(inside[0].score))
+    text = "\n".join(quote(f, searcher) for f in _distinct(inside, searcher))
+    return PartialAnswer(text, percent(inside[0].score))
 
 
-def _overview(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
+def _overview(question: str, given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
     """Answer a question about the whole: the reports that matter most, by their first findings.
 
     The first report of every part of the root goes before the second of any, so that all of the corpus has
     its say.
     """
-    level = max((report.level for report in task.evidence.reports), default=0)
-    for report in task.evidence.reports:
+    level = max((report.level for report in given), default=0)
+    for report in given:
         rank = searcher.rank_among_parts(level).get(report.number, 0)
-        searcher.rated[task.question, report.number] = 1 + report.rating / 100 - min(rank, 20) / 40
-    reports = sorted(task.evidence.reports, key=lambda r: (-searcher.rated[task.question, r.number], r.number))
+        searcher.rated[question, report.number] = 1 + report.rating / 100 - min(rank, 20) / 40
+    reports = sorted(given, key=lambda r: (-searcher.rated[question, r.number], r.number))
     sections: list[str] = []
     for report in reports[:OVERVIEW_SECTIONS]:
         cited = write([Reference("Reports", report.number)])
@@ -133,21 +149,22 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
     """Put the sections of all partial answers into one, the most relevant first, nothing said twice."""
     whole = read_question(task.question).about_whole
     most_sections, most_quotes = (OVERVIEW_SECTIONS, OVERVIEW_QUOTES) if whole else (SECTIONS, QUOTES)
-    merged: list[tuple[str, list[str]]] = []
+    merged: dict[str, tuple[str, list[str]]] = {}
     said: list[frozenset[str]] = []
     for heading, lines in _ordered(task, searcher):
-        kept: list[str] = []
+        under = strip(heading)
+        kept = merged[under][1] if under in merged else []
         for line in lines:
-            words = reading(strip(line).removeprefix("- "))[1]
+            words = subject_terms(words_of(strip(line).removeprefix("- ")))
             if len(kept) < most_quotes and not _repeated(words, said):
                 kept.append(line)
                 said.append(words)
         if kept:
-            merged.append((heading, kept))
+            merged.setdefault(under, (heading, kept))
         if len(merged) == most_sections:
             break
     body = "\n\n".join(
-        f"{heading}\n\n" + "\n".join(lines) if heading else "\n".join(lines) for heading, lines in merged
+        f"{heading}\n\n" + "\n".join(lines) if heading else "\n".join(lines) for heading, lines in merged.values()
     )
     return f"*{NOTICE}*\n\n{body}"
 
@@ -179,8 +196,15 @@ def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
 def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
     """Answer from a window of rows: the sentences of its chunks that hold most of what is asked."""
     question = read_question(task.question)
-    named = {entity.number for entity in task.evidence.entities}
-    found = searcher.near(question, task.evidence.sources, named)
-    # Here an "I" may speak too: the question says what it is about, and the citation who it is.
-    lines = [_quote(f, searcher) for f in _distinct(found, searcher, 2 * QUOTES, subject_terms)]
+    if question.about_whole and task.evidence.reports:
+        return f"*{NOTICE}*\n\n{_overview(task.question, task.evidence.reports, searcher).text}"
+    lines = [quote(f, searcher) for f in speaking(task.question, task.evidence, searcher)]
     return f"*{NOTICE}*\n\n" + "\n".join(lines) if lines else ""
+
+
+def speaking(question: str, evidence: Evidence, searcher: Searcher) -> list[Found]:
+    """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
+    named = {entity.number for entity in evidence.entities}
+    found = searcher.near(read_question(question), evidence.sources, named)
+    # Here an "I" may speak too: the question says what it is about, and the citation who it is.
+    return list(_distinct(found, searcher, 2 * QUOTES, subject_terms))

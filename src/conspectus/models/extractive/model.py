@@ -1,8 +1,8 @@
-"""The extractive model: performs every task of indexing and answering by selecting from the sources."""
+"""The extractive model: performs every task of indexing, answering and checking by selecting from the sources."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatchmethod
 from typing import Any, TypeVar, cast
@@ -13,7 +13,9 @@ from conspectus.models.base import Tick, no_tick
 from conspectus.models.extractive.answer import answer_from_context, map_answer, reduce_answer
 from conspectus.models.extractive.describe import describe_element
 from conspectus.models.extractive.extract import extract_graph
+from conspectus.models.extractive.facts import clear_sentences, entails, factual_claims, select_factual
 from conspectus.models.extractive.passages import Passages
+from conspectus.models.extractive.probe import prime_answer, pursue
 from conspectus.models.extractive.rate import rate_report
 from conspectus.models.extractive.reason import (
     choose_relations,
@@ -30,21 +32,29 @@ from conspectus.tasks import (
     AnswerFromContext,
     AnyMissed,
     ChooseRelations,
+    ClearSentences,
     DescribeElement,
     Description,
     Draft,
     DraftAnswer,
+    Entails,
     Examined,
     ExamineEvidence,
     ExtractGraph,
+    FactualClaims,
     Graph,
     MapAnswer,
     NameEntities,
     NextThought,
+    Numbered,
     PartialAnswer,
+    PrimeAnswer,
+    Probe,
+    PursueFollowUp,
     RateReport,
     ReduceAnswer,
     ReportDraft,
+    SelectFactual,
     Task,
     WriteReport,
 )
@@ -69,7 +79,7 @@ class ExtractiveModel:
         self._passages = passages
         self._index = index
         self._searcher: Searcher | None = None
-        self._worth = passages.worth if passages else {}
+        self._known_worth: Mapping[str, float] | None = passages.worth if passages else None
 
     @classmethod
     def fit(cls, documents: Sequence[Document], entity_types: tuple[str, ...]) -> ExtractiveModel:
@@ -107,11 +117,11 @@ class ExtractiveModel:
 
     @_do.register
     def _(self, task: DescribeElement) -> Description:
-        return describe_element(task, self._worth)
+        return describe_element(task, self._worth())
 
     @_do.register
     def _(self, task: WriteReport) -> ReportDraft:
-        return globalized(write_report(task, self._worth), task.evidence)
+        return globalized(write_report(task, self._worth()), task.evidence)
 
     @_do.register
     def _(self, task: AnyMissed) -> bool:
@@ -119,7 +129,7 @@ class ExtractiveModel:
 
     @_do.register
     def _(self, task: RateReport) -> int:
-        return rate_report(task)
+        return rate_report(task, self._opened())
 
     @_do.register
     def _(self, task: MapAnswer) -> PartialAnswer:
@@ -132,6 +142,14 @@ class ExtractiveModel:
     @_do.register
     def _(self, task: AnswerFromContext) -> str:
         return answer_from_context(task, self._opened())
+
+    @_do.register
+    def _(self, task: PrimeAnswer) -> Probe:
+        return prime_answer(task, self._opened())
+
+    @_do.register
+    def _(self, task: PursueFollowUp) -> Probe:
+        return pursue(task, self._opened())
 
     @_do.register
     def _(self, task: NameEntities) -> tuple[str, ...]:
@@ -152,6 +170,28 @@ class ExtractiveModel:
     @_do.register
     def _(self, task: DraftAnswer) -> Draft:
         return draft_answer(task)
+
+    @_do.register
+    def _(self, task: SelectFactual) -> tuple[int, ...]:
+        return select_factual(task)
+
+    @_do.register
+    def _(self, task: ClearSentences) -> tuple[Numbered, ...]:
+        return clear_sentences(task)
+
+    @_do.register
+    def _(self, task: FactualClaims) -> tuple[Numbered, ...]:
+        return factual_claims(task)
+
+    @_do.register
+    def _(self, task: Entails) -> bool:
+        return entails(task)
+
+    def _worth(self) -> Mapping[str, float]:
+        """Return what set phrases leave of the worth of sentences, by their words."""
+        if self._known_worth is None:
+            self._known_worth = self._opened().passages.worth if self._index is not None else {}
+        return self._known_worth
 
     def _read(self) -> Index:
         if self._index is None:

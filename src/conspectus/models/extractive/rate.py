@@ -1,18 +1,22 @@
-"""How relevant a report is to a question: by how many of the question's words it has, the rare ones first."""
+"""How relevant a report is to a question: by what the sentences of its community say to it."""
 
 from __future__ import annotations
 
+import math
+
+from conspectus.models.extractive.answer import relevance
+from conspectus.models.extractive.search import Searcher
 from conspectus.tasks import RateReport
 from conspectus.text.question import read_question
-from conspectus.text.words import terms
 
-SOMEWHAT = 2
+SOMEWHAT, BEST = 2, 5
+FULL = 0.6
+"""The relevance from which on a report is rated best."""
 
 
-def rate_report(task: RateReport) -> int:
+def rate_report(task: RateReport, searcher: Searcher) -> int:
     """Return 0 to 5; for a question about the whole, everything is somewhat relevant."""
-    asked = set(terms(task.question))
-    if not asked or read_question(task.question).about_whole:
+    question = read_question(task.question)
+    if not question.terms or question.about_whole:
         return SOMEWHAT
-    shared = asked & set(terms(task.report.text))
-    return min(5, -(-5 * len(shared) // len(asked)))
+    return min(BEST, math.ceil(BEST * relevance(question, task.report, searcher) / FULL))

@@ -17,7 +17,7 @@ from conspectus.models.extractive.passages import Passages
 from conspectus.rows import Chunk, Span
 from conspectus.tables import Index
 from conspectus.text.question import Question
-from conspectus.text.words import name_key, terms
+from conspectus.text.words import VAGUE, name_key, stems, terms
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -47,6 +47,7 @@ PLACE = 0.3
 """What it gains by standing in the best chunk; half of it in the second, and so on."""
 BESIDE = 0.35
 """What the content held by its better neighbour counts beside its own."""
+_VAGUE = stems(VAGUE)
 _FIGURE = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twenty|thirty|forty|fifty|hundred|"
     r"thousand|million|half|twice|once)\b",
@@ -191,9 +192,16 @@ class Searcher:
         return self._sum(weights) / (sum(weights.values()) or 1.0)
 
     def _asked_terms(self, question: Question, named: set[int]) -> list[str]:
-        """Return what is asked beside the names of what it is asked about; all, where there are but names."""
+        """Return what is asked beside the names of what it is asked about; all, where there are but names.
+
+        Words that say too little to ask for anything, as what happened, count where there are no others.
+        """
         names = {t for n in named for t in terms(self.passages.names[n])}
-        return [t for t in question.focus if t not in names] or list(question.focus or question.terms)
+        beside = [t for t in question.focus if t not in names]
+        every = list(question.focus or question.terms)
+        return next(
+            (kept for words in (beside, every) if (kept := [t for t in words if t not in _VAGUE])), beside or every
+        )
 
     def _strange(self, question: Question, named: set[int]) -> bool:
         """Tell whether most of what is asked is in words that the corpus never uses."""

@@ -152,7 +152,7 @@ class HttpClient:
         self, status: int, headers: Mapping[str, str], text: str, body: Mapping[str, Any], request: Request
     ) -> None:
         """Raise what a refusal means, unless it is of a parameter that can be left out from now on."""
-        error = fault(status, headers, text, self.endpoint, request)
+        error = fault(status, headers, text, self.endpoint, request, streamed=bool(body.get("stream")))
         spare = (
             dropped_parameter(text, body) if isinstance(error, Refused) and not isinstance(error, NotAccepted) else None
         )

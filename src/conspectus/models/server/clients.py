@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from conspectus.errors import BadKey
 from conspectus.models.server.client import Client, HttpClient, open_session
 from conspectus.models.server.faults import where
-from conspectus.models.server.presets import OWN_KEY, Endpoint, find
+from conspectus.models.server.presets import OWN_KEY, Endpoint, find, find_reranker
 from conspectus.models.server.replies import Replies
 from conspectus.models.server.wire import Feature
 from conspectus.settings import ModelSettings
 
 if TYPE_CHECKING:
     import aiohttp
+
+    from conspectus.models.server.rerank import RerankClient
 
 
 class Clients:
@@ -34,6 +36,7 @@ class Clients:
         self._embedder = embedder
         self._session: aiohttp.ClientSession | None = None
         self._clients: dict[str, Client] = {}
+        self._rerankers: dict[str, RerankClient] = {}
         self._endpoints: dict[str, Endpoint] = {}
         self._features: dict[str, dict[tuple[str, str], bool]] = {}
         self._answered: set[str] = set()
@@ -56,16 +59,29 @@ class Clients:
             self._clients[model] = self._open(self.endpoint(model), model)
         return self._clients[model]
 
+    def reranker(self, model: str) -> RerankClient:
+        """Return the client of a reranker; raises as `of` does."""
+        from conspectus.models.server.rerank import RerankClient
+
+        if model not in self._rerankers:
+            endpoint = self._endpoints[model] = find_reranker(model, self._environ)
+            _check_key(endpoint, model)
+            self._rerankers[model] = RerankClient(endpoint, self._opened_session(), self._settings.timeout, 0)
+        return self._rerankers[model]
+
+    def _opened_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = open_session()
+        return self._session
+
     def _open(self, endpoint: Endpoint, model: str) -> Client:
-        if endpoint.preset.needs_key and endpoint.key_variable != OWN_KEY and not endpoint.key:
-            raise BadKey(f"{model} needs a key: set {endpoint.key_variable}")
+        _check_key(endpoint, model)
         if endpoint.preset.dialect == "native":
             from conspectus.models.server.native import NativeClient
 
             return NativeClient(endpoint, self._settings.timeout)
-        if self._session is None:
-            self._session = open_session()
-        return HttpClient(endpoint, self._session, self._settings.timeout, self._settings.context_window)
+        session = self._opened_session()
+        return HttpClient(endpoint, session, self._settings.timeout, self._settings.context_window)
 
     def answered(self, model: str) -> bool:
         """Whether the server of a model has answered in this run."""
@@ -100,3 +116,8 @@ class Clients:
         """Close the session."""
         if self._session is not None:
             await self._session.close()
+
+
+def _check_key(endpoint: Endpoint, model: str) -> None:
+    if endpoint.preset.needs_key and endpoint.key_variable != OWN_KEY and not endpoint.key:
+        raise BadKey(f"{model} needs a key: set {endpoint.key_variable}")

@@ -133,7 +133,7 @@ class OllamaDialect:
         if request.response_format != "text":
             body["format"] = request.schema if request.response_format == "json_schema" else "json"
         if effort := request.reasoning_effort:
-            body["think"] = {"none": False, "minimal": "low"}.get(effort, effort)
+            body["think"] = {"none": False, "minimal": "low", "xhigh": "high"}.get(effort, effort)
         return {name: value for name, value in body.items() if name not in dropped}
 
     def read_reply(self, reply: Any) -> Part:

@@ -30,7 +30,11 @@ LONGEST = 300
 """Characters of a server's message that are shown."""
 
 _KEY = re.compile(r"\b(?:sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9*]{8,}|(?<=Bearer )\S+|(?<=://)[^/\s@]+(?=@)")
-_CONTEXT = re.compile(r"context.{0,20}(length|window|size)|too many tokens|(prompt|input) is too long", re.IGNORECASE)
+_CONTEXT = re.compile(
+    r"context.{0,20}(length|window|size)|too many tokens|(prompt|input) is too (long|large)|less than \d+ tokens"
+    r"|maximum allowed batch size",
+    re.IGNORECASE,
+)
 _NO_CREDIT = re.compile(r"insufficient_quota|insufficient.{0,10}(credit|balance|funds)|billing", re.IGNORECASE)
 _NO_MODEL = re.compile(
     r"model_not_found|(not a valid|unknown|no such) model|model .{0,80}(not found|not exist)", re.IGNORECASE
@@ -39,6 +43,7 @@ _FEATURES: Mapping[str, re.Pattern[str]] = {
     "json_schema": re.compile(r"json_schema|response_format|schema|guided|structured", re.IGNORECASE),
     "json_object": re.compile(r"json_object|response_format|json mode", re.IGNORECASE),
     "logit_bias": re.compile(r"logit_bias|logit bias", re.IGNORECASE),
+    "streaming": re.compile(r"\bstream(?:ed|ing)?\b", re.IGNORECASE),
 }
 
 
@@ -92,7 +97,9 @@ def one_line(text: str, key: str | None) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def fault(status: int, headers: Mapping[str, str], body: str, at: Endpoint, request: Request | None) -> ModelError:
+def fault(
+    status: int, headers: Mapping[str, str], body: str, at: Endpoint, request: Request | None, *, streamed: bool = False
+) -> ModelError:
     """Return the error that an HTTP reply other than 200 stands for; `request` is None for embeddings."""
     told, codes = said(body)
     message, everything, host = one_line(told, at.key), f"{codes} {told}", where(at)
@@ -112,13 +119,13 @@ def fault(status: int, headers: Mapping[str, str], body: str, at: Endpoint, requ
         return _passing(
             RateLimited(f"{host} keeps saying that there are too many calls (HTTP 429: {message})"), headers
         )
+    if status == 413 or _CONTEXT.search(everything):
+        return ContextTooLong(f"the request is longer than the context of {at.model} ({message}); lower context_tokens")
     if status >= 500 or status in (409, 425):
         return _passing(ServerFailed(f"{host} failed (HTTP {status}: {message})"), headers)
     if status < 400:
         return ServerDown(f"{host} sends calls elsewhere (HTTP {status}): give its own address with --base-url")
-    if status == 413 or _CONTEXT.search(everything):
-        return ContextTooLong(f"the request is longer than the context of {at.model} ({message}); lower context_tokens")
-    if request and (feature := _refused_feature(everything, request)):
+    if request and (feature := _refused_feature(everything, request, streamed)):
         return NotAccepted(f"{host} does not take {feature} for {at.model} ({message})", feature)
     return Refused(f"{host} refused the request (HTTP {status}: {message})")
 
@@ -128,6 +135,6 @@ def _passing(error: CallFailed, headers: Mapping[str, str]) -> CallFailed:
     return error
 
 
-def _refused_feature(message: str, request: Request) -> str | None:
-    used = {request.response_format, "logit_bias" if request.logit_bias else ""}
+def _refused_feature(message: str, request: Request, streamed: bool) -> str | None:
+    used = {request.response_format, "logit_bias" if request.logit_bias else "", "streaming" if streamed else ""}
     return next((name for name, named in _FEATURES.items() if name in used and named.search(message)), None)

@@ -11,7 +11,7 @@ from typing import IO
 
 from conspectus.errors import BudgetReached, UsageError
 from conspectus.rows import Usage
-from conspectus.settings import Price
+from conspectus.settings import Price, Settings
 
 USUAL_COMPLETION = 2000
 """Tokens set aside for a reply of no stated maximum, until a longer one has been seen."""
@@ -63,13 +63,15 @@ class Trace:
 class Ledger:
     """Counts what a run takes, and stops it before the call that would pass its budget.
 
-    `prices` are per million tokens, by model name; a model of no known price counts tokens only.
+    `prices` are per million tokens, by model name; a model of no known price counts tokens only. `before` is what the
+    run took on other books, of the same budget.
     """
 
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     budget: float | None = None
     budget_tokens: int | None = None
     trace: Trace | None = None
+    before: Usage = Usage()
     _tasks: dict[str, _Account] = field(default_factory=dict[str, "_Account"], init=False)
     _longest: dict[str, int] = field(default_factory=dict[str, int], init=False)
     _excess: dict[str, float] = field(default_factory=dict[str, float], init=False)
@@ -171,9 +173,7 @@ class Ledger:
 
     def check_room(self, tokens: float, cost: float) -> None:
         """Raise BudgetReached where work that takes at least so much would pass the budget, before it is begun."""
-        spent = self.total()
-        used = spent.prompt_tokens + spent.completion_tokens + self._lost.prompt_tokens
-        money = spent.cost + self._lost.cost
+        used, money = self._taken()
         if self.budget is not None and money + cost > self.budget:
             state = f"of {self.budget:g}, {money:.4f} is spent and the rest will take {cost:.4f} at the least"
         elif self.budget_tokens is not None and used + tokens > self.budget_tokens:
@@ -181,6 +181,11 @@ class Ledger:
         else:
             return
         raise BudgetReached(f"the budget does not reach: {state}; what was bought is kept, run again with more")
+
+    def _taken(self) -> tuple[int, float]:
+        """Return the tokens and the money that the run took so far, on these books and before."""
+        parts = (self.total(), self._lost, self.before)
+        return sum(p.prompt_tokens + p.completion_tokens for p in parts), sum(p.cost for p in parts)
 
     def _account(self, task: str) -> _Account:
         return self._tasks.setdefault(task, _Account())
@@ -193,20 +198,24 @@ class Ledger:
     def _fits(self, held: Reservation) -> bool:
         if not self.limited:
             return True
-        spent = self.total()
-        taken = spent.prompt_tokens + spent.completion_tokens + self._lost.prompt_tokens + self._reserved_tokens
-        money = spent.cost + self._lost.cost + max(0.0, self._reserved_cost)
-        return (self.budget_tokens is None or taken + held.tokens <= self.budget_tokens) and (
-            self.budget is None or money + held.cost <= self.budget
+        used, money = self._taken()
+        tokens, cost = used + self._reserved_tokens + held.tokens, money + max(0.0, self._reserved_cost) + held.cost
+        return (self.budget_tokens is None or tokens <= self.budget_tokens) and (
+            self.budget is None or cost <= self.budget
         )
 
     def _reached(self, held: Reservation) -> str:
-        spent = self.total()
-        if self.budget is not None and spent.cost + self._lost.cost + held.cost > self.budget:
-            paid = spent.cost + self._lost.cost
+        used, paid = self._taken()
+        if self.budget is not None and paid + held.cost > self.budget:
             state = f"of {self.budget:g}, {paid:.4f} is spent and the next call may take {held.cost:.4f}"
         else:
-            used = spent.prompt_tokens + spent.completion_tokens + self._lost.prompt_tokens
             state = f"of {self.budget_tokens} tokens, {used} are used and the next call may take {held.tokens}"
         kept = "what was bought is kept, run again to go on"
         return f"the budget is reached before {held.task or 'a call'}: {state}; {kept}"
+
+
+def open_ledger(settings: Settings, before: Usage = Usage()) -> Ledger:
+    """Return new books as the settings say, with a trace where they name one."""
+    llm = settings.llm
+    trace = Trace(Path(llm.trace), texts=llm.trace_texts) if llm.trace else None
+    return Ledger(settings.prices, llm.budget, llm.budget_tokens, trace, before)

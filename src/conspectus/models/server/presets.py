@@ -66,6 +66,14 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
+RERANKERS: Mapping[str, Preset] = {
+    "cohere": Preset("https://api.cohere.com/v2", "COHERE_API_KEY", needs_key=True),
+    "jina": Preset("https://api.jina.ai/v1", "JINA_API_KEY", needs_key=True),
+    "vllm": PRESETS["vllm"],
+}
+"""Servers that score passages, at `/rerank` of their address."""
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """Where one model is asked. `model` is its name as the server knows it; the key never shows in a repr."""
@@ -115,6 +123,25 @@ def find(name: str, base_url: str = "", environ: Mapping[str, str] = os.environ)
     if not address and not preset.base_url and preset.dialect != "native":
         raise UsageError(f"{name} needs the address of its server: set {preset.address}")
     return _endpoint(name, preset, rest, _address(address or preset.base_url), preset.key, environ)
+
+
+def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoint:
+    """Return where a reranker is asked: `cohere/rerank-v3.5`, or an address, `http://localhost:8000/v1#its-model`.
+
+    Raises:
+        UsageError: the name leads to no server.
+    """
+    if name.startswith(("http://", "https://")):
+        url, _, model = name.partition("#")
+        return _endpoint(name, Preset(), model, _address(url).removesuffix("/rerank"), OWN_KEY, environ)
+    prefix, _, rest = name.partition("/")
+    if prefix not in RERANKERS or not rest:
+        raise UsageError(
+            f"no server is known for the reranker {name!r}: name it as one of {'/…, '.join(RERANKERS)}/…,"
+            " or give the address of its server, as http://localhost:8000/v1#MODEL"
+        )
+    preset = RERANKERS[prefix]
+    return _endpoint(name, preset, rest, preset.base_url, preset.key, environ)
 
 
 def _endpoint(

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conspectus import tokens
-from conspectus.errors import ModelError, ServerFailed
+from conspectus.errors import ContextTooLong, ModelError, ServerFailed
+from conspectus.models.base import Tick, no_tick, together
 from conspectus.models.server.calls import Call, Caller
 from conspectus.models.server.client import prompt_tokens
 from conspectus.models.server.clients import Clients
@@ -27,6 +28,8 @@ T = TypeVar("T")
 BATCH_TEXTS = 64
 BATCH_CHARACTERS = 200_000
 """The most that goes into one request for embeddings."""
+SHORTEST = 40
+"""Characters of a text that is not cut in two: a server that will not read it reads nothing."""
 
 
 class CachingSender:
@@ -115,24 +118,42 @@ class CachingSender:
             error = outcome or ServerFailed("the stream ended with no reply")
             await self._caller.failed(call, error, time.perf_counter() - started, entered, None if begun else patience)
 
-    async def embed(self, texts: Sequence[str], model: str, task: str = "Embed") -> NDArray[np.float32]:
-        """Return one vector for each text, in an array of shape (texts, dimension); each is paid for once."""
-        keys = [digest(["embedding", model, text]) for text in texts]
+    async def embed(
+        self, texts: Sequence[str], model: str, task: str = "Embed", tick: Tick = no_tick
+    ) -> NDArray[np.float32]:
+        """Return one vector for each text, in an array of shape (texts, dimension); each is paid for once.
+
+        A text that is too long for the model has the mean of the vectors of its parts. The tick is called for each
+        different text.
+        """
+        keys = [embedding_key(model, text) for text in texts]
         found: dict[str, bytes] = {}
         for key in keys:
             if key not in found and self.replies and (kept := self.replies.get_bytes(key)) is not None:
                 found[key] = kept
                 self.ledger.served(task)
+                tick()
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        batches = [self._embed_batch(batch, model, task) for batch in _batches(list(missing.items()))]
-        for vectors in await asyncio.gather(*batches):
-            found |= vectors
+
+        async def bought(batch: Sequence[tuple[str, str]]) -> None:
+            found.update(await self._embedded(batch, model, task))
+            for _ in batch:
+                tick()
+
+        await together(bought(batch) for batch in batches(list(missing.items())))
         rows = [np.frombuffer(found[key], np.float32) for key in keys]
         if len({len(row) for row in rows}) > 1:
             raise ServerFailed(
                 f"{model} gives vectors of several dimensions: its kept ones are of another model; prune them"
             )
         return np.stack(rows) if rows else np.zeros((0, 0), np.float32)
+
+    async def rerank(self, question: str, passages: Sequence[str], model: str) -> list[float]:
+        """Return how much each passage says to a question, as a reranker scores it; see `rerank.scores`."""
+        from conspectus.models.server.rerank import scores
+
+        client = self.clients.reranker(model)
+        return await scores(question, passages, client, model, self._caller, self.replies, self.ledger)
 
     async def mark(self, request: Request, status: Status) -> None:
         """Change the status of what was last kept for a request; see `Sender.mark`."""
@@ -171,6 +192,30 @@ class CachingSender:
             await self.replies.add([Attempt(*key, status, reply.text, reply.finish_reason, *used, seconds)])
         self._caller.record(call, status, *used, seconds, reply)
         return reply
+
+    async def _embedded(self, batch: Sequence[tuple[str, str]], model: str, task: str) -> dict[str, bytes]:
+        """Return the vectors of texts; those that are too long are asked for apart, and then in parts."""
+        try:
+            return await self._embed_batch(batch, model, task)
+        except ContextTooLong:
+            if len(batch) == 1:
+                key, text = batch[0]
+                return {key: await self._in_parts(key, text, model, task)}
+        middle = len(batch) // 2
+        first, second = await together(self._embedded(part, model, task) for part in (batch[:middle], batch[middle:]))
+        return first | second
+
+    async def _in_parts(self, key: str, text: str, model: str, task: str) -> bytes:
+        """Return the mean of the vectors of the two halves of a text, by their lengths."""
+        middle = max(text.rfind(" ", 0, len(text) // 2 + 1), 0) or len(text) // 2
+        parts = [part for part in (text[:middle], text[middle:]) if part.strip()]
+        if len(text) < SHORTEST or len(parts) < 2:
+            raise ServerFailed(f"{model} says that a text of {len(text)} characters is too long for it: {text[:40]!r}")
+        vectors = await self.embed(parts, model, task)
+        mean = np.average(vectors, axis=0, weights=[len(part) for part in parts]).astype(np.float32).tobytes()
+        if self.replies is not None:
+            await self.replies.add([Attempt(key, model, task, "ok", mean, "kept")])
+        return mean
 
     async def _embed_batch(self, batch: Sequence[tuple[str, str]], model: str, task: str) -> dict[str, bytes]:
         client = self.clients.of(model)
@@ -216,13 +261,19 @@ def open_sender(
     return CachingSender(settings, Replies(folder / FILE_NAME) if folder else None, ledger, embedder=embedder)
 
 
-def _batches(items: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
-    batches: list[list[tuple[str, str]]] = []
+def embedding_key(model: str, text: str) -> str:
+    """Return what the vector of a text is kept under."""
+    return digest(["embedding", model, text])
+
+
+def batches(items: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+    """Return keys and texts as they go into one request each."""
+    made: list[list[tuple[str, str]]] = []
     size = BATCH_CHARACTERS
     for key, text in items:
-        if size + len(text) > BATCH_CHARACTERS or len(batches[-1]) == BATCH_TEXTS:
-            batches.append([])
+        if size + len(text) > BATCH_CHARACTERS or len(made[-1]) == BATCH_TEXTS:
+            made.append([])
             size = 0
-        batches[-1].append((key, text))
+        made[-1].append((key, text))
         size += len(text)
-    return batches
+    return made

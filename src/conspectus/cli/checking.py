@@ -1,0 +1,375 @@
+"""`conspectus eval claims`, `eval grounding` and `eval loss`: what answers state, what supports it, what gets lost."""
+
+from __future__ import annotations
+
+import json as writing
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from conspectus.cli import show
+from conspectus.cli.comparing import DryRun, Quiet, Yes, condition_names
+from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
+from conspectus.cli.judging import figure, probability
+from conspectus.cli.options import (
+    FOLDER,
+    AsJson,
+    BaseUrl,
+    Budget,
+    BudgetTokens,
+    ConfigFile,
+    IndexFolder,
+    LogFile,
+    ModelName,
+    SetKeys,
+    TraceFile,
+    model_flags,
+    overrides,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from conspectus.checking import Checked, CheckPreview
+    from conspectus.cli.progress import Bars
+    from conspectus.evaluate.claim_counts import ClaimCounts, Difference
+    from conspectus.evaluate.grounding import ConditionGrounding, Grounding
+    from conspectus.evaluate.loss import Loss
+    from conspectus.evaluate.statistics import Interval
+    from conspectus.settings import Settings
+
+T = TypeVar("T")
+RULES = {
+    "claims": "Without a language model a claim is a sentence as it stands, where it names something or gives a number "
+    "and can be read alone; nothing is taken apart.",
+    "support": "Without a language model a sentence counts as supported by a text that holds 70 % of its words and all "
+    "of its numbers: what is said in other words is missed, so the shares are floors.",
+}
+STATED = "loss.json"
+
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="Folder of a comparison, with questions.json and answers.jsonl.")
+]
+Conditions = Annotated[
+    str,
+    typer.Option(metavar="NAMES", autocompletion=condition_names, help="Conditions (all).", show_default=False),
+]
+Sample = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Answers to only N questions, drawn by a seed; more may follow.")
+]
+
+
+def claims(
+    folder: Folder,
+    conditions: Conditions = "",
+    sample: Sample = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    budget: Budget = None,
+    budget_tokens: BudgetTokens = None,
+    trace: TraceFile = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    json: AsJson = False,
+    quiet: Quiet = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Count the factual claims of answers, and the clusters that they fall into, for each condition.
+
+    A language model selects the sentences that state something verifiable, makes each clear alone (or leaves it out)
+    and takes it apart; each claim counts once. They are kept in DIR/claims.jsonl: the same command goes on from there
+    and looks again for what failed. Where the folder has judgements, it says how often they agree.
+    """
+    from conspectus import api
+
+    settings = settings_of(overrides(set_, model_flags(model, base_url, None, budget, budget_tokens, trace)), config)
+    chosen: dict[str, Any] = {"conditions": _listed(conditions), "sample": sample, "settings": settings}
+    seen = api.estimate_claims(folder, **chosen)
+    if dry_run:
+        _previewed(seen, "answer", json=json)
+        return
+    _announced(seen, "answer", settings, quiet=quiet, yes=yes)
+    checked = _run(lambda bars: api.evaluate_claims(folder, progress=bars, **chosen), folder, quiet=quiet or json)
+    if json:
+        show.as_json(checked.found.as_json())
+    else:
+        _counted(checked.found)
+    _ended(checked, checked.found.errors, checked.found.found_by, "claims", quiet=quiet)
+
+
+def grounding(
+    folder: Folder,
+    conditions: Conditions = "",
+    sample: Sample = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    budget: Budget = None,
+    budget_tokens: BudgetTokens = None,
+    trace: TraceFile = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    json: AsJson = False,
+    quiet: Quiet = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Measure which share of the sentences of answers follows from what they cite.
+
+    Where further answers were sampled (eval answers --samples N), it also says from how many of them a sentence
+    follows: what a model makes up differs from sample to sample. What is found is kept in DIR/grounding.jsonl, with
+    every sentence.
+    """
+    from conspectus import api
+
+    settings = settings_of(overrides(set_, model_flags(model, base_url, None, budget, budget_tokens, trace)), config)
+    chosen: dict[str, Any] = {"conditions": _listed(conditions), "sample": sample, "settings": settings}
+    seen = api.estimate_grounding(folder, **chosen)
+    if dry_run:
+        _previewed(seen, "answer", json=json)
+        return
+    _announced(seen, "answer", settings, quiet=quiet, yes=yes)
+    checked = _run(lambda bars: api.evaluate_grounding(folder, progress=bars, **chosen), folder, quiet=quiet or json)
+    if json:
+        show.as_json(checked.found.as_json())
+    else:
+        show.table(_grounded(checked.found))
+    _ended(checked, checked.found.errors, checked.found.found_by, "support", quiet=quiet)
+
+
+def loss(
+    folder: IndexFolder = FOLDER,
+    chunks: Annotated[int, typer.Option(metavar="N", min=1, help="Chunks to take facts from, drawn by a seed.")] = 50,
+    conditions: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            autocompletion=condition_names,
+            help="Conditions that answer a question about the names of each chunk, as local,C0; empty for none.",
+        ),
+    ] = "local",
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write every fact to DIR/loss.json.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the draw.")] = 0,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    budget: Budget = None,
+    budget_tokens: BudgetTokens = None,
+    trace: TraceFile = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    json: AsJson = False,
+    quiet: Quiet = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Follow facts of the text through an index, and say at which stage they are lost.
+
+    Of the facts of sampled chunks it counts those that follow from what was extracted there, from the descriptions,
+    from the reports of each level, and from the answer to a question about them. Replies of a model are kept with the
+    index: the same command goes on from there.
+    """
+    from conspectus import api
+
+    settings = settings_of(overrides(set_, model_flags(model, base_url, None, budget, budget_tokens, trace)), config)
+    opened = api.open_index(folder)
+    chosen: dict[str, Any] = {"chunks": chunks, "conditions": _listed(conditions), "seed": seed, "settings": settings}
+    if dry_run or settings.model != "extractive":
+        seen = api.estimate_loss(opened, **chosen)
+        if dry_run:
+            _previewed(seen, "chunk", json=json)
+            return
+        _announced(seen, "chunk", settings, quiet=quiet, yes=yes)
+    checked = _run(lambda bars: api.evaluate_loss(opened, progress=bars, **chosen), folder, quiet=quiet or json)
+    told = checked.found.as_json()
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / STATED).write_text(writing.dumps(told, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    if json:
+        show.as_json(told)
+    else:
+        _followed(checked.found)
+        if out is not None:
+            show.out(f"\nEvery fact is in {out / STATED}.")
+    errors = dict.fromkeys(checked.found.failures, 1)
+    if not quiet:
+        show.listed("Of the stages:", checked.found.notices)
+    _ended(checked, errors, (checked.found.found_by,), "claims", "support", quiet=quiet)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+# Before, and while
+
+
+def _previewed(seen: CheckPreview, noun: str, *, json: bool) -> None:
+    if json:
+        show.as_json(asdict(seen))
+        return
+    show.out(f"{_size(seen, noun)}.")
+    if seen.estimate:
+        show.out()
+        show.table(show.costs(seen.estimate))
+
+
+def _size(seen: CheckPreview, noun: str) -> str:
+    done = seen.all - seen.left
+    return show.counted(seen.all, noun) + (f"; {done:,} are checked, {seen.left:,} are left" if done else "")
+
+
+def _announced(seen: CheckPreview, noun: str, settings: Settings, *, quiet: bool, yes: bool) -> None:
+    """Say what is about to be spent, and ask whether to, where somebody is there to be asked."""
+    if seen.estimate is None or not seen.estimate.tasks or quiet:
+        return
+    show.note(f"{_size(seen, noun)}.")
+    show.table(show.costs(seen.estimate), show.note)
+    tokens, cost = seen.estimate.tokens, seen.estimate.cost
+    limits = (settings.llm.budget, cost.low if cost else 0), (settings.llm.budget_tokens, tokens.low)
+    if any(limit is not None and limit < least for limit, least in limits):
+        show.note("The budget is less; take fewer by --sample or --chunks.")
+    if not yes and sys.stdin.isatty() and sys.stderr.isatty():
+        typer.confirm("Go on?", abort=True, err=True)
+
+
+def _run(work: Callable[[Bars], Checked[T]], folder: Path, *, quiet: bool) -> Checked[T]:
+    from conspectus.cli.progress import Bars
+
+    try:
+        with Bars(quiet=quiet) as bars:
+            return work(bars)
+    except KeyboardInterrupt:
+        show.note(f"interrupted: what was found is kept in {folder}; the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+# After
+
+
+def _counted(found: ClaimCounts) -> None:
+    show.table(_averages(found))
+    show.out(f"\n{show.counted(found.unique, 'different claim')} in all answers together.")
+    if found.differences:
+        show.out(f"\n{show.bold('Differences')} (95 % intervals, Wilcoxon; * where p is below .05 after Holm)\n")
+        show.table(_differences(found.differences))
+    if found.agreement:
+        show.out(f"\n{show.bold('Agreement with the majority of the judgements')}\n")
+        show.table(_agreement(found))
+
+
+def _averages(found: ClaimCounts) -> Iterator[Sequence[str]]:
+    """Yield the paper's tables 3 and 4, condition by condition."""
+    from conspectus.evaluate.claim_counts import CLAIMS, MEASURES
+
+    yield ["Condition", "Answers", "Failed", "Claims", "95 %", *_thresholds()]
+    for one in found.conditions:
+        counts = [one.condition, f"{one.answers:,}", f"{one.failed:,}"]
+        if one.averages:
+            clusters = (f"{one.averages[measure].mean:.2f}" for measure in MEASURES[1:])
+            yield [*counts, f"{one.averages[CLAIMS].mean:.2f}", _bounds(one.averages[CLAIMS], 1, 2), *clusters]
+        else:
+            yield [*counts, *[""] * (1 + len(MEASURES))]
+
+
+def _thresholds() -> list[str]:
+    from conspectus.evaluate.clusters import THRESHOLDS
+
+    first, *others = (f"{threshold:g}" for threshold in THRESHOLDS)
+    return [f"Clusters at {first}", *(f"at {threshold}" for threshold in others)]
+
+
+def _bounds(interval: Interval, times: float, digits: int) -> str:
+    return f"{times * interval.low:.{digits}f} to {times * interval.high:.{digits}f}"
+
+
+def _differences(found: Sequence[Difference]) -> Iterator[Sequence[str]]:
+    """Yield a row for each pair: claims with their test, clusters with a star where they differ."""
+    from conspectus.evaluate.claim_counts import CLAIMS
+
+    yield ["Pair", "Questions", "Claims", "95 %", "Z", "p (Holm)", *_thresholds()]
+    for one in (row for row in found if row.measure == CLAIMS):
+        same = (row for row in found if (row.first, row.second) == (one.first, one.second) and row is not one)
+        tested = [figure(one.z, 2), probability(one.p_holm)] if not one.note else [one.note, ""]
+        yield [
+            f"{one.first} - {one.second}",
+            f"{one.questions:,}",
+            _difference(one),
+            f"{one.low:+.2f} to {one.high:+.2f}",
+            *tested,
+            *map(_difference, same),
+        ]
+
+
+def _difference(one: Difference) -> str:
+    star = "*" if one.p_holm is not None and one.p_holm < 0.05 else " "
+    return f"{one.mean:+.2f}{star}"
+
+
+def _agreement(found: ClaimCounts) -> Iterator[Sequence[str]]:
+    yield ["Measure", "Judged by", "Pairs", "No tie", "%", "Equal", "Agree", "%"]
+    for one in found.agreement:
+        yield [
+            one.measure,
+            one.criterion,
+            f"{one.pairs:,}",
+            f"{one.labelled:,}",
+            f"{100 * one.labelled / one.pairs:.0f}",
+            f"{one.equal:,}",
+            f"{one.agreeing:,}",
+            figure(one.rate, 0),
+        ]
+
+
+def _grounded(found: Grounding) -> Iterator[Sequence[str]]:
+    """Yield a row for each condition; shares in percent, means over answers."""
+    sampled = any(one.samples for one in found.conditions)
+    more = ["Consistent", "95 %", "Samples"] if sampled else []
+    yield ["Condition", "Answers", "Empty", "Failed", "Sentences", "Uncited", "Supported", "95 %", "Of cited", *more]
+    for one in found.conditions:
+        counts = (one.answers, one.empty, one.failed, one.sentences, one.uncited)
+        cells = [*(f"{n:,}" for n in counts), *_share(one.supported), _share(one.of_cited)[0]]
+        yield [one.condition, *cells, *(_consistency(one) if sampled else ())]
+
+
+def _consistency(one: ConditionGrounding) -> list[str]:
+    return [*_share(one.consistent), f"{one.samples:,}"]
+
+
+def _share(interval: Interval | None) -> list[str]:
+    return [f"{100 * interval.mean:.1f}", _bounds(interval, 100, 1)] if interval else ["-", ""]
+
+
+def _followed(found: Loss) -> None:
+    show.out(f"{show.counted(len(found.facts), 'fact')} of {show.counted(found.chunks, 'chunk')}:\n")
+    rows = [["Stage", "Facts", "Survive, %", "95 %", "First lost here"]]
+    for one in found.stages:
+        share = _share(one.survive) if one.facts else ["-", ""]
+        rows.append([one.stage, f"{one.facts:,}", *share, f"{one.first_lost:,}"])
+    show.table(rows)
+    for one in found.stages:
+        if examples := found.lost(one.stage):
+            show.out(f"\n{show.bold(f'Lost at {one.stage}')}, for example:")
+            for fact in examples:
+                show.out(f"  {show.snippet(fact.text, 240)} ({fact.document}, chunk {fact.chunk})")
+
+
+def _ended(checked: Checked[Any], errors: Mapping[str, int], by: Sequence[str], *rules: str, quiet: bool) -> None:
+    """Say how it was found, what failed and what it took; end with the exit code of that."""
+    if not quiet:
+        if "extractive" in by:
+            show.note("\n" + "\n".join(RULES[rule] for rule in rules))
+        failed = sum(errors.values())
+        show.listed(
+            f"Failed {failed:,}; the same command tries again:", [f"{n:,} x {why}" for why, n in errors.items()]
+        )
+        show.listed("Of the model's replies:", checked.notices)
+        show.spent(checked.usage)
+    raise typer.Exit(WITH_FAILURES if errors else DONE)

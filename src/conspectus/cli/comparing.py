@@ -1,0 +1,311 @@
+"""`conspectus eval questions`, `eval answers` and `eval table2`: what is asked of a whole corpus, and each condition's
+answers.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from conspectus.cli import show
+from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
+from conspectus.cli.options import (
+    FOLDER,
+    AsJson,
+    BaseUrl,
+    Budget,
+    BudgetTokens,
+    ConfigFile,
+    EmbedderName,
+    IndexFolder,
+    LogFile,
+    ModelName,
+    SetKeys,
+    TraceFile,
+    model_flags,
+    overrides,
+    settings_of,
+)
+from conspectus.errors import UsageError
+
+if TYPE_CHECKING:
+    from conspectus.comparing import Answered, AnswersPreview, Listed
+    from conspectus.estimate import Estimate
+    from conspectus.evaluate.table2 import Units
+    from conspectus.rows import Usage
+
+COMPARISON = Path("comparison")
+PREVIEWED = 3
+"""Questions that are shown of those that were made."""
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether to go on.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and ask nothing.")]
+
+
+def questions(
+    description: Annotated[
+        str | None, typer.Option(metavar="TEXT|FILE", help="What the corpus is, in a few sentences: all that is read.")
+    ] = None,
+    from_: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Take these questions instead: a line each, a .csv with a column question_text or question, a .json.",
+        ),
+    ] = None,
+    users: Annotated[int, typer.Option(metavar="K", min=1, help="Kinds of people who ask.")] = 5,
+    tasks: Annotated[int, typer.Option(metavar="N", min=1, help="Tasks that each of them has.")] = 5,
+    questions: Annotated[int, typer.Option(metavar="M", min=1, help="Questions of each for each task.")] = 5,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the comparison.")] = COMPARISON,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    budget: Budget = None,
+    budget_tokens: BudgetTokens = None,
+    trace: TraceFile = None,
+    dry_run: DryRun = False,
+    json: AsJson = False,
+    quiet: Quiet = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Write questions that need a whole corpus, from its description alone, into DIR/questions.json and .csv.
+
+    A language model names kinds of people who would use the corpus, tasks of each, and questions of each for each task:
+    5 x 5 x 5 if nothing else is said. Replies are kept in DIR, so that the same command goes on where it was.
+    """
+    from conspectus import api
+
+    if (description is None) == (from_ is None):
+        raise UsageError("describe the corpus (--description TEXT or a file), or bring questions (--from FILE)")
+    if from_ is not None:
+        _listed(api.list_questions(from_, out), json=json, quiet=quiet)
+        return
+    said = model_flags(model, base_url, None, budget, budget_tokens, trace)
+    settings = settings_of(overrides(set_, said), config)
+    text = _text(description or "")
+    chosen: dict[str, Any] = {"users": users, "tasks": tasks, "questions": questions, "settings": settings}
+    if dry_run:
+        cost = api.estimate_questions(text, **chosen)
+        show.as_json(asdict(cost)) if json else show.table(show.costs(cost))
+        return
+    from conspectus.cli.progress import Bars
+
+    try:
+        with Bars(quiet=quiet or json) as bars:
+            listed = api.make_questions(text, out, progress=bars, **chosen)
+    except KeyboardInterrupt:
+        show.note(f"interrupted: the replies so far are kept in {out}; the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
+    _listed(listed, json=json, quiet=quiet)
+
+
+def _text(description: str) -> str:
+    """Return the text of a file where a description is the name of one, else the description."""
+    file = Path(description)
+    try:
+        return file.read_text(encoding="utf-8-sig") if file.is_file() else description
+    except (OSError, ValueError):  # too long for a name, or not to be read as text
+        return description
+
+
+def _listed(listed: Listed, *, json: bool, quiet: bool) -> None:
+    if json:
+        show.as_json([asdict(question) for question in listed.questions])
+    else:
+        show.out(f"{show.counted(len(listed.questions), 'question')} in {listed.folder / 'questions.json'} and .csv.")
+        personas = len({question.persona for question in listed.questions} - {""})
+        if personas:
+            show.out(f"They are of {show.counted(personas, 'user')}; such as:")
+        for question in listed.questions[:: max(1, len(listed.questions) // PREVIEWED)][:PREVIEWED]:
+            show.out(f"  {show.snippet(question.text)}")
+    if not quiet:
+        show.listed("Of the questions:", listed.notices)
+        _spent(listed.usage)
+    raise typer.Exit(WITH_FAILURES if listed.failed else DONE)
+
+
+def condition_names(incomplete: str) -> list[str]:
+    """Return what a list of conditions may go on with; for completion by the shell."""
+    from conspectus.evaluate.conditions import PAPER
+    from conspectus.query import METHODS
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in (*PAPER, *METHODS) if name.startswith(last)]
+
+
+def answers(
+    source: Annotated[
+        Path, typer.Argument(metavar="QUESTIONS", help="Folder of a comparison, or a list: .json, .csv, a line each.")
+    ],
+    conditions: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            autocompletion=condition_names,
+            help="Conditions, with commas: C0, C1, … for the levels of reports, TS (source texts), SS (nearest chunks) "
+            "and any method. The paper's C0,C1,C2,C3,TS,SS if none is named, as far as the index has what they need.",
+            show_default=False,
+        ),
+    ] = "",
+    folder: IndexFolder = FOLDER,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the comparison (that of QUESTIONS, or comparison).")
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Ask only N questions, drawn by a seed; more may follow later."),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Further answers to each question, for self-consistency (models).")
+    ] = 0,
+    window: Annotated[
+        int | None, typer.Option(metavar="N", min=500, help="Tokens of the window of every condition (8000).")
+    ] = None,
+    response: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Length and format of every answer (models).")
+    ] = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    embedder: EmbedderName = None,
+    budget: Budget = None,
+    budget_tokens: BudgetTokens = None,
+    trace: TraceFile = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    json: AsJson = False,
+    quiet: Quiet = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Answer questions by each condition, all under one window, and keep the answers in DIR/answers.jsonl.
+
+    Methods that read a number of chunks are given as many as fit the window. The same command goes on from the answers
+    that are kept, and asks again for those that failed; answers of another index, model or settings are made anew.
+    """
+    from conspectus import api
+
+    flags = model_flags(model, base_url, embedder, budget, budget_tokens, trace)
+    flags |= {"global.context_tokens": window, "answer.response": response}
+    settings = settings_of(overrides(set_, flags), config)
+    target = out or _folder_of(source)
+    names = [name for name in conditions.split(",") if name.strip()]
+    opened = api.open_index(folder)
+    chosen: dict[str, Any] = {"sample": sample, "samples": samples, "settings": settings}
+    language_model = settings.model != "extractive"
+    if dry_run or language_model:
+        seen = api.estimate_answers(source, opened, names, target, **chosen)
+        if dry_run:
+            _previewed(seen, json=json)
+            return
+        if not quiet and any(seen.left.values()):
+            show.table(_estimates(seen), show.note)
+            if not yes and sys.stdin.isatty() and sys.stderr.isatty():
+                typer.confirm("Go on?", abort=True, err=True)
+    from conspectus.cli.progress import Bars
+
+    try:
+        with Bars(quiet=quiet or json) as bars:
+            answered = api.answer_questions(source, opened, names, target, progress=bars, **chosen)
+    except KeyboardInterrupt:
+        show.note(f"interrupted: the answers so far are kept in {target}; the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
+    _answered(answered, json=json, quiet=quiet)
+
+
+def _folder_of(source: Path) -> Path:
+    if source.is_dir():
+        return source
+    return source.parent if source.name == "questions.json" else COMPARISON
+
+
+def _previewed(seen: AnswersPreview, *, json: bool) -> None:
+    if json:
+        show.as_json(asdict(seen))
+        return
+    show.out(
+        f"{show.counted(seen.questions, 'question')}; {seen.kept:,} answers are kept, {sum(seen.left.values()):,} left."
+    )
+    show.table(_estimates(seen))
+    show.listed("Of the conditions:", seen.notices)
+
+
+def _estimates(seen: AnswersPreview) -> Iterator[Sequence[str]]:
+    """Yield a row for each condition: answers, calls, tokens asked and written, and money where the price is known."""
+    from conspectus.evaluate.answers_estimate import total
+
+    if not seen.estimates:
+        yield ["Condition", "Answers"]
+        yield from ([name, f"{n:,}"] for name, n in seen.left.items())
+        return
+    yield ["Condition", "Answers", "Calls", "Tokens asked", "Tokens written", "Cost"]
+    for name, n in seen.left.items():
+        if n:
+            yield [name, f"{n:,}", *_figures(seen.estimates[name])]
+    yield ["All", f"{sum(seen.left.values()):,}", *_figures(total(seen.estimates.values()))]
+
+
+def _figures(estimate: Estimate) -> list[str]:
+    cost = show.ranging(estimate.cost, 4) if estimate.cost else "unknown"
+    return [*map(show.ranging, (estimate.calls, estimate.prompt_tokens, estimate.completion_tokens)), cost]
+
+
+def _answered(answered: Answered, *, json: bool, quiet: bool) -> None:
+    if json:
+        show.as_json(asdict(answered) | {"folder": str(answered.folder)})
+    else:
+        show.table(_units(answered.table2))
+        show.out()
+        show.table(_taken(answered))
+        show.out(
+            f"\n{show.counted(answered.questions, 'question')}; answers are in {answered.folder / 'answers.jsonl'}."
+        )
+    if not quiet:
+        show.listed("Notes:", answered.notices)
+        _spent(answered.usage)
+    raise typer.Exit(WITH_FAILURES if any(one.failed for one in answered.conditions) else DONE)
+
+
+def _taken(answered: Answered) -> Iterator[Sequence[str]]:
+    """Yield a row for each condition: what came of it, means of an answer, and what all answers took together."""
+    asked = any(one.calls for one in answered.conditions)
+    spent = ["Calls", "Tokens asked", "Tokens written", "Seconds waited"] if asked else ["CPU s"]
+    yield ["Condition", "Answers", "Nothing", "Failed", "Units", "Tokens read", "Answer tokens", "Citations", *spent]
+    for one in answered.conditions:
+        counts = [f"{n:,}" for n in (one.answers, one.nothing, one.failed)]
+        means = [f"{n:,.1f}" for n in (one.units, one.context_tokens, one.answer_tokens, one.citations)]
+        books = [f"{n:,}" for n in (one.calls, one.prompt_tokens, one.completion_tokens)] if asked else []
+        yield [one.condition, *counts, *means, *books, f"{one.seconds:,.1f}"]
+
+
+def table2(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = None) -> None:
+    """Say what global answers from each level of an index read, beside all of its text (P1 Table 2)."""
+    from conspectus import api
+
+    rows = api.table2(folder)
+    if json:
+        show.as_json([asdict(row) for row in rows])
+    else:
+        show.table(_units(rows))
+
+
+def _units(rows: Sequence[Units]) -> Iterator[Sequence[str]]:
+    yield ["Condition", "Units", "Tokens", "% of TS", "Projected", "% of entities"]
+    for row in rows:
+        figures = [f"{row.units:,}", f"{row.tokens:,}", f"{100 * row.share:.1f}", f"{row.projected:,}"]
+        yield [row.condition, *figures, f"{100 * row.entities:.1f}"]
+
+
+def _spent(used: Usage) -> None:
+    if used.calls or used.cached_calls:
+        tokens = used.prompt_tokens + used.completion_tokens
+        money = f", cost {used.cost:.4f}" if used.cost else ""
+        show.note(f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} kept), {tokens:,} tokens{money}.")

@@ -1,0 +1,302 @@
+"""`conspectus eval judge` and `eval stats`: answers held against each other, and what that says."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from conspectus.cli import show
+from conspectus.cli.guard import INTERRUPTED, WITH_FAILURES
+from conspectus.cli.options import (
+    AsJson,
+    BaseUrl,
+    Budget,
+    BudgetTokens,
+    ConfigFile,
+    LogFile,
+    SetKeys,
+    TraceFile,
+    model_flags,
+    overrides,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from conspectus.evaluate.compared import Compared, Comparison
+    from conspectus.evaluate.judge_folder import Judged, JudgingPreview
+    from conspectus.evaluate.matrices import Matrix
+    from conspectus.evaluate.pairing import LeftOut
+    from conspectus.evaluate.verdicts import Position
+    from conspectus.settings import Settings
+
+BIASED = 10
+"""Percentage points from 50 at which a preference for a place is worth a warning."""
+
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="Folder of a comparison, with questions.json and answers.jsonl.")
+]
+Criteria = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help="What to judge by, with commas: comprehensiveness, diversity, empowerment, directness (all of them), "
+        'and files of your own (.toml or .json: candour = "Does the answer say what it cannot tell?").',
+        show_default=False,
+    ),
+]
+Pairs = Annotated[str, typer.Option(metavar="A:B,..", help="Pairs of conditions to compare (all).", show_default=False)]
+Sample = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Judge only N questions, drawn by a seed; more may follow later.")
+]
+JudgeModel = Annotated[
+    str | None,
+    typer.Option("--judge-model", metavar="NAME", help="Who judges; better another model than the one that answered."),
+]
+
+
+def judge(
+    folder: Folder,
+    judge_model: JudgeModel = None,
+    criteria: Criteria = "",
+    pairs: Pairs = "",
+    replicates: Annotated[int, typer.Option(metavar="N", min=1, help="Times that each comparison is judged.")] = 5,
+    sample: Sample = None,
+    reasons: Annotated[bool, typer.Option(help="Have the judge's reasons summarised.")] = True,
+    base_url: BaseUrl = None,
+    budget: Budget = None,
+    budget_tokens: BudgetTokens = None,
+    trace: TraceFile = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and ask nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether to go on.")] = False,
+    json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")] = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Have a model judge answers head to head, by several criteria, and test which condition it prefers.
+
+    Every pair of conditions is compared on every question; each answer is shown first half of the time. Equal answers
+    are a tie, questions with a failed answer are left out. What is judged is kept in DIR/judgements.jsonl: the same
+    command goes on from there, and asks for what failed again. DIR also gets statistics.json, win_rates.json, .svg and
+    .png, and reasons.jsonl.
+    """
+    from conspectus import api
+
+    settings = settings_of(overrides(set_, model_flags(None, base_url, None, budget, budget_tokens, trace)), config)
+    chosen: dict[str, Any] = {
+        "criteria": _listed(criteria),
+        "pairs": _listed(pairs),
+        "sample": sample,
+        "judge_model": judge_model,
+    }
+    seen = api.estimate_judge(folder, replicates=replicates, reasons=reasons, settings=settings, **chosen)
+    if dry_run:
+        _previewed(seen, json=json)
+        return
+    if not quiet:
+        _announced(seen, settings)
+        _left_out(seen.left_out)
+    if seen.to_ask and not yes and sys.stdin.isatty() and sys.stderr.isatty():
+        typer.confirm("Go on?", abort=True, err=True)
+    from conspectus.cli.progress import Bars
+
+    try:
+        with Bars(quiet=quiet or json) as bars:
+            judged = api.evaluate_judge(
+                folder, replicates=replicates, reasons=reasons, settings=settings, progress=bars, **chosen
+            )
+    except KeyboardInterrupt:
+        show.note(f"interrupted: what was judged is kept in {folder}; the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
+    _told(judged.comparison, folder, json=json, quiet=quiet)
+    if not quiet:
+        _spent(judged)
+    raise typer.Exit(WITH_FAILURES if judged.comparison.failed else 0)
+
+
+def stats(
+    folder: Folder,
+    judge_model: Annotated[
+        str | None, typer.Option("--judge-model", metavar="NAME", help="Whose judgements, where several judged.")
+    ] = None,
+    criteria: Criteria = "",
+    pairs: Pairs = "",
+    sample: Sample = None,
+    json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no notes.")] = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Say what the judgements in a folder say: win rates and tests. It asks no model.
+
+    Wilcoxon's signed-rank test over questions, corrected by Holm and Bonferroni for all pairs of a criterion; --pairs
+    says which those are. Judgements of answers that have changed since do not count.
+    """
+    from conspectus import api
+
+    found = api.evaluate_statistics(
+        folder,
+        criteria=_listed(criteria),
+        pairs=_listed(pairs),
+        sample=sample,
+        judge_model=judge_model,
+        settings=settings_of(overrides(set_), config),
+    )
+    if not quiet:
+        _left_out(found.left_out)
+    _told(found, folder, json=json, quiet=quiet)
+    raise typer.Exit(WITH_FAILURES if found.failed else 0)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+# Before
+
+
+def _previewed(seen: JudgingPreview, *, json: bool) -> None:
+    if json:
+        show.as_json(seen)
+        return
+    show.out(_size(seen))
+    show.out()
+    show.table(show.costs(seen.estimate))
+    _left_out(seen.left_out)
+
+
+def _size(seen: JudgingPreview) -> str:
+    parts = (
+        show.counted(seen.questions, "question"),
+        show.counted(seen.pairs, "pair"),
+        show.counted(len(seen.criteria), "criterion") if len(seen.criteria) == 1 else f"{len(seen.criteria)} criteria",
+        show.counted(seen.replicates, "replicate"),
+    )
+    made = seen.judgements - seen.to_ask - seen.ties
+    rest = [f"{made:,} are there"] if made else []
+    rest += [f"{seen.ties:,} are ties of equal answers"] if seen.ties else []
+    rest.append(f"{seen.to_ask:,} are to be asked of {seen.judge}" if seen.to_ask else "nothing is left to ask")
+    return f"{' x '.join(parts)}: {show.counted(seen.judgements, 'judgement')}; {', '.join(rest)}."
+
+
+def _announced(seen: JudgingPreview, settings: Settings) -> None:
+    """Say what is about to be spent."""
+    show.note(_size(seen))
+    if not seen.to_ask:
+        return
+    tokens, cost = seen.estimate.tokens, seen.estimate.cost
+    money = f"; it will cost about {show.ranging(cost, 2)}" if cost else "; its price is not known (`prices` in the settings)"
+    show.note(f"That takes {show.ranging(seen.estimate.calls)} calls and {show.ranging(tokens)} tokens{money}.")
+    limits = (settings.llm.budget, cost.low if cost else 0), (settings.llm.budget_tokens, tokens.low)
+    if any(limit is not None and limit < least for limit, least in limits):
+        show.note("The budget is less: it stops there, and the next run goes on. Or judge fewer questions by --sample.")
+
+
+def _left_out(found: Sequence[LeftOut]) -> None:
+    lines = (
+        f"{show.counted(one.questions, 'question')} of {':'.join(one.pair)}: no answer of {one.condition} ({one.why})"
+        for one in found
+    )
+    show.listed("Left out:", list(lines))
+
+
+# After
+
+
+def _told(found: Comparison, folder: Path, *, json: bool, quiet: bool) -> None:
+    if json:
+        show.as_json(found.as_json())
+        return
+    from conspectus.evaluate.matrices import matrices
+
+    for matrix in matrices(found):
+        show.out(show.bold(f"{matrix.criterion[:1].upper()}{matrix.criterion[1:]}"))
+        show.out()
+        show.table(_win_rates(matrix))
+        show.out()
+        show.table(_tests(found.of(matrix.criterion)))
+        show.out()
+    show.out(_normality(found))
+    show.out(_position(found.position))
+    if quiet:
+        return
+    show.note(_counts(found))
+    if found.position.first_wins is not None and abs(found.position.first_wins - 50) >= BIASED:
+        show.note("The judge prefers a place, which pulls all win rates towards 50: another judge may tell more.")
+    show.note(
+        f"Written to {folder}: statistics.json, {', '.join(path.name for path in sorted(folder.glob('win_rates.*')))}"
+    )
+    if not (folder / "win_rates.png").exists():
+        show.note("A PNG of the win rates needs Pillow: pip install 'conspectus[map]'")
+
+
+def _win_rates(matrix: Matrix) -> Iterator[Sequence[str]]:
+    """Yield how often the row wins over the column; a star where that differs from 50."""
+    yield ["row wins, %", *(f"{name} " for name in matrix.conditions)]
+    for name, rates, marks in zip(matrix.conditions, matrix.rates, matrix.significant, strict=True):
+        cells = ("-" if rate is None else f"{rate:.0f}" for rate in rates)
+        yield [name, *(f"{cell}{'*' if mark else ' '}" for cell, mark in zip(cells, marks, strict=True))]
+
+
+def _tests(results: Sequence[Compared]) -> Iterator[Sequence[str]]:
+    """Yield the paper's Table 6, with an interval and the size of the effect."""
+    yield ["pair", "first", "second", "95 % of first", "Z", "p", "p (Holm)", "effect r", "d", "questions"]
+    for one in results:
+        tested = [figure(one.z, 2), probability(one.p), probability(one.p_holm)] if not one.note else [one.note, "", ""]
+        means = [f"{one.mean_first:.2f}", f"{one.mean_second:.2f}", f"{one.low:.1f} to {one.high:.1f}"]
+        sizes = [figure(one.rank_biserial, 2), figure(one.cohens_d, 2), f"{one.questions:,}"]
+        yield [f"{one.first} - {one.second}", *means, *tested, *sizes]
+
+
+def figure(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def probability(p: float | None) -> str:
+    """Return a p value as the paper prints it."""
+    if p is None:
+        return "-"
+    return "<0.001" if p < 0.001 else "1" if p >= 0.9995 else f"{p:.3f}"
+
+
+def _normality(found: Comparison) -> str:
+    tested = [one.shapiro_p for one in found.results if one.shapiro_p is not None]
+    odd = sum(p < 0.05 for p in tested)
+    return (
+        f"* differs from 50: p < 0.05 by Wilcoxon's signed-rank test, corrected (Holm). By Shapiro and Wilk, {odd} of "
+        f"{len(tested)} comparisons are not normally distributed.\n"
+        "effect r: matched-pairs rank-biserial correlation; d: Cohen's, of paired scores."
+    )
+
+
+def _position(found: Position) -> str:
+    if found.first_wins is None:
+        return "Position bias: no judgement was decided."
+    each = (f"{one.condition} {figure(one.first, 0)} first, {figure(one.second, 0)} second" for one in found.conditions)
+    decided = show.counted(found.decided, "decided judgement")
+    return f"Position bias: the answer shown first won {found.first_wins:.1f} % of {decided} ({'; '.join(each)})."
+
+
+def _counts(found: Comparison) -> str:
+    said = [f"{show.counted(found.judgements, 'judgement')} by {', '.join(found.judges) or 'hand'}"]
+    said += [f"{found.equal:,} ties of equal answers"] if found.equal else []
+    said += [f"{found.missing:,} not made yet, or of answers that have changed (eval judge makes them)"] * bool(
+        found.missing
+    )
+    said += [f"{found.failed:,} failed, which the same command asks again"] if found.failed else []
+    return "; ".join(said) + "."
+
+
+def _spent(judged: Judged) -> None:
+    used = judged.usage
+    tokens = used.prompt_tokens + used.completion_tokens
+    if used.calls or used.cached_calls:
+        money = f", cost {used.cost:.4f}" if used.cost else ""
+        show.note(f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} kept), {tokens:,} tokens{money}.")
+    show.listed("Of the model's replies:", judged.notices)

@@ -1,0 +1,96 @@
+"""Who makes vectors of texts: nobody, a model in a folder run here, or a server.
+
+    none                          no vectors
+    local                         `DEFAULT_MODEL`, fetched once and then run here
+    local:FOLDER                  a model in a folder (`local.LocalEmbedder` says what it needs)
+    local:OWNER/MODEL             a model of the hub, fetched once
+    openai/text-embedding-3-small a model behind a server, by the name that it would be asked for chat under
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from conspectus.errors import UsageError
+from conspectus.models.base import Tick, no_tick
+from conspectus.rows import Usage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from conspectus.models.embedders.local import LocalEmbedder
+    from conspectus.settings import Settings
+
+NONE, LOCAL = "none", "local"
+DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+"""What `local` alone stands for."""
+
+
+class Embedder(Protocol):
+    """Makes vectors. Two embedders of one `name` make the same vectors."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimension(self) -> int:
+        """Numbers in a vector."""
+        ...
+
+    @property
+    def usage(self) -> Usage:
+        """What it took of a server so far."""
+        ...
+
+    def embed(self, texts: Sequence[str], tick: Tick = no_tick) -> NDArray[np.float32]:
+        """Return one vector of length 1 for each text, as an array of shape (texts, dimension).
+
+        A text longer than the model reads is read in parts, whose vectors are averaged. The tick is called for each
+        text.
+        """
+        ...
+
+
+def open_embedder(
+    name: str, settings: Settings, folder: Path | None = None, spent: Usage | None = None
+) -> Embedder | None:
+    """Return the embedder of a name, None for `none`.
+
+    A served one is asked as the settings say; its vectors are kept in `folder`, and `spent` is what the run took
+    before, of the same budget.
+
+    Raises UsageError for another name, or where what it needs is missing; BadKey where a server's key is.
+    """
+    kind, _, place = name.partition(":")
+    if name == NONE:
+        return None
+    if kind == LOCAL:
+        return _local(place)
+    if "/" in name:
+        from conspectus.models.embedders.served import ServedEmbedder
+
+        return ServedEmbedder(name, settings, folder, spent or Usage())
+    raise UsageError(f"there is no embedder {name!r}; there are {NONE}, {LOCAL}, {LOCAL}:FOLDER and provider/model")
+
+
+def is_served(name: str) -> bool:
+    """Tell whether the embedder of a name is behind a server."""
+    return name.partition(":")[0] not in (NONE, LOCAL)
+
+
+@cache
+def _local(place: str) -> LocalEmbedder:
+    from conspectus.models.embedders.hub import fetched
+    from conspectus.models.embedders.local import LocalEmbedder
+
+    folder = Path(place).expanduser()
+    if place and folder.is_dir():
+        return LocalEmbedder(folder)
+    if place and place.count("/") != 1:
+        raise UsageError(f"there is no folder {place!r} with an embedding model")
+    model = place or DEFAULT_MODEL
+    return LocalEmbedder(fetched(model), model)

@@ -1,0 +1,188 @@
+"""How the arrays of an index go with its tables: by this, they can be carried over to a part of it, or to several
+indexes as one.
+
+An axis is a table, or another count of things that arrays go along: `sentences`, `words` (terms), `names` (of the
+walk) and `phrases` (the names of the graph of triples, in its order). An array that stands in no `LAYOUT` is not
+carried over, so that nothing is ever read along an axis that is no longer its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One value for each row of an axis."""
+
+    rows: str
+    of: str = ""
+    """The axis whose rows the values number, -1 for none."""
+    edges: bool = False
+    """Whether the values say where a range of rows begins or ends."""
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A list for each row of an axis: row `i` has `values[starts[i]:starts[i + 1]]`, which number rows of another."""
+
+    rows: str
+    of: str
+    starts: str
+    values: str
+    beside: tuple[str, ...] = ()
+    """Arrays that say more of each value."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.starts, self.values, *self.beside
+
+
+def _postings(name: str, texts: str) -> tuple[dict[str, Column], Lists]:
+    lists = Lists("words", texts, f"{name}.starts", f"{name}.texts", (f"{name}.counts",))
+    return {f"{name}.lengths": Column(texts)}, lists
+
+
+_SENTENCES, _SENTENCE_TERMS = _postings("sentence_terms", "sentences")
+_CHUNKS, _CHUNK_TERMS = _postings("chunk_terms", "chunks")
+_WALK, _WALK_TERMS = _postings("walk_terms", "sentences")
+
+COLUMNS: Mapping[str, Column] = {
+    "sentences.document": Column("sentences", "documents"),
+    "sentences.start": Column("sentences"),
+    "sentences.end": Column("sentences"),
+    "sentences.templated": Column("sentences"),
+    "sentences.speaker": Column("sentences", "entities"),
+    "walk.first": Column("chunks", "sentences", edges=True),
+    "walk.last": Column("chunks", "sentences", edges=True),
+    "walk.names": Column("names"),
+    "walk.frequency": Column("names"),
+    "walk.kinds": Column("names"),
+    "vectors.chunks": Column("chunks"),
+    "vectors.sentences": Column("sentences"),
+    "vectors.triples": Column("triples"),
+    "vectors.names": Column("phrases"),
+    **_SENTENCES,
+    **_CHUNKS,
+    **_WALK,
+}
+LISTS: Sequence[Lists] = (
+    Lists("sentences", "entities", "sentences.mention_starts", "sentences.mentions"),
+    Lists("sentences", "names", "walk.out_starts", "walk.out_names", ("walk.out_weights",)),
+    Lists("names", "sentences", "walk.in_starts", "walk.in_sentences", ("walk.in_weights",)),
+    _SENTENCE_TERMS,
+    _CHUNK_TERMS,
+    _WALK_TERMS,
+)
+LAYOUT: Mapping[str, Column | Lists] = {**COLUMNS, **{name: lists for lists in LISTS for name in lists.names}}
+"""What each array goes along, by its name; `index.lexical`, `index.incidence` and `index.embed` say what it holds."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the rows of an axis go: row `i` to `numbers[i]`, -1 where it goes nowhere."""
+
+    numbers: Ints
+    start: int = 0
+    """Where the rows of this part begin."""
+
+    @classmethod
+    def of(cls, kept: Array) -> Places:
+        """Return the places of the rows that are kept (a switch for each), one after the other."""
+        return cls(np.where(kept, np.cumsum(kept) - 1, -1))
+
+    @property
+    def edges(self) -> Ints:
+        """Where the edges between rows go."""
+        return np.concatenate(([0], np.cumsum(self.numbers >= 0))) + self.start
+
+
+Axis = Callable[[str], Places]
+"""The places of the rows of an axis, by its name."""
+
+
+class Carried(Mapping[str, Array]):
+    """The arrays of one or several parts, carried over to where their rows go; each is made when it is first used."""
+
+    def __init__(
+        self,
+        parts: Sequence[tuple[Mapping[str, Array], Axis]],
+        size: Callable[[str], int],
+        made: Mapping[str, Callable[[Mapping[str, Array]], Array]] | None = None,
+        without: str = "",
+    ) -> None:
+        """`size` tells the rows of an axis; `made` makes arrays in another way; `without` begins names left out."""
+        self._parts = parts
+        self._size = size
+        self._otherwise = made or {}
+        self._names = [
+            name
+            for name in LAYOUT
+            if all(name in arrays for arrays, _ in parts) and not (without and name.startswith(without))
+        ]
+        self._made: dict[str, Array] = {}
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._made:
+            goes = LAYOUT[name]
+            if name in self._otherwise:
+                self._made[name] = self._otherwise[name](self)
+            elif isinstance(goes, Column):
+                self._made[name] = self._column(name, goes)
+            else:
+                self._made |= self._lists(goes)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def _column(self, name: str, goes: Column) -> Array:
+        """Return a column; a row that several parts have bears the value of the first of them."""
+        first = self._parts[0][0][name]
+        column = np.zeros((self._size(goes.rows), *first.shape[1:]), first.dtype)
+        for arrays, axis in reversed(self._parts):
+            rows = axis(goes.rows).numbers
+            kept = rows >= 0
+            values = arrays[name][kept]
+            if goes.edges:
+                values = axis(goes.of).edges[values]
+            elif goes.of:
+                values = np.append(axis(goes.of).numbers, -1)[values]
+            column[rows[kept]] = values
+        return column
+
+    def _lists(self, goes: Lists) -> dict[str, Array]:
+        """Return lists without the values that go nowhere; of several parts, one after the other."""
+        rows: list[Ints] = []
+        found: dict[str, list[Array]] = {name: [] for name in goes.names[1:]}
+        for arrays, axis in self._parts:
+            row = np.repeat(axis(goes.rows).numbers, np.diff(arrays[goes.starts]))
+            value = axis(goes.of).numbers[arrays[goes.values]]
+            kept = (row >= 0) & (value >= 0)
+            rows.append(row[kept])
+            found[goes.values].append(value[kept].astype(arrays[goes.values].dtype))
+            for name in goes.beside:
+                found[name].append(arrays[name][kept])
+        row = np.concatenate(rows)
+        made = {name: np.concatenate(values) for name, values in found.items()}
+        if np.any(row[1:] < row[:-1]):
+            order = np.argsort(row, kind="stable")
+            made = {name: values[order] for name, values in made.items()}
+        counts = np.bincount(row, minlength=self._size(goes.rows))
+        starts = np.concatenate(([0], np.cumsum(counts))).astype(self._parts[0][0][goes.starts].dtype)
+        return {goes.starts: starts, **made}
