@@ -11,6 +11,7 @@ import numpy as np
 from conspectus import tokens
 from conspectus.algorithms.bm25 import postings
 from conspectus.index.pipeline import build_index
+from conspectus.models.base import Tick, no_tick
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.passages import Passages
 from conspectus.rows import (
@@ -23,6 +24,7 @@ from conspectus.rows import (
     Relationship,
     Report,
     Span,
+    Usage,
     content_id,
 )
 from conspectus.settings import Settings
@@ -209,3 +211,22 @@ def _postings(texts: Sequence[Sequence[int]], size: int) -> Any:
     flat = np.array([t for text in texts for t in text], np.int32)
     owners = np.repeat(np.arange(len(texts)), [len(text) for text in texts]).astype(np.int32)
     return postings(flat, owners, size=size, texts=len(texts))
+
+
+class Letters:
+    """An embedder that needs nothing: how often each letter stands in a text. It remembers what it was given."""
+
+    name = "letters"
+    dimension = 26
+
+    def __init__(self) -> None:
+        self.given: list[str] = []
+        self.usage = Usage()
+
+    def embed(self, texts: Sequence[str], tick: Tick = no_tick) -> np.ndarray[Any, np.dtype[np.float32]]:
+        self.given += texts
+        for _ in texts:
+            tick()
+        counts = [[text.lower().count(chr(97 + i)) for i in range(26)] for text in texts]
+        vectors = np.array(counts, np.float32).reshape(-1, 26) + 1e-3
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

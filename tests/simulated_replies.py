@@ -307,6 +307,16 @@ def rating(messages: Conversation) -> str:
     return str(min(5, 5 * shared // max(1, len(question))))
 
 
+def ratings(messages: Conversation) -> str:
+    """Rate each passage by the share of the question's words that it holds."""
+    user = next(m["content"] for m in messages if m["role"] == "user")
+    question = {w.lower() for w in words(re.split(r"[:：]", user.partition("\n")[0], maxsplit=1)[-1])}
+    passages = re.split(r"^-----Passage \d+-----\n", data_of(messages), flags=re.M)[1:]
+    held = [len(question & {w.lower() for w in words(text)}) for text in passages]
+    rated = [{"passage": n, "rating": 10 * h // max(1, len(question))} for n, h in enumerate(held, 1)]
+    return json.dumps({"ratings": rated})
+
+
 # Evaluating
 
 
@@ -399,6 +409,25 @@ def entailed(messages: Conversation) -> str:
     return "yes" if 3 * sum(word in there for word in wanted) >= 2 * len(wanted) else "no"
 
 
+def probe(messages: Conversation) -> str:
+    """Answer PrimeAnswer and PursueFollowUp: what is found, and two names of it to ask about."""
+    told, score = found_in(messages)
+    text = "\n\n".join(told)
+    asked_of = said(messages, "user").partition("\n")[0]
+    names = [n for s in sentences(text) for n in names_in(s, text) if n not in asked_of]
+    asked = [{"question": f"What is told of {n}?", "score": 80 - 10 * i} for i, n in enumerate(dict.fromkeys(names))]
+    return json.dumps({"answer": text, "score": score, "follow_ups": asked[:2]}, ensure_ascii=False)
+
+
+def standalone(messages: Conversation) -> str:
+    """Answer StandaloneQuestion: the last name of the conversation in the place of a pronoun."""
+    user = said(messages, "user")
+    question = re.split(r"[:：]", user.strip().splitlines()[-1], maxsplit=1)[-1].strip()
+    earlier = data_of(messages)
+    names = [n for line in re.findall(r"^Question: (.*)", earlier, re.M) for n in names_in(line, earlier)]
+    return re.sub(r"\b(?:it|he|she|they)\b", names[-1], question) if names else question
+
+
 REPLIES: Mapping[str, Callable[[Conversation], str]] = {
     "ExtractGraph": graph,
     "GleanMore": graph,
@@ -410,6 +439,10 @@ REPLIES: Mapping[str, Callable[[Conversation], str]] = {
     "ReduceAnswer": reduce_answer,
     "AnswerFromContext": answer,
     "RateReport": rating,
+    "PrimeAnswer": probe,
+    "PursueFollowUp": probe,
+    "StandaloneQuestion": standalone,
+    "RatePassages": ratings,
     "Personas": personas,
     "UserTasks": user_tasks,
     "GlobalQuestions": global_questions,

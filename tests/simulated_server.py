@@ -87,6 +87,8 @@ class Behaviour:
     thinking: bool = False
     """Replies open with `<think>…</think>`."""
     keep_bodies: bool = False
+    texts: bool = False
+    """It scores `texts`, as text-embeddings-inference does, and refuses `documents`."""
 
 
 class Refusal(Exception):
@@ -124,6 +126,7 @@ class Service:
         for prefix in ("/v1", "/openai/v1", ""):
             application.router.add_post(f"{prefix}/chat/completions", self._serving(self.chat))
             application.router.add_post(f"{prefix}/embeddings", self._serving(self.embeddings))
+            application.router.add_post(f"{prefix}/rerank", self._serving(self.rerank))
         application.router.add_post("/api/chat", self._serving(self.ollama_chat))
         application.router.add_post("/api/embed", self._serving(self.ollama_embed))
         application.router.add_get("/counts", self.tell)
@@ -171,7 +174,8 @@ class Service:
     def _count(self, key: str, body: Body) -> None:
         self.counts["requests"] += 1
         self.counts["asked again"] += self.answered[key] > 0
-        self.counts[simulated_replies.task_of(body["messages"]) if "messages" in body else "embeddings"] += 1
+        other = "rerank" if "query" in body else "embeddings"
+        self.counts[simulated_replies.task_of(body["messages"]) if "messages" in body else other] += 1
         self.asked[key] += 1
         if self.behaviour.keep_bodies:
             self.bodies.append(body)
@@ -301,6 +305,22 @@ class Service:
             {"object": "list", "model": body["model"], "data": rows, "usage": {"prompt_tokens": used}}
         )
 
+    async def rerank(self, _: web.Request, body: Body, key: str) -> web.StreamResponse:
+        """Score each passage by the share of the question's words that it holds; in another order than given."""
+        name = "texts" if self.behaviour.texts else "documents"
+        if name not in body:
+            raise Refusal(422, f"Failed to deserialize the JSON body: missing field `{name}`")
+        asked = set(simulated_replies.words(body["query"].lower()))
+        held = [len(asked & set(simulated_replies.words(text.lower()))) / len(asked) for text in body[name]]
+        used = sum(tokens.count(text) for text in (body["query"], *body[name]))
+        self.answered[key] += 1
+        self.prompt_tokens += used
+        places = sorted(range(len(held)), key=lambda place: (-held[place], place))
+        if self.behaviour.texts:
+            return web.json_response([{"index": place, "score": held[place]} for place in places])
+        rows = [{"index": place, "relevance_score": held[place]} for place in places]
+        return web.json_response({"results": rows, "usage": {"total_tokens": used}})
+
     def vector(self, text: str) -> list[float]:
         """Return the unit vector of a text, of the sum of those of its words: similar texts are near."""
         total = [0.0] * self.behaviour.dimension
@@ -356,7 +376,7 @@ def prompt_tokens(body: Body) -> int:
     """Return the tokens of a request, a format's schema among them."""
     name = vocabulary(body["model"])
     schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
-    texts = [m["content"] for m in body["messages"]] if "messages" in body else list(body["input"])
+    texts = [m["content"] for m in body["messages"]] if "messages" in body else list(body.get("input", ()))
     return sum(tokens.count(t, name) + 4 for t in texts) + 3 + (tokens.count(json.dumps(schema), name) if schema else 0)
 
 

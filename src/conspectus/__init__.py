@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from conspectus.api import Built, aask, abuild, ask, build, context, open_index, preview, search
+    from conspectus.conversing import Conversation
     from conspectus.errors import ConspectusError
     from conspectus.explore import entity_view, path_between, report_tree, report_view
     from conspectus.rows import Answer, Citation, Hit
@@ -28,6 +29,7 @@ _HOME = {
     **dict.fromkeys(("entity_view", "path_between", "report_tree", "report_view"), "conspectus.explore"),
     **dict.fromkeys(("Answer", "Citation", "Hit"), "conspectus.rows"),
     "ConspectusError": "conspectus.errors",
+    "Conversation": "conspectus.conversing",
     "Index": "conspectus.tables",
     "Settings": "conspectus.settings",
     "status_of": "conspectus.status",
@@ -42,7 +44,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Answer", "Built", "Citation", "ConspectusError", "Hit", "Index", "Settings", "aask", "abuild", "ask", "build",
-    "context", "entity_view", "open_index", "path_between", "preview", "report_tree", "report_view", "search",
-    "status_of",
+    "Answer", "Built", "Citation", "ConspectusError", "Conversation", "Hit", "Index", "Settings", "aask", "abuild",
+    "ask", "build", "context", "entity_view", "open_index", "path_between", "preview", "report_tree", "report_view",
+    "search", "status_of",
 ]  # fmt: skip

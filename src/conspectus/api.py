@@ -10,7 +10,6 @@ from conspectus.building import (
     abuild,
     build,
     costs,
-    embed,
     estimate,
     import_openie,
     import_triples,
@@ -34,7 +33,7 @@ from conspectus.comparing import (
     make_questions,
     table2,
 )
-from conspectus.embedding import estimate_embedding
+from conspectus.embedding import embed, estimate_embedding
 from conspectus.measuring import (
     check_models,
     estimate_judge,

@@ -16,8 +16,9 @@ from conspectus.models.base import Model
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tables import Index
+from conspectus.tasks import is_short
 from conspectus.views.view import View, seen
-from conspectus.working import DEFAULT_FOLDER, Given, named, resolved, run, session_for
+from conspectus.working import DEFAULT_FOLDER, Given, apart, named, resolved, run, session_for
 
 Asked = Index | View | str | Path | Sequence[Index | str | Path]
 """What a question is asked of: an index or its folder, or several of them, which are then asked as one."""
@@ -73,6 +74,7 @@ async def aask(
 ) -> Answer:
     """Do what `ask` does, inside a running event loop; `tell` is given the answer's text piece by piece."""
     from conspectus.query import METHODS  # not at the top: building needs none of it
+    from conspectus.query.rerank import answered, reranker_for
     from conspectus.query.style import Styled
     from conspectus.query.telling import Telling
 
@@ -82,14 +84,17 @@ async def aask(
     method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
     answering = named(METHODS, method)
     view.check(method)
-    async with session_for(chosen, opened.folder, model) as session:
+    async with (
+        session_for(chosen, opened.folder, model) as session,
+        reranker_for(method, chosen, opened.folder, model=model, session=session) as reranker,
+    ):
         performer = model or (session.model if session else model_of(opened))
-        if performer.generative:
+        if performer.generative or is_short(chosen.answer.response):
             performer = Styled(performer, question, chosen.answer)
         if tell is not None:
             performer = Telling(performer, opened, tell)
-        result = await answering(question, opened, performer, chosen)
-        usage = session.total if session else result.usage
+        result = await answered(answering, question, opened, performer, chosen, reranker)
+        usage = session.total if session else reranker.usage if reranker else result.usage
     reason = "; ".join(part for part in (why, result.why) if part)
     notices = (*view.notices(result.method), *missing(opened), *result.notices)
     return replace(result, why=reason, notices=notices, usage=usage, seconds=time.perf_counter() - began)
@@ -156,6 +161,7 @@ async def acontext(
 ) -> Context:
     """Do what `context` does, inside a running event loop."""
     from conspectus.query import METHODS
+    from conspectus.query.rerank import answered, reranker_for
     from conspectus.query.style import Styled
     from conspectus.query.watching import UNSEEN, Watching
 
@@ -166,10 +172,13 @@ async def acontext(
     view.check(method)
     if method in UNSEEN:
         raise UsageError(UNSEEN[method])
-    async with session_for(chosen, opened.folder, model) as session:
+    async with (
+        session_for(chosen, opened.folder, model) as session,
+        reranker_for(method, chosen, opened.folder, model=model, session=session) as reranker,
+    ):
         performer = model or (session.model if session else model_of(opened))
         watching = Watching(Styled(performer, question, chosen.answer) if performer.generative else performer)
-        result = await answering(question, opened, watching, chosen)
+        result = await answered(answering, question, opened, watching, chosen, reranker)
     reason = "; ".join(part for part in (why, result.why) if part)
     return Context(question, method, result.level, reason, tuple(watching.windows), result.context_tokens)
 
@@ -192,8 +201,12 @@ def search(
             raise UsageError(f"k is the number of chunks to return, at least 1, and not {k}")
         chosen = chosen.model_copy(update={"search": chosen.search.model_copy(update={"k": k})})
     from conspectus.query import RANKINGS
+    from conspectus.query.rerank import ranked, wanted
 
-    return named(RANKINGS, method)(question, view.index, chosen)
+    ranking = named(RANKINGS, method)
+    if not wanted(chosen):
+        return ranking(question, view.index, chosen)
+    return apart(ranked(ranking, question, view.index, chosen))
 
 
 def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> View:

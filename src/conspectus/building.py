@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from conspectus import store
-from conspectus.embedding import check_embedder, embed, estimate_vectors, with_vectors
+from conspectus.embedding import check_embedder, estimate_vectors, with_vectors
 from conspectus.errors import UsageError
 from conspectus.models.base import Model
 from conspectus.rows import Community, Document, Failure, Skipped, Usage
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from conspectus.models.opening import Session
     from conspectus.text.lexicon import Lexicon
     from conspectus.tune import Tuned
+
+SAMPLE_SEED = 42
+"""Of the chunks that an estimate asks about."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +80,18 @@ def estimate(
     *,
     documents: Iterable[Any] | None = None,
     settings: Given = None,
+    sample: int = 0,
 ) -> Estimate:
     """Return what `build` would ask of the servers of language models that the settings name, and ask nothing.
 
-    Replies that are kept in the folder are taken off. Raises UsageError where the settings name none.
+    Replies that are kept in the folder are taken off. A `sample` of so many chunks is asked all the same, and the rest
+    told from it; its replies are kept in the folder, so that `build` need not ask for them again.
+
+    Raises UsageError where the settings name no model that is served, and with a sample what `build` does.
     """
     from conspectus.estimate import Estimate, Estimator
     from conspectus.index.chunk import chunk
+    from conspectus.index.extract import extract
     from conspectus.models.opening import opened
     from conspectus.models.server.replies import FILE_NAME
     from conspectus.text.language import corpus_language
@@ -95,15 +104,17 @@ def estimate(
     vectors = estimate_vectors(read_documents, chunks, chosen, Path(folder))
     if chosen.model == "extractive":
         return Estimate((vectors,) if vectors else ())
-    kept = Path(folder) if (Path(folder) / FILE_NAME).exists() else None
+    kept = Path(folder) if sample or (Path(folder) / FILE_NAME).exists() else None
+    drawn = Random(SAMPLE_SEED).sample(chunks, min(sample, len(chunks)))
+    language = corpus_language(read_documents, chosen.language)
 
     async def work() -> Estimate:
-        async with opened(chosen, kept, to_ask=False) as session:
-            language = corpus_language(read_documents, chosen.language)
-            return Estimator(session.model, session.sender, chosen).build(chunks, language)
+        async with opened(chosen, kept, to_ask=bool(drawn)) as session:
+            await extract(drawn, session.model, chosen.extract, language)
+            return await Estimator(session.model, session.sender, chosen).build(read_documents, chunks, language)
 
-    tasks = run(work()).tasks
-    return Estimate((*tasks, vectors) if vectors else tasks)
+    found = run(work())
+    return replace(found, tasks=(*found.tasks, vectors)) if vectors else found
 
 
 def costs(settings: Settings) -> bool:
@@ -152,7 +163,7 @@ async def abuild(
         check_embedder(chosen, target)
         async with session_for(chosen, target) as session:
             performer = session.model if session else _fitted
-            check = _rest_fits(session, chosen) if session else None
+            check = _rest_fits(session, chosen, progress) if session else None
             index = await build_index(index_documents, failures, performer, chosen, progress, check)
             index = replace(index, usage=session.usage if session else {})
             notices = session.notices if session else ()
@@ -234,15 +245,18 @@ def tune(
     return run(work())
 
 
-def _rest_fits(session: Session, settings: Settings) -> Check | None:
-    """Return what checks the budget when extraction is done, where there is one."""
-    if not session.sender.ledger.limited:
+def _rest_fits(session: Session, settings: Settings, progress: Progress | None) -> Check | None:
+    """Return what estimates the rest when extraction is done, and checks the budget; None where nobody needs it."""
+    ledger = session.sender.ledger
+    if not ledger.limited and not (progress and progress.shown):
         return None
-    from conspectus.estimate import NONE, Estimator
+    from conspectus.estimate import NONE, Estimator, in_words
 
     def check(graph: DescribedGraph, communities: Sequence[Community], language: str) -> None:
         rest = Estimator(session.model, session.sender, settings).rest(graph, communities, language)
-        session.sender.ledger.check_room(rest.tokens.low, (rest.cost or NONE).low)
+        if progress:
+            progress.note(f"The graph took {in_words(session.total)}; the rest will take {in_words(rest)}.")
+        ledger.check_room(rest.tokens.low, (rest.cost or NONE).low)
 
     return check
 

@@ -28,7 +28,7 @@ from conspectus.settings import Section, Settings
 
 FILE_NAME = "conspectus.toml"
 PREFIX = "CONSPECTUS_"
-RESERVED = {"CONSPECTUS_DEBUG", "CONSPECTUS_INDEX", "CONSPECTUS_LOG"}
+RESERVED = {"CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_INDEX", "CONSPECTUS_LOG"}
 """Variables with our prefix that are not settings; nor is any that ends in `_API_KEY`."""
 SWITCHES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 

@@ -40,12 +40,10 @@ def embed(
     the index then stays what it was.
     """
     from conspectus.index.embed import embedded, without_vectors
-    from conspectus.models.embedders import LOCAL, NONE, open_embedder
+    from conspectus.models.embedders import open_embedder
 
     chosen, target = resolved(settings), Path(folder)
-    standing = store.read(target)  # or else a folder would be made where there is none
-    asked = chosen.vectors.embedder if chosen.vectors.embedder != NONE else ""
-    name = embedder or asked or _own(standing) or LOCAL
+    name = embedder or _usual(store.read(target), chosen)  # read first: no folder is made where there is none
     opened = open_embedder(name, chosen, target)
     with store.writing(target):
         standing = store.read(target)
@@ -61,7 +59,7 @@ def embed(
 def check_embedder(settings: Settings, folder: Path) -> None:
     """Open the embedder of the settings, if they name one, and have it embed a word.
 
-    Raises what it does, UsageError, BadKey or ServerDown, before anything is read or asked.
+    Raises what it does, UsageError, BadKey or ServerDown, before anything else is asked of models.
     """
     if opened := _opened(settings, folder, Usage()):
         assert opened.dimension > 0
@@ -113,22 +111,32 @@ def estimate_vectors(
     spans = np.stack([table.document, table.start, table.end], axis=1)
     texts = texts_of_sources(documents, chunks, spans)
     later = settings.model != "extractive" and settings.extract.style == "triples"
-    return _estimated(texts, settings, folder, sum(c.n_tokens for c in chunks) if later else 0)
+    extracted = sum(c.n_tokens for c in chunks) if later else 0
+    return _estimated(settings.vectors.embedder, texts, settings, folder, extracted)
 
 
-def estimate_embedding(index: Index, name: str, settings: Settings) -> TaskEstimate | None:
-    """Return what `embed` would take of a server for an index; None where it asks none."""
+def estimate_embedding(
+    folder: str | Path = DEFAULT_FOLDER, embedder: str = "", *, settings: Given = None
+) -> TaskEstimate | None:
+    """Return what `embed` would take of a server, and ask nothing; None where it would not ask one."""
     from conspectus.index.embed import texts_of
     from conspectus.models.embedders import is_served
 
-    if not is_served(name) or index.folder is None:
-        return None
-    chosen = settings.model_copy(update={"vectors": settings.vectors.model_copy(update={"embedder": name})})
-    return _estimated(texts_of(index), chosen, index.folder)
+    chosen, target = resolved(settings), Path(folder)
+    index = store.read(target)
+    name = embedder or _usual(index, chosen)
+    return _estimated(name, texts_of(index), chosen, target) if is_served(name) else None
+
+
+def _usual(index: Index, settings: Settings) -> str:
+    """Return the embedder of the settings, of an index, or the usual one."""
+    from conspectus.models.embedders import LOCAL, NONE
+
+    return settings.vectors.embedder if settings.vectors.embedder != NONE else _own(index) or LOCAL
 
 
 def _estimated(
-    texts: Mapping[str, Sequence[str]], settings: Settings, folder: Path, extracted: int = 0
+    name: str, texts: Mapping[str, Sequence[str]], settings: Settings, folder: Path, extracted: int = 0
 ) -> TaskEstimate:
     from conspectus import tokens
     from conspectus.estimate import GRAPH, Range, TaskEstimate
@@ -137,7 +145,6 @@ def _estimated(
     from conspectus.models.server.replies import FILE_NAME, Replies
     from conspectus.models.server.sender import batches, embedding_key
 
-    name = settings.vectors.embedder
     items = {embedding_key(name, text): text for said in texts.values() for text in said}
     if (folder / FILE_NAME).exists():
         replies = Replies(folder / FILE_NAME)

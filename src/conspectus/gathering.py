@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from conspectus import tokens
 from conspectus.evidence import Evidence, Row, render
+from conspectus.references import strip
 from conspectus.rows import Claim, Community, Entity, Relationship, Report, content_id
 from conspectus.tasks import ReportDraft
 
@@ -81,7 +82,7 @@ class Gatherer:
             parts = [self.communities[child] for child in community.children if child in written]
             sizes = {p.number: self._size(set(p.entity_numbers), p.relationship_numbers) for p in parts}
             for part in sorted(parts, key=lambda p: (-sizes[p.number], p.number)):
-                replaced.append(written[part.number])
+                replaced.append(_without_references(written[part.number]))
                 left -= set(part.entity_numbers)
                 edges = self._beside(edges, set(part.entity_numbers))
                 if self._reports_size(replaced) + self._size(left, edges) <= self.limit:
@@ -150,6 +151,13 @@ class Gatherer:
             relationships=tuple(self.relationships[r] for r in relationships),
             claims=tuple(self.claims[c] for c in claims),
         )
+
+
+def _without_references(report: Report) -> Report:
+    """Return a report as evidence: it is cited as a whole, and what it cites would lead to rows that are not shown."""
+    findings = tuple(replace(f, explanation=strip(f.explanation)) for f in report.findings)
+    bare = replace(report, summary=strip(report.summary), findings=findings)
+    return replace(bare, n_tokens=tokens.count(bare.text))
 
 
 def report_of(community: Community, number: int, draft: ReportDraft) -> Report:

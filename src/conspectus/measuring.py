@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conspectus import locks
-from conspectus.asking import model_of
-from conspectus.building import open_index
+from conspectus.asking import Asked, model_of, viewed
 from conspectus.errors import UsageError
 from conspectus.models.base import Model
-from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, folder_of, resolved, run, session_for
+from conspectus.working import DEFAULT_FOLDER, Given, resolved, run, session_for
 
 if TYPE_CHECKING:
     from conspectus.evaluate.answering import Scored
@@ -45,10 +43,11 @@ def evaluate_retrieval(
 
 def evaluate_answers(
     questions: str | Path,
-    index: Index | str | Path = DEFAULT_FOLDER,
+    index: Asked = DEFAULT_FOLDER,
     methods: Sequence[str] = ("walk",),
     *,
     kind: str = "qa",
+    where: str | Sequence[str] = (),
     answers: str | Path | None = None,
     limit: int | None = None,
     settings: Given = None,
@@ -57,23 +56,30 @@ def evaluate_answers(
     """Answer the questions of a file by each method, and measure the answers: `qa` by EM and F1, `kgqa` by Hits@1.
 
     `answers` is a file in which every answer is kept: a run that is broken off goes on from there. Failures are
-    counted and have no score.
+    counted and have no score. Indexes and `where` are those of `ask`.
     """
     from conspectus.evaluate import answering
     from conspectus.evaluate.asked import read_questions
+    from conspectus.models.rerankers import open_reranker
 
     scores = {"qa": answering.answers_qa, "kgqa": answering.answers_kgqa}
     if kind not in scores:
         raise UsageError(f"answers are measured as {' or '.join(scores)}, not as {kind!r}")
     asked = read_questions(Path(questions))[:limit]
-    opened = index if isinstance(index, Index) else open_index(index)
+    view = viewed(index, where)
+    opened = view.index
+    for method in methods:
+        view.check(method)
     chosen = resolved(settings)
     kept = None if answers is None else Path(answers)
 
     async def work() -> list[Scored]:
-        async with session_for(chosen, folder_of(index, opened), model) as session:
+        async with (
+            session_for(chosen, opened.folder, model) as session,
+            open_reranker(chosen, opened.folder, model=model, session=session) as reranker,
+        ):
             performer = model or (session.model if session else model_of(opened))
-            return await answering.run(asked, methods, opened, performer, chosen, scores[kind], kept)
+            return await answering.run(asked, methods, opened, performer, chosen, scores[kind], kept, reranker=reranker)
 
     return run(work())
 
@@ -94,7 +100,7 @@ def estimate_judge(
     from conspectus.models.opening import opened
 
     chosen = judge_folder.judged_by(resolved(settings), judge_model)
-    asked = judge_folder.Asked(tuple(criteria), tuple(pairs), replicates, sample, reasons)
+    asked = judge_folder.ToJudge(tuple(criteria), tuple(pairs), replicates, sample, reasons)
 
     async def work() -> JudgingPreview:
         async with opened(chosen, None, to_ask=False) as session:
@@ -127,7 +133,7 @@ def evaluate_judge(
     from conspectus.evaluate import judge_folder
 
     chosen = resolved(settings) if model else judge_folder.judged_by(resolved(settings), judge_model)
-    asked = judge_folder.Asked(tuple(criteria), tuple(pairs), replicates, sample, reasons)
+    asked = judge_folder.ToJudge(tuple(criteria), tuple(pairs), replicates, sample, reasons)
     target = Path(folder)
     judge_folder.lay_out(target, asked, chosen)  # what is wrong is told before a file is written
 
@@ -158,7 +164,7 @@ def evaluate_statistics(
     """
     from conspectus.evaluate import judge_folder
 
-    asked = judge_folder.Asked(tuple(criteria), tuple(pairs), sample=sample)
+    asked = judge_folder.ToJudge(tuple(criteria), tuple(pairs), sample=sample)
     return judge_folder.statistics(Path(folder), asked, resolved(settings), judge_model)
 
 

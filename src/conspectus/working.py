@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -74,3 +75,13 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
     asyncio.run(keep())
     return results[0]
+
+
+def apart(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end, also where whoever asks is inside an event loop: then in one of another thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(run, work).result()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from conspectus import api
+from conspectus import api, asking
 from conspectus.errors import BadKey, BadReply
 from conspectus.rows import Answer
 from conspectus.tables import Index
@@ -215,8 +215,8 @@ def test_the_index_is_opened_once_for_all_questions(
 ):
     (tmp_path / "q.txt").write_text("Who is Ada Brook?\n" * 3)
     opened: list[object] = []
-    open_index = api.open_index
-    monkeypatch.setattr(api, "open_index", lambda folder: opened.append(folder) or open_index(folder))
+    open_index = asking.open_index
+    monkeypatch.setattr(asking, "open_index", lambda folder: opened.append(folder) or open_index(folder))
 
     run("ask", "--questions", "q.txt", "--index", indexed)
 

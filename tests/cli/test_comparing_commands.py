@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_corpus import documents
+from llm_corpus import documents, settings
 from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
+
+from conspectus import api
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]
@@ -36,10 +39,6 @@ def using(server: SimulatedServer) -> tuple[str, ...]:
 @pytest.fixture(scope="module")
 def papers(server: SimulatedServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an index that a simulated model wrote."""
-    from llm_corpus import settings
-
-    from conspectus import api
-
     return api.build(
         documents=documents(), folder=tmp_path_factory.mktemp("indexes") / "papers", settings=settings(server.url)
     ).folder
@@ -192,6 +191,19 @@ def test_what_cannot_be_asked_is_told(run: Run, asked: Path, papers: Path):
     assert "SS: the index has no vectors; make them: conspectus embed" in run(*options, "SS", code=2).stderr
     assert "cot asks for what a language model knows" in run(*options, "cot", code=2).stderr
     assert not Path("comparison").exists()
+
+
+def test_nearest_chunks_fill_the_window_of_an_index_that_has_vectors(
+    told: Told, asked: Path, papers: Path, server: SimulatedServer, tmp_path: Path
+):
+    shutil.copytree(papers, tmp_path / "vectors")
+    api.embed(tmp_path / "vectors", "openai/simulated", settings={"llm.base_url": server.url})
+
+    options = ("--index", "vectors", "--conditions", "SS", "--window", 600, *using(server))
+    found = told("eval", "answers", asked, *options)["conditions"][0]
+
+    assert (found["answers"], found["units"]) == (3, 4)
+    assert 400 < found["context_tokens"] <= 600
 
 
 def test_table_2_stands_alone_too(run: Run, told: Told, papers: Path):

@@ -62,7 +62,7 @@ def test_all_pairs_of_a_criterion_are_one_family():
     depth = comparison(rows).of("depth")
 
     assert depth[0].p == pytest.approx(0.01963, abs=1e-5)
-    assert [one.p_holm for one in depth] == pytest.approx([3 * depth[0].p] * 3)
+    assert [one.p_holm for one in depth] == pytest.approx([3 * (depth[0].p or 0)] * 3)
     assert [one.note for one in comparison(rows).of("style")] == ["too few questions"] * 3
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
-from making import a_document
-from numpy.typing import NDArray
+from making import Letters, a_document
 
 from conspectus.errors import UsageError
 from conspectus.index.embed import embedded
 from conspectus.index.passages import index_passages
-from conspectus.models import embedders
 from conspectus.query import RANKINGS, walk
 from conspectus.query.seeds import Graph, seeds_of
 from conspectus.settings import Settings
@@ -133,22 +130,9 @@ def test_chinese_questions_follow_names_too():
 # With vectors
 
 
-class Letters:
-    """An embedder that needs nothing: how often each letter stands in a text."""
-
-    name = "letters"
-    dimension = 26
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        counts = [[text.lower().count(chr(97 + i)) for i in range(26)] for text in texts]
-        vectors = np.array(counts, np.float32).reshape(-1, 26) + 1e-3
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
 @pytest.fixture
 def vectors(monkeypatch: pytest.MonkeyPatch) -> Index:
-    given = cache(lambda name: Letters() if name == "letters" else None)
-    monkeypatch.setattr("conspectus.query.vector.open_embedder", lambda name, settings: given(name))
+    monkeypatch.setattr("conspectus.query.vector.open_embedder", lambda *_: Letters())
     return embedded(an_index(), Letters(), "letters")
 
 
@@ -178,7 +162,7 @@ def test_another_embedder_than_the_index_has_is_an_error_that_names_the_command(
     class Other(Letters):
         name = "other"
 
-    monkeypatch.setattr("conspectus.query.vector.open_embedder", lambda name, settings: Other())
+    monkeypatch.setattr("conspectus.query.vector.open_embedder", lambda *_: Other())
     asked = Settings.model_validate({"vectors": {"embedder": "local:other"}})
 
     with pytest.raises(UsageError, match=r"vectors of letters .* conspectus embed --embedder local:other"):
@@ -188,9 +172,3 @@ def test_another_embedder_than_the_index_has_is_an_error_that_names_the_command(
 def test_an_index_without_vectors_says_how_to_make_them():
     with pytest.raises(UsageError, match="conspectus embed --embedder local"):
         ranked(QUESTION, an_index(), "vector")
-
-
-def test_embedders_have_the_interface_that_ranking_needs():
-    embedder: embedders.Embedder = Letters()
-
-    assert embedder.embed(["a"]).shape == (1, embedder.dimension)

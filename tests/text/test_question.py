@@ -48,12 +48,6 @@ def test_the_asking_word_tells_what_kind_of_thing_is_wanted(text: str, wants: st
     assert read_question(text).wants == wants
 
 
-def test_a_fact_is_asked_for_by_a_form_that_wants_one_thing():
-    assert read_question("Who built the weir?").about_fact
-    assert not read_question("Why was the weir built?").about_fact
-    assert not read_question("Who among the guests speaks of weirs?").about_fact
-
-
 def test_what_many_say_is_about_many():
     assert read_question("What do residents say about the weir?").about_many
     assert not read_question("Who built the weir?").about_many

@@ -10,23 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import NamedTuple, cast
 
 import numpy as np
-from graspologic_native import leiden as native_leiden  # type: ignore[import-untyped]
-from graspologic_native import leiden_csr as native_leiden_csr  # type: ignore[import-untyped]
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from conspectus.algorithms.continuing import continued, divided
+from conspectus.algorithms.division import divide, leiden
+from conspectus.algorithms.graph import Graph, Ints, adjacency, components, inside, modularity
 
-FACTORS = (1, 2, 4, 8, 16, 32, 64)
-"""What the resolution is multiplied by, one after the other, while a community comes back whole."""
-
-ITERATIONS = 3
-"""Of Leiden where it starts from nothing: the second gains about .01 of modularity, and what has settled
-moves less when a later run starts from it."""
+__all__ = ["Ints", "Part", "adjacency", "hierarchical_leiden", "memberships", "modularity"]
 
 
 @dataclass(slots=True)
@@ -42,34 +34,6 @@ class Part:
     """Together they hold each of its nodes once; empty where it is not split."""
     unsplit: str = ""
     """Why it is not split although it is larger than allowed."""
-
-
-class Graph(NamedTuple):
-    """A symmetric adjacency matrix in compressed rows, without its diagonal."""
-
-    indptr: Ints
-    indices: NDArray[np.int32]
-    data: Floats
-
-    @property
-    def n(self) -> int:
-        return self.indptr.size - 1
-
-    @property
-    def rows(self) -> Ints:
-        """The row of each entry."""
-        return np.repeat(np.arange(self.n), np.diff(self.indptr))
-
-    @property
-    def strengths(self) -> Floats:
-        """The sum of the weights at each node."""
-        return np.bincount(self.rows, self.data, self.n).astype(np.float64)
-
-    def cut(self, start: int, end: int) -> Graph:
-        """Return the subgraph of the nodes `start` to `end`, which no edge may leave."""
-        first, last = self.indptr[start], self.indptr[end]
-        indices = self.indices[first:last] - np.int32(start)
-        return Graph(self.indptr[start : end + 1] - first, indices, self.data[first:last])
 
 
 def hierarchical_leiden(
@@ -95,14 +59,14 @@ def hierarchical_leiden(
     out.
 
     `start` is an earlier hierarchy as `memberships` returns it: an array for each level, -1 for a node that
-    was not in it. Each division then begins with what the earlier one had there.
+    was not in it. Each division then is the earlier one, carried on, where that is as good: see `continuing`.
 
     Raises ValueError where an end of an edge is not a node, or a weight is not a positive number.
     """
     graph = adjacency(source, target, weight, n)
-    labels = leiden(graph, resolution, seed, start[0] if len(start) else None)
+    labels = continued(graph, start[0], resolution, seed) if len(start) else leiden(graph, resolution, seed)
     parts: list[Part] = []
-    found = [Part(0, -1, members) for members in _components(graph, labels)]
+    found = [Part(0, -1, members) for members in components(graph, labels)]
     while found:
         found.sort(key=lambda part: (-part.members.size, part.members[0]))
         first = len(parts)
@@ -125,73 +89,6 @@ def memberships(parts: Sequence[Part], n: int) -> list[Ints]:
     return levels
 
 
-def modularity(
-    source: ArrayLike, target: ArrayLike, weight: ArrayLike, membership: ArrayLike, resolution: float = 1.0
-) -> float:
-    """Return by what share of all weight that inside communities exceeds what chance would put there.
-
-    `membership` is the community of each node, any integers. A graph without edges has modularity 0.
-    """
-    names, label = np.unique(np.asarray(membership), return_inverse=True)
-    one, other = label[np.asarray(source, np.int64)], label[np.asarray(target, np.int64)]
-    weights = np.asarray(weight, np.float64)
-    total = float(weights.sum())
-    if not total:
-        return 0.0
-    strength = np.bincount(one, weights, names.size) + np.bincount(other, weights, names.size)
-    return float(weights[one == other].sum() / total - resolution * np.square(strength / (2 * total)).sum())
-
-
-def adjacency(source: ArrayLike, target: ArrayLike, weight: ArrayLike, n: int) -> Graph:
-    """Return the graph of undirected edges, the same to the last bit whatever their order and direction."""
-    ends = np.asarray(source, np.int64), np.asarray(target, np.int64)
-    low, high, weights = np.minimum(*ends), np.maximum(*ends), np.asarray(weight, np.float64)
-    if low.size and (low.min() < 0 or high.max() >= n):
-        raise ValueError(f"an edge ends outside the nodes 0 to {n - 1}")
-    if not ((weights > 0) & np.isfinite(weights)).all():
-        raise ValueError("every weight must be a positive number")
-    edge, weights = (low * n + high)[low != high], weights[low != high]
-    order = np.lexsort((weights, edge))
-    edge, weights = edge[order], weights[order]
-    first = np.flatnonzero(np.diff(edge, prepend=-1))
-    edge, weights = edge[first], np.add.reduceat(weights, first) if first.size else weights
-    low, high = np.divmod(edge, n) if n else (edge, edge)
-    rows = np.concatenate((high, low))  # the lower triangle first, so that each row comes out ascending
-    order = np.argsort(rows, kind="stable")
-    columns = np.concatenate((low, high))[order].astype(np.int32)
-    offsets = _offsets(np.bincount(rows, minlength=n))
-    return Graph(offsets, columns, np.concatenate((weights, weights))[order])
-
-
-def leiden(graph: Graph, resolution: float, seed: int, start: Ints | None = None) -> Ints:
-    """Return the community of each node as Leiden finds it, from `start` (-1: alone) where given."""
-    labels = np.arange(graph.n)
-    if not graph.data.size:  # the native function does not take a graph without edges
-        return labels
-    if start is None or (start == start[0]).all():
-        _, found = cast(
-            "tuple[float, dict[int, int]]",
-            native_leiden_csr(*graph, graph.n, resolution, iterations=ITERATIONS, seed=seed),
-        )
-        labels[list(found)] = list(found.values())
-        return labels
-    start = np.where(start < 0, start.max() + 1 + labels, start)
-    start = _connected(graph, start)  # on one that is not connected the native function panics
-    rows = graph.rows
-    upper = rows < graph.indices
-    ends = (map(str, end[upper].tolist()) for end in (rows, graph.indices))
-    linked = np.flatnonzero(np.diff(graph.indptr))  # the native function knows only these
-    before = dict(zip(map(str, linked.tolist()), _dense(start[linked]).tolist(), strict=True))
-    edges = list(zip(*ends, graph.data[upper].tolist(), strict=True))
-    _, after = cast(
-        "tuple[float, dict[str, int]]",
-        native_leiden(edges, starting_communities=before, resolution=resolution, seed=seed),
-    )
-    labels[linked] = [after[node] for node in before]
-    labels[np.diff(graph.indptr) == 0] += graph.n
-    return labels
-
-
 def _next_level(
     graph: Graph, parts: list[Part], large: list[int], resolution: float, seed: int, start: Sequence[Ints]
 ) -> list[Part]:
@@ -203,105 +100,17 @@ def _next_level(
     ends = np.cumsum(sizes)
     level = parts[large[0]].level + 1
     before = start[level][nodes] if level < len(start) else None
-    inner = _inside(graph, nodes, np.repeat(np.arange(len(large)), sizes))
+    inner = inside(graph, nodes, np.repeat(np.arange(len(large)), sizes))
     labels = np.empty(nodes.size, np.int64)
     for number, a, b in zip(large, (ends - sizes).tolist(), ends.tolist(), strict=True):
-        division = _divide(inner.cut(a, b), resolution, seed, None if before is None else before[a:b])
+        own = inner.cut(a, b)
+        division = divide(own, resolution, seed) if before is None else divided(own, before[a:b], resolution, seed)
         labels[a:b] = -1 if isinstance(division, str) else division + a  # no two parts share a label
         if isinstance(division, str):
             parts[number].unsplit = division
     owner = np.repeat(np.array(large), sizes)
     return [
         Part(level, int(owner[places[0]]), nodes[places])
-        for places in _components(inner, labels)
+        for places in components(inner, labels)
         if labels[places[0]] >= 0
     ]
-
-
-def _divide(graph: Graph, resolution: float, seed: int, start: Ints | None) -> Ints | str:
-    """Return the community of each node of a connected graph, or why there is but one."""
-    degrees = np.diff(graph.indptr)
-    if degrees.sum() == 2 * (graph.n - 1) and degrees.max() == graph.n - 1:
-        return "a star around one node"
-    for weighted in (graph, _balanced(graph)):
-        for factor in FACTORS:
-            labels = _dense(leiden(weighted, factor * resolution, seed, start))
-            if labels.max() == graph.n - 1:  # each node alone, as it will be at any higher resolution
-                break
-            labels = _join_the_lone(weighted, labels)
-            if (labels != labels[0]).any():
-                return labels
-    if degrees.min() == graph.n - 1:
-        return "a clique"
-    return f"no division found at resolution {FACTORS[-1] * resolution:g}"
-
-
-def _balanced(graph: Graph) -> Graph:
-    """Return the graph with each weight divided by the geometric mean of the strengths of its two ends."""
-    root = np.sqrt(graph.strengths)
-    return graph._replace(data=graph.data / (root[graph.rows] * root[graph.indices]))
-
-
-def _join_the_lone(graph: Graph, labels: Ints) -> Ints:
-    """Move each node that is a community of its own into the community it has the most weight to.
-
-    A node alone is nothing to report on, and what a high resolution parts from a hub is mostly such nodes.
-    """
-    while True:
-        lone = np.bincount(labels)[labels] == 1
-        if not lone.any():
-            return _dense(labels)
-        rows = graph.rows
-        ties = np.flatnonzero(lone[rows] & ~lone[graph.indices])
-        pair, which = np.unique(rows[ties] * graph.n + labels[graph.indices[ties]], return_inverse=True)
-        pair = pair[np.argsort(np.bincount(which, graph.data[ties]), kind="stable")]
-        labels[pair // graph.n] = pair % graph.n  # the strongest, which is the last, stays
-
-
-def _inside(graph: Graph, nodes: Ints, owner: Ints) -> Graph:
-    """Return the graph of some nodes in the given order, with only the edges between two of one owner."""
-    place = np.full(graph.n, -1)
-    place[nodes] = np.arange(nodes.size)
-    rows, columns = place[graph.rows], place[graph.indices]
-    keep = np.flatnonzero((rows >= 0) & (columns >= 0))
-    keep = keep[owner[rows[keep]] == owner[columns[keep]]]
-    rows, columns = rows[keep], columns[keep]
-    order = np.lexsort((columns, rows))
-    offsets = _offsets(np.bincount(rows, minlength=nodes.size))
-    return Graph(offsets, columns[order].astype(np.int32), graph.data[keep][order])
-
-
-def _connected(graph: Graph, labels: Ints) -> Ints:
-    """Return labels from 0, each community that is not connected divided into its components.
-
-    Each node points to the least node that it knows of: its neighbours', and theirs (scipy does this too, but takes
-    a fifth of a second and 35 MB to be imported).
-    """
-    rows, columns = graph.rows, graph.indices
-    inside = labels[rows] == labels[columns]
-    rows, columns = rows[inside], columns[inside]
-    least = np.arange(graph.n)
-    while rows.size:
-        np.minimum.at(least, least[rows], least[columns])
-        while (further := least[least]).tobytes() != least.tobytes():
-            least = further
-        apart = least[rows] != least[columns]
-        rows, columns = rows[apart], columns[apart]
-    return np.unique(least, return_inverse=True)[1].astype(np.int64)
-
-
-def _components(graph: Graph, labels: Ints) -> list[Ints]:
-    """Return the nodes of each community, ascending; one that is not connected gives its components."""
-    component = _connected(graph, labels)
-    order = np.argsort(component, kind="stable")
-    ends: list[int] = _offsets(np.bincount(component)).tolist()
-    return [order[a:b] for a, b in pairwise(ends)]
-
-
-def _offsets(counts: Ints) -> Ints:
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
-
-
-def _dense(labels: Ints) -> Ints:
-    """Return the labels numbered from 0, in their order."""
-    return np.unique(labels, return_inverse=True)[1]

@@ -125,7 +125,7 @@ class NeighbourGraph:
     @cached_property
     def _index(self) -> Any:
         """What searches the graph; it reads the bytes where they are."""
-        return import_module("usearch.index").Index.restore(memoryview(self.content), view=True)
+        return import_module("usearch.index").Index.restore(self.content.data, view=True)
 
     def nearest(self, vectors: Floats, queries: Floats, k: int) -> tuple[Ints, Floats]:
         """Return what `neighbours.nearest` does, or nearly all of it.

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from conspectus import __version__
-from conspectus.cli import ask, browse, config, evaluate, exporting, importing, index, models
+from conspectus.cli import ask, browse, config, embed, evaluate, exporting, importing, index, models
 from conspectus.cli.guard import Group
 from conspectus.cli.options import start_log
 
@@ -44,6 +44,7 @@ app.command("check")(exporting.check)
 app.add_typer(evaluate.app, name="eval")
 app.add_typer(models.app, name="models")
 app.command("cache")(models.cache)
+app.command("embed")(embed.embed)
 app.command("tune")(models.tune)
 app.command("config")(config.config)
 app.command("init")(config.init)

@@ -21,6 +21,7 @@ from conspectus.cli.options import (
     IndexFolders,
     LogFile,
     ModelName,
+    Rerank,
     SetKeys,
     TraceFile,
     Where,
@@ -33,6 +34,7 @@ from conspectus.errors import CallFailed, UsageError
 
 if TYPE_CHECKING:
     from conspectus.api import Context
+    from conspectus.conversing import Conversation
     from conspectus.evidence import Evidence
     from conspectus.rows import Answer, Hit
 
@@ -46,7 +48,9 @@ def ask(
         typer.Option(
             metavar="NAME",
             autocompletion=methods,
-            help="global, local or bm25; auto chooses by the question.",
+            help="auto chooses by the question: global (the reports of a level; rollup where there are none), local "
+            "(what the graph knows of a thing), walk or bm25 (passages). Others follow reports down to the text "
+            "(drilldown), ask follow-up questions (drift), or are baselines.",
         ),
     ] = "auto",
     level: Annotated[
@@ -57,11 +61,15 @@ def ask(
         ),
     ] = None,
     response: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Length and format, as 'a list of 5 points' (models).")
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="Length and format: 'short answer', or with models any, as 'a list of 5 points'."
+        ),
     ] = None,
     model: ModelName = None,
     base_url: BaseUrl = None,
     embedder: EmbedderName = None,
+    rerank: Rerank = None,
     budget: Budget = None,
     budget_tokens: BudgetTokens = None,
     trace: TraceFile = None,
@@ -77,6 +85,13 @@ def ask(
             ".csv, or a list in a .json; - is standard input. With --json, each is answered by one line.",
         ),
     ] = None,
+    chat: Annotated[
+        bool,
+        typer.Option("--chat", help="Ask question after question, each in the light of those before; Ctrl-D ends."),
+    ] = False,
+    conversation: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep the conversation in a file, and go on with it.")
+    ] = None,
     config: ConfigFile = None,
     set_: SetKeys = None,
     log: LogFile = None,
@@ -87,12 +102,23 @@ def ask(
     """
     from conspectus import api
 
-    asked = _asked(question, questions)
-    flags = model_flags(model, base_url, embedder, budget, budget_tokens, trace) | {"answer.response": response}
+    asked = [] if chat else _asked(question, questions)
+    flags = model_flags(model, base_url, embedder, budget, budget_tokens, trace) | {
+        "answer.response": response,
+        "rerank.by": rerank,
+    }
     settings = settings_of(overrides(set_, flags), config)
     opened = api.viewed(folder, where or ())
     at = _level(level)
     streams = settings.model != "extractive" and not json and not context_only
+    if chat or conversation:
+        if questions or context_only or (chat and question is not None):
+            raise UsageError("a conversation goes with neither --questions nor --context-only, --chat with no QUESTION")
+        from conspectus.conversing import Conversation
+
+        talk = Conversation(opened, method=method, level=at, settings=settings, file=conversation)
+        _converse(talk, question, streams=streams, json=json)
+        return
     failed = 0
     for place, one in enumerate(asked):
         if questions and not json:
@@ -113,6 +139,22 @@ def ask(
                 show.as_json({"question": one, "error": str(error)}, lines=True)
     if failed:
         raise typer.Exit(WITH_FAILURES)
+
+
+def _converse(talk: Conversation, question: str | None, *, streams: bool, json: bool) -> None:
+    """Ask one question of a conversation, or all that come in."""
+    from conspectus.cli import chat
+
+    if question is None:
+
+        def tell(answer: Answer, streamed: bool) -> None:
+            _print_answer(answer, json, True, streamed=streamed)
+
+        chat.talk(talk, tell, streams=streams, json=json)
+        return
+    told = show.Streamed() if streams else None
+    answer = talk.ask(question, tell=told)
+    _print_answer(answer, json, False, streamed=bool(told and told.any))
 
 
 def _asked(question: str | None, file: Path | None) -> list[str]:
@@ -186,6 +228,8 @@ def search(
     where: Where = None,
     method: Annotated[str, typer.Option(metavar="NAME", autocompletion=rankings, help="How to rank: bm25.")] = "bm25",
     k: Annotated[int | None, typer.Option("-k", metavar="N", min=1, help="Number of chunks (5).")] = None,
+    rerank: Rerank = None,
+    model: ModelName = None,
     json: AsJson = False,
     config: ConfigFile = None,
     set_: SetKeys = None,
@@ -194,7 +238,7 @@ def search(
     """Rank the chunks for a question, the best first."""
     from conspectus import api
 
-    settings = settings_of(overrides(set_), config)
+    settings = settings_of(overrides(set_, {"rerank.by": rerank, "model": model}), config)
     view = api.viewed(folder, where or ())
     hits = api.search(question, view, method=method, k=k, settings=settings)
     if json:

@@ -46,6 +46,7 @@ def status(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = No
     show.out()
     show.table(_levels(figures))
     show.out()
+    show.out(show.vectors(figures.vectors))
     used = figures.usage
     if used.calls or used.cached_calls:
         calls = f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} kept)"

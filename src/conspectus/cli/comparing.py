@@ -1,6 +1,4 @@
-"""`conspectus eval questions`, `eval answers` and `eval table2`: what is asked of a whole corpus, and each condition's
-answers.
-"""
+"""`conspectus eval answers` and `eval table2`: the answers of conditions, and what these read."""
 
 from __future__ import annotations
 
@@ -31,105 +29,18 @@ from conspectus.cli.options import (
     overrides,
     settings_of,
 )
-from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
-    from conspectus.comparing import Answered, AnswersPreview, Listed
+    from conspectus.comparing import Answered, AnswersPreview
     from conspectus.estimate import Estimate
     from conspectus.evaluate.table2 import Units
     from conspectus.rows import Usage
 
 COMPARISON = Path("comparison")
-PREVIEWED = 3
-"""Questions that are shown of those that were made."""
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether to go on.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and ask nothing.")]
-
-
-def questions(
-    description: Annotated[
-        str | None, typer.Option(metavar="TEXT|FILE", help="What the corpus is, in a few sentences: all that is read.")
-    ] = None,
-    from_: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Take these questions instead: a line each, a .csv with a column question_text or question, a .json.",
-        ),
-    ] = None,
-    users: Annotated[int, typer.Option(metavar="K", min=1, help="Kinds of people who ask.")] = 5,
-    tasks: Annotated[int, typer.Option(metavar="N", min=1, help="Tasks that each of them has.")] = 5,
-    questions: Annotated[int, typer.Option(metavar="M", min=1, help="Questions of each for each task.")] = 5,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the comparison.")] = COMPARISON,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    budget: Budget = None,
-    budget_tokens: BudgetTokens = None,
-    trace: TraceFile = None,
-    dry_run: DryRun = False,
-    json: AsJson = False,
-    quiet: Quiet = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
-) -> None:
-    """Write questions that need a whole corpus, from its description alone, into DIR/questions.json and .csv.
-
-    A language model names kinds of people who would use the corpus, tasks of each, and questions of each for each task:
-    5 x 5 x 5 if nothing else is said. Replies are kept in DIR, so that the same command goes on where it was.
-    """
-    from conspectus import api
-
-    if (description is None) == (from_ is None):
-        raise UsageError("describe the corpus (--description TEXT or a file), or bring questions (--from FILE)")
-    if from_ is not None:
-        _listed(api.list_questions(from_, out), json=json, quiet=quiet)
-        return
-    said = model_flags(model, base_url, None, budget, budget_tokens, trace)
-    settings = settings_of(overrides(set_, said), config)
-    text = _text(description or "")
-    chosen: dict[str, Any] = {"users": users, "tasks": tasks, "questions": questions, "settings": settings}
-    if dry_run:
-        cost = api.estimate_questions(text, **chosen)
-        show.as_json(asdict(cost)) if json else show.table(show.costs(cost))
-        return
-    from conspectus.cli.progress import Bars
-
-    try:
-        with Bars(quiet=quiet or json) as bars:
-            listed = api.make_questions(text, out, progress=bars, **chosen)
-    except KeyboardInterrupt:
-        show.note(f"interrupted: the replies so far are kept in {out}; the same command goes on from there")
-        raise typer.Exit(INTERRUPTED) from None
-    _listed(listed, json=json, quiet=quiet)
-
-
-def _text(description: str) -> str:
-    """Return the text of a file where a description is the name of one, else the description."""
-    file = Path(description)
-    try:
-        return file.read_text(encoding="utf-8-sig") if file.is_file() else description
-    except (OSError, ValueError):  # too long for a name, or not to be read as text
-        return description
-
-
-def _listed(listed: Listed, *, json: bool, quiet: bool) -> None:
-    if json:
-        show.as_json([asdict(question) for question in listed.questions])
-    else:
-        show.out(f"{show.counted(len(listed.questions), 'question')} in {listed.folder / 'questions.json'} and .csv.")
-        personas = len({question.persona for question in listed.questions} - {""})
-        if personas:
-            show.out(f"They are of {show.counted(personas, 'user')}; such as:")
-        for question in listed.questions[:: max(1, len(listed.questions) // PREVIEWED)][:PREVIEWED]:
-            show.out(f"  {show.snippet(question.text)}")
-    if not quiet:
-        show.listed("Of the questions:", listed.notices)
-        _spent(listed.usage)
-    raise typer.Exit(WITH_FAILURES if listed.failed else DONE)
 
 
 def condition_names(incomplete: str) -> list[str]:
@@ -270,7 +181,7 @@ def _answered(answered: Answered, *, json: bool, quiet: bool) -> None:
         )
     if not quiet:
         show.listed("Notes:", answered.notices)
-        _spent(answered.usage)
+        spent(answered.usage)
     raise typer.Exit(WITH_FAILURES if any(one.failed for one in answered.conditions) else DONE)
 
 
@@ -283,7 +194,7 @@ def _taken(answered: Answered) -> Iterator[Sequence[str]]:
         counts = [f"{n:,}" for n in (one.answers, one.nothing, one.failed)]
         means = [f"{n:,.1f}" for n in (one.units, one.context_tokens, one.answer_tokens, one.citations)]
         books = [f"{n:,}" for n in (one.calls, one.prompt_tokens, one.completion_tokens)] if asked else []
-        yield [one.condition, *counts, *means, *books, f"{one.seconds:,.1f}"]
+        yield [one.condition, *counts, *means, *books, f"{one.seconds:,.2f}"]
 
 
 def table2(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = None) -> None:
@@ -304,7 +215,8 @@ def _units(rows: Sequence[Units]) -> Iterator[Sequence[str]]:
         yield [row.condition, *figures, f"{100 * row.entities:.1f}"]
 
 
-def _spent(used: Usage) -> None:
+def spent(used: Usage) -> None:
+    """Print what a run took of a language model, if it took anything."""
     if used.calls or used.cached_calls:
         tokens = used.prompt_tokens + used.completion_tokens
         money = f", cost {used.cost:.4f}" if used.cost else ""

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from conspectus.cli import checking, comparing, judging, show
+from conspectus.cli import checking, comparing, judging, question_lists, show
 from conspectus.cli.guard import WITH_FAILURES
 from conspectus.cli.options import (
     FOLDER,
+    FOLDERS,
     AsJson,
     ConfigFile,
     IndexFolder,
+    IndexFolders,
     LogFile,
     ModelName,
+    Rerank,
     SetKeys,
+    Where,
     overrides,
     settings_of,
 )
@@ -52,6 +57,8 @@ def retrieval(
         str | None, typer.Option(metavar="NAME", help="Who makes vectors: none, local, local:FOLDER.")
     ] = None,
     titles: Annotated[bool, typer.Option(help="Give methods the titles of the passages.")] = True,
+    rerank: Rerank = None,
+    model: ModelName = None,
     json: AsJson = False,
     config: ConfigFile = None,
     set_: SetKeys = None,
@@ -61,7 +68,8 @@ def retrieval(
     from conspectus.evaluate import retrieval as measuring
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    settings = settings_of(overrides(set_, {"vectors.embedder": embedder}), config)
+    flags = {"vectors.embedder": embedder, "rerank.by": rerank, "model": model}
+    settings = settings_of(overrides(set_, flags), config)
     results = measuring.evaluate(folder, names, _numbers(k), index, settings, titles)
     if json:
         show.as_json({name: measured.as_row() for name, measured in results.items()})
@@ -116,11 +124,13 @@ def qa(
         Path,
         typer.Argument(metavar="FILE", help="Questions with answers: a BEIR folder, or a published file."),
     ],
-    folder: IndexFolder = FOLDER,
+    folder: IndexFolders = FOLDERS,
+    where: Where = None,
     methods: AnswerMethods = "bm25,walk",
     answers: KeptAnswers = None,
     limit: AtMost = None,
     model: ModelName = None,
+    rerank: Rerank = None,
     json: AsJson = False,
     config: ConfigFile = None,
     set_: SetKeys = None,
@@ -137,8 +147,9 @@ def qa(
         answers,
         limit,
         json,
-        settings_of(overrides(set_, {"model": model}), config),
+        settings_of(overrides(set_, {"model": model, "rerank.by": rerank}), config),
         "qa",
+        where or (),
     )
 
 
@@ -172,18 +183,21 @@ def kgqa(
 
 def _answers(
     file: Path,
-    folder: Path,
+    folder: Path | list[Path],
     methods: str,
     kept: Path | None,
     limit: int | None,
     json: bool,
     settings: Settings,
     kind: str,
+    where: Sequence[str] = (),
 ) -> None:
     from conspectus import api
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    results = api.evaluate_answers(file, folder, names, kind=kind, answers=kept, limit=limit, settings=settings)
+    results = api.evaluate_answers(
+        file, folder, names, kind=kind, where=where, answers=kept, limit=limit, settings=settings
+    )
     if json:
         show.as_json({scored.method: scored.as_row() for scored in results})
     else:
@@ -205,7 +219,7 @@ def _answers(
         raise typer.Exit(WITH_FAILURES)
 
 
-app.command("questions")(comparing.questions)
+app.command("questions")(question_lists.questions)
 app.command("answers")(comparing.answers)
 app.command("table2")(comparing.table2)
 app.command("judge")(judging.judge)

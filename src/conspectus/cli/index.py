@@ -29,10 +29,11 @@ from conspectus.cli.options import (
     overrides,
     settings_of,
 )
-from conspectus.errors import ConspectusError
+from conspectus.errors import ConspectusError, UsageError
 
 if TYPE_CHECKING:
     from conspectus.api import Built, Preview
+    from conspectus.estimate import Estimate
     from conspectus.rows import Failure, Skipped
     from conspectus.settings import Settings
     from conspectus.status import Status
@@ -66,12 +67,24 @@ def index(
     claims: Annotated[
         bool | None, typer.Option("--claims", help="Also take out what is claimed (language models).")
     ] = None,
+    no_reports: Annotated[
+        bool, typer.Option("--no-reports", help="Write no reports: rollup writes those that a question needs.")
+    ] = False,
     budget: Budget = None,
     budget_tokens: BudgetTokens = None,
     trace: TraceFile = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be read and what it would cost, and write nothing.")
     ] = False,
+    sample: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            show_default=False,
+            help="With --dry-run: ask N chunks and tell the rest from them; their replies are kept.",
+        ),
+    ] = 0,
     json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")] = False,
     config: ConfigFile = None,
@@ -94,13 +107,16 @@ def index(
         "read.follow_symlinks": follow_symlinks,
         "extract.entity_types": entity_types,
         "extract.claims": claims,
+        "reports.write": False if no_reports else None,
         **model_flags(model, base_url, embedder, budget, budget_tokens, trace),
     }
     first = Path(sources[0])
     settings = settings_of(overrides(set_, flags), config, beside=first if first.is_dir() else first.parent)
     if dry_run:
-        _preview(sources, folder, settings, json=json, quiet=quiet)
+        _preview(sources, folder, settings, sample, json=json, quiet=quiet)
         return
+    if sample:
+        raise UsageError("--sample goes with --dry-run")
     began = time.perf_counter()
     built = _build(sources, folder, settings, quiet=quiet or json)
     _told(built, time.perf_counter() - began, json=json, quiet=quiet)
@@ -153,7 +169,8 @@ def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     where = f"into {built.folder} in {seconds:.1f} s"
     show.out(f"Indexed {_read(status)} {where}.")
     show.out(f"Graph: {graph}.")
-    show.out(f"Reports by level: {', '.join(f'{r.communities:,}' for r in status.levels) or 'none'}.")
+    levels = ", ".join(f"{r.communities:,}" for r in status.levels) if status.reports else ""
+    show.out(f"Reports by level: {levels or 'none'}.")
     show.out(f"Snapshot: {status.snapshot}")
     if not quiet:
         _passed_over(built.skipped, built.failures)
@@ -161,21 +178,35 @@ def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
         _unsplit(status)
 
 
-def _preview(sources: list[str], folder: Path, settings: Settings, *, json: bool, quiet: bool) -> None:
+def _preview(sources: list[str], folder: Path, settings: Settings, sample: int, *, json: bool, quiet: bool) -> None:
     from conspectus.api import costs, estimate, preview
 
     seen = preview(sources, settings=settings)
-    cost = estimate(sources, folder, settings=settings) if costs(settings) else None
+    cost = estimate(sources, folder, settings=settings, sample=sample) if costs(settings) else None
     if json:
         show.as_json(asdict(seen) | ({"estimate": asdict(cost)} if cost else {}))
     else:
         show.out(f"Would index {_read(seen)}.")
-        if cost:
+        if cost and not cost.tasks:
+            show.out("It asks for nothing: every reply is kept.")
+        elif cost:
             show.out()
-            show.table(show.costs(cost))
+            show.table(show.costs(cost), texts=2)
         if not quiet:
+            if cost and cost.tasks and settings.model != "extractive":
+                show.note(_stands_on(cost))
             _passed_over(seen.skipped, seen.failures)
     raise typer.Exit(WITH_FAILURES if seen.failures else DONE)
+
+
+def _stands_on(estimate: Estimate) -> str:
+    """Say how far an estimate can be relied on."""
+    if estimate.seen:
+        return (
+            f"Extraction is told from what is kept of {show.counted(estimate.seen, 'chunk')}; the rest follows from it."
+        )
+    exact = "What is asked first of each chunk is exact; ranges are by what replies are usually like."
+    return f"{exact} --sample 40 asks 40 chunks, keeps their replies, and tells extraction from them."
 
 
 def _read(counts: Status | Preview) -> str:

@@ -191,7 +191,7 @@ def _announced(seen: JudgingPreview, settings: Settings) -> None:
     if not seen.to_ask:
         return
     tokens, cost = seen.estimate.tokens, seen.estimate.cost
-    money = f"; it will cost about {show.ranging(cost, 2)}" if cost else "; its price is not known (`prices` in the settings)"
+    money = f"; it will cost about {show.ranging(cost, 2)}" if cost else "; its price is not known (setting `prices`)"
     show.note(f"That takes {show.ranging(seen.estimate.calls)} calls and {show.ranging(tokens)} tokens{money}.")
     limits = (settings.llm.budget, cost.low if cost else 0), (settings.llm.budget_tokens, tokens.low)
     if any(limit is not None and limit < least for limit, least in limits):

@@ -69,6 +69,14 @@ Where = Annotated[
         "several all have to hold.",
     ),
 ]
+Rerank = Annotated[
+    str | None,
+    typer.Option(
+        "--rerank",
+        metavar="NAME",
+        help="Who looks again at the best chunks: local, local:FOLDER, cohere/…, the address of a server, or model.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LogFile = Annotated[
     Path | None,

@@ -45,14 +45,14 @@ class Bars:
     """
 
     def __init__(self, *, quiet: bool) -> None:
-        self._shown = not quiet and sys.stderr.isatty()
+        self.shown = not quiet and sys.stderr.isatty()
         self._bars: Progress | None = None
         self._stage = ""
         self._began = 0.0
         self._total = self._done = 0
 
     def __enter__(self) -> Bars:
-        if self._shown:
+        if self.shown:
             self._bars = _bars()
             self._bars.start()
         return self
@@ -82,6 +82,12 @@ class Bars:
                 bars.update(task, completed=self._done)
 
         return tick
+
+    def note(self, text: str) -> None:
+        """Print a line above the bars."""
+        log.info(text)
+        if self._bars:
+            self._bars.console.print(text, markup=False, highlight=False)
 
     def _close(self) -> None:
         if not self._stage:

@@ -16,6 +16,7 @@ from conspectus.rows import Citation, Failure, Source, Usage
 
 if TYPE_CHECKING:
     from conspectus.estimate import Estimate, Range
+    from conspectus.status import VectorFigures
 
 SNIPPET = 160
 """Characters of a place that are shown."""
@@ -132,8 +133,7 @@ def costs(estimate: Estimate) -> Iterator[Sequence[str]]:
 
 def ranging(value: Range, digits: int = 0) -> str:
     """Return `12`, or `12 to 15`."""
-    low, high = (f"{number:,.{digits}f}" for number in value)
-    return low if low == high else f"{low} to {high}"
+    return value.told(digits)
 
 
 def spent(used: Usage) -> None:
@@ -142,6 +142,19 @@ def spent(used: Usage) -> None:
         tokens = used.prompt_tokens + used.completion_tokens
         money = f", cost {used.cost:.4f}" if used.cost else ""
         note(f"{counted(used.calls, 'call')} ({used.cached_calls:,} kept), {tokens:,} tokens{money}.")
+
+
+def vectors(figures: VectorFigures | None) -> str:
+    """Return in a sentence what vectors an index has, and how the nearest are found."""
+    if figures is None:
+        return "No vectors; conspectus embed makes them."
+    held = f"{counted(figures.chunks, 'chunk')} and {counted(figures.sentences, 'sentence')}"
+    found = "the nearest are found exactly"
+    if not figures.exact:
+        found = f"of the 10 nearest {100 * figures.recall:.1f} % are found, by a graph of neighbours"
+    elif figures.many:
+        found += ", which the extra `ann` would make faster: pip install 'conspectus[ann]', then conspectus embed"
+    return f"Vectors: {held} by {figures.model}, {figures.dimension:,} numbers each; {found}."
 
 
 def listed(heading: str, lines: Sequence[str], say: Callable[[str], None] = note) -> None:

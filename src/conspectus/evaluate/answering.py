@@ -22,11 +22,14 @@ from conspectus.errors import CallFailed, UsageError
 from conspectus.evaluate.asked import Asked
 from conspectus.evaluate.qa import accuracy, exact_match, f1, is_judgement, normalised
 from conspectus.models.base import Model, Tick, no_tick
-from conspectus.query import METHODS
+from conspectus.models.rerankers import Reranker
+from conspectus.query import METHODS, RANKINGS, rerank
 from conspectus.query.finish import NOTHING
+from conspectus.query.style import Styled
 from conspectus.rows import Answer
-from conspectus.settings import Settings
+from conspectus.settings import AnswerSettings, Settings
 from conspectus.tables import Index
+from conspectus.tasks import SHORT
 
 _MARKERS = re.compile(r"\s*\[\d+\]")
 
@@ -94,14 +97,18 @@ async def run(
     score: Score,
     kept: Path | None = None,
     tick: Tick = no_tick,
+    reranker: Reranker | None = None,
 ) -> list[Scored]:
     """Ask every question by every method; `kept` is the file of answers that a run goes on from.
+
+    The reranker looks again at the chunks of methods that rank.
 
     Raises UsageError where a method is not known. A failed call of one question leaves the others standing.
     """
     unknown = [name for name in methods if name not in METHODS]
     if unknown or not methods:
         raise UsageError(f"there is no method {', '.join(unknown) or 'named'}; there are {', '.join(METHODS)}")
+    settings = _shortly(settings)
     with_ = _asked_with(index, model, settings)
     known = _read(kept, with_) if kept else {}
     scored: list[Scored] = []
@@ -110,7 +117,7 @@ async def run(
         for one in asked:
             done = known.get((method, one.id, one.text))
             if done is None:
-                done = await _ask(one, method, index, model, settings)
+                done = await _ask(one, method, index, model, settings, reranker if method in RANKINGS else None)
                 if kept:
                     _append(kept, done, one, with_)
             answered.append(done)
@@ -119,13 +126,23 @@ async def run(
     return scored
 
 
-async def _ask(one: Asked, method: str, index: Index, model: Model, settings: Settings) -> Answered:
+async def _ask(
+    one: Asked, method: str, index: Index, model: Model, settings: Settings, reranker: Reranker | None
+) -> Answered:
     began = time.process_time()
     try:
-        answer = await METHODS[method](one.text, index, model, settings)
+        styled = Styled(model, one.text, settings.answer)
+        answer = await rerank.answered(METHODS[method], one.text, index, styled, settings, reranker)
     except CallFailed as error:  # of this question; what makes all fail ends the run
         return Answered(method, one.id, error=str(error) or type(error).__name__)
     return Answered(method, one.id, short_of(answer), milliseconds=(time.process_time() - began) * 1000)
+
+
+def _shortly(settings: Settings) -> Settings:
+    """Return the settings with short answers, unless they ask for some other form."""
+    if settings.answer.response != AnswerSettings().response:
+        return settings
+    return settings.model_copy(update={"answer": settings.answer.model_copy(update={"response": SHORT})})
 
 
 def short_of(answer: Answer) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from conspectus.evaluate.conditions import PAPER
 from conspectus.evaluate.kept import ConditionAnswer, answers_in
 from conspectus.evaluate.listed import read_list
 from conspectus.evaluate.pairing import drawn
+from conspectus.rows import content_id
 from conspectus.settings import Settings
 
 
@@ -76,5 +77,8 @@ def _place(condition: str) -> tuple[int, str]:
 
 
 def found_by(settings: Settings, *tasks: str) -> str:
-    """Return the names of the models that perform some tasks, which findings are of."""
-    return ", ".join(dict.fromkeys(settings.llm.tasks.get(task, settings.model) for task in tasks))
+    """Return the names of the models that perform some tasks, with a digest of the user's own prompts for them."""
+    names = ", ".join(dict.fromkeys(settings.llm.tasks.get(task, settings.model) for task in tasks))
+    folder = Path(settings.llm.prompts) if settings.llm.prompts else None
+    own = sorted(path for task in tasks for path in folder.rglob(f"{task}.md")) if folder else []
+    return f"{names}#{content_id(*(path.read_text(encoding='utf-8') for path in own))[:8]}" if own else names

@@ -30,7 +30,7 @@ PICTURES = ("win_rates.svg", "win_rates.png")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ToJudge:
     """What is to be judged of a folder: criteria by name or file, pairs as `C0:SS`; empty means all."""
 
     criteria: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ def judge_name(settings: Settings) -> str:
     return f"{name}#{content_id(*(path.read_text(encoding='utf-8') for path in own))[:8]}" if own else name
 
 
-def lay_out(folder: Path, asked: Asked, settings: Settings) -> tuple[Plan, str]:
+def lay_out(folder: Path, asked: ToJudge, settings: Settings) -> tuple[Plan, str]:
     """Return all comparisons of a folder, and the language to judge in."""
     questions = read_list(folder)
     language = settings.language if settings.language != AUTO else language_of(one.text for one in questions)
@@ -94,13 +94,13 @@ def lay_out(folder: Path, asked: Asked, settings: Settings) -> tuple[Plan, str]:
     return plan(folder, questions, criteria, asked.pairs, asked.replicates, asked.sample), language
 
 
-def preview(folder: Path, asked: Asked, settings: Settings, session: Session) -> JudgingPreview:
+def preview(folder: Path, asked: ToJudge, settings: Settings, session: Session) -> JudgingPreview:
     """Say what judging would take, and ask nothing."""
     planned, language = lay_out(folder, asked, settings)
     by = judge_name(settings)
     left = pending(planned, judgements_in(folder), by)
     estimator = Estimator(session.model, session.sender, settings)
-    cost = estimate(planned, left.to_ask, session.model, estimator, language, asked.reasons)
+    cost = estimate(left.to_ask, session.model, estimator, language, asked.reasons)
     return JudgingPreview(
         by,
         planned.conditions,
@@ -117,7 +117,7 @@ def preview(folder: Path, asked: Asked, settings: Settings, session: Session) ->
 
 
 async def judge_folder(
-    folder: Path, asked: Asked, settings: Settings, model: Model, by: str, progress: Progress | None = None
+    folder: Path, asked: ToJudge, settings: Settings, model: Model, by: str, progress: Progress | None = None
 ) -> Comparison:
     """Judge what is left to judge in a folder, and write what all judgements say.
 
@@ -136,7 +136,7 @@ async def judge_folder(
     return compare_folder(folder, planned, judges=(by,))
 
 
-def statistics(folder: Path, asked: Asked, settings: Settings, judge: str | None = None) -> Comparison:
+def statistics(folder: Path, asked: ToJudge, settings: Settings, judge: str | None = None) -> Comparison:
     """Say what the judgements that a folder has say, and ask nothing.
 
     Without criteria named it takes those that there are judgements by. Raises UsageError where there are none, where

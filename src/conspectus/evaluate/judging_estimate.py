@@ -10,7 +10,7 @@ from conspectus import tokens
 from conspectus.estimate import Estimate, Estimator, Range
 from conspectus.evaluate.judging import task_of
 from conspectus.evaluate.kept import ConditionAnswer, Question
-from conspectus.evaluate.pairing import HeadToHead, Plan
+from conspectus.evaluate.pairing import HeadToHead
 from conspectus.evaluate.reasons import MOST_TOKENS
 from conspectus.models.chat.model import ChatModel
 from conspectus.models.server.client import prompt_tokens
@@ -23,7 +23,7 @@ TEMPLATE, SUMMARY = 150, Range(60, 250)
 
 
 def estimate(
-    plan: Plan, to_ask: Sequence[HeadToHead], model: ChatModel, estimator: Estimator, language: str, reasons: bool
+    to_ask: Sequence[HeadToHead], model: ChatModel, estimator: Estimator, language: str, reasons: bool
 ) -> Estimate:
     """Estimate the judgements that are left, and summaries of the reasons of all where they are wanted."""
     calls = Range(len(to_ask), len(to_ask))

@@ -20,10 +20,12 @@ from conspectus.index.embed import embedded
 from conspectus.index.passages import index_passages
 from conspectus.index.read import read_texts
 from conspectus.models.embedders import NONE, open_embedder
-from conspectus.query import RANKINGS
+from conspectus.query import RANKINGS, Ranking
+from conspectus.query.rerank import ranked, wanted
 from conspectus.rows import Document
 from conspectus.settings import Settings
 from conspectus.tables import Index
+from conspectus.working import apart
 
 DEFAULT, UNTITLED = ".conspectus", ".conspectus-untitled"
 """Folders, beside the passages, in which their index is."""
@@ -79,7 +81,7 @@ def measure(
 
 
 def _measured(method: str, queries: Sequence[Query], index: Index, settings: Settings, ks: Sequence[int]) -> Measured:
-    rank = RANKINGS[method]
+    rank = _reranking(RANKINGS[method]) if wanted(settings) else RANKINGS[method]
     rank(queries[0].text, index, settings)  # what is made once for an index counts for no question
     measures = _measures(ks)
     values: dict[str, list[float]] = {name: [] for name in measures}
@@ -92,6 +94,10 @@ def _measured(method: str, queries: Sequence[Query], index: Index, settings: Set
         for name, take in measures.items():
             values[name].append(take(ranking, query.relevant))
     return Measured(method, values, spent)
+
+
+def _reranking(ranking: Ranking) -> Ranking:
+    return lambda question, index, settings: apart(ranked(ranking, question, index, settings))
 
 
 def _measures(ks: Sequence[int]) -> dict[str, Callable[[Sequence[str], Mapping[str, float]], float]]:

@@ -45,7 +45,7 @@ def sentences_of(text: str, cited: Collection[int] = ()) -> list[Sentence]:
     on a line of its own is one sentence.
     """
     lines = [line.strip() for line in text.splitlines()]
-    following = [*lines[1:], ""]
+    following = [*lines, ""][1:]
     return [s for line, after in zip(lines, following, strict=True) for s in _of_line(line, after, cited)]
 
 
@@ -55,7 +55,7 @@ def sentences_in(answer: ConditionAnswer) -> list[Sentence]:
 
 
 def _of_line(line: str, after: str, cited: Collection[int]) -> Iterator[Sentence]:
-    if not any(c.isalnum() for c in line):
+    if not any(c.isalpha() for c in line):
         return
     bare, runs = _without_markers(line, cited)
     heading = bool(_HEADING.match(bare)) or (line.startswith("|") and bool(_RULE.match(after)))
@@ -63,7 +63,7 @@ def _of_line(line: str, after: str, cited: Collection[int]) -> Iterator[Sentence
         bare, runs = ", ".join(cell.strip() for cell in bare.strip("|").split("|")), [(len(bare), m) for _, m in runs]
     for start, end, markers in _marked(bare, runs, heading):
         said = _EMPHASIS.sub("", _HASHES.sub("", bare[start:end]) if heading else bare[start:end]).strip()
-        if any(c.isalnum() for c in said) and said not in _OURS:
+        if any(c.isalpha() for c in said) and said not in _OURS:
             yield Sentence(said, markers, heading)
 
 

@@ -49,6 +49,11 @@ class Described(Generic[R]):
             if len(texts) > 1
         }
 
+    def drafts(self) -> list[R]:
+        """Return the rows as long as they can become: what is still to be described says all that it is made of."""
+        texts = zip(self.rows, self._texts, strict=True)
+        return [row if row.description else replace(row, description=" ".join(said)) for row, said in texts]
+
     async def one(self, i: int, task: DescribeElement, model: Model, tick: Tick) -> None:
         """Describe one row; where the model fails, it keeps the longest of its instances' descriptions."""
         try:
@@ -96,6 +101,10 @@ class DescribedGraph:
     def failures(self) -> list[Failure]:
         """What could not be described, in the order of the rows."""
         return [table.failures[i] for table in self._tables() for i in sorted(table.failures)]
+
+    def drafts(self) -> tuple[list[Entity], list[Relationship], list[Claim]]:
+        """Return all rows as long as they can become."""
+        return self.entities.drafts(), self.relationships.drafts(), self.claims.drafts()
 
     def _tables(self) -> tuple[Described[Entity], Described[Relationship], Described[Claim]]:
         return self.entities, self.relationships, self.claims

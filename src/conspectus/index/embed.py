@@ -24,7 +24,7 @@ import numpy as np
 
 from conspectus.algorithms.neighbours import LARGE, SAMPLE, NeighbourGraph
 from conspectus.models.base import Tick, no_tick
-from conspectus.models.embedders import Embedder
+from conspectus.models.embedders import Embedder, same_model
 from conspectus.rows import Chunk, Document
 from conspectus.tables import Index
 from conspectus.triples import TripleGraph
@@ -50,8 +50,10 @@ def embedded(
     """
     texts = texts_of(index)
     known = _known(before, embedder) if before else {}
-    new = sum(len(set(said) - known.get(array, ({},))[0].keys()) for array, said in texts.items())
-    tick = progress.stage("embed", new) if progress else no_tick
+    tick = no_tick
+    if progress:
+        new = (set(said).difference(known[array][0] if array in known else ()) for array, said in texts.items())
+        tick = progress.stage("embed", sum(map(len, new)))
     linked = len(index.chunks) * embedder.dimension >= LARGE and find_spec("usearch") is not None
     arrays = {key: array for key, array in index.arrays.items() if not key.startswith(PREFIX)}
     for array, said in texts.items():
@@ -93,11 +95,12 @@ def texts_of_sources(documents: Sequence[Document], chunks: Sequence[Chunk], spa
 
 
 def _sentences(documents: Sequence[Document], titles: list[str], spans: Array) -> Iterator[str]:
-    texts: dict[int, str] = {}
-    for document, start, end in spans.tolist():
-        if document not in texts:
-            texts = {document: documents[document].text}  # sentences come document by document
-        yield _titled(titles[document], ": ", " ".join(texts[document][start:end].split()))
+    at, text = -1, ""
+    rows: list[tuple[int, int, int]] = spans.tolist()
+    for document, start, end in rows:
+        if document != at:  # sentences come document by document
+            at, text = document, documents[document].text
+        yield _titled(titles[document], ": ", " ".join(text[start:end].split()))
 
 
 def _titled(title: str, joint: str, text: str) -> str:
@@ -111,7 +114,7 @@ Known = tuple[dict[str, int], Array]
 def _known(before: Index, embedder: Embedder) -> dict[str, Known]:
     """Return the texts that an index has vectors of, and these, by the names of the arrays."""
     made: Mapping[str, Any] = before.settings.get("vectors", {})
-    if (made.get("model"), made.get("dimension")) != (embedder.name, embedder.dimension):
+    if not same_model(made.get("model", ""), embedder.name) or made.get("dimension") != embedder.dimension:
         return {}
     known: dict[str, Known] = {}
     for array, said in texts_of(before).items():

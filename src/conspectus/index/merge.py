@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from conspectus.index.resolve import Names
 from conspectus.rows import Chunk, Claim, Entity, Relationship, Span, content_id
@@ -32,9 +33,19 @@ class Element:
 
     @property
     def descriptions(self) -> dict[str, Span]:
-        """The distinct descriptions, in order of the text, with the first place of each."""
+        """The distinct descriptions with a place of each, document by document, in a document in order of the text.
+
+        Documents come in the order of what they say: so what is asked of a model does not change where one that says
+        nothing new is renamed, or is edited elsewhere.
+        """
+        told: dict[str, list[tuple[Span, str]]] = {}
+        for (span, _), description in self.instances.items():
+            told.setdefault(span.document_id, []).append((span, description))
+        by_document = [sorted(said) for said in told.values()]
+        if len(by_document) > 1:
+            by_document.sort(key=lambda said: ([description for _, description in said], said[0][0]))
         distinct: dict[str, Span] = {}
-        for (span, _), description in sorted(self.instances.items()):
+        for span, description in chain.from_iterable(by_document):
             distinct.setdefault(description, span)
         return distinct
 

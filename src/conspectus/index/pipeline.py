@@ -31,16 +31,29 @@ T = TypeVar("T")
 class Progress(Protocol):
     """Shows how far a stage is."""
 
+    @property
+    def shown(self) -> bool:
+        """Whether anybody looks, so that what is told is worth finding out."""
+        ...
+
     def stage(self, name: str, total: int) -> Tick:
         """Open a stage of `total` pieces of work (0: unknown); the tick is called for each that is done."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Tell something on the way."""
         ...
 
 
 class Silent:
     """Shows nothing."""
 
+    shown = False
+
     def stage(self, name: str, total: int) -> Tick:
         return lambda: None
+
+    def note(self, text: str) -> None: ...
 
 
 ModelFor = Callable[[Sequence[Document], Lexicon], Model]

@@ -33,7 +33,7 @@ class _Name:
 
     @property
     def person(self) -> bool:
-        return bool(self.types) and self.types.most_common(1)[0][0].lower() == "person"
+        return bool(self.types) and min(self.types, key=lambda t: (-self.types[t], t)).lower() == "person"
 
 
 @dataclass

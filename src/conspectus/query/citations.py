@@ -12,11 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from conspectus.references import TABLES, Reference, between, find, rewrite, strip
 from conspectus.rows import Chunk, Citation, Claim, Entity, Relationship, Report, Source, Span
 from conspectus.tables import Index
+from conspectus.text.sentences import sentences
 
 MOST_SOURCES = 5
 """Places shown for one citation that quotes nothing."""
 _KINDS: dict[str, str] = dict(zip(TABLES, ("report", "source", "entity", "relationship", "claim"), strict=True))
 _QUOTED = re.compile(r"[\"“]([^\"”]{15,})[\"”]")
+
+_OPENED = re.compile(r"^(?:[-*>#\d.]+\s+)+")
+FEW, LONGEST = 5, 60
+"""Words, and characters, of a statement that is cited by the sentence that holds it."""
 
 Row = Report | Chunk | Entity | Relationship | Claim
 
@@ -73,6 +78,8 @@ def sources_of(reference: Reference, statement: str, index: Index) -> list[Sourc
     """Return where a reference ends: the quoted characters of a quotation, else the places behind the row."""
     spans = list(dict.fromkeys(_spans(reference, statement, index, frozenset())))
     quoted = [place for span in spans for words in _quotations(statement) if (place := _locate(words, span, index))]
+    if reference.table == "Sources" and not quoted:
+        quoted = [place for span in spans if (place := _sentence_with(statement, span, index))]
     return [_source(span, index) for span in (list(dict.fromkeys(quoted)) or spans[:MOST_SOURCES])]
 
 
@@ -105,7 +112,7 @@ def _bare(text: str) -> str:
 
 
 def _quotations(statement: str) -> list[str]:
-    return [m.group(1) for m in _QUOTED.finditer(statement)] or [re.sub(r"^(?:[-*>#\d.]+\s+)+", "", statement)]
+    return [m.group(1) for m in _QUOTED.finditer(statement)] or [_OPENED.sub("", statement)]
 
 
 def _locate(words: str, span: Span, index: Index) -> Span | None:
@@ -116,6 +123,25 @@ def _locate(words: str, span: Span, index: Index) -> Span | None:
     text = index.document_of[span.document_id].text
     found = re.compile(r"\s+".join(map(re.escape, parts)), re.IGNORECASE).search(text, span.start, span.end)
     return Span(span.document_id, found.start(), found.end()) if found else None
+
+
+def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
+    """Return the first sentence inside a span that holds a statement of a few words: an answer of a name, a date."""
+    words = _OPENED.sub("", statement).strip(" *_.,;:").split()
+    if not 0 < len(words) <= FEW or sum(map(len, words)) > LONGEST:
+        return None
+    text = index.document_of[span.document_id].text
+    joined = r"\s+".join(map(re.escape, words))
+    pattern = rf"(?<![A-Za-z0-9]){joined}(?![A-Za-z0-9])"  # where no spaces are written, a neighbour is no part of it
+    found = re.compile(pattern, re.IGNORECASE).search(text, span.start, span.end)
+    if found is None:
+        return None
+    start = max(text.rfind("\n\n", span.start, found.start()), span.start)
+    end = text.find("\n\n", found.end(), span.end)
+    for a, b in sentences(text, start, end if end >= 0 else span.end):
+        if a <= found.start() and found.end() <= b:
+            return Span(span.document_id, a, b)
+    return None
 
 
 def _source(span: Span, index: Index) -> Source:

@@ -55,7 +55,7 @@ async def answer(question: str, index: Index, model: Model, settings: GlobalSett
 def level_of(index: Index, settings: GlobalSettings) -> int:
     """Return the level to answer from; UsageError where the index has no reports or no such level."""
     if not index.reports:
-        raise UsageError("this index has no reports to answer from: its graph has no community large enough")
+        raise UsageError("this index has no reports to answer from: ask by rollup, which writes those that it needs")
     if settings.level is None:
         has = index.report_of_community
         sizes = [sum(c.number in has for c in index.communities_at(level)) for level in index.levels]

@@ -115,7 +115,7 @@ def _families(front: Iterable[int], communities: Sequence[Community], level: int
 
 def _matches(found: Sequence[Annotation], scores: Mapping[int, float]) -> str:
     if not found:
-        return f"it asks about the whole, which is {len(scores)} communities of the root"
+        return f"the whole is {len(scores)} communities of the root"
     names = list(dict.fromkeys(a.name for a in found))
     named = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
     return f"{len(found)} annotations match ({named}), in {len(scores)} communities"

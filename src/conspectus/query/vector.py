@@ -10,7 +10,7 @@ import numpy as np
 from conspectus.algorithms.neighbours import NeighbourGraph, nearest, products
 from conspectus.errors import UsageError
 from conspectus.models.base import Model
-from conspectus.models.embedders import NONE, Embedder, open_embedder
+from conspectus.models.embedders import NONE, Embedder, open_embedder, same_model
 from conspectus.query.bm25 import answer_from, hit
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
@@ -19,7 +19,7 @@ from conspectus.tables import Index
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
-NEAR = 1000
+NEAR = 400
 """Chunks whose cosine with a question is told where a graph of neighbours finds them; the others have 0."""
 
 
@@ -43,7 +43,7 @@ def embedder_of(index: Index, settings: Settings) -> Embedder:
     if key not in index.derived:
         index.derived[key] = open_embedder(name, settings, index.folder)
     embedder: Embedder | None = index.derived[key]
-    if embedder is None or embedder.name != made.get("model"):
+    if embedder is None or not same_model(embedder.name, made.get("model", "")):
         raise _differ(index, embedder.name if embedder else "none", name)
     return embedder
 
@@ -115,7 +115,8 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     room, k = settings.global_.context_tokens, settings.search.k
     while True:
         chunks, near = nearest_chunks(query, index, k)
-        sizes = np.cumsum([index.chunks[c].n_tokens + 4 for c in chunks.tolist()])
+        numbers: list[int] = chunks.tolist()
+        sizes = np.cumsum([index.chunks[c].n_tokens + 4 for c in numbers])
         if k >= len(index.chunks) or (len(sizes) and sizes[-1] > room):
             break
         k *= 4

@@ -6,6 +6,7 @@ The sources of the tasks are the appendices of *From Local to Global* (P1).
 """
 
 from conspectus.tasks.answering import (
+    SHORT,
     AnswerFromContext,
     Exchange,
     FollowUp,
@@ -20,6 +21,7 @@ from conspectus.tasks.answering import (
     RateReport,
     ReduceAnswer,
     StandaloneQuestion,
+    is_short,
 )
 from conspectus.tasks.base import Task, Turn
 from conspectus.tasks.evaluating import (
@@ -69,6 +71,7 @@ from conspectus.tasks.reasoning import (
 )
 
 __all__ = [
+    "SHORT",
     "AnswerFromContext",
     "AnyMissed",
     "ChooseRelations",
@@ -124,4 +127,5 @@ __all__ = [
     "Verdict",
     "WritePropositions",
     "WriteReport",
+    "is_short",
 ]

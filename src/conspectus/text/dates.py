@@ -13,7 +13,15 @@ _DATE = re.compile(
     r"|(?P<iso>[12]\d{3}-[01]\d-[0-3]\d)"
     r"|(?P<alone>1[5-9]\d\d|20\d\d))(?![\w-])"
 )
+_DATE_ZH = re.compile(r"(?:公元前?)?\d{1,4}年(?:\d{1,2}月)?(?:\d{1,2}日)?|\d{1,2}月\d{1,2}日")
 _QUOTED = re.compile(r"[\"“‘']([^\"“”‘’\n]{3,70})[\"”’'](?!\w)")
+
+
+def date_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the dates of a text stand, Chinese ones too."""
+    for pattern in (_DATE, _DATE_ZH):
+        for m in pattern.finditer(text):
+            yield m.span()
 
 
 def find_dates(text: str) -> Iterator[str]:

@@ -17,7 +17,8 @@ from conspectus.text.words import CJK
 _MANY = re.compile(
     r"\b(?:discuss|mention|present|address|portray|express|emphasi[sz]|highlight)ed\b|\bhow (?:often|frequently)\b"
     r"|\b(?:differences?|similarit(?:y|ies)|contrasts?|trends?|patterns?|consensus|disagreements?|viewpoints?|opinions?|"
-    r"attitudes?|sentiments?|mood|tone|concerns?) (?:in|between|across|among|on|about|of|over|towards?|when|regarding)\b",
+    r"attitudes?|sentiments?|mood|tone|concerns?) "
+    r"(?:in|between|across|among|on|about|of|over|towards?|when|regarding)\b",
     re.IGNORECASE,
 )
 """Beside `Question.about_many`: how something is told of, or how what is told differs."""
@@ -80,13 +81,6 @@ _ASKS = re.compile(r"\b(?:what|which|who|whom|whose|when|where|how|why)\b|\?\s*$
 
 # Chinese
 
-_WHOLE_ZH = re.compile(
-    r"总结|概述|概括|归纳|综述|综观|总的来说|总体上|整体上|大意|"
-    r"(?:主要|核心|共同|常见|重要|关键|反复出现的?)的?(?:主题|话题|议题|问题|内容|观点|思想|论点|线索|脉络)|"
-    r"(?:这些|这批|全部|所有|整个|各篇)的?(?:文档|文件|文章|资料|材料|文本|语料|数据集?|访谈|节目|报道)(?:.{0,4}(?:讲|说|谈|关于|涉及|主题)|$)"
-)
-_QUOTED_ZH = re.compile("[《“「]")
-"""What is named between such marks is one thing."""
 _MANY_ZH = re.compile(
     r"哪些(?:人|嘉宾|专家|学者|居民|受访者|作者|文章|文档|节目|领导|公司).{0,12}(?:提|认为|讨论|谈|说|主张|支持|反对|批评)|"
     r"(?:人们|大家|各方|嘉宾们?|专家们?|受访者|居民们?|学者们?|作者们?).{0,6}(?:如何|怎么|怎样|普遍|对|认为|谈|提)|"
@@ -126,8 +120,6 @@ class Intent:
     @property
     def whole(self) -> bool:
         """Whether it asks for the whole of the corpus."""
-        if self.chinese:
-            return bool(_WHOLE_ZH.search(self.text)) and not _QUOTED_ZH.search(self.text)
         return self.read.about_whole
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from conspectus.text.words import WORD, fold, is_content, name_key, stem, stems
+from conspectus.text.words import CJK, WORD, fold, is_content, name_key, stem, stems, terms
 
 SCAFFOLDING = stems(
     """
@@ -40,6 +40,13 @@ _WHOLE = re.compile(
     r"what (?:is|are) (?:this|these|the) (?:corpus|collection|documents?|dataset|data|texts?|archive)\b)",
     re.IGNORECASE,
 )
+_WHOLE_ZH = re.compile(
+    r"总结|概述|概括|归纳|综述|综观|总的来说|总体上|整体上|大意|"
+    r"(?:主要|核心|共同|常见|重要|关键|反复出现的?)的?(?:主题|话题|议题|问题|内容|观点|思想|论点|线索|脉络)|"
+    r"(?:这些|这批|全部|所有|整个|各篇)的?(?:文档|文件|文章|资料|材料|文本|语料|数据集?|访谈|节目|报道)(?:.{0,4}(?:讲|说|谈|关于|涉及|主题)|$)"
+)
+_QUOTED_ZH = re.compile("[《“「]")
+"""What is named between such marks is one thing."""
 _ABOUT_MANY = re.compile(
     r"\b(?:how do|what do|do any|are there|can you find|who (?:are|else)|what are|do (?:the |tech )?\w+s|"
     r"(?:which|what) (?:\w+ )?\w+s(?: or \w+s)? (?:are|do|did|have|were|can))\b",
@@ -65,15 +72,13 @@ _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-z][\w'’.-]*", re.UNICODE)
 _WANTS = (
     ("number", re.compile(
         r"\bhow (?:many|much|large|long|far|high|deep|wide|tall|old|big|often|fast|heavy)\b|\bwhat (?:\w+ )?"
-        r"(?:vote|number|price|cost|amount|share|sum|figure|size|speed|year|percentage)\b", re.IGNORECASE)),
-    ("date", re.compile(r"\bwhen\b|\b(?:what|which) (?:date|day|year|month)\b", re.IGNORECASE)),
-    ("person", re.compile(r"\bwho(?:se|m)?\b", re.IGNORECASE)),
-    ("place", re.compile(r"\bwhere\b", re.IGNORECASE)),
+        r"(?:vote|number|price|cost|amount|share|sum|figure|size|speed|year|percentage)\b"
+        r"|多少|几[个名位次年岁]|多[大高长远久重快深宽]", re.IGNORECASE)),
+    ("date", re.compile(
+        r"\bwhen\b|\b(?:what|which) (?:date|day|year|month)\b|何时|什么时候|哪一?[年月天]|几[月日]", re.IGNORECASE)),
+    ("person", re.compile(r"\bwho(?:se|m)?\b|谁|何人|哪位", re.IGNORECASE)),
+    ("place", re.compile(r"\bwhere\b|哪里|哪儿|何处|何地|在哪", re.IGNORECASE)),
 )  # fmt: skip
-_FACT = re.compile(
-    r"^(?:(?:on|by|in|at|to|from|for|of|with) )?(?:what|which|whose|who|when|where|how (?:many|much))\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,11 @@ class Question:
     @property
     def about_whole(self) -> bool:
         """Whether it asks for the whole of the corpus, by its own words."""
-        return not self.focus or bool(_WHOLE.search(self.text))
+        if not self.focus:
+            return not self.wants  # "What is this about?", but not "Where is it?"
+        if _WHOLE.search(self.text):
+            return True
+        return bool(_WHOLE_ZH.search(self.text)) and not _QUOTED_ZH.search(self.text)
 
     @property
     def about_many(self) -> bool:
@@ -100,11 +109,6 @@ class Question:
         return next((kind for kind, pattern in _WANTS if pattern.search(self.text)), "")
 
     @property
-    def about_fact(self) -> bool:
-        """Whether its form asks for one fact."""
-        return bool(self.wants and _FACT.search(self.text)) and not self.about_many
-
-    @property
     def names(self) -> tuple[str, ...]:
         """The capitalised words inside it, as keys."""
         return tuple(dict.fromkeys(name_key(m.group()) for m in _NAME.finditer(self.text)))
@@ -112,10 +116,9 @@ class Question:
 
 def read_question(text: str) -> Question:
     """Read a question."""
-    terms = _stems_of(text)
     told = _TELLING.search(text)
     focus = _asked_in(text[told.end() :]) if told else ()
-    return Question(text, terms, focus or _asked_in(text))
+    return Question(text, _stems_of(text), focus or _asked_in(text))
 
 
 def _asked_in(text: str) -> tuple[str, ...]:
@@ -123,4 +126,6 @@ def _asked_in(text: str) -> tuple[str, ...]:
 
 
 def _stems_of(text: str) -> tuple[str, ...]:
+    if CJK.search(text):
+        return tuple(dict.fromkeys(terms(text)))
     return tuple(dict.fromkeys(stem(w) for w in WORD.findall(fold(text)) if is_content(w)))

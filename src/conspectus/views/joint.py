@@ -16,6 +16,7 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import Any
 
+from conspectus.models.embedders import same_model
 from conspectus.rows import Chunk, Claim, Community, Document, Entity, Failure, Join, Relationship, Report, Triple
 from conspectus.tables import Index
 from conspectus.views.later import ByCommunity, Later, Reports
@@ -215,12 +216,13 @@ def joined(indexes: Mapping[str, Index]) -> Index:
 
 def vectors_differ(indexes: Sequence[Index]) -> bool:
     """Tell whether some indexes have vectors that do not compare: by several embedders, or not in all of them."""
-    return len({embedder_of(index) for index in indexes}) > 1
+    first, *others = (embedder_of(index) for index in indexes)
+    return any(not same_model(first[0], other[0]) or first[1] != other[1] for other in others)
 
 
-def embedder_of(index: Index) -> str:
-    """Return who made the vectors of an index, "" where it has none."""
+def embedder_of(index: Index) -> tuple[str, int]:
+    """Return who made the vectors of an index, and how many numbers they have; "" and 0 where it has none."""
     if "vectors.chunks" not in index.arrays:
-        return ""
+        return "", 0
     made: Mapping[str, Any] = index.settings.get("vectors", {})
-    return f"{made.get('model')} ({int(index.arrays['vectors.chunks'].shape[1])} numbers)"
+    return str(made.get("model")), int(index.arrays["vectors.chunks"].shape[1])

@@ -40,10 +40,14 @@ class View:
         reports = self.index.reports
         whole, written, gone = reports.counts() if isinstance(reports, Reports) and reports.counts else (0, 0, 0)
         if written or gone:
-            yield (
-                f"Of the reports, {whole:,} stand on these documents alone; {written:,} also stood on others and were "
-                f"written anew from these, by selection and without a model; {gone:,} are not used."
-            )
+            parts = [
+                f"{whole:,} stand on these documents alone" if whole else "",
+                f"{written:,} also stood on others and were written anew from these, by selection and without a model"
+                if written
+                else "",
+                f"{gone:,} are not used" if gone else "",
+            ]
+            yield f"Of the reports, {'; '.join(filter(None, parts))}."
 
 
 def seen(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> View:
@@ -95,12 +99,12 @@ def _seen(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> Vi
 
 
 def _no_vectors(indexes: Mapping[str, Index]) -> str:
-    from conspectus.views.joint import embedder_of
+    from conspectus.views.joint import embedder_of, vectors_differ
 
     made = {name: embedder_of(index) for name, index in indexes.items()}
-    told = ", ".join(f"{name} has {by or 'none'}" for name, by in made.items())
-    first = next(name for name, by in made.items() if by)
-    other = next(name for name, by in made.items() if by != made[first])
+    told = ", ".join(f"{name} has {f'{by} ({size} numbers)' if by else 'none'}" for name, (by, size) in made.items())
+    first = next(name for name, (by, _) in made.items() if by)
+    other = next(name for name, index in indexes.items() if vectors_differ([indexes[first], index]))
     by = indexes[first].settings.get("vectors", {}).get("embedder", "local")
     return (
         f"Vectors are left out, since they do not compare ({told}); make them alike: "

@@ -34,6 +34,7 @@ from conspectus.tasks import (
     Task,
     WritePropositions,
     WriteReport,
+    is_short,
 )
 
 REPAIR = "Repair"
@@ -118,12 +119,17 @@ def _passages_data(task: RatePassages) -> str:
     return fence("\n\n".join(f"-----Passage {n}-----\n{text.strip()}" for n, text in enumerate(task.passages, 1)))
 
 
+_SHORT = {
+    "en": "the answer alone in as few words as it takes (a name, a date, a number, yes or no), with its reference and "
+    "without a sentence around it",
+    "zh": "只写答案本身，越短越好（名称、日期、数字、是或否），后面附引用，不写成句子",
+}
 Fields = Mapping[str, Callable[[Any, str], str]]
 """What each field of a prompt is made of: the task, and the language of the prompt."""
 
 _ANSWER: Fields = {
     "question": lambda task, _: task.question,
-    "response": lambda task, _: task.response,
+    "response": lambda task, own: _SHORT[own] if is_short(task.response) else task.response,
 }
 FIELDS: Mapping[str, Fields] = {
     ExtractGraph.__name__: {

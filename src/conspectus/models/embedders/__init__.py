@@ -1,14 +1,15 @@
 """Who makes vectors of texts: nobody, a model in a folder run here, or a server.
 
-    none                          no vectors
-    local                         `DEFAULT_MODEL`, fetched once and then run here
-    local:FOLDER                  a model in a folder (`local.LocalEmbedder` says what it needs)
-    local:OWNER/MODEL             a model of the hub, fetched once
-    openai/text-embedding-3-small a model behind a server, by the name that it would be asked for chat under
+none                          no vectors
+local                         `DEFAULT_MODEL`, fetched once and then run here
+local:FOLDER                  a model in a folder (`local.LocalEmbedder` says what it needs)
+local:OWNER/MODEL             a model of the hub, fetched once
+openai/text-embedding-3-small a model behind a server, by the name that it would be asked for chat under
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -31,7 +32,7 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 
 class Embedder(Protocol):
-    """Makes vectors. Two embedders of one `name` make the same vectors."""
+    """Makes vectors. Two embedders of one `name` make the same vectors; see also `same_model`."""
 
     @property
     def name(self) -> str: ...
@@ -77,6 +78,13 @@ def open_embedder(
     raise UsageError(f"there is no embedder {name!r}; there are {NONE}, {LOCAL}, {LOCAL}:FOLDER and provider/model")
 
 
+def same_model(one: str, other: str) -> bool:
+    """Tell whether two names of embedders are of one model: a local one is known by the hash behind its `@`."""
+    if one.startswith(f"{LOCAL}:") and other.startswith(f"{LOCAL}:"):
+        return one.rpartition("@")[2] == other.rpartition("@")[2]
+    return one == other
+
+
 def is_served(name: str) -> bool:
     """Tell whether the embedder of a name is behind a server."""
     return name.partition(":")[0] not in (NONE, LOCAL)
@@ -90,7 +98,7 @@ def _local(place: str) -> LocalEmbedder:
     folder = Path(place).expanduser()
     if place and folder.is_dir():
         return LocalEmbedder(folder)
-    if place and place.count("/") != 1:
+    if place and not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", place):
         raise UsageError(f"there is no folder {place!r} with an embedding model")
     model = place or DEFAULT_MODEL
-    return LocalEmbedder(fetched(model), model)
+    return LocalEmbedder(fetched(model), model.rpartition("/")[2])

@@ -2,25 +2,32 @@
 
     FOLDER/OWNER/MODEL/tokenizer.json, onnx/model.onnx, …     FOLDER: `models_folder()`
 
-The hub is that of Hugging Face, or the one that HF_ENDPOINT names; HF_TOKEN opens what is not public. Files are
-written beside their places and moved there when they are whole and have the hash that the hub tells; the model comes
-last, so that where it is, all is.
+The hub is that of Hugging Face, or the one that HF_ENDPOINT names; HF_TOKEN opens what is not public. A file is written
+beside its place and moved there when it is whole and has the hash that the hub tells; the model comes last, so that
+where it is, all is. Nothing but these files is asked for: the hub's own library would also tell it who asks.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
+from collections.abc import Mapping
 from hashlib import file_digest, sha1
+from http.client import HTTPException, HTTPMessage
 from pathlib import Path
-from typing import Any
+from typing import IO
+from urllib.error import HTTPError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from conspectus.errors import UsageError
-from conspectus.models.embedders.local import extra
 
 ENDPOINT = "https://huggingface.co"
-MODEL, TOKENIZER = "onnx/model.onnx", "tokenizer.json"
-OPTIONAL = ("modules.json", "1_Pooling/config.json", "sentence_bert_config.json")
+MODEL, TOKENIZER, POOLING = "onnx/model.onnx", "tokenizer.json", "1_Pooling/config.json"
+OPTIONAL = ("modules.json", POOLING, "sentence_bert_config.json")
+SECONDS = 20.0
+"""How long the hub may be silent."""
 
 
 def models_folder() -> Path:
@@ -44,54 +51,74 @@ def fetched(name: str) -> Path:
     if (folder / MODEL).is_file() and (folder / TOKENIZER).is_file():
         return folder
     endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or ENDPOINT
-    hub = extra("huggingface_hub")
-    if not sys.stderr.isatty():
-        hub.utils.disable_progress_bars()
+    if sys.stderr.isatty():
+        print(f"fetching the embedding model {name} from {endpoint}", file=sys.stderr)
     for file in (*OPTIONAL, TOKENIZER, MODEL):
         try:
-            _fetch(hub, endpoint, name, file, folder)
-        except hub.errors.EntryNotFoundError:
-            if file not in OPTIONAL:
-                raise UsageError(f"{endpoint}/{name} has no {file}; name a model that has an ONNX form") from None
-        except UsageError:
-            raise
-        except Exception as error:  # the hub's library raises errors of its own, of HTTP and of the system
-            raise UsageError(
-                f"the embedding model {name} cannot be fetched from {endpoint} ({_told(error)}). Where there is no"
-                f" way to it, download {TOKENIZER} and {MODEL} from {ENDPOINT}/{name}/tree/main elsewhere and put"
-                f" them into {folder} under these names, or name their folder: --embedder local:FOLDER"
-            ) from error
+            _fetch(f"{endpoint}/{name}/resolve/main/{file}", folder / file)
+        except HTTPError as error:
+            if error.code == 404 and file in OPTIONAL:
+                continue
+            hint = "; what is not public needs a token in HF_TOKEN" if error.code in (401, 403) else ""
+            raise _unfetched(name, endpoint, folder, f"{file}: HTTP {error.code} {error.reason}{hint}") from error
+        except (OSError, HTTPException, ValueError) as error:
+            raise _unfetched(name, endpoint, folder, f"{file}: {getattr(error, 'reason', None) or error}") from error
     return folder
 
 
-def _fetch(hub: Any, endpoint: str, name: str, file: str, folder: Path) -> None:
-    """Fetch one file, unless it is there, and hold it to the hash and size that the hub tells."""
-    told = hub.get_hf_file_metadata(hub.hf_hub_url(name, file, endpoint=endpoint), timeout=10)
-    waiting = folder / ".fetched"  # the library's own folder; what is whole is moved out of it
-    got = Path(hub.hf_hub_download(name, file, revision=told.commit_hash, local_dir=waiting, endpoint=endpoint))
-    size = got.stat().st_size
-    if (told.size is not None and size != told.size) or not _has_hash(got, told.etag or ""):
-        got.unlink()
-        raise UsageError(
-            f"{file} of {name} came damaged from {endpoint} ({size:,} bytes, {told.size:,} expected);"
-            " it was removed: run again to fetch it anew"
-        )
-    place = folder / file
+def _unfetched(name: str, endpoint: str, folder: Path, why: str) -> UsageError:
+    return UsageError(
+        f"there is no folder {name}, and no model of this name can be fetched from {endpoint} ({why}). Where there is no way to it, download"
+        f" {TOKENIZER}, {MODEL} and, if it is there, {POOLING} from {ENDPOINT}/{name}/tree/main elsewhere and put them"
+        f" into {folder} under these names, or name their folder: --embedder local:FOLDER"
+    )
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Keeps what the hub tells of a file before it sends elsewhere for its bytes."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, str] = {}
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        self.told |= {key.lower(): value for key, value in headers.items() if key.lower().startswith("x-linked-")}
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _fetch(url: str, place: Path) -> None:
+    """Fetch a file to its place, and hold it to the size and hash that are told of it."""
+    request, redirects = Request(url, headers={"User-Agent": "conspectus"}), _Redirects()  # noqa: S310
+    if token := os.environ.get("HF_TOKEN"):
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
     place.parent.mkdir(parents=True, exist_ok=True)
-    got.replace(place)
+    part = place.with_name(f"{place.name}.{os.getpid()}.part")
+    try:
+        with build_opener(redirects).open(request, timeout=SECONDS) as reply, part.open("wb") as file:
+            shutil.copyfileobj(reply, file)
+            told = {key.lower(): value for key, value in reply.headers.items()} | redirects.told
+        _check(part, told)
+        part.replace(place)
+    finally:
+        part.unlink(missing_ok=True)
 
 
-def _has_hash(path: Path, tag: str) -> bool:
-    """Tell whether a file has the hash of its tag: SHA-256 of large files, Git's SHA-1 of small ones, or neither."""
+def _check(path: Path, told: Mapping[str, str]) -> None:
+    """Raise ValueError where a file has not the size or the hash that is told of it.
+
+    A tag of 64 digits is the SHA-256 of a large file, one of 40 Git's SHA-1 of a small one; others say nothing.
+    """
+    size, expected = path.stat().st_size, told.get("x-linked-size") or told.get("content-length")
+    if expected and "content-encoding" not in told and size != int(expected):
+        raise ValueError(f"{size:,} of {int(expected):,} bytes came; run again")
+    tag = re.sub(r'^W/|"', "", told.get("x-linked-etag") or told.get("etag", ""))
     with path.open("rb") as file:
         if len(tag) == 64:
-            return file_digest(file, "sha256").hexdigest() == tag
-        if len(tag) == 40:
-            content = file.read()
-            return sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == tag
-    return True
-
-
-def _told(error: Exception) -> str:
-    line = " ".join(str(error).split())
-    return f"{type(error).__name__}: {line[:160]}"
+            digest = file_digest(file, "sha256").hexdigest()
+        elif len(tag) == 40:
+            digest = sha1(b"blob %d\0" % size + file.read(), usedforsecurity=False).hexdigest()
+        else:
+            return
+    if digest != tag:
+        raise ValueError("it came damaged, by its hash; run again")

@@ -41,7 +41,7 @@ class LocalEmbedder:
     """
 
     def __init__(self, folder: Path, name: str = "") -> None:
-        runtime, tokenizers = extra("onnxruntime"), extra("tokenizers")
+        runtime, tokenizers = _extra("onnxruntime"), _extra("tokenizers")
         model, tokenizer = _files(folder)
         self._pooling = _pooling(folder)
         options = runtime.SessionOptions()
@@ -52,13 +52,14 @@ class LocalEmbedder:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         except Exception as error:  # both raise kinds of their own, or none
             raise UsageError(f"the embedding model in {folder} cannot be opened ({_line(error)})") from error
-        self._tokenizer.enable_truncation(_json(folder / "sentence_bert_config.json").get("max_seq_length", MOST_TOKENS))
+        reads = _json(folder / "sentence_bert_config.json").get("max_seq_length", MOST_TOKENS)
+        self._tokenizer.enable_truncation(reads)
         self._tokenizer.no_padding()
         self._inputs: list[str] = [value.name for value in self._session.get_inputs()]
         outputs: list[str] = [value.name for value in self._session.get_outputs()]
         self._output = next((name for name in outputs if "sentence" in name), outputs[0])
         with model.open("rb") as file:
-            self.name = f"local:{name or folder.resolve().name}@{file_digest(file, 'sha256').hexdigest()[:8]}"
+            self.name = f"local:{name or folder.resolve().name}@{file_digest(file, 'sha256').hexdigest()[:12]}"
         self.dimension = len(self._vector("dimension"))
         self.usage = Usage()
 
@@ -112,7 +113,7 @@ class LocalEmbedder:
         return output[0 if self._pooling == "cls_token" else -1]
 
 
-def extra(package: str) -> Any:
+def _extra(package: str) -> Any:
     """Import a package of the extra `embed`."""
     try:
         return import_module(package)

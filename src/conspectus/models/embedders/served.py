@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -37,11 +36,14 @@ class ServedEmbedder:
         self._spent = spent or Usage()
         self._settings = settings
         self._folder = folder
+        self._dimension = 0
 
-    @cached_property
+    @property
     def dimension(self) -> int:
         """Numbers in a vector, which only the server can tell."""
-        return int(self._vectors(["dimension"], no_tick).shape[1])
+        if not self._dimension:
+            self._dimension = int(self._vectors(["dimension"], no_tick).shape[1])
+        return self._dimension
 
     def embed(self, texts: Sequence[str], tick: Tick = no_tick) -> NDArray[np.float32]:
         """Return one vector of length 1 for each text; see `Embedder.embed`."""
@@ -50,9 +52,9 @@ class ServedEmbedder:
         if not texts:
             return np.zeros((0, self.dimension), np.float32)
         vectors = self._vectors(texts, tick)
-        known = self.__dict__.setdefault("dimension", vectors.shape[1])
-        if vectors.shape[1] != known:
-            raise ServerFailed(f"{self.name} gave vectors of {known} numbers before, and of {vectors.shape[1]} now")
+        known, self._dimension = self._dimension, int(vectors.shape[1])
+        if known and known != self._dimension:
+            raise ServerFailed(f"{self.name} gave vectors of {known} numbers before, and of {self._dimension} now")
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
     def _vectors(self, texts: Sequence[str], tick: Tick) -> NDArray[np.float32]:

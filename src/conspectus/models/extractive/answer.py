@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from conspectus.evidence import Evidence
 from conspectus.models.extractive.search import Found, Searcher
+from conspectus.models.extractive.short import short_answer
 from conspectus.models.extractive.statements import reading, split, subject_terms, words_of
 from conspectus.references import Reference, find, strip, write
 from conspectus.rows import Chunk, Report
-from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer
+from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, is_short
 from conspectus.text.question import Question, read_question
 
 NOTICE = "Assembled from quotations of the sources, without a language model."
@@ -196,6 +197,9 @@ def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
 def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
     """Answer from a window of rows: the sentences of its chunks that hold most of what is asked."""
     question = read_question(task.question)
+    if is_short(task.response) and not question.about_whole:
+        short = short_answer(task.question, task.evidence, searcher)
+        return f"{short[0]} {write(_source(short[1].sentence, searcher))}" if short else ""
     if question.about_whole and task.evidence.reports:
         return f"*{NOTICE}*\n\n{_overview(task.question, task.evidence.reports, searcher).text}"
     lines = [quote(f, searcher) for f in speaking(task.question, task.evidence, searcher)]

@@ -71,7 +71,7 @@ class Ledger:
     budget: float | None = None
     budget_tokens: int | None = None
     trace: Trace | None = None
-    before: Usage = Usage()
+    before: Usage = field(default_factory=Usage)
     _tasks: dict[str, _Account] = field(default_factory=dict[str, "_Account"], init=False)
     _longest: dict[str, int] = field(default_factory=dict[str, int], init=False)
     _excess: dict[str, float] = field(default_factory=dict[str, float], init=False)
@@ -214,8 +214,8 @@ class Ledger:
         return f"the budget is reached before {held.task or 'a call'}: {state}; {kept}"
 
 
-def open_ledger(settings: Settings, before: Usage = Usage()) -> Ledger:
+def open_ledger(settings: Settings, before: Usage | None = None) -> Ledger:
     """Return new books as the settings say, with a trace where they name one."""
     llm = settings.llm
     trace = Trace(Path(llm.trace), texts=llm.trace_texts) if llm.trace else None
-    return Ledger(settings.prices, llm.budget, llm.budget_tokens, trace, before)
+    return Ledger(settings.prices, llm.budget, llm.budget_tokens, trace, before or Usage())

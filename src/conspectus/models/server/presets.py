@@ -133,6 +133,8 @@ def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoin
     """
     if name.startswith(("http://", "https://")):
         url, _, model = name.partition("#")
+        if not urlsplit(url).hostname:
+            raise UsageError(f"{url!r} is not the address of a server: it has the form https://host/v1")
         return _endpoint(name, Preset(), model, _address(url).removesuffix("/rerank"), OWN_KEY, environ)
     prefix, _, rest = name.partition("/")
     if prefix not in RERANKERS or not rest:

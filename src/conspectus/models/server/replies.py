@@ -127,8 +127,11 @@ class Replies:
 
     def get(self, key: str) -> Completion | None:
         """Return the completion that is served for a key, if there is one."""
-        row = self._first(key)
-        return row and Completion(str(row[1]), row[2], row[3], row[4], cached=True)
+        return _completion(self._first(key))
+
+    def peek(self, key: str) -> Completion | None:
+        """Return the same without counting it as used."""
+        return _completion(self._reader.execute(_GET, (key,)).fetchone())
 
     def has(self, key: str) -> bool:
         """Return whether there is something to be served for a key, without counting it as used."""
@@ -256,3 +259,7 @@ class Replies:
         self._write_hits()
         self._reader.close()
         self._writer.close()
+
+
+def _completion(row: Any) -> Completion | None:
+    return row and Completion(str(row[1]), row[2], row[3], row[4], cached=True)

@@ -1,14 +1,14 @@
 """Scores of passages for a question from a server, in the form of Cohere, Jina and vLLM, or of TEI where it wants that.
 
-    POST …/rerank {model, query, documents, top_n}   ->  {results: [{index, relevance_score}]}
-    POST …/rerank {query, texts, truncate}           ->  [{index, score}]
+POST …/rerank {model, query, documents, top_n}   ->  {results: [{index, relevance_score}]}
+POST …/rerank {query, texts, truncate}           ->  [{index, score}]
 """
 
 from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import aiohttp
@@ -25,8 +25,8 @@ from conspectus.models.server.replies import Attempt, Replies
 from conspectus.models.server.wire import digest
 
 PATH = "/rerank"
-BATCH = 64
-"""Passages in one request at the most."""
+BATCH = 32
+"""Passages in one request at the most: what servers take by default."""
 _SCORE = struct.Struct("<d")
 
 
@@ -60,7 +60,7 @@ class RerankClient(HttpClient):
     def _scores(self, data: bytes, question: str, passages: Sequence[str]) -> tuple[list[float], int]:
         try:
             reply: Any = json.loads(data)
-            rows: list[Any] = reply if isinstance(reply, list) else reply["results"]
+            rows = cast("list[Any]", reply if isinstance(reply, list) else reply["results"])
             found = {int(row["index"]): float(row.get("relevance_score", row.get("score"))) for row in rows}
             scores = [found[place] for place in range(len(passages))]
         except KeyError as missing:
@@ -72,8 +72,10 @@ class RerankClient(HttpClient):
 
 def _used(reply: Any) -> int:
     """Return the tokens that a reply tells, 0 where it tells none."""
-    usage: Any = cast("Mapping[str, Any]", reply).get("usage") if isinstance(reply, dict) else None
-    return int(usage.get("total_tokens") or 0) if isinstance(usage, dict) else 0
+    try:
+        return int(reply["usage"]["total_tokens"])
+    except (LookupError, TypeError, ValueError):
+        return 0
 
 
 async def scores(

@@ -170,6 +170,10 @@ class CachingSender:
         """Return whether the reply to a request is kept."""
         return self.replies is not None and self.replies.has(request.key)
 
+    def peek(self, request: Request) -> Completion | None:
+        """Return the reply to a request that is kept, without counting it as used."""
+        return self.replies.peek(request.key) if self.replies is not None else None
+
     def accepts(self, model: str, feature: Feature) -> bool | None:
         """Return whether a model's server takes a feature, None if not known; see `Sender.accepts`."""
         return self.clients.accepts(model, feature)
@@ -228,9 +232,10 @@ class CachingSender:
             share = [reply[1] // len(batch) + (n < reply[1] % len(batch)) for n in range(len(batch))]
             found.update({key: vector for (key, _), vector in zip(batch, data, strict=True)})
             if self.replies is not None:
-                each = zip(batch, data, share, strict=True)
+                how = ["", *["kept"] * (len(batch) - 1)]  # it is one call, and so counts once
+                each = zip(batch, data, how, share, strict=True)
                 await self.replies.add(
-                    [Attempt(key, model, task, "ok", v, "", used, 0, seconds) for (key, _), v, used in each]
+                    [Attempt(key, model, task, "ok", v, kind, used, 0, seconds) for (key, _), v, kind, used in each]
                 )
             self._caller.record(call, "ok", reply[1], 0, seconds)
             return reply

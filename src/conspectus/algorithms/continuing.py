@@ -1,0 +1,79 @@
+"""A partition carried on to a graph that has changed since, so that what did not change stays together.
+
+What is carried on has to stand up to a new partition: it may lack at most `TOLERANCE` of its modularity. So errors
+cannot add up over many changes, and what has passed once passes again while its graph is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from conspectus.algorithms.division import alone, divide, join_the_lone, leiden
+from conspectus.algorithms.graph import Graph, Ints, adjacency, connected, dense
+
+TOLERANCE = 0.01
+"""Share of the modularity of a new partition that one that is carried on may lack."""
+
+
+def continued(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
+    """Return the community of each node of a graph, given those of an earlier one (-1: it was not there).
+
+    Each community goes on as a whole and new nodes join it, or form others; where that is not good enough,
+    Leiden moves every node, beginning with what there was; where even that is not, it begins with nothing.
+    """
+    fresh = leiden(graph, resolution, seed)
+    if (start < 0).all():
+        return fresh
+    ways: Sequence[Callable[[], Ints]] = (
+        lambda: _grown(graph, start, resolution, seed),
+        lambda: leiden(graph, resolution, seed, start),
+    )
+    return next((labels for way in ways if _stands(graph, labels := way(), fresh, resolution)), fresh)
+
+
+def divided(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints | str:
+    """Do what `divide` does, given the parts that the nodes were in before (-1: it was not there).
+
+    The parts stay, and a new node joins the one it has the most weight to, where that is good enough.
+    """
+    fresh = divide(graph, resolution, seed)
+    if isinstance(fresh, str) or (start == start[0]).all():
+        return fresh
+    labels = connected(graph, alone(start))
+    if labels.max() == graph.n - 1:
+        return fresh
+    labels = join_the_lone(graph, labels)
+    return labels if labels.any() and _stands(graph, labels, fresh, resolution) else fresh
+
+
+def _grown(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
+    """Run Leiden on the graph whose nodes are the earlier communities and the new nodes.
+
+    Such a community is two nodes, tied by all the weight inside it: the native function ignores the diagonal.
+    """
+    whole = connected(graph, alone(start))
+    count = int(whole.max()) + 1
+    rows, columns = whole[graph.rows], whole[graph.indices]
+    upper, within = graph.rows < graph.indices, rows == columns
+    inner = np.bincount(rows[upper & within], graph.data[upper & within], count)
+    held = np.flatnonzero(inner)
+    across = upper & ~within
+    source = np.concatenate((rows[across], held))
+    target = np.concatenate((columns[across], count + np.arange(held.size)))
+    weight = np.concatenate((graph.data[across], inner[held]))
+    return leiden(adjacency(source, target, weight, count + held.size), resolution, seed)[whole]
+
+
+def _stands(graph: Graph, labels: Ints, fresh: Ints, resolution: float) -> bool:
+    found, wanted = (_modularity(graph, dense(each), resolution) for each in (labels, fresh))
+    return found >= wanted - TOLERANCE * abs(wanted)
+
+
+def _modularity(graph: Graph, labels: Ints, resolution: float) -> float:
+    total = float(graph.data.sum())
+    if not total:
+        return 0.0
+    within = graph.data[labels[graph.rows] == labels[graph.indices]].sum()
+    return float(within / total - resolution * np.square(np.bincount(labels, graph.strengths) / total).sum())

@@ -1,0 +1,83 @@
+"""`conspectus embed`: vectors for an index that stands."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from conspectus.cli import show
+from conspectus.cli.options import (
+    FOLDER,
+    AsJson,
+    BaseUrl,
+    Budget,
+    BudgetTokens,
+    ConfigFile,
+    EmbedderName,
+    IndexFolder,
+    LogFile,
+    SetKeys,
+    TraceFile,
+    model_flags,
+    overrides,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from conspectus.settings import Settings
+
+
+def embed(
+    embedder: EmbedderName = None,
+    folder: IndexFolder = FOLDER,
+    base_url: BaseUrl = None,
+    budget: Budget = None,
+    budget_tokens: BudgetTokens = None,
+    trace: TraceFile = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and embed nothing.")] = False,
+    json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Make vectors of an index's chunks and sentences, in place of those it has.
+
+    They are for the methods vector, hybrid, walk and hippo. Without --embedder it is the one that made those that are
+    there, or local. Texts that have a vector by the same model keep it. `--embedder none` takes the vectors away.
+    """
+    from conspectus import api
+    from conspectus.cli.progress import Bars
+    from conspectus.status import status_of
+
+    flags = model_flags(None, base_url, None, budget, budget_tokens, trace)
+    settings = settings_of(overrides(set_, flags), config)
+    if dry_run:
+        _estimate(folder, embedder or "", settings, json)
+        return
+    with Bars(quiet=quiet or json) as bars:
+        index = api.embed(folder, embedder or "", settings=settings, progress=bars)
+    vectors, used = status_of(index).vectors, index.usage.get("Embed")
+    if json:
+        show.as_json({"index": str(folder), "snapshot": index.snapshot, "vectors": vectors, "usage": used})
+        return
+    show.out(show.vectors(vectors))
+    if used and not quiet:
+        show.spent(used)
+    show.out(f"Snapshot: {index.snapshot}")
+
+
+def _estimate(folder: Path, embedder: str, settings: Settings, json: bool) -> None:
+    from conspectus import api
+    from conspectus.estimate import Estimate
+
+    task = api.estimate_embedding(folder, embedder, settings=settings)
+    if json:
+        show.as_json({"estimate": asdict(Estimate((task,))) if task else None})
+    elif task:
+        show.table(show.costs(Estimate((task,))))
+    else:
+        show.out("It asks no server, and costs nothing.")

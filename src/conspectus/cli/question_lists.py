@@ -1,0 +1,118 @@
+"""`conspectus eval questions`: what is asked of a whole corpus, made from its description or brought along."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from conspectus.cli import show
+from conspectus.cli.comparing import COMPARISON, DryRun, Quiet, spent
+from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
+from conspectus.cli.options import (
+    AsJson,
+    BaseUrl,
+    Budget,
+    BudgetTokens,
+    ConfigFile,
+    LogFile,
+    ModelName,
+    SetKeys,
+    TraceFile,
+    model_flags,
+    overrides,
+    settings_of,
+)
+from conspectus.errors import UsageError
+
+if TYPE_CHECKING:
+    from conspectus.comparing import Listed
+
+PREVIEWED = 3
+"""Questions that are shown of those that were made."""
+
+
+def questions(
+    description: Annotated[
+        str | None, typer.Option(metavar="TEXT|FILE", help="What the corpus is, in a few sentences: all that is read.")
+    ] = None,
+    from_: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Take these questions instead: a line each, a .csv with a column question_text or question, a .json.",
+        ),
+    ] = None,
+    users: Annotated[int, typer.Option(metavar="K", min=1, help="Kinds of people who ask.")] = 5,
+    tasks: Annotated[int, typer.Option(metavar="N", min=1, help="Tasks that each of them has.")] = 5,
+    questions: Annotated[int, typer.Option(metavar="M", min=1, help="Questions of each for each task.")] = 5,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the comparison.")] = COMPARISON,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    budget: Budget = None,
+    budget_tokens: BudgetTokens = None,
+    trace: TraceFile = None,
+    dry_run: DryRun = False,
+    json: AsJson = False,
+    quiet: Quiet = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Write questions that need a whole corpus, from its description alone, into DIR/questions.json and .csv.
+
+    A language model names kinds of people who would use the corpus, tasks of each, and questions of each for each task:
+    5 x 5 x 5 if nothing else is said. Replies are kept in DIR, so that the same command goes on where it was.
+    """
+    from conspectus import api
+
+    if (description is None) == (from_ is None):
+        raise UsageError("describe the corpus (--description TEXT or a file), or bring questions (--from FILE)")
+    if from_ is not None:
+        _listed(api.list_questions(from_, out), json=json, quiet=quiet)
+        return
+    said = model_flags(model, base_url, None, budget, budget_tokens, trace)
+    settings = settings_of(overrides(set_, said), config)
+    text = _text(description or "")
+    chosen: dict[str, Any] = {"users": users, "tasks": tasks, "questions": questions, "settings": settings}
+    if dry_run:
+        cost = api.estimate_questions(text, **chosen)
+        show.as_json(asdict(cost)) if json else show.table(show.costs(cost))
+        return
+    from conspectus.cli.progress import Bars
+
+    try:
+        with Bars(quiet=quiet or json) as bars:
+            listed = api.make_questions(text, out, progress=bars, **chosen)
+    except KeyboardInterrupt:
+        show.note(f"interrupted: the replies so far are kept in {out}; the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
+    _listed(listed, json=json, quiet=quiet)
+
+
+def _text(description: str) -> str:
+    """Return the text of a file where a description is the name of one, else the description."""
+    file = Path(description)
+    try:
+        return file.read_text(encoding="utf-8-sig") if file.is_file() else description
+    except (OSError, ValueError):  # too long for a name, or not to be read as text
+        return description
+
+
+def _listed(listed: Listed, *, json: bool, quiet: bool) -> None:
+    if json:
+        show.as_json([asdict(question) for question in listed.questions])
+    else:
+        show.out(f"{show.counted(len(listed.questions), 'question')} in {listed.folder / 'questions.json'} and .csv.")
+        personas = len({question.persona for question in listed.questions} - {""})
+        if personas:
+            show.out(f"They are of {show.counted(personas, 'user')}; such as:")
+        for question in listed.questions[:: max(1, len(listed.questions) // PREVIEWED)][:PREVIEWED]:
+            show.out(f"  {show.snippet(question.text)}")
+    if not quiet:
+        show.listed("Of the questions:", listed.notices)
+        spent(listed.usage)
+    raise typer.Exit(WITH_FAILURES if listed.failed else DONE)

@@ -1,0 +1,177 @@
+"""`conspectus eval claims`, `eval grounding` and `eval loss`, against a simulated server and without a model.
+
+The server takes every sentence with a name for factual, drops those that open with a pronoun, makes a claim of what
+stands on either side of a `;`, and lets follow what a text has two thirds of the words of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_corpus import documents
+from simulated_server import Behaviour, SimulatedServer
+from typer.testing import Result
+
+from conspectus.evaluate.kept import CitedText, ConditionAnswer, Question, answers_in, claims_in, grounding_in
+from conspectus.evaluate.listed import write_list
+
+Run = Callable[..., Result]
+Told = Callable[..., Any]
+CITED = (CitedText(1, "Mill", "Ada Byrne bought Lune Mills and sued Kell Council over the weir."),)
+ANSWERS = {
+    "C0": "## Of Mills\n\nAda Byrne bought Lune Mills; Ada Byrne sued Kell Council. [1] It rained. Vera Stone slept.",
+    "SS": "Ada Byrne bought Lune Mills. [1]",
+}
+QUESTIONS = 6
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    target = tmp_path / "comparison"
+    write_list([Question(f"q{n}", f"What of matter {n}?") for n in range(QUESTIONS)], target)
+    kept = answers_in(target)
+    for condition, text in ANSWERS.items():
+        for n in range(QUESTIONS):
+            kept.add(ConditionAnswer(condition, f"q{n}", f"{text} Bo Quill has {n}.", CITED))
+    return target
+
+
+def using(server: SimulatedServer, *more: object) -> Sequence[object]:
+    return ("--model", "simulated", "--base-url", server.url, "--set", "llm.retry_seconds=0.01", *more)
+
+
+def test_known_replies_give_known_claims_and_clusters(folder: Path, told: Told) -> None:
+    with SimulatedServer(Behaviour(errors=0.1)) as server:
+        found = told("eval", "claims", folder, *using(server))
+        assert server.counts["asked again"] == 0
+
+    means = {
+        one["condition"]: [round(value["mean"], 6) for value in one["averages"].values()] for one in found["conditions"]
+    }
+    assert means == {"C0": [4, 4, 4, 3, 3], "SS": [2, 2, 2, 2, 2]}
+    assert found["unique"] == 3 + QUESTIONS
+    assert found["found_by"] == ["simulated"]
+    (claims,) = [one for one in found["differences"] if one["measure"] == "claims"]
+    assert (claims["first"], claims["second"], claims["mean"]) == ("C0", "SS", 2)
+    assert claims["z"] == pytest.approx(-2.4495)
+    assert claims["p_holm"] == pytest.approx(0.0143059, abs=1e-6)
+    assert len(claims_in(folder).rows) == 2 * QUESTIONS
+
+
+def test_known_replies_give_known_grounding(folder: Path, told: Told) -> None:
+    with SimulatedServer(Behaviour()) as server:
+        found = told("eval", "grounding", folder, *using(server))
+        assert server.counts["Entails"] == 2  # the same statement of the same text is asked once
+
+    shown = {one["condition"]: one for one in found["conditions"]}
+    assert shown["C0"]["sentences"] == 4 * QUESTIONS
+    assert shown["C0"]["uncited"] == 3 * QUESTIONS
+    assert shown["C0"]["supported"] == {"mean": 0.25, "low": 0.25, "high": 0.25}
+    assert shown["SS"]["of_cited"] == {"mean": 1, "low": 1, "high": 1}
+    assert shown["SS"]["supported"]["mean"] == 0.5
+
+
+def test_an_estimate_asks_nothing_and_says_what_is_left(folder: Path, told: Told, run: Run) -> None:
+    with SimulatedServer(Behaviour()) as server:
+        for command, task in (("claims", "SelectFactual"), ("grounding", "Entails")):
+            seen = told("eval", command, folder, *using(server), "--dry-run")
+            assert (seen["all"], seen["left"]) == (2 * QUESTIONS, 2 * QUESTIONS)
+            assert seen["estimate"]["tasks"][0]["task"] == task
+        assert "ClearSentences" in run("eval", "claims", folder, *using(server), "--dry-run").stdout
+        assert server.counts["requests"] == 0
+        assert not (folder / "claims.jsonl").exists()
+        assert not (folder / "replies.sqlite").exists()
+
+        run("eval", "claims", folder, *using(server))
+        seen = told("eval", "claims", folder, *using(server), "--dry-run")
+        assert (seen["left"], seen["estimate"]["tasks"]) == (0, [])
+
+
+def test_the_estimate_of_what_is_known_is_what_is_asked(folder: Path, told: Told) -> None:
+    with SimulatedServer(Behaviour(keep_bodies=True)) as server:
+        seen = told("eval", "claims", folder, *using(server), "--dry-run")
+        estimated = {task["task"]: task for task in seen["estimate"]["tasks"]}
+        run_ = told("eval", "claims", folder, *using(server))
+        assert run_["unique"]
+        assert server.counts["SelectFactual"] == estimated["SelectFactual"]["calls"][0] == 2 * QUESTIONS
+        assert estimated["FactualClaims"]["calls"] == [2 * QUESTIONS, 2 * QUESTIONS]
+
+
+def test_a_budget_that_is_too_small_stops_it_before_the_first_call(folder: Path, run: Run) -> None:
+    with SimulatedServer(Behaviour()) as server:
+        result = run("eval", "claims", folder, *using(server, "--budget-tokens", 100), code=1)
+        assert server.counts["requests"] == 0
+    assert "budget" in result.stderr
+
+
+def test_failures_are_counted_and_asked_again_by_the_same_command(folder: Path, run: Run, told: Told) -> None:
+    with SimulatedServer(Behaviour(never=("Bo Quill has 3.",))) as server:
+        result = run("eval", "claims", folder, *using(server), "--set", "llm.attempts=1", code=3)
+        assert "Failed 2; the same command tries again:" in result.stderr
+        run("eval", "grounding", folder, *using(server), "--set", "llm.attempts=1")  # uncited: nobody is asked
+    assert {row.question for row in claims_in(folder).rows.values() if row.error} == {"q3"}
+
+    with SimulatedServer(Behaviour()) as server:
+        found = told("eval", "claims", folder, *using(server))
+        assert server.counts["SelectFactual"] == 2
+    assert [one["failed"] for one in found["conditions"]] == [0, 0]
+
+
+def test_without_a_model_rules_find_claims_and_say_so(folder: Path, run: Run) -> None:
+    result = run("eval", "claims", folder)
+
+    assert result.stdout.splitlines()[0].split()[:4] == ["Condition", "Answers", "Failed", "Claims"]
+    assert "C0 - SS" in result.stdout
+    assert "Without a language model a claim is a sentence as it stands" in result.stderr
+    assert "nobody" not in run("eval", "claims", folder, "--dry-run").stdout
+
+
+def test_without_a_model_words_decide_what_is_supported(folder: Path, run: Run) -> None:
+    result = run("eval", "grounding", folder)
+
+    assert "floors" in result.stderr
+    assert all(s.supported == bool(s.markers) for s in grounding_in(folder).rows["SS", "q0"].sentences)
+
+
+def test_a_folder_without_answers_is_told(tmp_path: Path, run: Run) -> None:
+    result = run("eval", "claims", tmp_path, code=2)
+    assert "make them with conspectus eval answers" in result.stderr
+
+
+def test_facts_are_followed_through_an_index_that_a_model_built(tmp_path: Path, run: Run, told: Told) -> None:
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    for document in documents(6):
+        (papers / f"{document['id']}.txt").write_text(document["text"], encoding="utf-8")
+    with SimulatedServer(Behaviour()) as server:
+        run("index", papers, *using(server))
+        built = server.counts["ExtractGraph"]
+
+        seen = told("eval", "loss", "--chunks", 3, *using(server), "--dry-run")
+        assert seen["all"] == 3
+        assert {"SelectFactual", "Entails", "AnswerFromContext"} <= {t["task"] for t in seen["estimate"]["tasks"]}
+
+        result = run("eval", "loss", "--chunks", 3, "--out", "lost", *using(server))
+        assert server.counts["ExtractGraph"] == built  # what was extracted is read from the replies that are kept
+        asked = server.counts["requests"]
+        again = told("eval", "loss", "--chunks", 3, *using(server))
+        assert server.counts["requests"] == asked
+
+    assert "Stage" in result.stdout
+    found = json.loads(Path("lost/loss.json").read_text())
+    assert found["facts"] == again["facts"]
+    assert [one["stage"] for one in found["stages"]][:2] == ["extraction", "descriptions"]
+    assert found["stages"][0]["survive"]["mean"] > 0.8
+    assert len(found["facts"]) == 3 * 14
+
+
+def test_facts_are_followed_without_a_model(indexed: Path, run: Run) -> None:
+    result = run("eval", "loss", "--index", indexed, "--chunks", 3, "--conditions", "local,C0")
+
+    assert "answer by C0" in result.stdout
+    assert "Without a language model" in result.stderr
+    assert run("eval", "loss", "--index", indexed, "--chunks", 3, "--quiet").stderr == ""

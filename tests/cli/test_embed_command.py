@@ -1,0 +1,149 @@
+"""`conspectus embed`, and vectors in `index`, `ask` and `status`; the embedder is a simulated server's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulated_server import Behaviour, SimulatedServer
+from typer.testing import Result
+
+Run = Callable[..., Result]
+Told = Callable[..., Any]
+NAME = "openai/text-embedding-3-small"
+
+
+@pytest.fixture
+def server() -> Iterator[SimulatedServer]:
+    with SimulatedServer(Behaviour(dimension=24)) as running:
+        yield running
+
+
+@pytest.fixture
+def made(server: SimulatedServer, run: Run, corpus: Path) -> Path:
+    """An index of the small corpus with vectors, in the folder `made`; its server is named by conspectus.toml."""
+    Path("conspectus.toml").write_text(f'[llm]\nembedder_base_url = "{server.url}"\nretry_seconds = 0.01\n')
+    run("index", corpus, "--index", "made", "--embedder", NAME, "--config", "conspectus.toml")
+    return Path("made")
+
+
+def test_an_index_built_with_an_embedder_is_asked_without_naming_it(made: Path, run: Run, told: Told):
+    hits = told("search", "--index", made, "--method", "vector", "Ada Brook called Ruben Vale a coward")
+    answer = told("ask", "--index", made, "--method", "vector", "Who was a coward?")
+
+    assert hits["hits"][0]["document"].endswith("council.md")
+    assert answer["method"] == "vector"
+    assert answer["citations"]
+
+
+def test_a_question_that_is_asked_again_is_paid_for_once(made: Path, run: Run, server: SimulatedServer):
+    run("ask", "--index", made, "--method", "vector", "Who was a coward?")
+    asked = server.counts["requests"]
+    run("ask", "--index", made, "--method", "vector", "Who was a coward?")
+
+    assert server.counts["requests"] == asked
+
+
+def test_status_shows_model_dimension_and_what_was_spent(made: Path, run: Run, told: Told, server: SimulatedServer):
+    shown = run("status", "--index", made).stdout
+    figures = told("status", "--index", made)
+
+    assert f"Vectors: 6 chunks and 18 sentences by {NAME}, 24 numbers each; the nearest are found exactly." in shown
+    assert figures["vectors"]["model"] == NAME
+    assert figures["vectors"]["dimension"] == 24
+    assert figures["usage"]["prompt_tokens"] == server.prompt_tokens - 1  # but for the word that tried the server
+    (spent,) = figures["spent"]
+    assert (spent["task"], spent["calls"], spent["prompt_tokens"]) == ("Embed", 2, server.prompt_tokens)
+
+
+def test_asking_with_another_embedder_names_the_command_that_makes_its_vectors(made: Path, run: Run):
+    other = "openai/text-embedding-3-large"
+    told = run("ask", "--index", made, "--method", "vector", "--embedder", other, "Why?", code=2).stderr
+
+    assert f"the index has vectors of {NAME} (24 numbers)" in told
+    assert f"conspectus embed --embedder {other}" in told
+
+
+def test_a_server_that_now_gives_other_vectors_is_told(made: Path, run: Run, server: SimulatedServer):
+    server.behaviour = Behaviour(dimension=30)
+    told = run("ask", "--index", made, "--method", "vector", "Why?", code=2).stderr
+
+    assert "(24 numbers), the question would have one of 30 numbers" in told
+
+
+def test_an_index_that_stands_is_given_vectors_and_loses_them(
+    indexed: Path, run: Run, told: Told, server: SimulatedServer
+):
+    address = ("--base-url", server.url)
+    given = told("embed", "--index", indexed, "--embedder", NAME, *address)
+    calls = server.counts["requests"]
+    again = told("embed", "--index", indexed, *address)
+    gone = run("embed", "--index", indexed, "--embedder", "none")
+
+    assert given["vectors"]["chunks"] == 6
+    assert given["usage"]["calls"] > 0
+    assert again["snapshot"] == given["snapshot"]
+    assert server.counts["requests"] == calls
+    assert gone.stdout.startswith("No vectors; conspectus embed makes them.")
+    run("ask", "--index", indexed, "--method", "vector", "Why?", code=2)
+
+
+def test_a_dry_run_says_what_it_would_cost_and_asks_nothing(
+    corpus: Path, run: Run, told: Told, server: SimulatedServer
+):
+    Path("conspectus.toml").write_text(f'[prices."{NAME}"]\ninput = 20\n')
+    more = ("--embedder", NAME, "--base-url", server.url, "--config", "conspectus.toml")
+    (task,) = told("index", corpus, "--index", "one", "--dry-run", *more)["estimate"]["tasks"]
+    assert server.counts["requests"] == 0
+    run("index", corpus, "--index", "one", *more)
+
+    assert task["task"] == "Embed"
+    assert task["prompt_tokens"] == [server.prompt_tokens - 1, server.prompt_tokens - 1]  # as above
+    assert task["cost"][0] == pytest.approx(task["prompt_tokens"][0] * 20 / 1e6)
+    shown = run("embed", "--index", "one", "--dry-run", *more).stdout
+    assert shown.splitlines()[1].split() == ["Embed", NAME, "0", "0", "0", "0.0000"]
+    assert told("embed", "--index", "one", "--dry-run", "--embedder", "local") == {"estimate": None}
+
+
+def test_an_embedder_that_cannot_be_had_stops_the_build_before_it_begins(corpus: Path, run: Run):
+    told = run("index", corpus, "--index", "none", "--embedder", NAME, code=1).stderr
+
+    assert "needs a key: set OPENAI_API_KEY" in told
+    assert not (Path("none") / "manifest.json").exists()
+
+
+def test_a_server_that_fails_on_the_way_leaves_an_index_without_vectors_and_a_failure(
+    corpus: Path, run: Run, told: Told, server: SimulatedServer
+):
+    server.behaviour = Behaviour(never=("coward",))
+    more = ("--embedder", NAME, "--base-url", server.url, "--set", "llm.attempts=2", "--set", "llm.retry_seconds=0")
+    failed = run("index", corpus, "--index", "half", *more, code=3).stderr
+
+    assert f"conspectus embed --embedder {NAME} goes on with it" in failed
+    assert told("status", "--index", "half")["vectors"] is None
+    server.behaviour = Behaviour()
+    assert told("embed", "--index", "half", *more)["vectors"]["chunks"] == 6
+
+
+def test_a_build_without_an_embedder_says_that_the_vectors_are_gone(made: Path, run: Run, corpus: Path):
+    told = run("index", corpus, "--index", made)
+
+    assert f"The index before had vectors of {NAME}" in told.stderr
+    assert json.loads((made / "manifest.json").read_text())["settings"]["vectors"] == {"embedder": "none"}
+
+
+def test_only_what_is_new_is_embedded_when_files_are_added(
+    made: Path, run: Run, corpus: Path, tmp_path: Path, server: SimulatedServer
+):
+    more = tmp_path / "more"
+    more.mkdir()
+    for file in corpus.iterdir():
+        (more / file.name).write_bytes(file.read_bytes())
+    (more / "epilogue.txt").write_text("Nobody in Hollin ever forgave Ruben Vale.")
+    before = server.prompt_tokens
+    run("index", more, "--index", made, "--embedder", NAME, "--config", "conspectus.toml")
+
+    assert 0 < server.prompt_tokens - before < 60
