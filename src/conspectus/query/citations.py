@@ -7,7 +7,7 @@ Where an answer quotes, the chain ends at the very characters that are quoted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from conspectus.references import TABLES, Reference, between, find, rewrite, strip
 from conspectus.rows import Chunk, Citation, Claim, Entity, Relationship, Report, Source, Span
@@ -18,6 +18,8 @@ MOST_SOURCES = 5
 """Places shown for one citation that quotes nothing."""
 _KINDS: dict[str, str] = dict(zip(TABLES, ("report", "source", "entity", "relationship", "claim"), strict=True))
 _QUOTED = re.compile(r"[\"“]([^\"”]{15,})[\"”]")
+_WHOLE = re.compile(r"[\"“](.{15,})[\"”]", re.DOTALL)
+"""From the first mark of quotation to the last: a quotation may hold another."""
 
 _OPENED = re.compile(r"^(?:[-*>#\d.]+\s+)+")
 FEW, LONGEST = 5, 60
@@ -77,7 +79,7 @@ def row_of(reference: Reference, index: Index) -> Row | None:
 def sources_of(reference: Reference, statement: str, index: Index) -> list[Source]:
     """Return where a reference ends: the quoted characters of a quotation, else the places behind the row."""
     spans = list(dict.fromkeys(_spans(reference, statement, index, frozenset())))
-    quoted = [place for span in spans for words in _quotations(statement) if (place := _locate(words, span, index))]
+    quoted = [place for span in spans for place in _quoted(statement, span, index)]
     if reference.table == "Sources" and not quoted:
         quoted = [place for span in spans if (place := _sentence_with(statement, span, index))]
     return [_source(span, index) for span in (list(dict.fromkeys(quoted)) or spans[:MOST_SOURCES])]
@@ -111,8 +113,12 @@ def _bare(text: str) -> str:
     return re.sub(r"\W+", " ", text).strip().casefold()
 
 
-def _quotations(statement: str) -> list[str]:
-    return [m.group(1) for m in _QUOTED.finditer(statement)] or [_OPENED.sub("", statement)]
+def _quoted(statement: str, span: Span, index: Index) -> list[Span]:
+    """Return where inside a span the words stand that a statement quotes, or that it is as a whole."""
+    if (whole := _WHOLE.search(statement)) and (place := _locate(whole.group(1), span, index)):
+        return [place]
+    parts = [m.group(1) for m in _QUOTED.finditer(statement)] or [_OPENED.sub("", statement)]
+    return [place for words in parts if (place := _locate(words, span, index))]
 
 
 def _locate(words: str, span: Span, index: Index) -> Span | None:
@@ -162,8 +168,3 @@ def _title(row: Row, index: Index) -> str:
             return f"{row.source} - {row.target}"
         case Claim():
             return row.subject
-
-
-def check(references: Iterable[Reference], index: Index) -> list[Reference]:
-    """Return the references that lead nowhere."""
-    return [reference for reference in references if row_of(reference, index) is None]
