@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from itertools import pairwise
@@ -184,6 +185,34 @@ def any_missed(messages: Conversation) -> str:
     return "yes" if not gleaned and any(is_missed(n) for s in sentences(text) for n in names_in(s, text)) else "no"
 
 
+def named(messages: Conversation) -> str:
+    text = data_of(messages)
+    found = dict.fromkeys(name for sentence in sentences(text) for name in names_in(sentence, text))
+    return json.dumps({"entities": list(found)}, ensure_ascii=False)
+
+
+def triples(messages: Conversation) -> str:
+    """Answer ExtractTriples: two given names that follow each other in a sentence, and what stands between them."""
+    listed, _, text = data_of(messages).partition("\n")
+    names = [name.strip() for name in listed.partition(":")[2].split(";") if name.strip()]
+    rows: list[dict[str, str]] = []
+    for sentence in sentences(text):
+        places = sorted((sentence.find(name), name) for name in names if name in sentence)
+        for (start, head), (end, tail) in pairwise(places):
+            if between := " ".join(words(sentence[start + len(head) : end])[:4]):
+                rows.append({"head": head, "relation": between, "tail": tail})
+    return json.dumps({"triples": rows}, ensure_ascii=False)
+
+
+def profile(messages: Conversation) -> str:
+    text = data_of(messages)
+    found = Counter(name for sentence in sentences(text) for name in names_in(sentence, text))
+    about = [name for name, _ in found.most_common(2)] or ["nothing"]
+    kinds = ["person", "organization", "place", "work", "idea"]
+    told = {"domain": " and ".join(about), "persona": f"a historian of {about[0]}", "entity_types": kinds}
+    return json.dumps(told, ensure_ascii=False)
+
+
 def claims(messages: Conversation) -> str:
     data = data_of(messages)
     listed, _, text = data.partition("\n")
@@ -298,6 +327,12 @@ def reduce_answer(messages: Conversation) -> str:
     blocks = re.split(r"^-----[^\n]*-----\n", data_of(messages), flags=re.M)[1:]
     parts = [block.strip().partition("\n\n")[0] for block in blocks]
     return "## Answer\n\n" + "\n\n".join(dict.fromkeys(parts))
+
+
+def points(messages: Conversation) -> str:
+    told, score = found_in(messages)
+    said = [{"description": text, "score": max(0, score - 5 * n)} for n, text in enumerate(told)]
+    return json.dumps({"points": said or [{"description": "The data does not tell.", "score": 0}]}, ensure_ascii=False)
 
 
 def rating(messages: Conversation) -> str:
@@ -439,6 +474,10 @@ REPLIES: Mapping[str, Callable[[Conversation], str]] = {
     "ReduceAnswer": reduce_answer,
     "AnswerFromContext": answer,
     "RateReport": rating,
+    "MapPoints": points,
+    "NameEntities": named,
+    "ExtractTriples": triples,
+    "ProfileCorpus": profile,
     "PrimeAnswer": probe,
     "PursueFollowUp": probe,
     "StandaloneQuestion": standalone,

@@ -108,6 +108,16 @@ def test_a_named_file_that_is_missing_is_an_error(tmp_path: Path):
         load(file=tmp_path / "missing.toml", environ={})
 
 
+def test_a_path_in_a_file_starts_where_the_file_stands_or_else_in_the_working_directory(tmp_path: Path):
+    folder = tmp_path / "tuned"
+    (folder / "en").mkdir(parents=True)
+    path = folder / "conspectus.toml"
+    for said, read in ((".", str(folder)), ("en", str(folder / "en")), ("elsewhere", "elsewhere")):
+        path.write_text(f"llm.prompts = '{said}'\n")
+        assert load(file=path, environ={}).settings.llm.prompts == read
+        assert load({"llm.prompts": said}, environ={}).settings.llm.prompts == said
+
+
 def test_a_file_with_a_byte_order_mark_and_windows_newlines_is_read(tmp_path: Path):
     (tmp_path / FILE_NAME).write_bytes(b"\xef\xbb\xbf[chunk]\r\ntokens = 700\r\n")
 

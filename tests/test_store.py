@@ -22,9 +22,9 @@ from hypothesis.extra import numpy as npst
 
 from conspectus import store
 from conspectus.columns import TABLES
-from conspectus.errors import IndexBusy, IndexDamaged, IndexMissing, StoreError, UsageError
+from conspectus.errors import IndexBusy, IndexDamaged, IndexMissing, IndexOutdated, NotFound, StoreError, UsageError
 from conspectus.rows import Chunk, Document, Entity, Failure, Report, Span, Usage
-from conspectus.store import Rows, commit, read, writing
+from conspectus.store import Rows, commit, history, read, rollback, writing
 from conspectus.tables import Index
 
 
@@ -183,13 +183,25 @@ def test_what_did_not_change_is_not_written_again(tmp_path: Path):
     assert before.items() <= after.items()
 
 
-def test_the_current_snapshot_and_the_one_before_are_kept_and_no_other(tmp_path: Path):
-    ids = [put(tmp_path, an_index(mark)) for mark in "abc"]
+@pytest.mark.parametrize(
+    ("settings", "count"), [({}, 5), ({"store": {"snapshots": 2}}, 2), ({"store": {"snapshots": 1}}, 1)]
+)
+def test_the_last_few_snapshots_are_kept_and_no_other(tmp_path: Path, settings: dict[str, Any], count: int):
+    ids = [put(tmp_path, an_index(mark), settings) for mark in "abcdefg"][-count:]
 
-    current, before = (
-        set(json.loads((tmp_path / name).read_text())["files"]) for name in ("manifest.json", f"history/{ids[1]}.json")
-    )
-    assert files(tmp_path) == current | before | {"manifest.json", "lock", f"history/{ids[1]}.json"}
+    earlier = {f"history/{snapshot}.json" for snapshot in ids[:-1]}
+    named = [set(json.loads((tmp_path / name).read_text())["files"]) for name in ("manifest.json", *earlier)]
+    assert files(tmp_path) == set().union(*named, earlier, {"manifest.json", "lock"})
+    assert [m.snapshot for m in history(tmp_path)] == ids[::-1]
+
+
+def test_what_snapshots_share_is_stored_once(tmp_path: Path):
+    for n in range(4):
+        put(tmp_path, an_index("a", failures=[Failure("read", str(n))]))
+
+    assert len(history(tmp_path)) == 4
+    assert len(list((tmp_path / "tables").glob("documents-*"))) == 1
+    assert len(list((tmp_path / "tables").glob("failures-*"))) == 4
 
 
 def test_files_that_others_put_into_the_folder_stay(tmp_path: Path):
@@ -223,8 +235,8 @@ def test_a_reader_whose_files_are_removed_while_it_opens_them_takes_the_new_snap
     def overtaken(folder: Path) -> Any:
         manifest = real(folder)
         monkeypatch.setattr(store, "_manifest", real)
-        put(folder, an_index("newer"))
-        put(folder, an_index("newest"))
+        put(folder, an_index("newer"), {"store": {"snapshots": 1}})
+        put(folder, an_index("newest"), {"store": {"snapshots": 1}})
         return manifest
 
     monkeypatch.setattr(store, "_manifest", overtaken)
@@ -250,6 +262,89 @@ def test_a_commit_that_fails_leaves_the_snapshot_before(tmp_path: Path):
         put(tmp_path, an_index("b"), {"not": object()})
 
     assert {r.title for r in read(tmp_path, verify=True).reports} == {"a"}
+
+
+# Going back
+
+
+def back(folder: Path, snapshot: str = "") -> str:
+    with writing(folder):
+        return rollback(folder, snapshot).snapshot
+
+
+def title(folder: Path) -> str:
+    (mark,) = {r.title for r in read(folder, verify=True).reports}
+    return mark
+
+
+def test_one_can_go_back_to_the_snapshot_before_and_forward_again(tmp_path: Path):
+    old, new = put(tmp_path, an_index("old")), put(tmp_path, an_index("new"))
+
+    assert back(tmp_path) == old
+    assert title(tmp_path) == "old"
+    assert [m.snapshot for m in history(tmp_path)] == [new, old]
+    assert back(tmp_path, new) == new
+    assert title(tmp_path) == "new"
+
+
+def test_going_back_again_leads_further_back(tmp_path: Path):
+    first, second, _ = (put(tmp_path, an_index(mark)) for mark in "abc")
+
+    assert [back(tmp_path), back(tmp_path)] == [second, first]
+    with pytest.raises(NotFound, match="no snapshot before"):
+        back(tmp_path)
+
+
+def test_a_snapshot_is_named_by_the_first_characters_of_its_id(tmp_path: Path):
+    ids = [put(tmp_path, an_index(mark)) for mark in "abc"]
+
+    assert back(tmp_path, ids[0][:6]) == ids[0]
+    with pytest.raises(NotFound, match="xyz"):
+        back(tmp_path, "xyz")
+    assert title(tmp_path) == "a"
+
+
+def test_what_comes_after_going_back_follows_on_the_snapshot_one_went_back_to(tmp_path: Path):
+    first, second = put(tmp_path, an_index("a")), put(tmp_path, an_index("b"))
+    back(tmp_path)
+    third = put(tmp_path, an_index("c"), {"store": {"snapshots": 3}})
+
+    assert [(m.snapshot, m.before) for m in history(tmp_path)] == [(third, first), (second, first), (first, "")]
+    assert back(tmp_path) == first
+
+
+def test_the_snapshot_one_went_back_to_is_kept_by_the_next_commit(tmp_path: Path):
+    ids = [put(tmp_path, an_index(mark), {"store": {"snapshots": 4}}) for mark in "abcd"]
+    back(tmp_path, ids[0])
+    new = put(tmp_path, an_index("e"), {"store": {"snapshots": 2}})
+
+    assert {m.snapshot for m in history(tmp_path)} == {new, ids[0]}
+
+
+def test_content_that_comes_again_is_the_newest_snapshot_and_stands_once_in_the_history(tmp_path: Path):
+    first, second, third = (put(tmp_path, an_index(mark)) for mark in "aba")
+
+    assert first == third
+    assert [m.snapshot for m in history(tmp_path)] == [third, second]
+
+
+def test_a_damaged_snapshot_is_not_gone_back_to(tmp_path: Path):
+    put(tmp_path, an_index("a"))
+    [path] = (tmp_path / "tables").glob("entities-*")
+    put(tmp_path, an_index("b"))
+    path.write_bytes(path.read_bytes()[::-1])
+
+    with pytest.raises(IndexDamaged, match=path.name):
+        back(tmp_path)
+    assert title(tmp_path) == "b"
+
+
+def test_going_back_outside_of_writing_is_refused(tmp_path: Path):
+    put(tmp_path, an_index("a"))
+    put(tmp_path, an_index("b"))
+
+    with pytest.raises(UsageError, match="writing"):
+        rollback(tmp_path)
 
 
 # Missing, damaged, foreign
@@ -308,6 +403,18 @@ def test_an_index_of_a_later_format_asks_for_an_upgrade(tmp_path: Path):
 
     with pytest.raises(StoreError, match=r"99.*upgrade"):
         read(tmp_path)
+
+
+def test_an_index_of_an_earlier_format_says_to_index_again_and_is_replaced(tmp_path: Path):
+    put(tmp_path, an_index("old"))
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"version": 1}))
+
+    with pytest.raises(IndexOutdated, match=r"format 1.*index its sources again"):
+        read(tmp_path)
+    put(tmp_path, an_index("new"))
+    assert title(tmp_path) == "new"
+    assert len(history(tmp_path)) == 1
 
 
 # One writer
@@ -393,6 +500,35 @@ def generation(number: int) -> Index:
     return an_index(str(number), arrays={"mark": np.full(9, number)})
 
 
+def mark_of(folder: Path) -> str:
+    """Return the number of the generation that a folder holds, in every part of it."""
+    index = read(folder, verify=True)
+    marks = {d.title for d in index.documents} | {c.text for c in index.chunks}
+    marks |= {e.description for e in index.entities} | {r.title for r in index.reports}
+    marks |= {str(int(m)) for m in index.arrays["mark"]} | {str(index.settings["mark"])}
+    (mark,) = marks
+    return mark
+
+
+def test_readers_in_another_process_see_one_whole_snapshot_while_snapshots_come_and_go(tmp_path: Path):
+    put(tmp_path, generation(0), {"mark": 0})
+    code = """
+from test_store import *
+folder = Path(sys.argv[1])
+for i in range(1, 25):
+    put(folder, generation(i), {"mark": i, "store": {"snapshots": 3}})
+    if i % 3 == 0:
+        back(folder)
+"""
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=environment()) as writer:
+        seen = {mark_of(tmp_path)}
+        while writer.poll() is None:
+            seen.add(mark_of(tmp_path))
+    assert writer.returncode == 0
+    assert mark_of(tmp_path) == "23"
+    assert len(seen) > 1
+
+
 @needs_fork
 def test_a_writer_killed_at_any_moment_leaves_one_whole_snapshot_and_readers_never_see_less(tmp_path: Path):
     work = """for i in itertools.count(random.SystemRandom().randrange(10**9)):
@@ -403,12 +539,7 @@ def test_a_writer_killed_at_any_moment_leaves_one_whole_snapshot_and_readers_nev
     seen: set[str] = set()
 
     def check() -> None:
-        index = read(tmp_path, verify=True)
-        marks = {d.title for d in index.documents} | {c.text for c in index.chunks}
-        marks |= {e.description for e in index.entities} | {r.title for r in index.reports}
-        marks |= {str(int(m)) for m in index.arrays["mark"]} | {str(index.settings["mark"])}
-        assert len(marks) == 1
-        seen.update(marks)
+        seen.add(mark_of(tmp_path))
 
     with writers(tmp_path, work) as start:
         for _ in range(15):

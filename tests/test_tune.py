@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from llm_corpus import documents, settings
 from simulated_server import Behaviour, SimulatedServer
 
-import conspectus
+from conspectus import api
+from conspectus.configuration import load
 from conspectus.index.chunk import chunk
 from conspectus.models.chat.parsing import parse
 from conspectus.models.chat.prompts import Prompts
@@ -71,13 +71,12 @@ def test_the_folder_is_used_by_the_settings_that_it_holds(tmp_path: Path):
     for document in documents():
         (tmp_path / f"{document['id']}.txt").write_text(document["text"])
     with SimulatedServer(Behaviour(keep_bodies=True)) as server:
-        made = conspectus.api.tune(tmp_path, tmp_path / "out", settings=settings(server.url))
-        told = tomllib.loads((made.folder / "conspectus.toml").read_text())
-        assert told["extract"]["entity_types"] == list(made.profile.entity_types)
-        assert told["language"] == "en"
+        made = api.tune(tmp_path, tmp_path / "out", settings=settings(server.url))
+        chosen = load(settings(server.url), file=made.folder / "conspectus.toml", environ={}).settings
+        assert chosen.extract.entity_types == made.profile.entity_types
+        assert chosen.language == "en"
         server.bodies.clear()
-        chosen = settings(server.url, llm__prompts=told["llm"]["prompts"])
-        built = conspectus.build(documents=documents(2), folder=tmp_path / "index", settings=chosen)
+        built = api.build(documents=documents(2), folder=tmp_path / "index", settings=chosen)
     assert built.index.entities
     assert made.profile.persona in server.bodies[0]["messages"][0]["content"]
 

@@ -62,6 +62,7 @@ __all__ = [
     "estimate",
     "estimate_answers",
     "estimate_claims",
+    "estimate_embedding",
     "estimate_grounding",
     "estimate_judge",
     "estimate_loss",

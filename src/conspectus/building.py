@@ -15,6 +15,7 @@ from conspectus.models.base import Model
 from conspectus.rows import Community, Document, Failure, Skipped, Usage
 from conspectus.settings import Settings
 from conspectus.tables import Index
+from conspectus.updating import Update, origin_of, update_of
 from conspectus.working import DEFAULT_FOLDER, Given, read_sources, resolved, run, session_for
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Built:
     skipped: tuple[Skipped, ...] = ()
     notices: tuple[str, ...] = ()
     """What a language model's replies lacked, and what else is worth knowing, a line each."""
+    update: Update = Update()
+    """How it follows on the index that stood in the folder."""
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -131,16 +134,19 @@ def build(
     documents: Iterable[Any] | None = None,
     settings: Given = None,
     progress: Progress | None = None,
+    fresh: bool = False,
 ) -> Built:
     """Read files and folders, or documents from memory, into an index in a folder, and return it.
 
     `documents` are strings, dicts with `text` (and `title`, `id` or `path`, `date`), or a DataFrame with such columns.
-    An index that stands in the folder is replaced when the new one is whole; until then it stays readable.
+    An index that stands in the folder is replaced when the new one is whole; until then it stays readable. Where
+    neither documents nor settings changed, it is what is returned. Its communities are carried on, and with them
+    their reports, as far as they did not change; not with `fresh`, which makes everything anew.
 
     Raises UsageError for sources that are not there, NothingToIndex where none can be read, IndexBusy where another
     process writes to the folder.
     """
-    return run(abuild(sources, folder, documents=documents, settings=settings, progress=progress))
+    return run(abuild(sources, folder, documents=documents, settings=settings, progress=progress, fresh=fresh))
 
 
 async def abuild(
@@ -150,28 +156,32 @@ async def abuild(
     documents: Iterable[Any] | None = None,
     settings: Given = None,
     progress: Progress | None = None,
+    fresh: bool = False,
 ) -> Built:
     """Do what `build` does, inside a running event loop."""
-    from conspectus.index.pipeline import build_index  # here, for questions need not wait until it is imported
-
     chosen = resolved(settings)
     if progress:
         progress.stage("read", 0)
     index_documents, failures, skipped = read_sources(sources, documents, chosen)
     target = Path(folder)
     with store.writing(target):
+        update = update_of(target, index_documents, failures, chosen, fresh=fresh)
+        if update.nothing and (standing := update.standing):
+            return Built(standing, standing.snapshot, target, tuple(skipped), update=update)
+        from conspectus.index.pipeline import build_index  # here, for nobody else need wait until it is imported
+
         check_embedder(chosen, target)
         async with session_for(chosen, target) as session:
             performer = session.model if session else _fitted
             check = _rest_fits(session, chosen, progress) if session else None
-            index = await build_index(index_documents, failures, performer, chosen, progress, check)
-            index = replace(index, usage=session.usage if session else {})
+            index = await build_index(index_documents, failures, performer, chosen, progress, check, update.before)
+            index = replace(index, usage=session.usage if session else {}, origin=origin_of(chosen))
             notices = session.notices if session else ()
             spent = session.total if session else Usage()
         index, more = with_vectors(index, chosen, target, spent, progress)
         notices = (*notices, *more)
         snapshot = store.commit(target, index, settings=index.settings, usage=index.usage)
-    return Built(replace(index, snapshot=snapshot, folder=target), snapshot, target, tuple(skipped), notices)
+    return Built(replace(index, snapshot=snapshot, folder=target), snapshot, target, tuple(skipped), notices, update)
 
 
 def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
@@ -256,7 +266,8 @@ def _rest_fits(session: Session, settings: Settings, progress: Progress | None) 
         rest = Estimator(session.model, session.sender, settings).rest(graph, communities, language)
         if progress:
             progress.note(f"The graph took {in_words(session.total)}; the rest will take {in_words(rest)}.")
-        ledger.check_room(rest.tokens.low, (rest.cost or NONE).low)
+        if session.total.calls:  # who runs again when all of it is bought has been told, and wants to go on
+            ledger.check_room(rest.tokens.low, (rest.cost or NONE).low)
 
     return check
 

@@ -30,6 +30,8 @@ FILE_NAME = "conspectus.toml"
 PREFIX = "CONSPECTUS_"
 RESERVED = {"CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_INDEX", "CONSPECTUS_LOG"}
 """Variables with our prefix that are not settings; nor is any that ends in `_API_KEY`."""
+PATHS = ("llm.prompts", "read.password_file")
+"""Keys of what is read from a place, which a settings file names from where it stands itself."""
 SWITCHES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -215,7 +217,15 @@ def _in_file(file: Path | None, beside: Path | None) -> Iterator[Given]:
         raise SettingsError(f"{origin}, {where}: not valid TOML: {reason}") from None
     for key, value in _dotted(values):
         line = _line_of(key, text)
-        yield Given(key, _as_tuple(value), origin, f"{origin}, line {line}" if line else origin)
+        yield Given(key, _beside(path, key, _as_tuple(value)), origin, f"{origin}, line {line}" if line else origin)
+
+
+def _beside(file: Path, key: str, value: Any) -> Any:
+    """Return the value of a key; a path that leads somewhere from the settings file starts there."""
+    if key not in PATHS or not isinstance(value, str) or not value:
+        return value
+    place = file.parent / Path(value).expanduser()
+    return str(place) if place.exists() else value
 
 
 def _in_environment(environ: Mapping[str, str]) -> Iterator[Given]:

@@ -145,7 +145,8 @@ def _estimated(
     from conspectus.models.server.replies import FILE_NAME, Replies
     from conspectus.models.server.sender import batches, embedding_key
 
-    items = {embedding_key(name, text): text for said in texts.values() for text in said}
+    keyed = [{embedding_key(name, text): text for text in said} for said in texts.values()]
+    items = {key: text for said in keyed for key, text in said.items()}
     if (folder / FILE_NAME).exists():
         replies = Replies(folder / FILE_NAME)
         try:
@@ -154,7 +155,7 @@ def _estimated(
             replies.close()
     count = float(sum(tokens.count(text, vocabulary(name)) for text in items.values()))
     asked = Range(count, count).plus(Range(extracted * GRAPH.low, extracted * GRAPH.high))
-    calls = len(batches(list(items.items())))
+    calls = sum(len(batches([(key, text) for key, text in said.items() if key in items])) for said in keyed)
     ledger = Ledger(settings.prices)
     cost = Range(*(ledger.cost(name, round(n), 0) for n in asked)) if ledger.price(name) else None
     return TaskEstimate(TASK, name, Range(calls, calls), asked, Range(0, 0), cost)

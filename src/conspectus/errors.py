@@ -7,6 +7,7 @@
      ├── StoreError            something about an index folder
      │    ├── IndexMissing     there is no index where one was named
      │    ├── IndexDamaged     a file of the snapshot is missing or is not what the manifest says
+     │    ├── IndexOutdated    an earlier Conspectus wrote it, in a format that is read no more
      │    └── IndexBusy        another process is writing to it
      ├── ModelError            a model did not perform a task
      │    ├── NotSupported     this model cannot perform this kind of task at all
@@ -57,6 +58,10 @@ class IndexMissing(StoreError):
 
 class IndexDamaged(StoreError):
     """A file of the snapshot is missing, or is not what the manifest says it is."""
+
+
+class IndexOutdated(StoreError):
+    """An earlier Conspectus wrote the index, in a format that is read no more; a new one may take its place."""
 
 
 class IndexBusy(StoreError):

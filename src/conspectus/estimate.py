@@ -157,12 +157,22 @@ class Estimator:
     async def build(self, documents: Sequence[Document], chunks: Sequence[Chunk], language: str) -> Estimate:
         """Estimate a whole build."""
         walks = await rehearse(chunks, self._sender, self._settings, language)
+        extraction = self._extraction(walks, language)
+        left = sum(not walk.whole for walk in walks)
+        some = left < len(walks)
+        steps = await rehearse_rest(documents, walks, self._sender, self._settings, language) if some else []
+        rows = (row for row in self._later(left, steps) if row.calls.high)
+        return Estimate((*extraction.tasks, *rows), extraction.seen)
+
+    async def extraction(self, chunks: Sequence[Chunk], language: str) -> Estimate:
+        """Estimate what chunks alone are asked about, and nothing of the rest of a build."""
+        return self._extraction(await rehearse(chunks, self._sender, self._settings, language), language)
+
+    def _extraction(self, walks: Sequence[Walk], language: str) -> Estimate:
         seen = [walk for walk in walks if walk.whole]
         left = [walk for walk in walks if not walk.whole]
         known = len(seen) if len(seen) >= FEW else 0
         rows = self._by_kept(seen, left) if known else self._by_use(left, language)
-        steps = await rehearse_rest(documents, walks, self._sender, self._settings, language) if seen else []
-        rows += self._later(len(left), steps)
         return Estimate(tuple(row for row in rows if row.calls.high), known)
 
     def _by_kept(self, seen: Sequence[Walk], left: Sequence[Walk]) -> list[TaskEstimate]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
-from conspectus.references import Reference, translate
+from conspectus.references import Reference, strip, translate
 from conspectus.rows import Chunk, Claim, Entity, Relationship, Report
 
 Row = Entity | Relationship | Claim | Report | Chunk
@@ -72,7 +72,9 @@ def render(row: Row, number: int) -> str:
             cells = (row.source, row.target, row.description)
         case Claim():
             cells = (row.subject, row.type, row.status, row.description)
-        case Report() | Chunk():
+        case Report():  # the references in it are in the index's numbers, and not to rows that are shown
+            return f"{number},\n{strip(row.text).strip()}\n\n"
+        case Chunk():
             return f"{number},\n{row.text.strip()}\n\n"
     return f"{number},{','.join(map(_cell, cells))}\n"
 

@@ -52,6 +52,11 @@ class Document:
     places: tuple[Place, ...] = ()
     """In order of their starts; none where the document has no pages or sections."""
 
+    @property
+    def language(self) -> str:
+        """The language that it is in, as a code of two letters; see `text.language.with_languages`."""
+        return self.metadata.get("language", "en").partition("-")[0].lower()
+
     def place(self, start: int, end: int) -> str:
         """Return where characters `start` to `end` stand: `p. 4`, `pp. 4-5`, or "" where no place is known."""
         first = bisect_right(self.places, start, key=itemgetter(0)) - 1

@@ -108,6 +108,12 @@ class ReportSettings(Section):
     )
 
 
+class StoreSettings(Section):
+    """What an index's folder keeps."""
+
+    snapshots: int = Field(default=5, ge=1, description="snapshots that are kept, the current one among them")
+
+
 class GlobalSettings(Section):
     """Answers from the reports of a whole level (P1 3.1.6)."""
 
@@ -318,6 +324,7 @@ class Settings(Section):
     describe: DescribeSettings = DescribeSettings()
     communities: CommunitySettings = CommunitySettings()
     reports: ReportSettings = ReportSettings()
+    store: StoreSettings = StoreSettings()
     global_: GlobalSettings = Field(default=GlobalSettings(), validation_alias="global", serialization_alias="global")
     answer: AnswerSettings = AnswerSettings()
     local: LocalSettings = LocalSettings()

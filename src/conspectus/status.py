@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conspectus import store
+from conspectus.errors import IndexMissing
 from conspectus.rows import Failure, Usage
 from conspectus.tables import Index
 
 if TYPE_CHECKING:
-    from conspectus.settings import Settings
+    from conspectus.settings import Price, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +114,17 @@ class Spending:
 
 
 def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
-    """Return what was spent on an index so far, in runs that did not come to their end too."""
+    """Return what was spent on an index so far, in runs that did not come to their end too.
+
+    Prices are those of the settings, and for models that they do not name those that the index was built with.
+    """
     from conspectus.configuration import load
     from conspectus.models.server.ledger import Ledger
     from conspectus.models.server.replies import FILE_NAME, Replies
 
     if not (folder / FILE_NAME).exists():
         return []
-    ledger = Ledger((settings or load().settings).prices)
+    ledger = Ledger({**_prices_of(folder), **(settings or load().settings).prices})
     replies = Replies(folder / FILE_NAME)
     try:
         rows = replies.spent()
@@ -132,6 +137,17 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
         )
         for r in rows
     ]  # fmt: skip
+
+
+def _prices_of(folder: Path) -> dict[str, Price]:
+    """Return the prices that the index in a folder was built with; none where it is not built yet."""
+    from conspectus.settings import Price
+
+    try:
+        stored: Mapping[str, Any] = store.read(folder).settings.get("prices", {})
+    except IndexMissing:
+        return {}
+    return {name: Price(**price) for name, price in stored.items()}
 
 
 def _vectors(index: Index) -> VectorFigures | None:

@@ -4,7 +4,7 @@
       manifest.json                      names the files of the current snapshot, with their hashes
       tables/entities-<hash>.parquet     the tables; see `columns`
       arrays/<name>-<hash>.npy           numbers that go with them, mapped into memory when used
-      history/<snapshot>.json            the manifest of the snapshot before
+      history/<snapshot>.json            the manifests of earlier snapshots, which one can go back to
       lock                               held, and holds the process id, while a process writes
 
 Files are named by their content and never change, so that snapshots share what is the same in both. A commit
@@ -15,14 +15,13 @@ them away from it.
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -30,9 +29,12 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from conspectus.errors import IndexDamaged, IndexMissing, StoreError, UsageError
+from conspectus import manifests
+from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, UsageError
 from conspectus.lazy import Arrays, Rows
 from conspectus.locks import held, writing
+from conspectus.manifests import Manifest
+from conspectus.manifests import current as _manifest
 from conspectus.rows import Usage
 from conspectus.tables import Index
 
@@ -42,47 +44,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FORMAT, VERSION = "conspectus-index", 1
-
 _OURS = re.compile(r"[\w.-]+-[0-9a-f]{12}\.(parquet|npy)(\.tmp)?|[0-9a-f]{16}\.json(\.tmp)?", re.ASCII)
-
-
-# The manifest
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """One snapshot: its files and what is known of it as a whole."""
-
-    snapshot: str
-    created: str
-    counts: dict[str, int]
-    """The number of rows of each table, by the names of the fields of `Index`."""
-    files: dict[str, dict[str, Any]]
-    """The `sha256` and `size` of each file, by its path in the folder."""
-    settings: dict[str, Any]
-    usage: dict[str, dict[str, Any]]
-
-    def to_json(self) -> bytes:
-        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1).encode()
-
-
-def _manifest(folder: Path) -> Manifest:
-    path = folder / "manifest.json"
-    try:
-        content: dict[str, Any] = json.loads(path.read_bytes())
-        kind, version = content.pop("format"), content.pop("version")
-        if kind == FORMAT and version == VERSION:
-            return Manifest(**content)
-    except (FileNotFoundError, NotADirectoryError):
-        make = f"conspectus index FOLDER --index {folder}"
-        raise IndexMissing(f"there is no index in {folder}; make one: {make}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):  # not JSON, or not JSON of ours
-        kind, version = None, None
-    if kind == FORMAT:
-        raise StoreError(f"{folder} has index format {version}, this Conspectus reads {VERSION}; upgrade it")
-    advice = "name another folder, or, if it was an index, delete the file and index again"
-    raise IndexDamaged(f"{path} is not the manifest of an index; {advice}")
 
 
 # Writing
@@ -91,8 +53,9 @@ def _manifest(folder: Path) -> Manifest:
 def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> str:
     """Make an index the current snapshot of its folder, and return the snapshot's id.
 
-    Equal tables and arrays have equal ids; settings and usage are kept beside them and do not change the id.
-    The snapshot before is kept, older ones are removed. Must stand inside `with writing(folder)`.
+    Equal tables and arrays have equal ids; settings, usage and origin are kept beside them and do not change the id.
+    As many earlier snapshots are kept as the settings say (`store.snapshots`), others are removed. Must stand inside
+    `with writing(folder)`.
 
     Raises `UsageError` where it does not, where a row names another that is not there, or where a text or an
     array cannot be stored; `IndexDamaged` where the folder has a manifest that is not ours. The current
@@ -100,35 +63,70 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
     """
     from conspectus.columns import TABLES
 
-    folder = folder.resolve()
-    if not held(folder):
-        raise UsageError(f"commit to {folder} must stand inside `with writing(folder)`, which keeps other writers out")
+    folder = _own(folder)
     try:
-        before = _manifest(folder)
-    except IndexMissing:
-        before = None
+        before, others = _manifest(folder), manifests.kept(folder)
+    except (IndexMissing, IndexOutdated):
+        before, others = None, []
     files = dict(_put(folder, *content) for content in _contents(index))
     _sync(folder / "tables", folder / "arrays")
     names = "\n".join(f"{path} {files[path]['sha256']}" for path in sorted(files))
+    snapshot = sha256(names.encode()).hexdigest()[:16]
+    changed = before is None or before.snapshot != snapshot
     manifest = Manifest(
-        snapshot=sha256(names.encode()).hexdigest()[:16],
+        snapshot=snapshot,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         counts={name: len(getattr(index, name)) for name in TABLES},
         files=files,
         settings=dict(settings),
         usage={task: asdict(used) for task, used in usage.items()},
+        origin=dict(index.origin),
+        before=(before.snapshot if changed else before.before) if before else "",
+        generation=before.generation if before and not changed else 1 + max((m.generation for m in others), default=0),
     )
     text = manifest.to_json()  # before anything is replaced: settings may hold what JSON cannot
-    changed = before is None or before.snapshot != manifest.snapshot
-    if before and changed:
-        _write(folder / "history" / f"{before.snapshot}.json", [before.to_json()])
-        _sync(folder / "history")
-    _write(folder / "manifest.json", [text])
+    if changed:
+        _file(folder, before)
+    _write(folder / manifests.NAME, [text])
     _sync(folder)
     if changed:
-        kept = {*files, *before.files, f"history/{before.snapshot}.json"} if before else {*files}
-        _sweep(folder, kept)
-    return manifest.snapshot
+        others = [m for m in (before, *others) if m and m.snapshot != snapshot]
+        _sweep(folder, manifest, list({m.snapshot: m for m in others}.values())[: manifests.keep_of(settings) - 1])
+    return snapshot
+
+
+def rollback(folder: Path, snapshot: str = "") -> Manifest:
+    """Make a kept snapshot the current one again, and return its manifest; the one that was stays kept.
+
+    It is named by the first characters of its id; "" is the one before the current one. Must stand inside
+    `with writing(folder)`.
+
+    Raises `UsageError` where it does not, `NotFound` where no such snapshot is kept, `IndexDamaged` where a file of it
+    is not what it was, and what `read` does. The current snapshot then stays what it was.
+    """
+    folder = _own(folder)
+    now, wanted = _manifest(folder), manifests.chosen(folder, snapshot)
+    for path, facts in wanted.files.items():
+        _map(folder / path, facts, verify=True)
+    if wanted.snapshot != now.snapshot:
+        _file(folder, now)
+        _write(folder / manifests.NAME, [wanted.to_json()])
+        _sync(folder)
+    return wanted
+
+
+def _own(folder: Path) -> Path:
+    folder = folder.resolve()
+    if not held(folder):
+        raise UsageError(f"whoever writes to {folder} must do so inside `with writing(folder)`, which keeps others out")
+    return folder
+
+
+def _file(folder: Path, manifest: Manifest | None) -> None:
+    """Put a manifest among the earlier ones."""
+    if manifest:
+        _write(folder / manifests.HISTORY / f"{manifest.snapshot}.json", [manifest.to_json()])
+        _sync(folder / manifests.HISTORY)
 
 
 def _contents(index: Index) -> Iterator[tuple[str, str, list[bytes | memoryview]]]:
@@ -190,9 +188,11 @@ def _sync(*folders: Path) -> None:
             os.close(descriptor)
 
 
-def _sweep(folder: Path, kept: set[str]) -> None:
+def _sweep(folder: Path, current: Manifest, earlier: Sequence[Manifest]) -> None:
     """Remove our files that no kept snapshot names; what others have put in the folder stays."""
-    for path in (p for name in ("tables", "arrays", "history") for p in (folder / name).glob("*")):
+    kept = {*current.files, *(path for m in earlier for path in m.files)}
+    kept |= {f"{manifests.HISTORY}/{m.snapshot}.json" for m in earlier}
+    for path in (p for name in ("tables", "arrays", manifests.HISTORY) for p in (folder / name).glob("*")):
         if _OURS.fullmatch(path.name) and path.relative_to(folder).as_posix() not in kept:
             # Windows does not remove a file that a reader has mapped: a later commit will
             with suppress(PermissionError):
@@ -207,8 +207,8 @@ def read(folder: Path, verify: bool = False) -> Index:
 
     What was opened stays as it is, whatever is committed later. `verify` compares the hash of every file.
 
-    Raises `IndexMissing` where there is no index, `IndexDamaged` where a file is missing or is not what the
-    manifest says: by its size, or with `verify` by its hash.
+    Raises `IndexMissing` where there is no index, `IndexOutdated` where an earlier format is read no more,
+    `IndexDamaged` where a file is missing or is not what the manifest says: by its size, or with `verify` by its hash.
     """
     from conspectus.columns import TABLES, Stored
 
@@ -226,6 +226,7 @@ def read(folder: Path, verify: bool = False) -> Index:
         arrays=Arrays({k.removeprefix("arrays/"): v for k, v in contents.items() if k.startswith("arrays/")}),
         settings=manifest.settings,
         usage={task: Usage(**used) for task, used in manifest.usage.items()},
+        origin=manifest.origin,
         snapshot=manifest.snapshot,
         folder=folder,
     )
@@ -239,6 +240,11 @@ def table_files(folder: Path) -> dict[str, Path]:
     manifest, _ = _open(folder, verify=False)
     paths = [Path(path) for path in manifest.files if path.startswith("tables/")]
     return {path.name.rpartition("-")[0]: folder / path for path in paths}
+
+
+def history(folder: Path) -> list[Manifest]:
+    """Return the manifests of the snapshots that a folder keeps, the newest first; raise as `read` does."""
+    return manifests.kept(folder)
 
 
 def _open(folder: Path, verify: bool) -> tuple[Manifest, dict[str, mmap.mmap]]:
@@ -267,4 +273,4 @@ def _map(path: Path, facts: Mapping[str, Any], verify: bool) -> mmap.mmap:
     return content
 
 
-__all__ = ["Arrays", "Manifest", "Rows", "commit", "read", "table_files", "writing"]
+__all__ = ["Arrays", "Manifest", "Rows", "commit", "history", "read", "rollback", "table_files", "writing"]

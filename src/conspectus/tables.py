@@ -49,6 +49,9 @@ class Index:
     """What it was built with, by stage."""
     usage: Mapping[str, Usage] = field(default_factory=dict[str, Usage])
     """What the build took of language models, by task."""
+    origin: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What it depends on beside documents and settings: the version of `conspectus` and a hash of its `prompts`, and
+    the file of `openie` whose triples it was given."""
     snapshot: str = ""
     """The id of the snapshot; it changes when a table does. Empty for an index that is not stored."""
     folder: Path | None = field(default=None, compare=False)

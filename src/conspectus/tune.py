@@ -78,7 +78,7 @@ async def tune(
     values = {
         "extract.entity_types": list(profile.entity_types),
         "language": language,
-        "llm.prompts": str(folder),
+        "llm.prompts": ".",
     }
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
     files.append(_write(folder / "conspectus.toml", "\n".join(lines) + "\n"))

@@ -56,7 +56,7 @@ def test_status_shows_model_dimension_and_what_was_spent(made: Path, run: Run, t
     assert figures["vectors"]["dimension"] == 24
     assert figures["usage"]["prompt_tokens"] == server.prompt_tokens - 1  # but for the word that tried the server
     (spent,) = figures["spent"]
-    assert (spent["task"], spent["calls"], spent["prompt_tokens"]) == ("Embed", 2, server.prompt_tokens)
+    assert (spent["task"], spent["calls"], spent["prompt_tokens"]) == ("Embed", 3, server.prompt_tokens)
 
 
 def test_asking_with_another_embedder_names_the_command_that_makes_its_vectors(made: Path, run: Run):

@@ -15,6 +15,7 @@ from conspectus.algorithms.neighbours import nearest
 from conspectus.index import embed
 from conspectus.index.embed import embedded, texts_of, without_vectors
 from conspectus.index.passages import index_passages
+from conspectus.index.pipeline import Silent
 from conspectus.index.triples import OpenIe, with_openie
 from conspectus.models.base import Tick
 from conspectus.query import vector
@@ -30,7 +31,7 @@ def an_index(texts: Mapping[str, str] = TEXTS) -> Index:
     return index_passages([replace(d, title=d.title.strip()) for d in documents], Settings())
 
 
-class Stages:
+class Stages(Silent):
     """Remembers the stages that were opened, and their ticks."""
 
     def __init__(self) -> None:

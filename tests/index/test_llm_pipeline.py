@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
 from conspectus.api import Built
-from conspectus.errors import BadKey, BudgetReached, ConspectusError, ServerDown, UnknownModel
+from conspectus.errors import BadKey, BudgetReached, ConspectusError, ModelError, ServerDown, UnknownModel
 from conspectus.tables import Index
 
 TABLES = "documents chunks entities relationships claims communities reports joins failures words".split()
@@ -67,6 +68,14 @@ def test_faults_do_not_show_in_the_index(sound: Built, behaviour: Behaviour, tmp
     assert server.counts["requests"] > sum(usage.calls for usage in sound.index.usage.values()) or not (
         behaviour.errors or behaviour.cuts
     )
+
+
+@pytest.mark.parametrize(
+    "behaviour", [Behaviour(), Behaviour(errors=0.05, cuts=0.05, malformed=0.05, seed=2)], ids=["sound", "faulty"]
+)
+def test_the_format_of_replies_does_not_show_in_the_index(sound: Built, behaviour: Behaviour, tmp_path: Path):
+    made, _ = built(tmp_path, behaviour, extract__claims=True, llm__reply_format="tuples")
+    assert tables(made.index) == tables(sound.index)
 
 
 def test_a_second_run_asks_for_nothing(sound: Built):
@@ -169,11 +178,34 @@ def test_what_cannot_work_is_one_line_within_seconds(
     assert server.counts["requests"] <= 25
 
 
-def test_a_context_that_is_too_long_is_a_failure_of_each_chunk(tmp_path: Path):
-    broken, server = built(tmp_path, Behaviour(context_tokens=300))
+def test_requests_that_are_too_long_are_failures_that_name_the_document_and_what_to_set(tmp_path: Path):
+    broken, _ = built(tmp_path, Behaviour(context_tokens=720))
+    assert broken.index.entities
     assert broken.failures
-    assert all("context" in failure.error for failure in broken.failures)
-    assert server.counts["requests"] == len(broken.index.chunks)
+    assert {failure.document for failure in broken.failures if failure.stage == "extract"} <= {
+        document.path for document in broken.index.documents
+    }
+    for failure in broken.failures:
+        assert "longer than the context" in failure.error
+        assert ("chunk.tokens" if failure.stage == "extract" else ".context_tokens") in failure.error
+
+
+@pytest.mark.parametrize(
+    ("count", "says"), [(2, "could not read any of the 4 chunks"), (12, "failed on all of the first 20 calls")]
+)
+@pytest.mark.parametrize("behaviour", [Behaviour(context_tokens=300), Behaviour(errors=1.0)], ids=["too long", "500"])
+def test_where_no_call_succeeds_at_all_that_is_one_line_and_the_index_stays(
+    behaviour: Behaviour, count: int, says: str, sound: Built, tmp_path: Path
+):
+    shutil.copytree(sound.folder, tmp_path / "index")
+    (tmp_path / "index" / "replies.sqlite").unlink()
+    with SimulatedServer(behaviour) as server:
+        chosen = settings(server.url, llm__attempts=2)
+        with pytest.raises(ModelError, match=says) as raised:
+            conspectus.build(documents=documents(count), folder=tmp_path / "index", settings=chosen)
+    assert "\n" not in str(raised.value)
+    assert server.counts["requests"] <= 2 * 45
+    assert conspectus.open_index(tmp_path / "index").snapshot == sound.snapshot
 
 
 # Being killed

@@ -9,6 +9,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from simulated_server import Behaviour, SimulatedServer
 
 from conspectus.errors import BadKey, BudgetReached, ServerDown, ServerFailed, UsageError
 from conspectus.models.embedders import Embedder, is_served, open_embedder, same_model
@@ -16,7 +17,6 @@ from conspectus.models.embedders.local import LocalEmbedder
 from conspectus.models.embedders.served import ServedEmbedder
 from conspectus.rows import Usage
 from conspectus.settings import Settings
-from simulated_server import Behaviour, SimulatedServer
 
 MODEL = Path(__file__).parents[2] / "../shared/models/all-MiniLM-L6-v2"
 SETTINGS = Settings()

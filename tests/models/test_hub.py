@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from simulated_hub import SimulatedHub
 
 from conspectus.errors import UsageError
 from conspectus.models.embedders.hub import fetched, models_folder
-from simulated_hub import SimulatedHub
 
 FILES: Mapping[str, bytes] = {
     "tokenizer.json": b'{"a small": "file"}',
@@ -69,14 +69,14 @@ def test_what_is_not_what_the_hub_tells_is_not_kept(sent: bytes, said: str, monk
 def test_a_small_file_is_held_to_its_hash_too(monkeypatch: pytest.MonkeyPatch):
     with (
         SimulatedHub(FILES, sent={"tokenizer.json": b'{"a smell": "file"}'}) as hub,
-        pytest.raises(UsageError, match=r"tokenizer.json: it came damaged"),
+        pytest.raises(UsageError, match=r"tokenizer\.json: it came damaged"),
     ):
         fetch(hub, monkeypatch)
 
 
 def test_a_fetch_that_broke_off_goes_on(cache: Path, monkeypatch: pytest.MonkeyPatch):
     with SimulatedHub(FILES, status={"onnx/model.onnx": 503}) as hub:
-        with pytest.raises(UsageError, match="onnx/model.onnx: HTTP 503"):
+        with pytest.raises(UsageError, match=r"onnx/model\.onnx: HTTP 503"):
             fetch(hub, monkeypatch)
 
         hub.status.clear()
@@ -86,7 +86,7 @@ def test_a_fetch_that_broke_off_goes_on(cache: Path, monkeypatch: pytest.MonkeyP
 def test_a_model_without_an_onnx_form_is_told(monkeypatch: pytest.MonkeyPatch):
     with (
         SimulatedHub({"tokenizer.json": b"{}"}) as hub,
-        pytest.raises(UsageError, match="onnx/model.onnx: HTTP 404"),
+        pytest.raises(UsageError, match=r"onnx/model\.onnx: HTTP 404"),
     ):
         fetch(hub, monkeypatch)
 

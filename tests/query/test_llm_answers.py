@@ -46,7 +46,7 @@ def test_every_method_answers_with_citations_that_lead_to_the_sources(
     method: str, server: SimulatedServer, index: Index
 ):
     answer = ask(server, index, method=method)
-    assert "Ada Byrne" in answer.text
+    assert "bought land" in answer.text
     assert answer.citations
     texts = {document.path: document.text for document in index.documents}
     for citation in answer.citations:
@@ -168,3 +168,44 @@ def test_an_answer_from_the_root_down_says_what_it_used(server: SimulatedServer,
     assert answer.level is None
     assert "communities" in answer.why
     assert conspectus.ask(QUESTION, index, level="auto").text
+
+
+@pytest.mark.parametrize("method", ["rollup", "drilldown", "drift"])
+def test_methods_along_the_hierarchy_cite_the_sources(method: str, server: SimulatedServer, index: Index):
+    answer = ask(server, index, method=method)
+    assert answer.citations
+    texts = {document.path: document.text for document in index.documents}
+    sources = [source for citation in answer.citations for source in citation.sources]
+    assert all(texts[s.document][s.start : s.end] == s.text for s in sources)
+    assert "[Data:" not in answer.text
+    assert answer.why
+
+
+def test_a_short_answer_is_asked_for_in_so_many_words(server: SimulatedServer, index: Index):
+    server.bodies.clear()
+    ask(server, index, "Who bought the land?", method="local", answer__response="short answer")
+    assert "in as few words as it takes" in server.bodies[-1]["messages"][0]["content"]
+
+
+def test_reports_written_for_a_question_are_bought_once(server: SimulatedServer, tmp_path: Path):
+    plain = settings(server.url, reports__write=False)
+    conspectus.build(documents=documents(), folder=tmp_path, settings=plain)
+
+    first = conspectus.ask(QUESTION, tmp_path, method="rollup", settings=plain)
+    again = conspectus.ask(QUESTION, tmp_path, method="rollup", settings=plain)
+
+    assert "written for it" in first.why
+    assert first.usage.calls > 1
+    assert again.usage.calls == 0
+    assert again.text == first.text
+
+
+def test_reports_written_for_a_question_are_those_that_indexing_buys(server: SimulatedServer, tmp_path: Path):
+    conspectus.build(documents=documents(), folder=tmp_path, settings=settings(server.url, reports__write=False))
+    asked = conspectus.ask(QUESTION, tmp_path, method="rollup", settings=settings(server.url, rollup__share=1.0))
+    server.bodies.clear()
+    built = conspectus.build(documents=documents(), folder=tmp_path, settings=settings(server.url))
+
+    assert "written for it" in asked.why
+    written = sum("# Task: WriteReport" in body["messages"][0]["content"] for body in server.bodies)
+    assert written < len(built.index.reports)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -12,6 +13,9 @@ from conspectus.algorithms.graph import Graph, Ints, connected, dense
 
 FACTORS = (1, 2, 4, 8, 16, 32, 64)
 """What the resolution is multiplied by, one after the other, while a community comes back whole."""
+
+Partition = Callable[[Graph, float, int], Ints]
+"""Gives each node of a graph the label of a community, by a resolution and a seed."""
 
 ITERATIONS = 3
 """Of Leiden where it starts from nothing: the second gains about .01 of modularity, and what has settled
@@ -46,14 +50,14 @@ def leiden(graph: Graph, resolution: float, seed: int, start: Ints | None = None
     return labels
 
 
-def divide(graph: Graph, resolution: float, seed: int) -> Ints | str:
+def divide(graph: Graph, resolution: float, seed: int, by: Partition = leiden) -> Ints | str:
     """Return the community of each node of a connected graph, from 0, or why there is but one."""
     degrees = np.diff(graph.indptr)
     if degrees.sum() == 2 * (graph.n - 1) and degrees.max() == graph.n - 1:
         return "a star around one node"
     for weighted in (graph, _balanced(graph)):
         for factor in FACTORS:
-            labels = dense(leiden(weighted, factor * resolution, seed))
+            labels = dense(by(weighted, factor * resolution, seed))
             if labels.max() == graph.n - 1:  # each node alone, as it will be at any higher resolution
                 break
             labels = join_the_lone(weighted, labels)

@@ -197,6 +197,8 @@ def _print_context(context: Context, json: bool, many: object) -> None:
         told = {f.name: getattr(context, f.name) for f in fields(context)}
         show.as_json(told | {"windows": [_window(w) for w in context.windows]}, lines=bool(many))
         return
+    if not context.windows:
+        show.note("Nothing in this corpus speaks to that question.")
     for place, window in enumerate(context.windows, 1):
         if len(context.windows) > 1:
             show.out(show.bold(f"===== Window {place} of {len(context.windows)} =====") + "\n")

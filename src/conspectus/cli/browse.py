@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from conspectus.cli import show
-from conspectus.cli.options import FOLDER, AsJson, IndexFolder, LogFile
+from conspectus.cli.options import FOLDER, AsJson, ConfigFile, IndexFolder, LogFile, settings_of
 from conspectus.errors import IndexMissing, UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from conspectus.tables import Index
 
 
-def status(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = None) -> None:
+def status(folder: IndexFolder = FOLDER, json: AsJson = False, config: ConfigFile = None, log: LogFile = None) -> None:
     """Show the figures of an index.
 
     They are its counts, its reports by level, what failed in its making, and what language models it took.
@@ -27,7 +27,7 @@ def status(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = No
     from conspectus.api import open_index
     from conspectus.status import spending, status_of
 
-    spent = spending(folder)
+    spent = spending(folder, settings_of({}, config) if config else None)
     try:
         figures = status_of(open_index(folder))
     except IndexMissing:
@@ -51,7 +51,7 @@ def status(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = No
     if used.calls or used.cached_calls:
         calls = f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} kept)"
         read = f"{used.prompt_tokens:,} tokens read and {used.completion_tokens:,} written"
-        show.out(f"Models: {calls}, {read}, cost {used.cost:.4f}")
+        show.out(f"Models: {calls}, {read}" + (f", cost {used.cost:.4f}" if used.cost else ""))
     else:
         show.out("No language model was asked.")
     if spent:
@@ -60,15 +60,28 @@ def status(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = No
 
 
 def _print_spent(spent: Sequence[Spending], json: bool) -> None:
+    from conspectus.status import Spending
+
     if json:
         show.as_json({"spent": [asdict(row) for row in spent]})
         return
     show.out("Spent in all runs so far:")
-    rows = [
-        [s.task, s.model, f"{s.calls:,}", f"{s.prompt_tokens:,}", f"{s.completion_tokens:,}", _money(s.cost)]
-        for s in spent
-    ]
-    show.table([["Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost"], *rows])
+    costs = [row.cost for row in spent if row.cost is not None]
+    total = Spending(
+        "All",
+        "",
+        sum(row.calls for row in spent),
+        sum(row.prompt_tokens for row in spent),
+        sum(row.completion_tokens for row in spent),
+        sum(costs) if len(costs) == len(spent) else None,
+    )
+    head = ["Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost"]
+    show.table([head, *map(_spent, [*spent, total])], texts=2)
+
+
+def _spent(row: Spending) -> list[str]:
+    figures = (f"{n:,}" for n in (row.calls, row.prompt_tokens, row.completion_tokens))
+    return [row.task, row.model, *figures, _money(row.cost)]
 
 
 def _money(cost: float | None) -> str:

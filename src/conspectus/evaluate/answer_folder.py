@@ -17,6 +17,7 @@ from conspectus.evaluate.kept import ConditionAnswer, Kept, Question, answers_in
 from conspectus.evaluate.listed import joined, once, write_list
 from conspectus.evaluate.metering import Metered, MeteredSender, Tally
 from conspectus.evaluate.pairing import drawn
+from conspectus.evaluate.set_up import keep_set_up
 from conspectus.index.pipeline import Progress, Silent
 from conspectus.models.base import Model
 from conspectus.models.chat.model import ChatModel
@@ -120,6 +121,7 @@ async def make(
         session.sender.ledger.check_room(rest.tokens.low, (rest.cost or NONE).low)
     with locks.writing(laid.folder, "comparison"):
         write_list(laid.questions, laid.folder)
+        keep_set_up(laid.works, laid.index, laid.settings.model if session else model.name, laid.folder)
         tick = (progress or Silent()).stage("answers", len(waiting))
         await run(
             waiting, laid.index, _metered(session, laid.settings, model), laid.kept, tick, laid.settings.llm.concurrency

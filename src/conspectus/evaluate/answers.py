@@ -142,7 +142,8 @@ async def answer(work: Work, index: Index, metered: Metered, ahead: int = 0) -> 
 def _cited(citation: Citation) -> CitedText:
     """Return a citation with the characters behind it."""
     texts = dict.fromkeys(source.text for source in citation.sources)
-    return CitedText(citation.marker, citation.title, MARK_OF_OMISSION.join(texts))
+    documents = tuple(dict.fromkeys(source.document for source in citation.sources))
+    return CitedText(citation.marker, citation.title, MARK_OF_OMISSION.join(texts), documents)
 
 
 # What came of it

@@ -105,14 +105,19 @@ def made_with(condition: Condition, index: Index, model: str, settings: Settings
 
     Of settings only what is not their default, so that one that is added later voids nothing.
     """
-    said: list[Any] = [__version__, condition.method, _snapshot(index), model]
+    said: list[Any] = [__version__, condition.method, snapshot_of(index), model]
     said.append(settings.model_dump(mode="json", exclude=_ELSEWHERE, exclude_defaults=True))
-    if model != "extractive":
-        said += [
-            settings.llm.model_dump(mode="json", include=_MODEL_KEYS, exclude_defaults=True),
-            _prompts(settings.llm.prompts),
-        ]
-    return _digest(said)
+    return digest([*said, *spoken(model, settings)])
+
+
+def spoken(model: str, settings: Settings) -> list[Any]:
+    """Return what of the settings can change what a language model says; nothing of those that have none."""
+    if model == "extractive":
+        return []
+    return [
+        settings.llm.model_dump(mode="json", include=_MODEL_KEYS, exclude_defaults=True),
+        _prompts(settings.llm.prompts),
+    ]
 
 
 def _prompts(folder: str) -> dict[str, str]:
@@ -121,13 +126,14 @@ def _prompts(folder: str) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in paths}
 
 
-def _snapshot(index: Index) -> str:
+def snapshot_of(index: Index) -> str:
     """Return the id of an index's snapshot; of one that is not stored a digest of what is read of it."""
     if index.snapshot:
         return index.snapshot
     ids = [row.id for table in (index.documents, index.chunks, index.entities) for row in table]
-    return _digest([ids, [report.text for report in index.reports]])
+    return digest([ids, [report.text for report in index.reports]])
 
 
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
+    """Return 16 hexadecimal digits that depend on nothing but a value of JSON."""
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

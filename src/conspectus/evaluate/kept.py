@@ -5,9 +5,11 @@ A comparison of conditions (P1 4) is a folder of such files; the modules beside 
     DIR/
       questions.json      what is asked (`Question`); questions.csv has the same
       answers.jsonl       what each condition answered (`ConditionAnswer`)
+      setups.jsonl        what each condition answered with: index, model, settings (`set_up.SetUp`)
       judgements.jsonl    which of two answers a judge preferred (`Judgement`)
       claims.jsonl        the factual claims of each answer (`AnswerClaims`)
       grounding.jsonl     which sentences of an answer are supported by what they cite (`AnswerGrounding`)
+      ratings.jsonl       what people preferred (`people.ratings.Rating`)
       replies.sqlite      every reply of a model, paid for once
 """
 
@@ -42,6 +44,8 @@ class CitedText:
     marker: int
     title: str
     text: str
+    documents: tuple[str, ...] = ()
+    """The paths of the documents that these stand in."""
 
 
 @dataclass(frozen=True)
@@ -169,8 +173,12 @@ def _plain(row: Any) -> dict[str, Any]:
 
 def condition_answer(**values: Any) -> ConditionAnswer:
     """Make an answer of the values of a line."""
-    cited = tuple(CitedText(**one) for one in values.pop("cited", ()))
+    cited = tuple(_cited(**one) for one in values.pop("cited", ()))
     return ConditionAnswer(cited=cited, **values)
+
+
+def _cited(**values: Any) -> CitedText:
+    return CitedText(documents=tuple(values.pop("documents", ())), **values)
 
 
 def answers_in(folder: Path) -> Kept[ConditionAnswer]:

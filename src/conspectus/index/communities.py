@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from conspectus.algorithms.leiden import Part, hierarchical_leiden
 from conspectus.rows import Chunk, Community, Entity, Relationship, content_id
 from conspectus.settings import CommunitySettings
+from conspectus.tables import Index
 
 Ints = NDArray[np.int64]
 
@@ -20,12 +21,14 @@ def find_communities(
     relationships: Sequence[Relationship],
     settings: CommunitySettings,
     chunks: Sequence[Chunk] = (),
+    before: Index | None = None,
 ) -> list[Community]:
     """Return the communities level by level, in a level the largest first; every entity is in one of level 0.
 
     Relationships join entities by their names and pull with their weight. `chunks` gives the order of
     `chunk_ids`; a chunk that it does not hold comes later, in the order in which entities, then
-    relationships, name it.
+    relationships, name it. The communities of an index `before` are carried on, as far as they are as good as new
+    ones: what did not change keeps its members, and with them its id.
     """
     entities = sorted(entities, key=lambda entity: entity.number)
     relationships = sorted(relationships, key=lambda relationship: relationship.number)
@@ -41,6 +44,7 @@ def find_communities(
         max_size=settings.max_size,
         resolution=settings.resolution,
         seed=settings.seed,
+        start=_earlier(before, entities) if before else (),
     )
     rank = {chunk.id: place for place, chunk in enumerate(chunks)}
     told = _pairs((entity.chunk_ids for entity in entities), rank)
@@ -64,6 +68,19 @@ def find_communities(
         )
         for number, part in enumerate(parts)
     ]
+
+
+def _earlier(before: Index, entities: Sequence[Entity]) -> list[Ints]:
+    """Return for each level of an index the number of the community that each entity was in there, -1 for a new one."""
+    place = {entity.id: i for i, entity in enumerate(entities)}
+    at = np.array([place.get(entity.id, -1) for entity in before.entities], np.int64)
+    levels: list[Ints] = []
+    for community in before.communities:  # level by level
+        if community.level == len(levels):
+            levels.append(levels[-1].copy() if levels else np.full(len(entities), -1))
+        members = at[list(community.entity_numbers)]
+        levels[community.level][members[members >= 0]] = community.number
+    return levels
 
 
 def _community(

@@ -47,10 +47,12 @@ async def extract(
     """Return what each chunk holds.
 
     A failed chunk has an empty graph; a failed round of gleaning, or of claims, keeps what was found before
-    it. Raises Unusable where nothing more can be asked of the model.
+    it. Raises Unusable where nothing more can be asked of the model, and ModelError where it failed on every chunk.
     """
+    last: ModelError | None = None
 
     async def read(chunk: Chunk) -> tuple[Graph, tuple[FoundClaim, ...], tuple[Failure, ...]]:
+        nonlocal last
         found: list[Graph] = []
         claims: tuple[FoundClaim, ...] = ()
         failures: tuple[Failure, ...] = ()
@@ -62,7 +64,7 @@ async def extract(
         except Unusable:
             raise
         except ModelError as error:
-            failures = (_failure(chunk, error),)
+            last, failures = error, (_failure(chunk, error),)
         tick()
         return _joined(found), claims, failures
 
@@ -71,6 +73,8 @@ async def extract(
         extracted.graphs.append(graph)
         extracted.claims.append(claims)
         extracted.failures += failures
+    if last is not None and len(extracted.failures) == len(chunks) and not any(g.entities for g in extracted.graphs):
+        raise ModelError(f"{model.name} could not read any of the {len(chunks)} chunks: {last}")
     return extracted
 
 

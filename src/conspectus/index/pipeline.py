@@ -6,6 +6,7 @@ import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from conspectus.index.chunk import chunk as cut
@@ -69,8 +70,11 @@ async def build_index(
     settings: Settings,
     progress: Progress | None = None,
     check: Check | None = None,
+    before: Index | None = None,
 ) -> Index:
     """Run every stage on the documents that were read; `failures` are those of the others.
+
+    All but the communities depends on the documents alone. Communities of an index `before` are carried on.
 
     Raises Unusable where nothing more can be asked of the model.
     """
@@ -88,11 +92,12 @@ async def build_index(
         show.stage("resolve", 0)
         names = resolve(chunks, found.graphs, documents, settings.resolve)
         merged = merge_claims(chunks, found.claims, names, merge(chunks, found.graphs, names))
-        unread = found.failures
+        paths = {document.id: document.path or document.title for document in documents}
+        unread = [replace(failure, document=paths[failure.document]) for failure in found.failures]
         triples = triples_of((c.id, graph.triples) for c, graph in zip(chunks, found.graphs, strict=True))
         del found
         show.stage("communities", 0)
-        communities = find_communities(merged.entities, merged.relationships, settings.communities, chunks)
+        communities = find_communities(merged.entities, merged.relationships, settings.communities, chunks, before)
         graph = undescribed(merged)
         if check:
             check(graph, communities, language)

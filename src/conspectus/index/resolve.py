@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from conspectus.rows import Chunk, Document, Join
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import Graph
-from conspectus.text.names import JOINTS, PARTICLES, TITLES
+from conspectus.text.rules import JOINTS, PARTICLES, TITLES
 from conspectus.text.sources import sources
 from conspectus.text.words import name_key
 
@@ -65,7 +65,8 @@ def resolve(
     chunks: Sequence[Chunk], graphs: Sequence[Graph], documents: Sequence[Document], settings: ResolveSettings
 ) -> Names:
     """Decide which names of the chunks' graphs are one entity."""
-    source_of = dict(zip((d.id for d in documents), sources([d.path for d in documents]), strict=True))
+    numbers = sources([d.path for d in documents], [d.text for d in documents])
+    source_of = dict(zip((d.id for d in documents), numbers, strict=True))
     names = _known_names(chunks, graphs, source_of)
     result = Names({key: _display(name) for key, name in names.items()}, {}, {}, source_of, [])
     if settings.resolve == "aliases":

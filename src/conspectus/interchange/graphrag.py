@@ -1,4 +1,4 @@
-"""Reads an output folder of Microsoft GraphRAG (3.x and 2.x) as an index of ours.
+"""Reads an output folder of Microsoft GraphRAG (3.x, 2.x and 1.x) as an index of ours.
 
 Everything it holds is taken over: documents, text units, entities, relationships, claims, communities and
 reports, with its names and ids. What does not fit is kept, completed or dropped by the rules in `RULES`, and
@@ -27,7 +27,7 @@ from conspectus.interchange.graphrag_graph import (
     read_relationships,
     read_reports,
 )
-from conspectus.interchange.graphrag_schema import tables_in
+from conspectus.interchange.graphrag_schema import MIGRATE, tables_in
 from conspectus.interchange.matching import Names
 from conspectus.interchange.placing import find_unit, plain
 from conspectus.rows import Chunk, Document, Entity, Join, Relationship, Span, content_id
@@ -83,7 +83,8 @@ def read_graphrag(folder: Path) -> Imported:
         communities = read_communities(tables.get("communities", []), entities, relationships, numbers)
         reports = read_reports(tables.get("community_reports", []), communities, numbers, counts)
     except KeyError as missing:
-        raise IndexDamaged(f"the tables in {folder} lack the column or table {missing}; export them again") from None
+        advice = MIGRATE if "title" not in tables.get("entities", [{}])[0] else "write them again"
+        raise IndexDamaged(f"the tables in {folder} lack the column or table {missing}; {advice}") from None
     held = {number for community in communities for number in community.entity_numbers}
     if communities:
         made = counts["entities made for missing ends"]

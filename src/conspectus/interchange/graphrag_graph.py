@@ -197,7 +197,7 @@ def read_communities(
     """Return the communities level by level, with our numbers in place of its own."""
     ordered = sorted(rows, key=lambda row: (row["level"], row["community"]))
     number = {int(row["community"]): place for place, row in enumerate(ordered)}
-    parent = [number.get(int(row["parent"]), -1) if row["parent"] is not None else -1 for row in ordered]
+    parent = _parents(ordered, number)
     children: dict[int, list[int]] = defaultdict(list)
     for place, above in enumerate(parent):
         children[above].append(place)
@@ -207,7 +207,7 @@ def read_communities(
         edges[ends[r.source]].append((ends[r.target], r.number))
     communities: list[Community] = []
     for place, row in enumerate(ordered):
-        members = {numbers.by_id[id_]: None for id_ in row["entity_ids"] if id_ in numbers.by_id}
+        members = {numbers.by_id[id_]: None for id_ in row["entity_ids"] or () if id_ in numbers.by_id}
         inside = tuple(sorted(r for member in members for other, r in edges[member] if other in members))
         communities.append(
             Community(
@@ -223,6 +223,16 @@ def read_communities(
         )  # fmt: skip
     numbers.by_table["communities"] = number
     return communities
+
+
+def _parents(ordered: Sequence[Row], number: Mapping[int, int]) -> list[int]:
+    """Return the place of the parent of each community, -1 for none; 1.0 does not say which it is."""
+    if not ordered or "parent" in ordered[0]:
+        stated = (row["parent"] for row in ordered)
+        return [-1 if above is None or above != above else number.get(int(above), -1) for above in stated]
+    holder = {(row["level"], id_): place for place, row in enumerate(ordered) for id_ in row["entity_ids"] or ()}
+    first = ((row["level"], next(iter(row["entity_ids"] or ()), None)) for row in ordered)
+    return [holder.get((level - 1, id_), -1) for level, id_ in first]
 
 
 def read_reports(
@@ -259,6 +269,6 @@ def _report(number: int, community: Community, row: Row, translated: Any) -> Rep
     report = Report(
         row["id"], number, community.number, community.level, community.parent, community.children,
         str(row["title"]), translated(row.get("summary")), float(row.get("rank") or 0.0),
-        translated(row.get("rating_explanation")), tuple(findings), community.size,
+        translated(row.get("rating_explanation") or row.get("rank_explanation")), tuple(findings), community.size,
     )  # fmt: skip
     return replace(report, n_tokens=tokens.count(report.text))

@@ -54,6 +54,10 @@ def _columns(line: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, type_) for name, _, type_ in (part.strip().partition(" ") for part in parts))
 
 
+BEFORE_2 = "create_final_"
+"""What the names of the tables of GraphRAG 1.x begin with."""
+MIGRATE = "bring it up to date with its notebook index_migration_to_v1.ipynb, then import it again"
+
 SCHEMA = {table: _columns(line) for table, line in _TABLES.items()}
 """Names and Arrow types of the columns of each table, in their order."""
 
@@ -121,19 +125,20 @@ def _type(type_: Any) -> str:
 
 
 def tables_in(folder: Path) -> dict[str, Path]:
-    """Return the Parquet files of a folder by the name of their table.
+    """Return the Parquet files of a folder by the name of their table, those of GraphRAG 1.x by that of 3.x.
 
-    Raises IndexMissing where it is neither an index of ours nor an output folder of GraphRAG.
+    Raises IndexMissing where it is neither an index of ours nor an output folder of GraphRAG 1.0 or later.
     """
     from conspectus import store
     from conspectus.errors import IndexMissing
 
     for place in (folder, folder / "output"):
-        if (place / "entities.parquet").is_file():
-            return {name: path for name in SCHEMA if (path := place / f"{name}.parquet").is_file()}
+        for prefix in ("", BEFORE_2):
+            if (place / f"{prefix}entities.parquet").is_file():
+                found = {name: place / f"{prefix}{name}.parquet" for name in SCHEMA}
+                return {name: path for name, path in found.items() if path.is_file()}
     if (folder / "manifest.json").is_file():
         return {name: path for name, path in store.table_files(folder).items() if name in SCHEMA}
-    if (folder / "create_final_entities.parquet").is_file():
-        advice = "run `graphrag index` of a 2.x release on it, which migrates it"
-        raise IndexMissing(f"{folder} was written by GraphRAG before 1.0, whose tables are others; {advice}")
+    if old := sorted(folder.glob(f"**/artifacts/{BEFORE_2}entities.parquet")):
+        raise IndexMissing(f"{old[-1].parent} was written by GraphRAG before 1.0; {MIGRATE}")
     raise IndexMissing(f"there is no entities.parquet in {folder} or {folder / 'output'}; name the output folder")

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from conspectus.algorithms.bm25 import idf
-from conspectus.algorithms.fusion import highest
+from conspectus.algorithms.fusion import highest, scaled
 from conspectus.query.local import entities_in
 from conspectus.query.vector import has_vectors, question_vectors
 from conspectus.rows import Community
@@ -107,11 +107,10 @@ def _by_meaning(question: str, index: Index, settings: Settings) -> dict[int, fl
     like: Any = index.arrays["vectors.sentences"].astype(np.float32) @ question_vectors([question], index, settings)[0]
     starts, mentions = index.arrays["sentences.mention_starts"], index.arrays["sentences.mentions"]
     scores: dict[int, float] = {}
-    best = highest(like, SENTENCES)
-    top = max(float(like[best[0]]), 1e-9) if len(best) else 1.0
-    for sentence in best.tolist():
-        for entity in mentions[starts[sentence] : starts[sentence + 1]].tolist():
-            scores.setdefault(entity, max(float(like[sentence]) / top, 0.0))
+    best = highest(scaled(like), SENTENCES)
+    for sentence, score in zip(best.tolist(), scaled(like)[best].tolist(), strict=True):
+        for entity in mentions[starts[sentence] : starts[sentence + 1]].tolist() if score > 0 else ():
+            scores.setdefault(entity, score)
     return scores
 
 

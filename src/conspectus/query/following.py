@@ -15,6 +15,7 @@ from conspectus.query.local import entities_in
 from conspectus.rows import Entity
 from conspectus.tables import Index
 from conspectus.tasks import Exchange
+from conspectus.text.question import read_question
 from conspectus.text.words import CJK, name_key
 
 _PERSON = ("person", "people", "human", "人", "人物")
@@ -180,7 +181,9 @@ def _ending(match: re.Match[str], question: str) -> str:
 def _meant(types: tuple[str, ...], plural: bool, last: Exchange, index: Index) -> str:
     """Return what a word may mean: what the last question names, else what its answer names most."""
     named = entities_in(last.question, index)
-    of_question = _fitting(named, types) or (_fitting(named, _BODY) if types == _PLACE else [])
+    asked_where = read_question(last.question).wants == "place"  # then the place is in the answer
+    bodies = _fitting(named, _BODY) if types == _PLACE and not asked_where else []
+    of_question = _fitting(named, types) or bodies
     if plural and len(of_question) > 1 and len({e.type for e in of_question}) == 1:
         joint = "和" if CJK.search(last.question) else " and "
         return joint.join(e.name for e in sorted(of_question, key=partial(_place, text=last.question))[:3])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from conspectus.errors import UsageError
 from conspectus.evidence import Evidence
@@ -33,7 +34,7 @@ LISTED = 12
 
 @dataclass(frozen=True)
 class Rolled:
-    """The communities to read reports of, the best first, and those that gave way to them."""
+    """The communities to read reports of, the best first, and those below them that gave way."""
 
     chosen: tuple[int, ...]
     parts: frozenset[int] = frozenset()
@@ -78,19 +79,22 @@ def rolled_up(scores: Mapping[int, float], communities: Sequence[Community], set
     front = {number: score for number, score in scores.items() if number not in inner}
     gone: set[int] = set()
 
-    def join(parent: int, parts: Iterable[int]) -> None:
-        members = list(parts)
-        front[parent] = sum(front.pop(part) for part in members)
-        gone.update(members)
+    def join(whole: int, parts: Sequence[int]) -> None:
+        front[whole] = sum(front.pop(part) for part in parts)
+        for part in parts:
+            between = takewhile(lambda number: number != whole, _above(part, communities))
+            gone.update((part, *between))
 
-    for level in range(max(communities[n].level for n in front), 0, -1):
-        for parent, parts in _families(front, communities, level).items():
-            if sum(communities[part].size for part in parts) >= settings.share * communities[parent].size:
-                join(parent, parts)
-    for level in range(max(communities[n].level for n in front), 0, -1):
-        for parent, parts in sorted(_families(front, communities, level).items(), key=lambda f: (-len(f[1]), f[0])):
-            if len(front) > settings.reports and len(parts) > 1:
-                join(parent, parts)
+    deepest = max(communities[number].level for number in front)
+    for level in range(deepest - 1, -1, -1):
+        for whole, parts in _below(front, communities, level).items():
+            if sum(communities[part].size for part in parts) >= settings.share * communities[whole].size:
+                join(whole, parts)
+    for level in range(deepest - 1, -1, -1):
+        families = _below(front, communities, level)
+        for whole in sorted(families, key=lambda number: (-len(families[number]), number)):
+            if len(front) > settings.reports and len(families[whole]) > 1:
+                join(whole, families[whole])
     best = sorted(front, key=lambda n: (-front[n], n))[: settings.reports]
     return Rolled(tuple(best), frozenset(gone))
 
@@ -104,13 +108,14 @@ def _above(number: int, communities: Sequence[Community]) -> list[int]:
     return found
 
 
-def _families(front: Iterable[int], communities: Sequence[Community], level: int) -> dict[int, list[int]]:
-    """Return the communities of a level that are left, by what they are part of."""
-    families: dict[int, list[int]] = {}
+def _below(front: Iterable[int], communities: Sequence[Community], level: int) -> dict[int, list[int]]:
+    """Return what is left below each community of a level, by its number."""
+    below: dict[int, list[int]] = {}
     for number in sorted(front):
-        if communities[number].level == level:
-            families.setdefault(communities[number].parent, []).append(number)
-    return families
+        for whole in _above(number, communities):
+            if communities[whole].level == level:
+                below.setdefault(whole, []).append(number)
+    return below
 
 
 def _matches(found: Sequence[Annotation], scores: Mapping[int, float]) -> str:

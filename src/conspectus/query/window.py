@@ -22,30 +22,27 @@ def windowed(
     claims: Iterable[Claim] = (),
     sources: Iterable[Chunk] = (),
 ) -> Evidence:
-    """Return the first rows of each table that fit its part of the window; chunks have what the others' leave.
-
-    The part of the claims is the chunks' too where there are none.
-    """
+    """Return the first rows of each table that fit its part of the window; chunks have what the others leave."""
     limit = settings.context_tokens
-    claimed = _fit(claims, settings.claim_share * limit)
-    others = settings.entity_share + settings.relationship_share + settings.report_share
-    rest = 1 - others - (settings.claim_share if claimed else 0.0)
-    return Evidence(
-        reports=_fit(reports, settings.report_share * limit),
-        entities=_fit(entities, settings.entity_share * limit),
-        relationships=_fit(relationships, settings.relationship_share * limit),
-        claims=claimed,
-        sources=_fit(sources, rest * limit),
-    )
+    reported, left = _fit(reports, settings.report_share * limit, limit)
+    named, left = _fit(entities, settings.entity_share * limit, left)
+    related, left = _fit(relationships, settings.relationship_share * limit, left)
+    claimed, left = _fit(claims, settings.claim_share * limit, left)
+    told, _ = _fit(sources, left, left)
+    return Evidence(reports=reported, entities=named, relationships=related, claims=claimed, sources=told)
 
 
-def _fit(rows: Iterable[T], limit: float) -> tuple[T, ...]:
-    """Return the first rows that fit a part of the window together; one at least, unless the part is nothing."""
+def _fit(rows: Iterable[T], part: float, left: float) -> tuple[tuple[T, ...], float]:
+    """Return the first rows that fit a part of the window together, and what they leave of it.
+
+    They are one at least, unless the part is nothing.
+    """
     kept: list[T] = []
     used = 0
-    for row in rows if limit > 0 else ():
-        used += tokens.count(render(row, 100))
-        if kept and used > limit:
+    for row in rows if part > 0 else ():
+        size = tokens.count(render(row, 100))
+        if kept and used + size > part:
             break
         kept.append(row)
-    return tuple(kept)
+        used += size
+    return tuple(kept), left - used

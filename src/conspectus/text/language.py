@@ -1,32 +1,157 @@
-"""Which language a text is in, as far as prompts come in it: Chinese, or else English."""
+"""Which language a text is in: by its script, and by the function words that it holds.
+
+A handful of sentences is enough. Where a text says too little, its language is that of most of its neighbours.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cache
 
 from conspectus.rows import Document
+from conspectus.text.grammar import GRAMMARS
 
 AUTO = "auto"
-SAMPLE = 2000
-"""Characters of each document that are looked at."""
+ENGLISH = "en"
+STATED = "language"
+"""The field of a document's metadata that names its language."""
+SAMPLE = 300
+"""Characters from the beginning, the middle and the end of a document that are looked at."""
 CHINESE = 0.2
 """The share of Chinese characters among letters from which on a text is Chinese; kana make it Japanese."""
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
-_KANA = re.compile("[\u3040-\u30ff]")
+LEAST = 1.0
+"""Function words that tell a language; one that several share counts less."""
+AHEAD = 1.3
+"""How many times as many as the next best language has."""
+LIKELY = 2.0
+"""Function words that a language counts as having beforehand, where it is the usual one."""
+BY_SCRIPT = (
+    ("ja", re.compile("[\u3040-\u30ff]")),
+    ("zh", re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")),
+    ("ko", re.compile("[\uac00-\ud7af\u1100-\u11ff]")),
+    ("th", re.compile("[\u0e00-\u0e7f]")),
+    ("he", re.compile("[\u0590-\u05ff]")),
+    ("ar", re.compile("[\u0600-\u06ff]")),
+    ("hi", re.compile("[\u0900-\u097f]")),
+    ("el", re.compile("[\u0370-\u03ff\u1f00-\u1fff]")),
+    ("ru", re.compile("[\u0400-\u04ff]")),
+)
+"""The commonest language of each script; in which of several a text is, its function words tell."""
+_SHARED = {"ru": ("ru", "uk", "bg"), "ar": ("ar", "fa")}
+_LATIN = tuple(code for code in GRAMMARS if code not in {*dict(BY_SCRIPT), *_SHARED["ru"], *_SHARED["ar"]})
 _LETTER = re.compile(r"[^\W\d_]")
+_WORD = re.compile(r"[^\W\d_]+")
+_KANA = 0.1
+"""Kana among the characters of a text that has as many Chinese ones make it Japanese."""
 
 
-def language_of(texts: Iterable[str]) -> str:
-    """Return `zh` where much of what is written is Chinese characters, else `en`."""
-    han = kana = letters = 0
-    for text in texts:
-        han += len(_HAN.findall(text))
-        kana += len(_KANA.findall(text))
-        letters += len(_LETTER.findall(text))
-    return "zh" if han > CHINESE * letters and kana < 0.1 * han else "en"
+def language_of(texts: Iterable[str], likely: Sequence[str] = ()) -> str:
+    """Return the language of texts taken together, as a code of two letters.
+
+    Where they do not tell, it is the first of the likely ones, or English.
+    """
+    text = " ".join(texts)
+    return guess(text, likely) or next(iter(likely), ENGLISH)
+
+
+def guess(text: str, likely: Sequence[str] = ()) -> str:
+    """Return the language of a text as a code of two letters, "" where it does not tell.
+
+    It takes more words to tell another one than those that are likely.
+    """
+    script = "" if text.isascii() else _script(text)
+    if script in ("zh", "ja", "ko", "th"):
+        return script
+    possible = _SHARED.get(script, (script,)) if script else _LATIN
+    scores: dict[str, float] = defaultdict(float)
+    scores |= dict.fromkeys((code for code in likely if code in possible), LIKELY)
+    known = _languages_of_word()
+    first, *words = _WORD.findall(text) or [""]
+    for word in (first.lower(), *words):  # one with a capital is part of a name
+        for language, weight in known.get(word, ()):
+            scores[language] += weight
+    ordered = sorted(scores.keys() & set(possible), key=lambda language: (-scores[language], language))
+    if ordered and scores[ordered[0]] >= max(LEAST, AHEAD * max((scores[code] for code in ordered[1:]), default=0.0)):
+        return ordered[0]
+    return script
+
+
+@cache
+def _languages_of_word() -> dict[str, tuple[tuple[str, float], ...]]:
+    """Return for each function word the languages that have it, and what it counts for each of them."""
+    languages: dict[str, list[str]] = defaultdict(list)
+    for language, grammar in GRAMMARS.items():
+        for word in set(_WORD.findall(" ".join(grammar.function_words))):
+            languages[word].append(language)
+    return {word: tuple((code, 1 / len(codes)) for code in codes) for word, codes in languages.items()}
+
+
+def _script(text: str) -> str:
+    """Return the language that most of a text's letters tell by themselves, "" for Latin ones."""
+    letters = len(_LETTER.findall(text)) or 1
+    found = {language: len(pattern.findall(text)) for language, pattern in BY_SCRIPT}
+    han, kana = found["zh"], found["ja"]
+    if han + kana > CHINESE * letters:
+        return "ja" if kana >= _KANA * han else "zh"
+    best = max(found, key=lambda language: found[language])
+    return best if found[best] > 0.5 * letters else ""
+
+
+def with_languages(documents: Sequence[Document], default: str = AUTO) -> list[Document]:
+    """Return documents whose metadata name the language of each.
+
+    One that tells none is taken to be in the language that is set, or else in that of most of the others. What a
+    document states of itself stands, unless its text is plainly in another language: pages often state the language
+    of their template.
+    """
+    found = [guess(_sample(document.text)) for document in documents]
+    usual = default if default != AUTO else _commonest(found)
+    return [
+        document if language == _stated(document) else _stating(document, _surely(document, language, usual))
+        for document, language in zip(documents, found, strict=True)
+    ]
+
+
+def _surely(document: Document, language: str, usual: str) -> str:
+    """Return the language of a document, given a guess, and what is usual among its neighbours."""
+    sure = language if language in ("", usual) else guess(_sample(document.text), [usual])
+    return sure or _stated(document) or usual
+
+
+def _stating(document: Document, language: str) -> Document:
+    if _stated(document) == language:
+        return document
+    return replace(document, metadata={**document.metadata, STATED: language})
+
+
+def _stated(document: Document) -> str:
+    return document.metadata.get(STATED, "").replace("_", "-").partition("-")[0].lower()
+
+
+def _sample(text: str) -> str:
+    if len(text) <= 3 * SAMPLE:
+        return text
+    middle = len(text) // 2
+    return f"{text[:SAMPLE]} {text[middle : middle + SAMPLE]} {text[-SAMPLE:]}"
+
+
+def _commonest(found: Iterable[str]) -> str:
+    counts = Counter(language for language in found if language)
+    return min(counts, key=lambda code: (-counts[code], code), default=ENGLISH)
+
+
+def languages_in(documents: Iterable[Document], chosen: str = AUTO) -> tuple[str, ...]:
+    """Return the languages of documents (see `with_languages`), the one that is set first, then the commonest."""
+    counts = Counter(document.language for document in documents)
+    ordered = sorted(counts, key=lambda code: (-counts[code], code)) or [ENGLISH]
+    return tuple(dict.fromkeys(ordered if chosen == AUTO else (*chosen.split(","), *ordered)))
 
 
 def corpus_language(documents: Iterable[Document], chosen: str = AUTO) -> str:
-    """Return the language that is set, or else that of the beginnings of the documents."""
-    return chosen if chosen != AUTO else language_of(document.text[:SAMPLE] for document in documents)
+    """Return the language that is set, or else that of most documents."""
+    if chosen != AUTO:
+        return chosen.partition(",")[0]
+    return _commonest(_stated(document) or guess(_sample(document.text)) for document in documents)

@@ -17,19 +17,10 @@ from typing import Any
 import numpy as np
 
 from conspectus.text.gazetteer import CALENDAR, GIVEN_NAMES
+from conspectus.text.rules import Rules
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary
 from conspectus.text.words import STOPWORDS, VAGUE, name_key
 
-PARTICLES = frozenset("de del della der di da du des den dos la le las los van von y e al el bin ibn ten ter &".split())
-"""Small words that hold one name together wherever they stand between two of its words."""
-JOINTS = frozenset("of for in on at to and with".split())
-"""Small words that may stand inside a name or between two."""
-TITLES = frozenset(
-    "mr mrs ms miss dr prof professor sir dame lord lady lieut rev reverend capt captain col colonel sgt "
-    "sergeant lt lieutenant cllr councillor sen senator gov governor hon mayor judge justice president "
-    "chairman uncle aunt".split()
-)
-"""Words before the name of a person that are no part of it."""
 LONGEST = 7
 """Words in a name at the most; longer runs are headings."""
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from conspectus.text import gazetteer as known
-from conspectus.text.names import PARTICLES
+from conspectus.text.rules import PARTICLES
 
 PERSON, ORGANIZATION, LOCATION = "person", "organization", "location"
 EVENT, DATE, WORK, CONCEPT = "event", "date", "work", "concept"

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from conspectus.text.words import STOPWORDS, TOKEN, VAGUE, fold
+from conspectus.text.cutting import cut
+from conspectus.text.language import ENGLISH
+from conspectus.text.rules import Rules, rules_of
+from conspectus.text.words import fold
 
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
-DETERMINERS = frozenset(
-    "a an the this that these those my your his her its our their some any every each no many much few "
-    "several another of in with for about into from between as per more less most all both 's".split()
-)
-BEFORE_VERBS = frozenset(
-    "to i you we they he she it who can could will would shall should may might must don't didn't doesn't "
-    "not never always just really can't couldn't won't wouldn't i'll you'll we'll they'll let's".split()
-)
 HEADING = 0.6
 HEADING_WITH_END = 0.85
 """A line with a larger share of capitalised words is a heading, more surely where no end mark closes it."""
@@ -39,6 +35,7 @@ class Vocabulary:
     form: Ints
     sentence: Ints
     word: Ints
+    rules: Rules = rules_of(ENGLISH)
 
     def written(self, start: int, end: int) -> list[str]:
         """Return tokens as they are written."""
@@ -113,20 +110,20 @@ class Vocabulary:
     @cached_property
     def stop(self) -> Bools:
         """Whether a word carries no content."""
-        return np.array([w in STOPWORDS or not w[0].isalnum() for w in self.words], bool)
+        return np.array([w in self.rules.stop or not w[0].isalnum() for w in self.words], bool)
 
     @cached_property
     def vague(self) -> Bools:
         """Whether a word carries too little content to be a name or concept."""
-        return self.stop | np.array([w in VAGUE for w in self.words], bool)
+        return self.stop | np.array([w in self.rules.vague for w in self.words], bool)
 
     @cached_property
     def nominal(self) -> Floats:
         """How far each word is used as a noun or adjective, -1 to 1, by what stands before it."""
         before = self.token_word[:-1][self.sentence[1:] == self.sentence[:-1]]
         after = self.token_word[1:][self.sentence[1:] == self.sentence[:-1]]
-        of_noun = self._counted(after[self._words_are(DETERMINERS)[before]])
-        of_verb = self._counted(after[self._words_are(BEFORE_VERBS)[before]])
+        of_noun = self._counted(after[self._words_are(self.rules.before_nouns)[before]])
+        of_verb = self._counted(after[self._words_are(self.rules.before_verbs)[before]])
         return (of_noun - 1.5 * of_verb) / np.maximum(of_noun + 1.5 * of_verb, 3.0)
 
     @cached_property
@@ -135,6 +132,14 @@ class Vocabulary:
         ends = np.ones(len(self.form), bool)
         ends[:-1] = self.stop[self.token_word[1:]] | (self.sentence[1:] != self.sentence[:-1])
         return self._counted(self.token_word[ends]) / np.maximum(self.count, 1)
+
+    def part(self, sentences: Ints, language: str) -> Vocabulary:
+        """Return the tokens of some sentences, ascending, which are numbered anew and read by the rules of a language."""
+        if len(sentences) == len(self.starts) - 1:
+            return replace(self, rules=rules_of(language))
+        inside = np.isin(self.sentence, sentences)
+        sentence = np.searchsorted(sentences, self.sentence[inside]).astype(np.int32)
+        return replace(self, form=self.form[inside], sentence=sentence, rules=rules_of(language))
 
     def _counted(self, words: Ints) -> Ints:
         return np.bincount(words, minlength=len(self.words)).astype(np.int32)
@@ -146,14 +151,17 @@ class Vocabulary:
         return np.array([w in words for w in self.words], bool)
 
 
-def read_vocabulary(sentences: Sequence[str]) -> Vocabulary:
-    """Cut sentences into tokens and number their forms and words in order of appearance."""
+def read_vocabulary(sentences: Sequence[str], languages: Sequence[str] = ()) -> Vocabulary:
+    """Cut sentences into tokens and number their forms and words in order of appearance.
+
+    `languages` are those of the sentences, English where they are not given; the rules are those of the first one.
+    """
     forms: dict[str, int] = {}
     flat: list[int] = []
     lengths: list[int] = []
-    find, number = TOKEN.findall, forms.setdefault
-    for sentence in sentences:
-        tokens = find(sentence)
+    number = forms.setdefault
+    for sentence, language in zip(sentences, languages or repeat(ENGLISH)):
+        tokens = cut(sentence, language)
         lengths.append(len(tokens))
         flat.extend([number(token, len(forms)) for token in tokens])
     words: dict[str, int] = {}
@@ -164,6 +172,7 @@ def read_vocabulary(sentences: Sequence[str]) -> Vocabulary:
         np.array(flat, np.int32),
         np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
         np.array(word, np.int32),
+        rules_of(languages[0] if languages else ENGLISH),
     )
 
 

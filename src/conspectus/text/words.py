@@ -9,6 +9,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from conspectus.text.grammar import grammar_of
+from conspectus.text.language import ENGLISH, language_of
+
 TOKEN = re.compile(
     r"(?:https?://|www\.)\S+|\S+@\S+\.\w+"  # addresses
     r"|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s|%)?(?!\w)"  # numbers, times, ordinals, decades
@@ -22,7 +25,30 @@ WORD = re.compile(r"\w+(?:['’]\w+)*")
 """Words of a text for searching."""
 
 CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-"""A character of a script that writes no spaces between words."""
+"""A character of Chinese or Japanese."""
+
+PAIRED = re.compile("[\uac00-\ud7af\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]")
+"""A character of a script whose words stand in one piece with others (Thai, Lao, Burmese, Khmer) or with their
+particles (Korean); they are searched for by pairs of characters too.
+"""
+
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc"
+    "\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u0980-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
+    "\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3\u200c\u200d"
+)
+"""What stands on or beside a letter and is none by itself: accents that are not composed, vowel signs, tones."""
+_MARKED = re.compile(f"[{_MARKS}]")
+_MARKED_WORD = re.compile(rf"[\w{_MARKS}]+(?:['’][\w{_MARKS}]+)*")
+_MARKED_TOKEN = re.compile(
+    TOKEN.pattern.replace(r"|\w+(?:", rf"|[\w{_MARKS}]+(?:").replace("&/+]\\w+)", f"&/+][\\w{_MARKS}]+)")
+)
+
+ELIDED = re.compile(
+    r"\b(?:[cdjlmnst]|(?:lors|puis|jus|quoi)?qu|(?:da|de|ne|su|a)?ll|un|quest|quell|sant|gl)['’](?=\w)", re.IGNORECASE
+)
+"""Articles and pronouns that a French, Italian or Catalan word is written in one piece with."""
+ELIDING = frozenset(("fr", "it", "ca"))
 
 STOPWORDS = frozenset(
     """
@@ -82,7 +108,40 @@ _SCRIPTS = re.compile(rf"{CJK.pattern}+|(?:(?!{CJK.pattern})[^\W\d_])+|\d+")
 
 WH = frozenset("what which who whom whose when where why how whether".split())
 
-_NAME_PUNCTUATION = re.compile(r"[^\w&+#/ ]+")
+_STEMMERS: dict[str, str] = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "fa": "persian",
+    "fi": "finnish",
+    "fr": "french",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "id": "indonesian",
+    "it": "italian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sv": "swedish",
+    "tr": "turkish",
+}
+"""Snowball's name of each language that it has; Latin words in others are taken for English."""
+_PARTICLES_KO = re.compile(
+    "(?<=..)(?:에서는|에게서|으로써|으로서|이라고|에서|에게|께서|으로|부터|까지|처럼|보다|이다|이나|이란|라고|라는|들은|들이|"
+    "들을|들의|은|는|이|가|을|를|의|에|로|와|과|도|만|나|란|들)$"
+)
+
+_NAME_MARKS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u0640\u064b-\u065f\u0670]")
+"""Accents of Latin, Greek and Cyrillic letters, points of Hebrew and Arabic ones: names are the same without."""
+_NAME_PUNCTUATION = re.compile(rf"[^\w&+#/ {_MARKS}]+")
 _POSSESSIVE = re.compile(r"'s\b|'(?=\s|$)")
 _ARTICLE = re.compile(r"^(?:the|a|an) (?=\S)")
 
@@ -101,35 +160,72 @@ def name_key(name: str) -> str:
     """Return what spellings of one name have in common: case, width, accents, articles, marks removed."""
     text = fold(name)
     if not text.isascii():
-        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+        text = unicodedata.normalize("NFC", _NAME_MARKS.sub("", unicodedata.normalize("NFD", text)))
     text = _POSSESSIVE.sub("", text).replace(".", "")
     text = " ".join(_NAME_PUNCTUATION.sub(" ", text).split())
     return _ARTICLE.sub("", text)
 
 
 @cache
-def _stemmer() -> Callable[[str], str]:
+def _stemmer(name: str) -> Callable[[str], str]:
     module: Any = import_module("Stemmer")  # it has no types
-    return module.Stemmer("english").stemWord
+    return module.Stemmer(name).stemWord
 
 
 @cache
-def stem(word: str) -> str:
-    """Return the stem of a folded English word (Snowball); other scripts come back as they are."""
-    return _stemmer()(word.removesuffix("'s"))
+def stem(word: str, language: str = ENGLISH) -> str:
+    """Return the stem of a folded word (Snowball; Korean without its particle); other scripts stay as they are."""
+    if language == "ko":
+        return _PARTICLES_KO.sub("", word)
+    return _stemmer(_STEMMERS.get(language, "english"))(word.removesuffix("'s"))
 
 
-def is_content(word: str) -> bool:
+@cache
+def stopwords(language: str) -> frozenset[str]:
+    """Return the words of a language that carry no content of their own; where it has no Latin ones, English too."""
+    if language == ENGLISH:
+        return STOPWORDS
+    own: frozenset[str] = CHINESE_STOPWORDS if language == "zh" else grammar_of(language).function_words
+    return own if language in _STEMMERS or not own else own | STOPWORDS
+
+
+def is_content(word: str, language: str = ENGLISH) -> bool:
     """Tell whether a folded word carries content: no stopword, and more than a sign."""
-    return word not in STOPWORDS and (len(word) > 1 or not word.isascii())
+    return word not in stopwords(language) and (len(word) > 1 or not word.isascii())
 
 
-def terms(text: str) -> list[str]:
-    """Return the search terms of a text, in order: folded, stemmed, no stopwords; see `unspaced_terms`."""
-    words = WORD.findall(fold(text))
-    if not CJK.search(text):
-        return [stem(w) for w in words if is_content(w)]
-    return [t for w in words for t in (unspaced_terms(w) if CJK.search(w) else [stem(w)] if is_content(w) else ())]
+def words_in(text: str) -> list[str]:
+    """Return the words of a folded text."""
+    marked = not text.isascii() and _MARKED.search(text)
+    return (_MARKED_WORD if marked else WORD).findall(text)
+
+
+def tokens_in(text: str) -> list[str]:
+    """Return the tokens of a text (see `TOKEN`)."""
+    marked = not text.isascii() and _MARKED.search(text)
+    return (_MARKED_TOKEN if marked else TOKEN).findall(text)
+
+
+def terms(text: str, *languages: str) -> list[str]:
+    """Return the search terms of a text, in order: folded, stemmed, no stopwords; see `unspaced_terms`.
+
+    They are those of one language, English if none is given. Of several languages, those of an index that is
+    searched, each word is stemmed in all, so that it meets what was stemmed in any of them.
+    """
+    own = languages[0] if len(languages) == 1 else language_of([text], languages) if languages else ENGLISH
+    folded = fold(text)
+    words = words_in(ELIDED.sub(" ", folded) if own in ELIDING else folded)
+    content = (w for w in words if is_content(w, own))
+    if folded.isascii() and len(languages) < 2:
+        return [stem(w, own) for w in content]
+    return [t for w in content for t in _terms_of(w, languages or (own,))]
+
+
+def _terms_of(word: str, languages: Iterable[str]) -> Iterable[str]:
+    if CJK.search(word):
+        return unspaced_terms(word)
+    stemmed = dict.fromkeys(stem(word, language) for language in languages)
+    return (*stemmed, *_pairs(word)) if PAIRED.search(word) else stemmed
 
 
 def unspaced_terms(run: str) -> list[str]:
@@ -143,10 +239,14 @@ def unspaced_terms(run: str) -> list[str]:
     found = [w for w in rjieba.cut(run) if w not in CHINESE_STOPWORDS]
     for part in _SCRIPTS.findall(run):
         if CJK.match(part) and len(part) > 1:
-            found += (part[i : i + 2] for i in range(len(part) - 1))
+            found += _pairs(part)
         else:
             found.append(part)
     return found
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(len(run) - 1)]
 
 
 def stems(words: Iterable[str]) -> frozenset[str]:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import BadReply
+from conspectus.evidence import Evidence
 from conspectus.models.chat.model import SAMPLING
 from conspectus.models.chat.parsing import dump, parse
 from conspectus.rows import Chunk, Trail
@@ -20,8 +21,13 @@ from conspectus.tasks import (
     Examined,
     ExamineEvidence,
     ExtractTriples,
+    FollowUp,
     FoundTriple,
     NameEntities,
+    PrimeAnswer,
+    Probe,
+    PursueFollowUp,
+    StandaloneQuestion,
     Topic,
 )
 
@@ -64,3 +70,36 @@ def test_complete_facts_without_an_answer_and_an_empty_draft_are_no_replies():
 
 def test_samples_are_drawn_at_a_temperature_above_zero():
     assert SAMPLING > 0
+
+
+SCORE = st.integers(0, 100)
+FOLLOW_UPS = st.lists(st.builds(FollowUp, NAME, SCORE), max_size=3).map(tuple)
+
+
+@given(NAME, SCORE, FOLLOW_UPS)
+def test_a_step_of_drift_is_parsed_back(text: str, score: int, follow_ups: tuple[FollowUp, ...]):
+    probe = Probe(text, score, follow_ups)
+
+    for task in (PrimeAnswer("Q", Evidence(), 3), PursueFollowUp("Q", "F", Evidence(), 3)):
+        assert parse(task, dump(task, probe)).reply == probe
+
+
+def test_an_empty_answer_helps_nothing_and_a_follow_up_without_a_question_is_left_out():
+    said = {"answer": " ", "score": 80, "follow_ups": [{"question": "", "score": 5}, {"question": "Who?", "score": 5}]}
+
+    parsed = parse(PrimeAnswer("Q", Evidence(), 3), json.dumps(said))
+
+    assert parsed.reply == Probe("", 0, (FollowUp("Who?", 5),))
+    assert len(parsed.dropped) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "question"),
+    [
+        ("Who founded it?", "Who founded it?"),
+        ('Standalone question: "Who founded\nit?"', "Who founded it?"),
+        ("问题：谁创立了它？", "谁创立了它？"),
+    ],
+)
+def test_a_rewritten_question_is_one_line_without_label_and_marks(reply: str, question: str):
+    assert parse(StandaloneQuestion("Q", ()), reply).reply == question

@@ -8,6 +8,7 @@ from typing import Any
 from conspectus.evidence import Evidence
 from conspectus.models.chat import evaluating
 from conspectus.models.chat.fencing import fence
+from conspectus.references import strip
 from conspectus.rows import Triple
 from conspectus.tasks import (
     AnswerFromContext,
@@ -167,7 +168,7 @@ FIELDS: Mapping[str, Fields] = {
     },
     RateReport.__name__: {
         "question": lambda task, _: task.question,
-        "data": lambda task, _: fence(task.report.text),
+        "data": lambda task, _: fence(strip(task.report.text)),
     },
     PrimeAnswer.__name__: {
         "question": lambda task, _: task.question,

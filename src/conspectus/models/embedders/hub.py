@@ -68,9 +68,9 @@ def fetched(name: str) -> Path:
 
 def _unfetched(name: str, endpoint: str, folder: Path, why: str) -> UsageError:
     return UsageError(
-        f"there is no folder {name}, and no model of this name can be fetched from {endpoint} ({why}). Where there is no way to it, download"
-        f" {TOKENIZER}, {MODEL} and, if it is there, {POOLING} from {ENDPOINT}/{name}/tree/main elsewhere and put them"
-        f" into {folder} under these names, or name their folder: --embedder local:FOLDER"
+        f"there is no folder {name}, and no model of this name can be fetched from {endpoint} ({why}). Where there is"
+        f" no way to it, download {TOKENIZER}, {MODEL} and, if it is there, {POOLING} from {ENDPOINT}/{name}/tree/main"
+        f" elsewhere and put them into {folder} under these names, or name their folder: --embedder local:FOLDER"
     )
 
 

@@ -48,6 +48,7 @@ PLACE = 0.3
 BESIDE = 0.35
 """What the content held by its better neighbour counts beside its own."""
 _VAGUE = stems(VAGUE)
+_OF_TIME = stems(["date", "day", "month", "year"])
 _FIGURE = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twenty|thirty|forty|fifty|hundred|"
     r"thousand|million|half|twice|once)\b",
@@ -107,6 +108,10 @@ class Searcher:
         in_sentences = number is not None and number + 1 < len(self._postings.starts)
         return self._postings.frequency(number) if number is not None and in_sentences else 0
 
+    def _words(self, asked: Sequence[str]) -> list[str]:
+        """Return terms without those of unspaced scripts that the corpus never has: most are cut across words."""
+        return [term for term in asked if term.isascii() or self._frequency(term)]
+
     def find(self, question: Question) -> list[Found]:
         """Return the sentences that hold a good share of what a question asks for, the best first."""
         if question.text not in self._found:
@@ -114,7 +119,7 @@ class Searcher:
         return self._found[question.text]
 
     def _find(self, question: Question) -> list[Found]:
-        weights = {term: self.weight(term) for term in question.focus}
+        weights = {term: self.weight(term) for term in self._words(question.focus)}
         total = sum(weights.values())
         if not total or not any(map(self._frequency, weights)):
             return []
@@ -197,8 +202,9 @@ class Searcher:
         Words that say too little to ask for anything, as what happened, count where there are no others.
         """
         names = {t for n in named for t in terms(self.passages.names[n])}
-        beside = [t for t in question.focus if t not in names]
-        every = list(question.focus or question.terms)
+        kind = _OF_TIME if question.wants == "date" else frozenset[str]()  # "on what date": no date says that it is one
+        beside = [t for t in self._words(question.focus) if t not in names | kind]
+        every = [t for t in self._words(question.focus or question.terms) if t not in kind]
         return next(
             (kept for words in (beside, every) if (kept := [t for t in words if t not in _VAGUE])), beside or every
         )

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 MOST_TOKENS = 512
 """Tokens of question and passage that are read at once, where the model does not read fewer."""
-OVERLAP = 32
-"""Tokens that the parts of a longer passage share."""
+OVERLAP = 1 / 16
+"""Part of these tokens that the parts of a longer passage share."""
 MOST_THREADS = 8
 _FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
 
@@ -51,11 +51,11 @@ class CrossEncoder:
         self.usage = Usage()
         self._most = _tokens(folder)
         self._of_question.no_truncation()
-        self._of_pair.enable_truncation(self._most, stride=OVERLAP, strategy="only_second")
+        self._of_pair.enable_truncation(self._most, stride=int(OVERLAP * self._most), strategy="only_second")
         self._of_pair.no_padding()
         self._inputs: list[str] = [value.name for value in self._session.get_inputs()]
-        outputs = int(self._session.get_outputs()[0].shape[-1])
-        if outputs > 2:
+        outputs: Any = self._session.get_outputs()[0].shape[-1]
+        if isinstance(outputs, int) and outputs > 2:
             raise UsageError(f"the model in {folder} has {outputs} outputs for a pair of texts, and no reranker has")
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float | None]:

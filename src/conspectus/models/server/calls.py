@@ -17,6 +17,8 @@ from conspectus.models.server.wire import Completion, Feature, Status
 from conspectus.settings import ModelSettings
 
 T = TypeVar("T")
+HOPELESS = 20
+"""Calls that fail for good, with none answered, after which no more are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Caller:
         self._ledger = ledger
         self._replies = replies
         self._stopped: Unusable | None = None
+        self._lost = 0
 
     @property
     def counted(self) -> bool:
@@ -119,12 +122,16 @@ class Caller:
             self.gate.narrow(entered, error.retry_after)
         if isinstance(error, NotAccepted):
             await self._clients.learn(call.model, cast("Feature", error.feature), False)
-        again = self._clients.answered(call.model)
-        pause = patience.pause(error, answered=again) if patience else None
+        answered = self._clients.answered(call.model)
+        pause = patience.pause(error, answered=answered) if patience else None
         if pause is None:
+            if not answered and call.max_tokens != 0 and not isinstance(error, NotAccepted):
+                self._lost += 1  # not those for vectors, whose texts can be cut where they are too long
             if isinstance(error, Unusable):
                 self._stopped = error
-            raise error
+            elif self._lost == HOPELESS:
+                self._stopped = Unusable(f"{call.model} failed on all of the first {self._lost} calls: {error}")
+            raise self._stopped or error
         await asyncio.sleep(pause)
 
     def record(self, call: Call, status: Status, asked: int, written: int, seconds: float, outcome: Any = None) -> None:

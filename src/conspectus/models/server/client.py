@@ -29,7 +29,7 @@ from conspectus.models.server.dialects import (
     dropped_parameter,
     without_thinking,
 )
-from conspectus.models.server.faults import fault, redact, where
+from conspectus.models.server.faults import fault, redact, remedy, where
 from conspectus.models.server.presets import Endpoint, vocabulary
 from conspectus.models.server.wire import Completion, Request
 
@@ -203,7 +203,7 @@ class HttpClient:
         if (count := prompt_tokens(request)) > self._window:
             raise ContextTooLong(
                 f"the request has {count} tokens, and {self.endpoint.model} is run with a context"
-                f" of {self._window}; raise llm.context_window or lower context_tokens"
+                f" of {self._window}; raise llm.context_window or {remedy(request)}"
             )
 
     def _broken(self, error: Exception) -> ModelError:

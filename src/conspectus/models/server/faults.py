@@ -23,9 +23,20 @@ from conspectus.errors import (
     TimedOut,
     UnknownModel,
 )
+from conspectus.models.server.limits import LONGEST_RETRY_AFTER
 from conspectus.models.server.presets import Endpoint
 from conspectus.models.server.wire import Request
 
+_SIZES = {
+    **dict.fromkeys(("ExtractGraph", "AnyMissed", "GleanMore", "ExtractClaims", "NameEntities"), "chunk.tokens"),
+    **dict.fromkeys(("ExtractTriples", "WritePropositions", "ProfileCorpus"), "chunk.tokens"),
+    "DescribeElement": "describe.context_tokens",
+    "WriteReport": "reports.context_tokens",
+    "MapAnswer": "global.context_tokens",
+    "MapPoints": "global.context_tokens",
+    "ReduceAnswer": "global.context_tokens",
+}
+"""The setting that says how long the requests of a task are."""
 LONGEST = 300
 """Characters of a server's message that are shown."""
 
@@ -116,11 +127,11 @@ def fault(
     if status == 408:
         return TimedOut(f"{host} gave up waiting (HTTP 408: {message})")
     if status == 429:
-        return _passing(
-            RateLimited(f"{host} keeps saying that there are too many calls (HTTP 429: {message})"), headers
-        )
+        wait = retry_after(headers) or 0.0
+        says = f"asks to wait {wait:,.0f} seconds" if wait > LONGEST_RETRY_AFTER else "keeps saying that it is too much"
+        return _passing(RateLimited(f"{host} {says} (HTTP 429: {message})"), headers)
     if status == 413 or _CONTEXT.search(everything):
-        return ContextTooLong(f"the request is longer than the context of {at.model} ({message}); lower context_tokens")
+        return ContextTooLong(f"the request is longer than the context of {at.model} ({message}); {remedy(request)}")
     if status >= 500 or status in (409, 425):
         return _passing(ServerFailed(f"{host} failed (HTTP {status}: {message})"), headers)
     if status < 400:
@@ -128,6 +139,11 @@ def fault(
     if request and (feature := _refused_feature(everything, request, streamed)):
         return NotAccepted(f"{host} does not take {feature} for {at.model} ({message})", feature)
     return Refused(f"{host} refused the request (HTTP {status}: {message})")
+
+
+def remedy(request: Request | None) -> str:
+    """Return what makes requests of a task shorter."""
+    return f"lower {_SIZES.get(request.task if request else '', 'context_tokens')}"
 
 
 def _passing(error: CallFailed, headers: Mapping[str, str]) -> CallFailed:

@@ -180,7 +180,8 @@ class Ledger:
             state = f"of {self.budget_tokens} tokens, {used} are used and the rest will take {tokens:.0f} at the least"
         else:
             return
-        raise BudgetReached(f"the budget does not reach: {state}; what was bought is kept, run again with more")
+        again = "what was bought is kept; run again with more, or as it is to go as far as it reaches"
+        raise BudgetReached(f"the budget does not reach: {state}; {again}")
 
     def _taken(self) -> tuple[int, float]:
         """Return the tokens and the money that the run took so far, on these books and before."""
@@ -210,7 +211,8 @@ class Ledger:
             state = f"of {self.budget:g}, {paid:.4f} is spent and the next call may take {held.cost:.4f}"
         else:
             state = f"of {self.budget_tokens} tokens, {used} are used and the next call may take {held.tokens}"
-        kept = "what was bought is kept, run again to go on"
+        alone = held.cost > (self.budget or held.cost) or held.tokens > (self.budget_tokens or held.tokens)
+        kept = "what was bought is kept, run again " + ("with more than that one call takes" if alone else "to go on")
         return f"the budget is reached before {held.task or 'a call'}: {state}; {kept}"
 
 

@@ -1,0 +1,112 @@
+"""Manifests: what names the files of a snapshot of an index, and the ones that a folder keeps.
+
+The current one is `manifest.json`; `history/<snapshot>.json` are those that one can go back to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, NotFound, StoreError
+
+FORMAT, VERSION = "conspectus-index", 2
+NAME, HISTORY = "manifest.json", "history"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One snapshot: its files and what is known of it as a whole."""
+
+    snapshot: str
+    created: str
+    counts: dict[str, int]
+    """The number of rows of each table, by the names of the fields of `Index`."""
+    files: dict[str, dict[str, Any]]
+    """The `sha256` and `size` of each file, by its path in the folder."""
+    settings: dict[str, Any]
+    usage: dict[str, dict[str, Any]]
+    origin: dict[str, str]
+    """What made it beside the settings: see `Index.origin`."""
+    before: str
+    """The snapshot in whose place it came; empty for the first one."""
+    generation: int
+    """The place of its commit among those in the folder, from 1."""
+
+    def to_json(self) -> bytes:
+        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1).encode()
+
+
+def current(folder: Path) -> Manifest:
+    """Return the manifest of the current snapshot.
+
+    Raises `IndexMissing` where there is none, `IndexOutdated` and `StoreError` where it is of an earlier or a later
+    format, `IndexDamaged` where it is no manifest of ours.
+    """
+    try:
+        return _read(folder / NAME)
+    except (FileNotFoundError, NotADirectoryError):
+        make = f"conspectus index FOLDER --index {folder}"
+        raise IndexMissing(f"there is no index in {folder}; make one: {make}") from None
+
+
+def kept(folder: Path) -> list[Manifest]:
+    """Return the manifests that a folder keeps, the current one among them, the newest first; raise as `current`."""
+    now = current(folder)
+    earlier = (m for m in _earlier(folder) if m.snapshot != now.snapshot)
+    return sorted((now, *earlier), key=lambda m: (-m.generation, m.snapshot))
+
+
+def chosen(folder: Path, snapshot: str) -> Manifest:
+    """Return the kept manifest of a snapshot, given by the first characters of its id, or, for "", the one before the
+    current one; raise `NotFound` where it is not one.
+    """
+    manifests = kept(folder)
+    names = ", ".join(m.snapshot for m in manifests)
+    if not snapshot:
+        snapshot = current(folder).before
+        if not any(m.snapshot == snapshot for m in manifests):
+            raise NotFound(f"{folder} keeps no snapshot before the current one; there are {names}")
+    found = [m for m in manifests if m.snapshot.startswith(snapshot)]
+    if len(found) != 1:
+        wrong = "no snapshot" if not found else f"{len(found)} snapshots"
+        raise NotFound(f"{folder} keeps {wrong} whose id begins with {snapshot!r}; there are {names}")
+    return found[0]
+
+
+def _earlier(folder: Path) -> Iterator[Manifest]:
+    for path in sorted((folder / HISTORY).glob("*.json")):
+        try:
+            yield _read(path)
+        except (FileNotFoundError, StoreError):  # swept meanwhile, or of an earlier format: not to be gone back to
+            continue
+
+
+def _read(path: Path) -> Manifest:
+    text = path.read_bytes()
+    version: Any = None
+    try:
+        content: dict[str, Any] = json.loads(text)
+        if content.pop("format") == FORMAT:
+            version = content.pop("version")
+        if version == VERSION:
+            return Manifest(**content)
+    except (ValueError, KeyError, TypeError, AttributeError):  # not JSON, or not JSON of ours
+        version = None
+    if isinstance(version, int) and version < VERSION:
+        again = "index its sources again, which replaces it; what language models replied is kept"
+        raise IndexOutdated(f"{path.parent} has index format {version}, this Conspectus reads {VERSION}: {again}")
+    if version is not None:
+        raise StoreError(f"{path.parent} has index format {version}, this Conspectus reads {VERSION}; upgrade it")
+    advice = "name another folder, or, if it was an index, delete the file and index again"
+    raise IndexDamaged(f"{path} is not the manifest of an index; {advice}")
+
+
+def keep_of(settings: Mapping[str, Any]) -> int:
+    """Return how many snapshots are kept, by the settings of an index."""
+    from conspectus.settings import StoreSettings
+
+    return int(settings.get("store", {}).get("snapshots", StoreSettings().snapshots))

@@ -1,0 +1,61 @@
+"""Tokens by language: how a sentence is cut where words run together, and what a dictionary says of Chinese ones."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+
+from conspectus.text.words import CJK, ELIDED, ELIDING, tokens_in
+
+_CJK_RUN = re.compile(rf"{CJK.pattern}+")
+_JAPANESE = re.compile("[\u3041-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々]+")
+"""Runs of one kind: hiragana, katakana, Chinese characters."""
+
+
+def cut(sentence: str, language: str) -> list[str]:
+    """Return the tokens of a sentence, in composed characters.
+
+    French and Italian ones without what they elide; Chinese ones as the dictionary has them, Japanese ones as runs of
+    one kind of characters.
+    """
+    if sentence.isascii() and language not in ELIDING:
+        return tokens_in(sentence)
+    text = unicodedata.normalize("NFC", sentence)
+    if language in ELIDING:
+        text = ELIDED.sub(r"\g<0> ", text)
+    tokens = tokens_in(text)
+    if language not in ("zh", "ja"):
+        return tokens
+    return [piece for token in tokens for piece in (_pieces(token, language) if CJK.search(token) else (token,))]
+
+
+def _pieces(token: str, language: str) -> Iterator[str]:
+    at = 0
+    for run in _CJK_RUN.finditer(token):
+        if at < run.start():
+            yield token[at : run.start()]
+        yield from _JAPANESE.findall(run.group()) if language == "ja" else words_of_run(run.group())
+        at = run.end()
+    if at < len(token):
+        yield token[at:]
+
+
+def words_of_run(run: str) -> list[str]:
+    """Return the words of a stretch of Chinese."""
+    import rjieba
+
+    return rjieba.cut(run)
+
+
+@cache
+def tag_of(word: str) -> str:
+    """Return what kind of word a Chinese one mostly is, in the dictionary's letters.
+
+    `nr` a person, `ns` a place, `nt` an organization, `nz` another name, `n` a noun, `v` a verb, "" where it is none.
+    """
+    import rjieba
+
+    tagged = rjieba.tag(word)
+    return tagged[-1][1] if tagged else ""

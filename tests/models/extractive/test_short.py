@@ -1,0 +1,58 @@
+"""Short answers by selection: a date, a number, a name; else the clause that holds most of the question."""
+
+from __future__ import annotations
+
+import pytest
+from making import a_built_index
+
+from conspectus import api
+from conspectus.query.finish import NOTHING
+from conspectus.settings import AnswerSettings, Settings
+from conspectus.tasks import SHORT, is_short
+
+TEXTS = (
+    "Lennard Marine was founded in Brackwater in 1849 by Josiah Lennard. Josiah Lennard came from Port Sallow.",
+    "The Fishermen's Association has 23 boats. Its chairman, Wilf Garrick, called it together on 4 March 2021 in Port Sallow.",
+    "尤金袋鼠是袋鼠科中细小的成员，很常见。尤金袋鼠分布在澳洲南部岛屿，也在西岸。",
+)
+INDEX = a_built_index(*TEXTS)
+SHORTLY = Settings(answer=AnswerSettings(response=SHORT))
+
+
+@pytest.mark.parametrize("method", ["bm25", "walk", "local"])
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("When was Lennard Marine founded?", "1849"),
+        ("How many boats has the Fishermen's Association?", "23 boats"),
+        ("On what date did Wilf Garrick call the Association?", "4 March 2021"),
+        ("Who founded Lennard Marine?", "Josiah Lennard"),
+        ("尤金袋鼠分布在哪些地区？", "尤金袋鼠分布在澳洲南部岛屿"),
+    ],
+)
+def test_the_answer_alone_is_cited_by_the_sentence_that_holds_it(method: str, question: str, answer: str):
+    said = api.ask(question, INDEX, method=method, settings=SHORTLY)
+
+    assert said.text == f"{answer} [1]"
+    (source,) = said.citations[0].sources
+    assert answer in source.text
+    assert source.text in TEXTS[0] + TEXTS[1] + TEXTS[2]
+    assert len(source.text) < 100
+
+
+def test_what_nothing_speaks_to_has_no_short_answer():
+    assert api.ask("Which zebras yodel?", INDEX, method="bm25", settings=SHORTLY).text == NOTHING
+
+
+def test_a_question_about_the_whole_has_no_short_answer_and_gets_a_long_one():
+    assert "### " in api.ask("What are the main themes?", INDEX, method="global", settings=SHORTLY).text
+
+
+@pytest.mark.parametrize("response", ["short answer", "A short answer", "at most three words", "简短回答"])
+def test_many_ways_to_ask_for_it_are_understood(response: str):
+    assert is_short(response)
+
+
+@pytest.mark.parametrize("response", ["multiple paragraphs", "a list of 5 points", "a short report"])
+def test_other_lengths_are_not(response: str):
+    assert not is_short(response)
