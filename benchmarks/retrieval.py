@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
-from conspectus.api import evaluate_retrieval
+from conspectus.api import evaluate_retrieval, import_openie
 from conspectus.evaluate.retrieval import Measured
 
 SHARED = Path(__file__).parents[1] / "../shared"
@@ -33,14 +35,22 @@ Rows = dict[str, dict[str, Measured]]
 """Measures by row of the table and set."""
 
 
+BY_WORDS = ["bm25", "walk", "ircot", "propositions", "raptor"]
+"""Every ranking that needs neither vectors nor a language model; `hippo` and `tog` go along a graph, which passages
+have where triples are given."""
+BY_MEANING = ["vector", "hybrid", "walk", "propositions", "raptor"]
+
+
 def main() -> None:
     arguments = _arguments()
     rows: Rows = {}
     for name in SETS:
-        _add(rows, name, "", ["bm25", "walk"], arguments)
+        _add(rows, name, "", BY_WORDS, arguments)
+        _add(rows, name, " around walk", ["ircot"], arguments, settings={"ircot.retriever": "walk"})
         _add(rows, name, ", titles withheld", ["bm25", "walk"], arguments, titles=False)
         if arguments.embedder != "none":
-            _add(rows, name, ", embedder", ["vector", "hybrid", "walk"], arguments, embedder=arguments.embedder)
+            _add(rows, name, ", embedder", BY_MEANING, arguments, embedder=arguments.embedder)
+    _add_given_triples(rows, "musique", arguments)
     _print(rows)
     chinese: Rows = {}
     _add(chinese, "cmrc-zh", "", ["bm25", "walk"], arguments)
@@ -72,15 +82,37 @@ def _add(
     *,
     titles: bool = True,
     embedder: str = "none",
+    kind: str = "",
+    settings: Mapping[str, str] = {},
 ) -> None:
-    """Measure methods on a set, and put each into its row."""
-    kind = f"{name}{'' if titles else '-untitled'}{'' if embedder == 'none' else '-vectors'}"
-    found = evaluate_retrieval(
-        arguments.data / name, methods, index_folder=arguments.work / kind, titles=titles,
-        settings={"vectors.embedder": embedder},
-    )  # fmt: skip
-    for method, measured in found.items():
-        rows.setdefault(f"{method}{note}", {})[name] = measured
+    """Measure methods on a set, and put each into its row; `kind` tells indexes of one set apart."""
+    kind = f"{name}{'' if titles else '-untitled'}{'' if embedder == 'none' else '-vectors'}{kind}"
+    for method in methods:
+        print(f"{name}{note}: {method}", file=sys.stderr)
+        found = evaluate_retrieval(
+            arguments.data / name, [method], index_folder=arguments.work / kind, titles=titles,
+            settings={"vectors.embedder": embedder, **settings},
+        )  # fmt: skip
+        rows.setdefault(f"{method}{note}", {})[name] = found[method]
+
+
+def _add_given_triples(rows: Rows, name: str, arguments: argparse.Namespace) -> None:
+    """Measure `hippo` and `tog` on the triples that GPT-3.5 found in the passages of a set, in each of its forms."""
+    triples = arguments.data / name / "openie-gpt-3.5.jsonl"
+    if not triples.is_file():
+        return
+    for embedder in dict.fromkeys(("none", arguments.embedder)):
+        folder = arguments.work / f"{name}{'' if embedder == 'none' else '-vectors'}-openie"
+        evaluate_retrieval(
+            arguments.data / name, ["bm25"], index_folder=folder, settings={"vectors.embedder": embedder}
+        )
+        import_openie(triples, folder, settings={"vectors.embedder": embedder})
+        for form in ("1", "2", "joined"):
+            note = f" {form}, GPT-3.5's triples{'' if embedder == 'none' else ', embedder'}"
+            given = {"hippo.form": form}
+            _add(rows, name, note, ["hippo"], arguments, embedder=embedder, kind="-openie", settings=given)
+        note = f", GPT-3.5's triples{'' if embedder == 'none' else ', embedder'}"
+        _add(rows, name, note, ["tog"], arguments, embedder=embedder, kind="-openie")
 
 
 def _print(rows: Rows) -> None:
@@ -88,9 +120,9 @@ def _print(rows: Rows) -> None:
     for label, figures in PAPER.items():
         print(f"| {label}, the paper | {' | '.join(figures)} | |")
     for label, sets in rows.items():
-        means = [sets[name].as_row() for name in SETS]
-        cells = [f"{100 * row['R@2']:.1f}/{100 * row['R@5']:.1f}" for row in means]
-        print(f"| {label} | {' | '.join(cells)} | {means[0]['ms']:.1f} |")
+        means = {name: measured.as_row() for name, measured in sets.items()}
+        cells = [f"{100 * means[n]['R@2']:.1f}/{100 * means[n]['R@5']:.1f}" if n in means else "" for n in SETS]
+        print(f"| {label} | {' | '.join(cells)} | {next(iter(means.values()))['ms']:.1f} |")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conspectus.index.triple_files import GivenGraph
 from conspectus.index.triples import index_of
 from conspectus.rows import Relationship, Trail, Triple
 from conspectus.tables import Index
@@ -16,7 +17,7 @@ SAID = st.lists(st.tuples(NAMES, st.sampled_from("rst"), NAMES), max_size=20, un
 
 @given(SAID)
 def test_every_triple_is_a_step_from_both_its_ends(said: list[tuple[str, str, str]]):
-    graph = TripleGraph.of(index_of(said))
+    graph = TripleGraph.of(index_of(GivenGraph(said)))
 
     steps = {
         (graph.names[n], graph.relations[s.relation], s.inverse, graph.names[s.to])
@@ -29,7 +30,7 @@ def test_every_triple_is_a_step_from_both_its_ends(said: list[tuple[str, str, st
 
 @given(SAID)
 def test_the_ways_that_follow_a_way_are_those_of_the_names_it_arrives_at(said: list[tuple[str, str, str]]):
-    graph = TripleGraph.of(index_of(said))
+    graph = TripleGraph.of(index_of(GivenGraph(said)))
     for way in range(graph.ways.size):
         arrived = {s.to for n in range(len(graph.names)) for s in graph.steps(n) if 2 * s.relation + s.inverse == way}
 

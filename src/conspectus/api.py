@@ -1,20 +1,27 @@
 """The Python API: build an index, open it, ask, search and measure. Most functions have an asynchronous form.
 
-This module only gathers what `building`, `asking`, `measuring`, `comparing` and `checking` hold.
+This module only gathers what `building`, `asking`, `measuring`, `comparing`, `checking`,
+`ablating` and `people` hold.
 """
 
+from conspectus.ablating import (
+    ablate,
+    preview_ablation,
+    vary_chunks,
+    vary_communities,
+    vary_levels,
+    vary_reports,
+    vary_window,
+)
 from conspectus.asking import Context, aask, ask, astream, context, model_of, search, viewed
 from conspectus.building import (
     Built,
-    Preview,
     abuild,
     build,
-    costs,
-    estimate,
     import_openie,
     import_triples,
     open_index,
-    preview,
+    rollback,
     tune,
 )
 from conspectus.checking import (
@@ -33,6 +40,7 @@ from conspectus.comparing import (
     make_questions,
     table2,
 )
+from conspectus.correcting import Corrections, correct, corrections, undo
 from conspectus.embedding import embed, estimate_embedding
 from conspectus.measuring import (
     check_models,
@@ -42,21 +50,30 @@ from conspectus.measuring import (
     evaluate_retrieval,
     evaluate_statistics,
 )
+from conspectus.people import export_pairs, import_ratings, rater_agreement
+from conspectus.previewing import Preview, costs, estimate, preview
+from conspectus.remaking import apply_corrections
+from conspectus.status import history
 from conspectus.working import DEFAULT_FOLDER, resolved
 
 __all__ = [
     "DEFAULT_FOLDER",
     "Built",
     "Context",
+    "Corrections",
     "Preview",
     "aask",
+    "ablate",
     "abuild",
     "answer_questions",
+    "apply_corrections",
     "ask",
     "astream",
     "build",
     "check_models",
     "context",
+    "correct",
+    "corrections",
     "costs",
     "embed",
     "estimate",
@@ -74,16 +91,28 @@ __all__ = [
     "evaluate_loss",
     "evaluate_retrieval",
     "evaluate_statistics",
+    "export_pairs",
+    "history",
     "import_openie",
+    "import_ratings",
     "import_triples",
     "list_questions",
     "make_questions",
     "model_of",
     "open_index",
     "preview",
+    "preview_ablation",
+    "rater_agreement",
     "resolved",
+    "rollback",
     "search",
     "table2",
     "tune",
+    "undo",
+    "vary_chunks",
+    "vary_communities",
+    "vary_levels",
+    "vary_reports",
+    "vary_window",
     "viewed",
 ]

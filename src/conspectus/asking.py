@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from conspectus.building import open_index
+from conspectus.corrections import said_in
 from conspectus.errors import UsageError
 from conspectus.evidence import Evidence
 from conspectus.models.base import Model
@@ -96,7 +97,7 @@ async def aask(
         result = await answered(answering, question, opened, performer, chosen, reranker)
         usage = session.total if session else reranker.usage if reranker else result.usage
     reason = "; ".join(part for part in (why, result.why) if part)
-    notices = (*view.notices(result.method), *missing(opened), *result.notices)
+    notices = (*view.notices(result.method), *missing(opened), *said_in(result.citations), *result.notices)
     return replace(result, why=reason, notices=notices, usage=usage, seconds=time.perf_counter() - began)
 
 

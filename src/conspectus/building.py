@@ -1,33 +1,32 @@
-"""Build an index, say what that would read and cost, and bring in graphs and vectors from elsewhere."""
+"""Build an index, or bring one up to date, and bring in graphs from elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 from conspectus import store
-from conspectus.embedding import check_embedder, estimate_vectors, with_vectors
-from conspectus.errors import UsageError
+from conspectus.corrections import Entry
+from conspectus.corrections_file import corrections_for
+from conspectus.embedding import check_embedder, with_vectors
+from conspectus.errors import ModelError, UsageError
 from conspectus.models.base import Model
 from conspectus.rows import Community, Document, Failure, Skipped, Usage
 from conspectus.settings import Settings
 from conspectus.tables import Index
-from conspectus.updating import Update, origin_of, update_of
+from conspectus.updating import Update, origin_of, own_embedder, update_of
 from conspectus.working import DEFAULT_FOLDER, Given, read_sources, resolved, run, session_for
 
 if TYPE_CHECKING:
-    from conspectus.estimate import Estimate
     from conspectus.index.describe import DescribedGraph
     from conspectus.index.pipeline import Check, Progress
+    from conspectus.index.read import Read
     from conspectus.models.opening import Session
     from conspectus.text.lexicon import Lexicon
     from conspectus.tune import Tuned
-
-SAMPLE_SEED = 42
-"""Of the chunks that an estimate asks about."""
 
 
 @dataclass(frozen=True)
@@ -40,91 +39,13 @@ class Built:
     skipped: tuple[Skipped, ...] = ()
     notices: tuple[str, ...] = ()
     """What a language model's replies lacked, and what else is worth knowing, a line each."""
-    update: Update = Update()
+    update: Update = field(default_factory=Update)
     """How it follows on the index that stood in the folder."""
 
     @property
     def failures(self) -> tuple[Failure, ...]:
         """What could not be done, while the rest was."""
         return tuple(self.index.failures)
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What a build would read: counts, what would be passed over, and what could not be read."""
-
-    documents: int
-    chunks: int
-    tokens: int
-    """The sum over the chunks, whose overlaps count twice."""
-    skipped: tuple[Skipped, ...] = ()
-    failures: tuple[Failure, ...] = ()
-
-
-def preview(
-    sources: str | Path | Sequence[str | Path] = (),
-    *,
-    documents: Iterable[Any] | None = None,
-    settings: Given = None,
-) -> Preview:
-    """Read and cut what `build` would, and write nothing; raise UsageError and NothingToIndex as it does."""
-    from conspectus.index.chunk import chunk
-
-    chosen = resolved(settings)
-    read_documents, failures, skipped = read_sources(sources, documents, chosen)
-    chunks = chunk(read_documents, chosen.chunk)
-    total = sum(c.n_tokens for c in chunks)
-    return Preview(len(read_documents), len(chunks), total, tuple(skipped), tuple(failures))
-
-
-def estimate(
-    sources: str | Path | Sequence[str | Path] = (),
-    folder: str | Path = DEFAULT_FOLDER,
-    *,
-    documents: Iterable[Any] | None = None,
-    settings: Given = None,
-    sample: int = 0,
-) -> Estimate:
-    """Return what `build` would ask of the servers of language models that the settings name, and ask nothing.
-
-    Replies that are kept in the folder are taken off. A `sample` of so many chunks is asked all the same, and the rest
-    told from it; its replies are kept in the folder, so that `build` need not ask for them again.
-
-    Raises UsageError where the settings name no model that is served, and with a sample what `build` does.
-    """
-    from conspectus.estimate import Estimate, Estimator
-    from conspectus.index.chunk import chunk
-    from conspectus.index.extract import extract
-    from conspectus.models.opening import opened
-    from conspectus.models.server.replies import FILE_NAME
-    from conspectus.text.language import corpus_language
-
-    chosen = resolved(settings)
-    if not costs(chosen):
-        raise UsageError("the extractive model costs nothing: name a language model to estimate")
-    read_documents, _, _ = read_sources(sources, documents, chosen)
-    chunks = chunk(read_documents, chosen.chunk)
-    vectors = estimate_vectors(read_documents, chunks, chosen, Path(folder))
-    if chosen.model == "extractive":
-        return Estimate((vectors,) if vectors else ())
-    kept = Path(folder) if sample or (Path(folder) / FILE_NAME).exists() else None
-    drawn = Random(SAMPLE_SEED).sample(chunks, min(sample, len(chunks)))
-    language = corpus_language(read_documents, chosen.language)
-
-    async def work() -> Estimate:
-        async with opened(chosen, kept, to_ask=bool(drawn)) as session:
-            await extract(drawn, session.model, chosen.extract, language)
-            return await Estimator(session.model, session.sender, chosen).build(read_documents, chunks, language)
-
-    found = run(work())
-    return replace(found, tasks=(*found.tasks, vectors)) if vectors else found
-
-
-def costs(settings: Settings) -> bool:
-    """Tell whether a build by these settings asks a server, so that it can be estimated."""
-    from conspectus.models.embedders import is_served
-
-    return settings.model != "extractive" or is_served(settings.vectors.embedder)
 
 
 def build(
@@ -159,25 +80,46 @@ async def abuild(
     fresh: bool = False,
 ) -> Built:
     """Do what `build` does, inside a running event loop."""
-    chosen = resolved(settings)
+    target = Path(folder)
+    chosen, corrections = corrections_for(resolved(settings), target)  # first, for the file may be wrong
     if progress:
         progress.stage("read", 0)
-    index_documents, failures, skipped = read_sources(sources, documents, chosen)
-    target = Path(folder)
+    read = read_sources(sources, documents, chosen)
+    return await build_of(read, target, chosen, corrections, progress, fresh=fresh)
+
+
+async def build_of(
+    read: Read,
+    target: Path,
+    chosen: Settings,
+    corrections: Sequence[Entry],
+    progress: Progress | None = None,
+    *,
+    fresh: bool = False,
+) -> Built:
+    """Do what `build` does with what was read."""
+    index_documents, failures, skipped = read
     with store.writing(target):
-        update = update_of(target, index_documents, failures, chosen, fresh=fresh)
+        update = update_of(target, index_documents, failures, chosen, corrections=corrections, fresh=fresh)
         if update.nothing and (standing := update.standing):
             return Built(standing, standing.snapshot, target, tuple(skipped), update=update)
         from conspectus.index.pipeline import build_index  # here, for nobody else need wait until it is imported
 
-        check_embedder(chosen, target)
+        chosen = _with_own_embedder(chosen, update, target)
         async with session_for(chosen, target) as session:
             performer = session.model if session else _fitted
             check = _rest_fits(session, chosen, progress) if session else None
-            index = await build_index(index_documents, failures, performer, chosen, progress, check, update.before)
-            index = replace(index, usage=session.usage if session else {}, origin=origin_of(chosen))
+            index = await build_index(
+                index_documents, failures, performer, chosen, progress, check, update.before, corrections
+            )
+            index = replace(index, usage=session.usage if session else {}, origin=origin_of(chosen, corrections))
             notices = session.notices if session else ()
             spent = session.total if session else Usage()
+        if update.standing:
+            from conspectus.index.triples import with_openie_of
+
+            index, lost = with_openie_of(update.standing, index)
+            notices = (*notices, *lost)
         index, more = with_vectors(index, chosen, target, spent, progress)
         notices = (*notices, *more)
         snapshot = store.commit(target, index, settings=index.settings, usage=index.usage)
@@ -189,14 +131,52 @@ def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
     return store.read(Path(folder))
 
 
-def import_triples(file: str | Path, folder: str | Path = DEFAULT_FOLDER) -> Index:
-    """Make the index in a folder from a knowledge graph without text, and return it.
+def rollback(folder: str | Path = DEFAULT_FOLDER, snapshot: str = "") -> Index:
+    """Make a kept snapshot the current one again, and return it; the one that was stays kept: see `history`.
 
-    See `index.triples.read_triples` for the files it takes. What stood in the folder is replaced.
+    It is named by the first characters of its id; without one it is the snapshot before the current one. Whoever asks
+    meanwhile gets the one or the other, whole.
+
+    Raises NotFound where no such snapshot is kept, IndexDamaged where a file of it is not what it was.
     """
-    from conspectus.index.triples import index_of, read_triples
+    target = Path(folder)
+    open_index(target)  # or else a folder would be made where there is none
+    with store.writing(target):
+        store.rollback(target, snapshot)
+        return open_index(target)
 
-    index = index_of(*read_triples(Path(file)))
+
+def import_triples(
+    file: str | Path,
+    folder: str | Path = DEFAULT_FOLDER,
+    *,
+    documents: str | Path | Sequence[str | Path] = (),
+    links: str | Path | None = None,
+    settings: Given = None,
+) -> Index:
+    """Make the index in a folder from a knowledge graph, alone or with documents about its entities, and return it.
+
+    See `index.triple_files.read_triples` for the files it takes, `interchange.linked` for how documents are linked;
+    `links` names a table of entities and documents. What stood in the folder is replaced.
+
+    Raises DocumentError where the file holds no triples, UsageError for links that cannot be read or without
+    documents, and what `build` does for sources.
+    """
+    from conspectus.index.triple_files import read_triples
+    from conspectus.index.triples import index_of
+
+    given = read_triples(Path(file))
+    if documents:
+        from conspectus.interchange.linked import linked_index, listed_links, read_links
+
+        chosen = resolved(settings)
+        stated = read_links(Path(links)) if links else []
+        texts, failures, _ = read_sources(documents, None, chosen)
+        index = linked_index(given, texts, [*listed_links(texts), *stated], chosen, failures)
+    elif links:
+        raise UsageError("links go from entities to documents: name the documents, too")
+    else:
+        index = index_of(given)
     target = Path(folder)
     with store.writing(target):
         store.commit(target, index, settings=index.settings, usage={})
@@ -253,6 +233,23 @@ def tune(
             return await tuned(chunks, session.model, Path(folder), language, examples=examples)
 
     return run(work())
+
+
+def _with_own_embedder(settings: Settings, update: Update, folder: Path) -> Settings:
+    """Return settings whose embedder can be had: the one that they name, or else that of the index that stands.
+
+    Texts are not sent to a server that the settings do not name. Raises as `check_embedder` does.
+    """
+    from conspectus.models.embedders import NONE, is_served
+
+    own = own_embedder(update.standing) if update.standing else ""
+    if settings.vectors.embedder == NONE and own and not is_served(own):
+        vectors = settings.vectors.model_copy(update={"embedder": own})
+        with suppress(UsageError, ModelError):  # it cannot be had here: then there will be no vectors, which is told
+            check_embedder(inherited := settings.model_copy(update={"vectors": vectors}), folder)
+            return inherited
+    check_embedder(settings, folder)
+    return settings
 
 
 def _rest_fits(session: Session, settings: Settings, progress: Progress | None) -> Check | None:

@@ -30,7 +30,7 @@ FILE_NAME = "conspectus.toml"
 PREFIX = "CONSPECTUS_"
 RESERVED = {"CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_INDEX", "CONSPECTUS_LOG"}
 """Variables with our prefix that are not settings; nor is any that ends in `_API_KEY`."""
-PATHS = ("llm.prompts", "read.password_file")
+PATHS = ("llm.prompts", "read.password_file", "store.corrections")
 """Keys of what is read from a place, which a settings file names from where it stands itself."""
 SWITCHES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -225,7 +225,7 @@ def _beside(file: Path, key: str, value: Any) -> Any:
     if key not in PATHS or not isinstance(value, str) or not value:
         return value
     place = file.parent / Path(value).expanduser()
-    return str(place) if place.exists() else value
+    return str(place) if place.exists() or key == "store.corrections" else value  # made with the first correction
 
 
 def _in_environment(environ: Mapping[str, str]) -> Iterator[Given]:

@@ -20,6 +20,7 @@ from conspectus.models.server.sender import CachingSender
 from conspectus.rehearsal import FEW, Step, Walk, rehearse, rehearse_rest, told
 from conspectus.rows import Chunk, Community, Document, Usage
 from conspectus.settings import Settings
+from conspectus.tables import Index
 from conspectus.tasks import ExtractClaims, ExtractTriples, WriteReport
 
 
@@ -154,13 +155,16 @@ class Estimator:
         self._sender = sender
         self._settings = settings
 
-    async def build(self, documents: Sequence[Document], chunks: Sequence[Chunk], language: str) -> Estimate:
-        """Estimate a whole build."""
+    async def build(
+        self, documents: Sequence[Document], chunks: Sequence[Chunk], language: str, before: Index | None = None
+    ) -> Estimate:
+        """Estimate a whole build, which carries on the communities of an index `before`."""
         walks = await rehearse(chunks, self._sender, self._settings, language)
         extraction = self._extraction(walks, language)
         left = sum(not walk.whole for walk in walks)
-        some = left < len(walks)
-        steps = await rehearse_rest(documents, walks, self._sender, self._settings, language) if some else []
+        steps: list[Step] = []
+        if left < len(walks):
+            steps = await rehearse_rest(documents, walks, self._sender, self._settings, language, before)
         rows = (row for row in self._later(left, steps) if row.calls.high)
         return Estimate((*extraction.tasks, *rows), extraction.seen)
 

@@ -162,6 +162,8 @@ def _shortest(start: str, end: str, edges: list[Relationship], index: Index) -> 
 
 def find_entity(name: str, index: Index) -> Entity:
     """Return the one thing that a name means; raise NotFound, with what is near, for none and for several."""
+    if name in index.entity_of_name:  # others may differ from it in case alone
+        return index.entities[index.entity_of_name[name]]
     key = name_key(name)
     first, _, last = key.rpartition(" ")
     for known in (key, f"{first} {stem(last)}".strip()):

@@ -14,19 +14,17 @@ from typing import TYPE_CHECKING
 
 from conspectus.errors import ModelError
 from conspectus.gathering import Gatherer
-from conspectus.index.claims import merge_claims
-from conspectus.index.communities import find_communities
-from conspectus.index.describe import describe, undescribed
+from conspectus.index.describe import describe
+from conspectus.index.drawing import draw
 from conspectus.index.extract import Extracted, extract
-from conspectus.index.merge import merge
 from conspectus.index.reports import write_reports
-from conspectus.index.resolve import resolve
 from conspectus.models.chat.model import ChatModel
 from conspectus.models.server.client import prompt_tokens
 from conspectus.models.server.sender import CachingSender
 from conspectus.models.server.wire import Completion, Feature, Request, Status
 from conspectus.rows import Chunk, Document
 from conspectus.settings import Settings
+from conspectus.tables import Index
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,16 +79,19 @@ async def rehearse(chunks: Sequence[Chunk], sender: CachingSender, settings: Set
 
 
 async def rehearse_rest(
-    documents: Sequence[Document], walks: Sequence[Walk], sender: CachingSender, settings: Settings, language: str
+    documents: Sequence[Document],
+    walks: Sequence[Walk],
+    sender: CachingSender,
+    settings: Settings,
+    language: str,
+    before: Index | None = None,
 ) -> list[Step]:
     """Go on by the kept replies, from the graph that the walks found: a step for each description and report."""
     kept = _KeptOnly(sender)
     model = ChatModel(kept, settings)
-    chunks, graphs = [walk.chunk for walk in walks], [walk.found.graphs[0] for walk in walks]
-    names = resolve(chunks, graphs, documents, settings.resolve)
-    merged = merge_claims(chunks, [walk.found.claims[0] for walk in walks], names, merge(chunks, graphs, names))
-    communities = find_communities(merged.entities, merged.relationships, settings.communities, chunks)
-    graph = undescribed(merged)
+    found = Extracted([walk.found.graphs[0] for walk in walks], [walk.found.claims[0] for walk in walks])
+    drawn = draw(documents, [walk.chunk for walk in walks], found, settings, before)
+    graph, communities = drawn.graph, drawn.communities
     await describe(graph, model, language)
     await graph.done()
     limit = settings.reports.context_tokens

@@ -112,6 +112,9 @@ class StoreSettings(Section):
     """What an index's folder keeps."""
 
     snapshots: int = Field(default=5, ge=1, description="snapshots that are kept, the current one among them")
+    corrections: str = Field(
+        default="", description="file of what people corrected; corrections.toml in the folder where not given"
+    )
 
 
 class GlobalSettings(Section):

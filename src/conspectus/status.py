@@ -11,6 +11,7 @@ from conspectus import store
 from conspectus.errors import IndexMissing
 from conspectus.rows import Failure, Usage
 from conspectus.tables import Index
+from conspectus.working import DEFAULT_FOLDER
 
 if TYPE_CHECKING:
     from conspectus.settings import Price, Settings
@@ -68,6 +69,7 @@ class Status:
     """The sum over the chunks, whose overlaps count twice."""
     entities: int
     relationships: int
+    triples: int
     claims: int
     communities: int
     reports: int
@@ -89,6 +91,7 @@ def status_of(index: Index) -> Status:
         tokens=tokens,
         entities=len(index.entities),
         relationships=len(index.relationships),
+        triples=len(index.triples),
         claims=len(index.claims),
         communities=len(index.communities),
         reports=len(index.reports),
@@ -99,6 +102,48 @@ def status_of(index: Index) -> Status:
         snapshot=index.snapshot,
         usage=_sum(index.usage.values()),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot that an index's folder keeps."""
+
+    snapshot: str
+    current: bool
+    created: str
+    before: str
+    """The snapshot in whose place it came; empty for the first one."""
+    documents: int
+    entities: int
+    relationships: int
+    communities: int
+    reports: int
+    failures: int
+    usage: Usage
+    """What its making took of language models."""
+
+
+COUNTED = ("documents", "entities", "relationships", "communities", "reports", "failures")
+"""The tables whose rows are counted in it."""
+
+
+def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
+    """Return the snapshots that an index's folder keeps, the newest first; raise IndexMissing where there is none."""
+    from conspectus import store
+    from conspectus.manifests import current
+
+    now = current(Path(folder)).snapshot
+    return [
+        Snapshot(
+            snapshot=m.snapshot,
+            current=m.snapshot == now,
+            created=m.created,
+            before=m.before,
+            usage=_sum(Usage(**used) for used in m.usage.values()),
+            **{table: m.counts[table] for table in COUNTED},
+        )
+        for m in store.history(Path(folder))
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from conspectus.rows import (
     Triple,
     Usage,
 )
-from conspectus.text.words import name_key, stem
+from conspectus.text.language import AUTO, ENGLISH, language_of
+from conspectus.text.words import name_key, stem, terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,12 +51,26 @@ class Index:
     usage: Mapping[str, Usage] = field(default_factory=dict[str, Usage])
     """What the build took of language models, by task."""
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What it depends on beside documents and settings: the version of `conspectus` and a hash of its `prompts`, and
-    the file of `openie` whose triples it was given."""
+    """What it depends on beside documents and settings: the `corrections` of people, the version of `conspectus` and a
+    hash of its `prompts`, and the file of `openie` whose triples it was given."""
     snapshot: str = ""
     """The id of the snapshot; it changes when a table does. Empty for an index that is not stored."""
     folder: Path | None = field(default=None, compare=False)
     """Where it is stored, if it is."""
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that its documents are in, that of the corpus first; see `text.language`."""
+        known: str = self.settings.get("language", AUTO)
+        return (ENGLISH,) if known == AUTO else tuple(known.split(","))
+
+    def language_of(self, question: str) -> str:
+        """Return the language of a question, that of the corpus where it does not tell."""
+        return language_of([question], self.languages)
+
+    def terms(self, text: str) -> list[str]:
+        """Return the search terms of a text as the index has them: stemmed in all of its languages."""
+        return terms(text, *self.languages)
 
     @cached_property
     def number_of_word(self) -> Mapping[str, int]:

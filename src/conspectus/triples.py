@@ -71,6 +71,11 @@ class TripleGraph:
         return len(self.heads)
 
     @cached_property
+    def given(self) -> bool:
+        """Whether no text says any of its triples: texts are linked to its names, if to anything."""
+        return not any(self.chunks)
+
+    @cached_property
     def number_of(self) -> dict[str, int]:
         """Numbers of names."""
         return {name: i for i, name in enumerate(self.names)}

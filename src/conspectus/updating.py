@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from conspectus import __version__, manifests, store
+from conspectus.corrections import Entry, documents_read, marks
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated
 from conspectus.index.changes import Changes, changes_of
 from conspectus.rows import Document, Failure
 from conspectus.settings import Settings
 from conspectus.tables import Index
+from conspectus.text.language import corpus_language, in_languages
 
-STAGES = ("chunk", "extract", "resolve", "describe", "communities", "reports", "model", "language")
+STAGES = ("chunk", "extract", "resolve", "describe", "communities", "reports", "model")
 """The settings that the tables of an index depend on; those of reading show in its documents."""
 REPLIES = ("tasks", "reply_format", "temperature", "max_tokens", "seed", "reasoning_effort", "context_window")
 """The settings of language models that their replies depend on."""
@@ -53,9 +55,15 @@ class Update:
 
 
 def update_of(
-    folder: Path, documents: Sequence[Document], failures: Sequence[Failure], settings: Settings, *, fresh: bool = False
+    folder: Path,
+    documents: Sequence[Document],
+    failures: Sequence[Failure],
+    settings: Settings,
+    *,
+    corrections: Sequence[Entry] = (),
+    fresh: bool = False,
 ) -> Update:
-    """Compare what was read with the index in a folder; `fresh` asks to carry nothing on.
+    """Compare what was read, and what people corrected, with the index in a folder; `fresh` asks to carry nothing on.
 
     Raises IndexDamaged where the folder has a manifest that is not ours, StoreError where a later Conspectus wrote it.
     """
@@ -65,20 +73,24 @@ def update_of(
         return Update()
     except IndexOutdated as error:
         return Update(anew=(str(error).partition(":")[0],))
+    documents = in_languages(documents, settings.language)
     try:
         standing = store.read(folder)
-        changes = changes_of(standing.documents, documents)
+        changes = changes_of(documents_read(standing.documents), documents)
     except IndexDamaged as error:
         return Update(anew=(str(error).partition(";")[0],))
     if fresh:
         return Update(standing, changes, ("it was asked for",))
-    reasons, left = _reasons(standing, settings), _open(standing, documents, failures, settings)
+    reasons = _reasons(standing, documents, settings)
+    left = _open(standing, documents, failures, settings, corrections)
     return Update(standing, changes, tuple(reasons), tuple(left))
 
 
-def origin_of(settings: Settings) -> dict[str, str]:
+def origin_of(settings: Settings, corrections: Sequence[Entry] = ()) -> dict[str, str]:
     """Return what an index depends on beside its documents and settings: see `Index.origin`."""
     made = {"conspectus": __version__}
+    if corrections:
+        made["corrections"] = marks(corrections)
     return made if settings.model == "extractive" else made | {"prompts": _prompts(settings)}
 
 
@@ -91,8 +103,8 @@ def _prompts(settings: Settings) -> str:
     return digest.hexdigest()[:16]
 
 
-def _reasons(standing: Index, settings: Settings) -> Iterator[str]:
-    """Yield why an index by these settings is another one, whatever its documents."""
+def _reasons(standing: Index, documents: Sequence[Document], settings: Settings) -> Iterator[str]:
+    """Yield why an index by these settings is another one, whichever of its documents changed."""
     if not standing.settings or "conspectus" not in standing.origin:
         yield "the index was not made of documents"
         return
@@ -101,6 +113,9 @@ def _reasons(standing: Index, settings: Settings) -> Iterator[str]:
     for name, words in told.items():
         if (was := standing.origin.get(name)) != now.get(name) and was and name in now:
             yield words.format(was, now[name])
+    language = str(standing.settings.get("language", "")).partition(",")[0]
+    if language != (spoken := corpus_language(documents, settings.language)):
+        yield f"its language was {language} and is {spoken}"
     was, will = (_flat(of) for of in (standing.settings, settings.model_dump(mode="json", by_alias=True)))
     usual = _flat(Settings().model_dump(mode="json", by_alias=True))
     for key, value in will.items():
@@ -128,21 +143,27 @@ def _told(value: Any) -> str:
 
 
 def _open(
-    standing: Index, documents: Sequence[Document], failures: Sequence[Failure], settings: Settings
+    standing: Index,
+    documents: Sequence[Document],
+    failures: Sequence[Failure],
+    settings: Settings,
+    corrections: Sequence[Entry],
 ) -> Iterator[str]:
     """Yield what an index lacks though its documents are the same."""
+    if standing.origin.get("corrections", "") != marks(corrections):
+        yield "what people corrected since"
     failed = sum(failure.stage in RETRIED for failure in standing.failures)
     if failed:
         yield f"{failed:,} calls that failed"
     if [f for f in standing.failures if f.stage == "read"] != list(failures):
         yield "what could not be read"
-    if [d.id for d in standing.documents] != [d.id for d in documents]:
+    if [d.id for d in documents_read(standing.documents)] != [d.id for d in documents]:
         yield "the order of the documents"
-    if settings.vectors.embedder not in ("none", embedder_of(standing)):
+    if settings.vectors.embedder not in ("none", own_embedder(standing)):
         yield f"vectors by {settings.vectors.embedder}"
 
 
-def embedder_of(index: Index) -> str:
+def own_embedder(index: Index) -> str:
     """Return whose vectors an index has, "" where it has none."""
     made: Mapping[str, str] = index.settings.get("vectors", {})
     return made.get("embedder", "") if "vectors.chunks" in index.arrays else ""

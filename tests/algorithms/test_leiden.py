@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from conspectus.algorithms.continuing import TOLERANCE
 from conspectus.algorithms.leiden import Ints, Part, adjacency, hierarchical_leiden, memberships, modularity
 
 
@@ -290,6 +291,54 @@ def test_the_laws_hold_whatever_it_starts_from(earlier: Edges, edges: Edges, max
         assert is_connected(edges, part.members)
         assert part.members.size <= max_size or part.children or part.unsplit
         assert sum(parts[child].members.size for child in part.children) in (0, part.members.size)
+
+
+@given(graphs(), st.integers(2, 6))
+def test_a_graph_that_did_not_change_keeps_its_hierarchy(edges: Edges, max_size: int):
+    parts = hierarchical_leiden(*edges, max_size=max_size)
+
+    assert same(hierarchical_leiden(*edges, max_size=max_size, start=memberships(parts, edges.n)), parts)
+
+
+@given(graphs(), graphs(), st.integers(2, 6))
+def test_no_division_lacks_more_than_the_tolerance_of_a_new_one(earlier: Edges, edges: Edges, max_size: int):
+    before = memberships(hierarchical_leiden(*earlier, max_size=max_size), earlier.n)
+    kept = min(earlier.n, edges.n)
+    start = [np.concatenate((row[:kept], np.full(edges.n - kept, -1))) for row in before]
+    plain = {(min(a, b), max(a, b)) for a, b in zip(edges.source, edges.target, strict=True) if a != b}
+
+    carried = hierarchical_leiden(*edges, max_size=max_size, start=start)
+    fresh = hierarchical_leiden(*edges, max_size=max_size)
+
+    if plain:
+        linked = np.array(edges.source) != np.array(edges.target)
+        source, target, weight = (np.array(column, float)[linked] for column in edges[:3])
+        found, wanted = (
+            modularity(source, target, weight, memberships(parts, edges.n)[0]) for parts in (carried, fresh)
+        )
+        assert found >= wanted - TOLERANCE * abs(wanted) - 1e-9
+
+
+def test_what_a_new_group_of_nodes_does_not_touch_stays_as_it_was():
+    edges, _ = planted(groups=6, size=24, inside=0.4, across=0.01, seed=2)
+    n = edges.n
+    clique = [(a, b) for a, b in combinations(range(n, n + 8), 2)]
+    grown = Edges(
+        [*edges.source, *(a for a, _ in clique), 0],
+        [*edges.target, *(b for _, b in clique), n],
+        [1.0] * (len(edges.source) + len(clique) + 1),
+        n + 8,
+    )
+    before = hierarchical_leiden(*edges)
+    start = [np.concatenate((row, np.full(8, -1))) for row in memberships(before, n)]
+
+    after = hierarchical_leiden(*grown, start=start)
+
+    def members(parts: list[Part]) -> set[tuple[int, ...]]:
+        return {(part.level, *part.members.tolist()) for part in parts}
+
+    assert members(after) - members(before) == {(0, *range(n, n + 8))}
+    assert members(before) <= members(after)
 
 
 def test_of_divisions_that_are_as_good_the_one_it_starts_from_is_kept_at_every_level():

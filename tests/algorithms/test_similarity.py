@@ -37,6 +37,23 @@ def test_pairs_of_vectors_are_those_of_all_against_all(n: int, block: int, seed:
     assert set(zip(first.tolist(), second.tolist(), strict=True)) == expected
 
 
+def test_of_many_vectors_nearly_all_pairs_are_found_and_no_others():
+    random = np.random.default_rng(3)
+    centres = random.standard_normal((300, 24))
+    vectors = (centres[random.integers(0, 300, 2000)] + 0.35 * random.standard_normal((2000, 24))).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    true = set(zip(*(part.tolist() for part in pairs_of_vectors(vectors, 0.8)[:2]), strict=True))
+
+    first, second, likeness = pairs_of_vectors(vectors, 0.8, many=100)
+    found = list(zip(first.tolist(), second.tolist(), strict=True))
+
+    assert len(true) > 1000
+    assert len(true & set(found)) >= 0.98 * len(true)
+    assert set(found) <= true
+    assert found == sorted(found)
+    assert np.allclose(likeness, np.einsum("nd,nd->n", vectors[first], vectors[second]), atol=1e-5)
+
+
 def test_a_text_is_most_like_itself_and_not_at_all_like_one_of_other_letters():
     grams = Grams.of(["lune mills", "kell council"])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -128,11 +129,22 @@ def test_a_server_that_fails_on_the_way_leaves_an_index_without_vectors_and_a_fa
     assert told("embed", "--index", "half", *more)["vectors"]["chunks"] == 6
 
 
-def test_a_build_without_an_embedder_says_that_the_vectors_are_gone(made: Path, run: Run, corpus: Path):
-    told = run("index", corpus, "--index", made)
+def test_an_update_without_its_served_embedder_says_that_the_vectors_are_gone(
+    made: Path, run: Run, corpus: Path, tmp_path: Path
+):
+    more = tmp_path / "more"
+    shutil.copytree(corpus, more)
+    (more / "epilogue.txt").write_text("Nobody in Hollin ever forgave Ruben Vale.")
+
+    told = run("index", more, "--index", made)
 
     assert f"The index before had vectors of {NAME}" in told.stderr
     assert json.loads((made / "manifest.json").read_text())["settings"]["vectors"] == {"embedder": "none"}
+
+
+def test_a_build_that_finds_nothing_changed_keeps_the_vectors(made: Path, run: Run, corpus: Path):
+    assert "Nothing has changed" in run("index", corpus, "--index", made).stdout
+    assert json.loads((made / "manifest.json").read_text())["settings"]["vectors"]["embedder"] == NAME
 
 
 def test_only_what_is_new_is_embedded_when_files_are_added(

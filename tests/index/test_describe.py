@@ -111,7 +111,7 @@ async def test_a_community_is_ready_when_its_own_rows_are_described():
 async def test_what_reports_wait_for_longest_is_asked_with_the_highest_priority():
     model = ScriptedModel({DescribeElement: lambda _: Description("Fine.")})
     made = graph(element("One.", "Two."), element("Three.", "Four."))
-    await describe(made, model, priority=([1.0, 3.0], []))
+    await describe(made, model, priority=([1.0, 3.0], [], []))
     await made.done()
 
     assert {task.name: task.priority for task in model.all_seen(DescribeElement)} == {

@@ -84,12 +84,22 @@ def test_a_second_run_asks_for_nothing(sound: Built):
         again = conspectus.build(documents=DOCUMENTS, folder=sound.folder, settings=chosen)
     assert server.counts["requests"] == 0
     assert again.snapshot == sound.snapshot
+    assert again.update.nothing
+
+
+def test_a_second_run_that_makes_everything_anew_asks_for_nothing_either(sound: Built):
+    with SimulatedServer(Behaviour()) as server:
+        chosen = settings(server.url, extract__claims=True)
+        again = conspectus.build(documents=DOCUMENTS, folder=sound.folder, settings=chosen, fresh=True)
+    assert server.counts["requests"] == 0
+    assert again.snapshot == sound.snapshot
     assert sum(usage.cached_calls for usage in again.index.usage.values()) > 0
 
 
 def test_a_second_run_after_faults_asks_for_nothing_either(tmp_path: Path):
-    behaviour = Behaviour(malformed=0.2, cuts=0.1, errors=0.1)
+    behaviour = Behaviour(malformed=0.1, cuts=0.1, errors=0.1)
     first, _ = built(tmp_path, behaviour)
+    assert not first.failures
     again, server = built(tmp_path, behaviour)
     assert server.counts["requests"] == 0
     assert again.snapshot == first.snapshot
@@ -179,7 +189,7 @@ def test_what_cannot_work_is_one_line_within_seconds(
 
 
 def test_requests_that_are_too_long_are_failures_that_name_the_document_and_what_to_set(tmp_path: Path):
-    broken, _ = built(tmp_path, Behaviour(context_tokens=720))
+    broken, _ = built(tmp_path, Behaviour(context_tokens=930))
     assert broken.index.entities
     assert broken.failures
     assert {failure.document for failure in broken.failures if failure.stage == "extract"} <= {

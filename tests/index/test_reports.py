@@ -261,8 +261,12 @@ async def test_where_nothing_more_can_be_asked_of_the_model_the_work_stops():
 
 def test_rows_are_as_urgent_as_the_deepest_report_that_waits_for_them():
     communities, entities, edges = a_tree(words=0)
-    of_entities, of_relationships = priorities(communities[:2], len(entities), len(edges))
+    alone = an_entity("Gnu", len(entities))
+    claims = [a_claim(subject, "NONE", n) for n, subject in enumerate(("Ant", "Elk", "Gnu"))]
+    gatherer = Gatherer(communities, [*entities, alone], edges, 8000, claims)
+    of_entities, of_relationships, of_claims = priorities(communities[:2], gatherer)
 
-    assert of_entities == [2.0, 2.0, 2.0, 2.0, 1.0, 1.0]
+    assert of_entities == [2.0, 2.0, 2.0, 2.0, 1.0, 1.0, -1.0]
     assert max(of_relationships) == 2.0
     assert min(of_relationships) == 1.0
+    assert of_claims == [2.0, 1.0, -1.0]

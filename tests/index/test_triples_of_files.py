@@ -10,7 +10,8 @@ import pytest
 
 from conspectus import api, store
 from conspectus.errors import DocumentError, UsageError
-from conspectus.index.triples import index_of, read_openie, read_triples, triples_of, with_openie
+from conspectus.index.triple_files import GivenGraph, read_triples
+from conspectus.index.triples import index_of, read_openie, triples_of, with_openie
 from conspectus.rows import Chunk, Document
 from conspectus.status import status_of
 from conspectus.tables import Index
@@ -36,16 +37,16 @@ KELL = [("Rook", "built at", "Kell"), ("Rook", "owned by", "Ada Byrne")]
 def test_a_file_of_triples_is_read_in_every_form(tmp_path: Path, name: str, text: str):
     (tmp_path / name).write_text(text)
 
-    assert read_triples(tmp_path / name) == (KELL, [])
+    assert read_triples(tmp_path / name) == GivenGraph(KELL, [])
 
 
 def test_a_line_that_is_no_triple_is_named_and_the_others_are_read(tmp_path: Path):
     (tmp_path / "kb.txt").write_text("Rook|built at|Kell\nRook|\n\nRook|owned by|Ada|Byrne\n")
 
-    triples, failures = read_triples(tmp_path / "kb.txt")
+    graph = read_triples(tmp_path / "kb.txt")
 
-    assert triples == [("Rook", "built at", "Kell"), ("Rook", "owned by", "Ada|Byrne")]
-    assert [failure.error.split(" is")[0] for failure in failures] == ["line 2"]
+    assert graph.triples == [("Rook", "built at", "Kell"), ("Rook", "owned by", "Ada|Byrne")]
+    assert [failure.error.split(" is")[0] for failure in graph.failures] == ["line 2"]
 
 
 def test_a_file_without_triples_is_refused(tmp_path: Path):
@@ -58,7 +59,7 @@ def test_a_file_without_triples_is_refused(tmp_path: Path):
 
 
 def test_relations_between_one_pair_are_one_relationship_and_none_is_lost():
-    index = index_of([("Ann", "met", "Bob"), ("Bob", "likes", "Ann"), ("Ann", "is", "Ann")])
+    index = index_of(GivenGraph([("Ann", "met", "Bob"), ("Bob", "likes", "Ann"), ("Ann", "is", "Ann")]))
 
     assert [(t.head, t.relation, t.tail) for t in index.triples] == [
         ("Ann", "met", "Bob"), ("Bob", "likes", "Ann"), ("Ann", "is", "Ann"),
@@ -74,7 +75,7 @@ def test_a_graph_without_text_is_stored_opened_counted_and_asked_by_every_method
 
     index = api.import_triples(tmp_path / "kb.txt", tmp_path / "index")
 
-    assert list(index.triples) == list(index_of(KELL).triples)
+    assert list(index.triples) == list(index_of(GivenGraph(KELL)).triples)
     assert (status_of(index).entities, status_of(index).documents) == (3, 0)
     assert api.search("Rook", index, method="bm25") == []
     assert api.ask("Who owned Rook?", index, method="local").citations == ()
@@ -133,7 +134,7 @@ def test_what_several_chunks_say_is_one_triple_that_names_them():
 
 
 def test_an_index_with_triples_comes_back_equal(tmp_path: Path):
-    index = index_of(KELL)
+    index = index_of(GivenGraph(KELL))
     with store.writing(tmp_path):
         store.commit(tmp_path, index, settings={}, usage={})
 

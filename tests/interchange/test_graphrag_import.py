@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from making import a_built_index
+from making_graphrag import TEXT, Rows, claim, edge, tables
 
 from conspectus import api, store
 from conspectus.errors import IndexDamaged, IndexMissing
@@ -18,94 +18,6 @@ from conspectus.interchange.graphrag_schema import check_schema
 from conspectus.interchange.graphrag_write import write_graphrag
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.references import find
-
-TEXT = "Ada Brook bought the Orran Mill. Ruben Vale refused to pay. The river Tarn turned the wheel of the mill."
-CITED = "[Data: Entities (0); Relationships (0)]"
-Rows = list[dict[str, Any]]
-
-
-def tables() -> dict[str, Rows]:
-    """A small index as GraphRAG 3.x writes it."""
-    unit = {
-        "id": "u0",
-        "human_readable_id": 0,
-        "text": f"title: mill.txt.\n{TEXT}",
-        "n_tokens": 30,
-        "document_id": "d0",
-    }
-    names = ("ADA BROOK", "ORRAN MILL", "RUBEN VALE")
-    entities = [
-        {
-            "id": f"e{i}",
-            "human_readable_id": i,
-            "title": name,
-            "type": kind,
-            "description": f"{name} is told of.",
-            "text_unit_ids": ["u0"],
-        }
-        for i, (name, kind) in enumerate(zip(names, ("PERSON", "GEO", "PERSON"), strict=True))
-    ]
-    return {
-        "documents": [{"id": "d0", "human_readable_id": 0, "title": "mill.txt", "text": TEXT, "text_unit_ids": ["u0"]}],
-        "text_units": [unit],
-        "entities": entities,
-        "relationships": [edge(0, "ADA BROOK", "ORRAN MILL", 8.0)],
-        "communities": [
-            {
-                "id": "c0",
-                "human_readable_id": 0,
-                "community": 0,
-                "level": 0,
-                "parent": -1,
-                "children": [],
-                "entity_ids": ["e0", "e1"],
-                "text_unit_ids": ["u0"],
-            },
-        ],
-        "community_reports": [
-            {
-                "id": "r0",
-                "human_readable_id": 0,
-                "community": 0,
-                "title": "The mill",
-                "summary": "It was bought.",
-                "rank": 7.5,
-                "rating_explanation": "Why not.",
-                "full_content": "# The mill\n\nIt was bought.",
-                "findings": [{"summary": "Sold", "explanation": f"Ada bought it {CITED}."}],
-            },
-        ],
-        "covariates": [claim(0, "ADA BROOK", "Ada Brook bought the mill.")],
-    }
-
-
-def edge(number: int, source: str, target: str, weight: float = 1.0) -> dict[str, Any]:
-    said = f"{source} goes with {target}."
-    return {
-        "id": f"r{number}",
-        "human_readable_id": number,
-        "source": source,
-        "target": target,
-        "weight": weight,
-        "description": said,
-        "text_unit_ids": ["u0"],
-    }
-
-
-def claim(number: int, subject: str, said: str | None) -> dict[str, Any]:
-    return {
-        "id": f"k{number}",
-        "human_readable_id": number,
-        "subject_id": subject,
-        "object_id": "NONE",
-        "type": "SALE",
-        "status": "TRUE",
-        "description": said,
-        "source_text": "Ada  Brook bought the Orran Mill.",
-        "text_unit_id": "u0",
-        "start_date": "NONE",
-        "end_date": None,
-    }
 
 
 def imported(folder: Path, rows: dict[str, Rows]) -> Imported:

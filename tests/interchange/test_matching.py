@@ -29,6 +29,12 @@ def test_a_name_is_found_however_it_is_cased_and_once(sentence: str, found: list
     assert names.find(sentence) == found
 
 
+def test_a_chinese_name_is_found_in_the_run_of_a_sentence():
+    names = Names([an_entity("南京", 0), an_entity("南京大学", 1), an_entity("京大", 2)])
+
+    assert names.find("王丽毕业于南京大学，家在南京。") == [1, 0]
+
+
 def test_the_longest_name_is_taken():
     names = Names([an_entity("Ghost", 0), an_entity("Ghost of Christmas Past", 1)])
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from conspectus.errors import UsageError
-from conspectus.index.triples import index_of, read_triples
+from conspectus.index.triple_files import GivenGraph, read_triples
+from conspectus.index.triples import index_of
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
 from conspectus.query import tog
@@ -45,7 +46,7 @@ def scripted(choices: list[Any], examined: list[Any], **more: Any) -> ScriptedMo
 async def test_the_paths_grow_by_the_chosen_relations_until_the_facts_are_complete():
     model = scripted([((1,),), ((0,),)], [Examined((), "Where was Ada Byrne born?"), Examined(("Lune",))])
 
-    found = await tog.explore("Where was the owner of Rook born?", index_of(BARGES), model, Settings())
+    found = await tog.explore("Where was the owner of Rook born?", index_of(GivenGraph(BARGES)), model, Settings())
 
     first, second = model.all_seen(ChooseRelations)
     assert [(e.relation, e.inverse) for e in first.topics[0].edges] == [
@@ -69,7 +70,9 @@ async def test_a_search_without_an_answer_ends_at_the_depth_and_answers_from_wha
         }
     )
 
-    answer = await tog.answer("Who owned Rook?", index_of(BARGES), model, Settings(tog=TogSettings(depth=1)))
+    answer = await tog.answer(
+        "Who owned Rook?", index_of(GivenGraph(BARGES)), model, Settings(tog=TogSettings(depth=1))
+    )
 
     assert answer.short == ("Ada Byrne",)
     assert "not found to be complete" in answer.why
@@ -79,7 +82,7 @@ async def test_a_search_without_an_answer_ends_at_the_depth_and_answers_from_wha
 async def test_choices_that_are_no_edges_end_the_search():
     model = scripted([((9,),)], [])
 
-    answer = await tog.answer("Who owned Rook?", index_of(BARGES), model, Settings())
+    answer = await tog.answer("Who owned Rook?", index_of(GivenGraph(BARGES)), model, Settings())
 
     assert answer.short == ()
     assert answer.text.startswith("Nothing in this corpus")
@@ -93,7 +96,7 @@ async def test_an_index_without_a_graph_is_refused():
 def test_a_candidate_scores_the_decayed_sum_over_its_chunks_among_the_best():
     class Scorer:
         texts = True
-        graph = TripleGraph.of(index_of(BARGES))
+        graph = TripleGraph.of(index_of(GivenGraph(BARGES)))
 
         def chunks(self, candidates: Any, clues: Any, most: int) -> list[tuple[int, int, float]]:
             assert most == 3
@@ -110,7 +113,9 @@ def test_a_candidate_scores_the_decayed_sum_over_its_chunks_among_the_best():
 
 def test_a_question_names_what_is_spelt_in_it_the_longest_first():
     graph = TripleGraph.of(
-        index_of([("The Way", "directed_by", "Ann"), ("way", "tag", "x"), ("The Way Back", "directed_by", "Bob")])
+        index_of(
+            GivenGraph([("The Way", "directed_by", "Ann"), ("way", "tag", "x"), ("The Way Back", "directed_by", "Bob")])
+        )
     )
 
     def named(question: str) -> list[str]:
@@ -133,7 +138,7 @@ def test_a_question_names_what_is_spelt_in_it_the_longest_first():
     ],
 )
 async def test_without_a_language_model_plain_questions_are_read_off_the_relations(question: str, answers: set[str]):
-    index = index_of(BARGES)
+    index = index_of(GivenGraph(BARGES))
 
     answer = await tog.answer(question, index, ExtractiveModel.of_index(index), Settings())
 
@@ -147,7 +152,7 @@ async def test_without_a_language_model_plain_questions_are_read_off_the_relatio
 async def test_questions_over_the_film_graph_are_answered_without_a_language_model(
     shared: Path, hops: int, least: float
 ):
-    index = index_of(*read_triples(shared / "kgqa/metaqa/kb.txt"))
+    index = index_of(read_triples(shared / "kgqa/metaqa/kb.txt"))
     lines = (shared / f"kgqa/metaqa/questions-{hops}hop.jsonl").read_text(encoding="utf-8").splitlines()
     model, right = ExtractiveModel.of_index(index), 0
     for record in map(json.loads, lines):

@@ -20,14 +20,14 @@ TOLERANCE = 0.01
 def continued(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
     """Return the community of each node of a graph, given those of an earlier one (-1: it was not there).
 
-    Each community goes on as a whole and new nodes join it, or form others; where that is not good enough,
-    Leiden moves every node, beginning with what there was; where even that is not, it begins with nothing.
+    They stay; new nodes join them, or form others. Where that is not good enough, Leiden moves every node, beginning
+    with what there was; where even that is not, it begins with nothing.
     """
     fresh = leiden(graph, resolution, seed)
     if (start < 0).all():
         return fresh
     ways: Sequence[Callable[[], Ints]] = (
-        lambda: _grown(graph, start, resolution, seed),
+        lambda: _grown(graph, start, resolution, seed) if (start < 0).any() else connected(graph, start),
         lambda: leiden(graph, resolution, seed, start),
     )
     return next((labels for way in ways if _stands(graph, labels := way(), fresh, resolution)), fresh)

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from conspectus import __version__
-from conspectus.cli import ask, browse, config, embed, evaluate, exporting, importing, index, models
+from conspectus.cli import ask, browse, config, embed, evaluate, exporting, history, importing, index, models
 from conspectus.cli.guard import Group
 from conspectus.cli.options import start_log
 
@@ -34,6 +34,7 @@ app.command("index")(index.index)
 app.command("ask")(ask.ask)
 app.command("search")(ask.search)
 app.command("status")(browse.status)
+app.command("rollback")(history.rollback)
 app.command("report")(browse.report)
 app.command("entity")(browse.entity)
 app.command("path")(browse.path)

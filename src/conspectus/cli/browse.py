@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from conspectus.cli import show
+from conspectus.cli.history import print_history
 from conspectus.cli.options import FOLDER, AsJson, ConfigFile, IndexFolder, LogFile, settings_of
 from conspectus.errors import IndexMissing, UsageError
 
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
     from conspectus.tables import Index
 
 
-def status(folder: IndexFolder = FOLDER, json: AsJson = False, config: ConfigFile = None, log: LogFile = None) -> None:
+def status(
+    folder: IndexFolder = FOLDER,
+    history: Annotated[
+        bool, typer.Option("--history", help="Show the snapshots that are kept; conspectus rollback returns to one.")
+    ] = False,
+    json: AsJson = False,
+    config: ConfigFile = None,
+    log: LogFile = None,
+) -> None:
     """Show the figures of an index.
 
     They are its counts, its reports by level, what failed in its making, and what language models it took.
@@ -27,6 +36,9 @@ def status(folder: IndexFolder = FOLDER, json: AsJson = False, config: ConfigFil
     from conspectus.api import open_index
     from conspectus.status import spending, status_of
 
+    if history:
+        print_history(folder, json)
+        return
     spent = spending(folder, settings_of({}, config) if config else None)
     try:
         figures = status_of(open_index(folder))
@@ -40,12 +52,21 @@ def status(folder: IndexFolder = FOLDER, json: AsJson = False, config: ConfigFil
         show.as_json(asdict(figures) | {"index": str(folder), "spent": [asdict(row) for row in spent]})
         return
     show.out(f"{folder}, snapshot {figures.snapshot}")
-    counts = ("document", "chunk", "token", "entity", "relationship", "claim")
+    counts = (
+        "document",
+        "chunk",
+        "token",
+        "entity",
+        "relationship",
+        *(("triple",) if figures.triples else ()),
+        "claim",
+    )
     values = (getattr(figures, show.plural(noun)) for noun in counts)
     show.out(", ".join(show.counted(value, noun) for value, noun in zip(values, counts, strict=True)))
     show.out()
-    show.table(_levels(figures))
-    show.out()
+    if figures.chunks:
+        show.table(_levels(figures))
+        show.out()
     show.out(show.vectors(figures.vectors))
     used = figures.usage
     if used.calls or used.cached_calls:
@@ -221,16 +242,18 @@ def entity(
 
 
 def _print_entity(view: EntityView) -> None:
-    show.out(f"{show.bold(view.name)}  ({view.type})")
+    show.out(show.bold(view.name) + (f"  ({view.type})" if view.type else ""))
     if view.aliases:
         show.out(f"Also: {', '.join(view.aliases)}")
-    show.out(f"\n{view.description}")
+    if view.description:
+        show.out(f"\n{view.description}")
     shown = f"the {len(view.relationships)} strongest of " if view.degree > len(view.relationships) else ""
     show.out(f"\n{show.bold('Relationships')} ({shown}{view.degree:,})\n")
     for edge in view.relationships:
         show.out(f"{edge.target}  (weight {edge.weight:g})")
         _print_places(edge, 1)
-    show.out(f"\n{show.bold('Communities')}\n")
+    if view.communities:
+        show.out(f"\n{show.bold('Communities')}\n")
     for held in view.communities:
         told = f"report {held.report}: {held.title}" if held.report is not None else "too small for a report"
         show.out(f"Level {held.level}, community {held.community}: {told}")
@@ -242,6 +265,8 @@ def _print_entity(view: EntityView) -> None:
 
 
 def _print_places(edge: Edge, most: int) -> None:
+    if not edge.sources and edge.description:  # of a graph that was given, no text says it
+        show.out(f"    {show.snippet(edge.description)}")
     for source in edge.sources[:most]:
         show.out(f"    {show.place(source)}")
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import typer
@@ -86,7 +87,7 @@ def _lines(typed: bool) -> Iterator[str]:
     """Yield what is asked, without empty lines."""
     if typed:
         with suppress(ImportError):
-            import readline  # noqa: F401  # it gives the prompt its history
+            import_module("readline")  # it gives the prompt its history
     while True:
         try:
             line = input(PROMPT) if typed else sys.stdin.readline()

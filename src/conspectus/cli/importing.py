@@ -9,7 +9,16 @@ import typer
 
 from conspectus.cli import show
 from conspectus.cli.guard import WITH_FAILURES
-from conspectus.cli.options import FOLDER, AsJson, IndexFolder, LogFile
+from conspectus.cli.options import (
+    FOLDER,
+    AsJson,
+    ConfigFile,
+    IndexFolder,
+    LogFile,
+    SetKeys,
+    overrides,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from conspectus.tables import Index
@@ -54,17 +63,34 @@ def triples(
         Path,
         typer.Argument(metavar="FILE", help="Lines head|relation|tail, a .csv or .tsv, or N-Triples (.nt)."),
     ],
+    documents: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="PATH", help="File or folder of documents about its entities; may be repeated."),
+    ] = None,
+    links: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --documents: a table of entities and documents.", show_default=False),
+    ] = None,
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
+    config: ConfigFile = None,
+    set_: SetKeys = None,
     log: LogFile = None,
 ) -> None:
-    """Read a knowledge graph without text, to ask it with --method tog.
+    """Read a knowledge graph, to ask it with --method tog; and documents about what is in it.
+
+    A document is linked to the entities that its record lists in a field `entities`, to the one that its title
+    names, and to those that --links gives it. tog then goes along the graph and reads what is linked to where
+    it arrives; local, bm25 and walk read the documents.
 
     The index in the folder is replaced when the new one is whole.
     """
     from conspectus import api
 
-    _told(api.import_triples(file, folder), folder, ("triple", "entity", "relationship"), json)
+    settings = settings_of(overrides(set_), config)
+    index = api.import_triples(file, folder, documents=documents or (), links=links, settings=settings)
+    tables = ("triple", "entity", "relationship", *(("document", "chunk") if documents else ()))
+    _told(index, folder, tables, json, linked=bool(documents))
 
 
 @app.command("openie")
@@ -86,16 +112,39 @@ def openie(
     _told(api.import_openie(file, folder), folder, ("triple", "document"), json)
 
 
-def _told(index: Index, folder: Path, tables: tuple[str, ...], json: bool) -> None:
+def _told(index: Index, folder: Path, tables: tuple[str, ...], json: bool, *, linked: bool = False) -> None:
     """Say what an index of triples holds; end with the code of failures where there were any."""
-    failed = [failure for failure in index.failures if failure.stage == "import"]
+    stages = ("import", "read") if linked else ("import",)
+    failed = [failure for failure in index.failures if failure.stage in stages]
     rows = {show.plural(noun): len(getattr(index, show.plural(noun))) for noun in tables}
+    said: dict[str, object] = {"index": str(folder), "snapshot": index.snapshot, "rows": rows}
     if json:
-        show.as_json({"index": str(folder), "snapshot": index.snapshot, "rows": rows, "failures": failed})
+        if linked:
+            from conspectus.interchange.linked import Linked
+
+            said["linked"] = Linked.of(index)
+        show.as_json({**said, "failures": failed})
     else:
         held = ", ".join(show.counted(len(getattr(index, show.plural(noun))), noun) for noun in tables)
         show.out(f"Imported into {folder}, which now has {held}.")
+        if linked:
+            _linked(index)
         show.out(f"Snapshot: {index.snapshot}")
         show.failures(failed)
     if failed:
         raise typer.Exit(WITH_FAILURES)
+
+
+def _linked(index: Index) -> None:
+    from conspectus.interchange.linked import Linked
+
+    counts = Linked.of(index)
+    documents, entities = len(index.documents), len(index.entities)
+    show.out(
+        f"Linked {counts.documents:,} of {show.counted(documents, 'document')} to {counts.entities:,} of "
+        f"{show.counted(entities, 'entity')}, by {show.counted(counts.links, 'link')}."
+    )
+    if not counts.links:
+        show.note(
+            "Nothing links them: give records a field `entities`, titles that are names of entities, or --links FILE."
+        )

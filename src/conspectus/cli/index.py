@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from conspectus.cli import show
+from conspectus.cli import changes, show
 from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
 from conspectus.cli.options import (
     FOLDER,
@@ -73,6 +73,9 @@ def index(
     budget: Budget = None,
     budget_tokens: BudgetTokens = None,
     trace: TraceFile = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Make everything anew, its communities too, as if there were no index.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be read and what it would cost, and write nothing.")
     ] = False,
@@ -91,9 +94,11 @@ def index(
     set_: SetKeys = None,
     log: LogFile = None,
 ) -> None:
-    """Read files and folders into an index.
+    """Read files and folders into an index, or bring one up to date with them.
 
-    It replaces the index in its folder when it is whole; until then that one can be asked.
+    The same command, run again, finds by their content what was added, edited, renamed and deleted, and costs what
+    changed: replies of language models are kept, and so are communities that did not change, with their reports. The
+    index that stands can be asked until the new one is whole, and returned to afterwards (rollback).
 
     Settings come from conspectus.toml beside the first source (or in the working directory), environment
     variables such as CONSPECTUS_CHUNK_TOKENS, --set and the flags; later ones win.
@@ -113,17 +118,17 @@ def index(
     first = Path(sources[0])
     settings = settings_of(overrides(set_, flags), config, beside=first if first.is_dir() else first.parent)
     if dry_run:
-        _preview(sources, folder, settings, sample, json=json, quiet=quiet)
+        _preview(sources, folder, settings, sample, fresh=fresh, json=json, quiet=quiet)
         return
     if sample:
         raise UsageError("--sample goes with --dry-run")
     began = time.perf_counter()
-    built = _build(sources, folder, settings, quiet=quiet or json)
+    built = _build(sources, folder, settings, fresh=fresh, quiet=quiet or json)
     _told(built, time.perf_counter() - began, json=json, quiet=quiet)
     raise typer.Exit(WITH_FAILURES if built.failures else DONE)
 
 
-def _build(sources: list[str], folder: Path, settings: Settings, *, quiet: bool) -> Built:
+def _build(sources: list[str], folder: Path, settings: Settings, *, fresh: bool, quiet: bool) -> Built:
     from conspectus import api
     from conspectus.cli.progress import Bars
 
@@ -131,7 +136,7 @@ def _build(sources: list[str], folder: Path, settings: Settings, *, quiet: bool)
     before = _snapshot(folder)
     try:
         with Bars(quiet=quiet) as bars:
-            return api.build(sources, folder, settings=settings, progress=bars)
+            return api.build(sources, folder, settings=settings, progress=bars, fresh=fresh)
     except KeyboardInterrupt:
         after = _snapshot(folder)
         if after != before:
@@ -155,6 +160,12 @@ def _snapshot(folder: Path) -> str:
 def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     from conspectus.status import status_of
 
+    if built.update.nothing and not json:
+        documents = show.counted(len(built.index.documents), "document")
+        show.out(f"Nothing has changed: {documents}, snapshot {built.snapshot}.")
+        if not quiet:
+            _passed_over(built.skipped, built.failures)
+        return
     status = status_of(built.index)
     if json:
         more = {
@@ -163,7 +174,7 @@ def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
             "notices": built.notices,
             "seconds": seconds,
         }
-        show.as_json(asdict(status) | more)
+        show.as_json(asdict(status) | more | changes.as_json(built.update))
         return
     graph = f"{show.counted(status.entities, 'entity')}, {show.counted(status.relationships, 'relationship')}"
     where = f"into {built.folder} in {seconds:.1f} s"
@@ -171,6 +182,8 @@ def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     show.out(f"Graph: {graph}.")
     levels = ", ".join(f"{r.communities:,}" for r in status.levels) if status.reports else ""
     show.out(f"Reports by level: {levels or 'none'}.")
+    for line in changes.done(built):
+        show.out(line)
     show.out(f"Snapshot: {status.snapshot}")
     if not quiet:
         _passed_over(built.skipped, built.failures)
@@ -178,15 +191,19 @@ def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
         _unsplit(status)
 
 
-def _preview(sources: list[str], folder: Path, settings: Settings, sample: int, *, json: bool, quiet: bool) -> None:
+def _preview(
+    sources: list[str], folder: Path, settings: Settings, sample: int, *, fresh: bool, json: bool, quiet: bool
+) -> None:
     from conspectus.api import costs, estimate, preview
 
-    seen = preview(sources, settings=settings)
-    cost = estimate(sources, folder, settings=settings, sample=sample) if costs(settings) else None
+    seen = preview(sources, folder, settings=settings, fresh=fresh)
+    cost = estimate(sources, folder, settings=settings, sample=sample, fresh=fresh) if costs(settings) else None
     if json:
         show.as_json(asdict(seen) | ({"estimate": asdict(cost)} if cost else {}))
     else:
         show.out(f"Would index {_read(seen)}.")
+        for line in changes.planned(seen):
+            show.out(line)
         if cost and not cost.tasks:
             show.out("It asks for nothing: every reply is kept.")
         elif cost:

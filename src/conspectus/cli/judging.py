@@ -100,7 +100,7 @@ def judge(
         return
     if not quiet:
         _announced(seen, settings)
-        _left_out(seen.left_out)
+        left_out(seen.left_out)
     if seen.to_ask and not yes and sys.stdin.isatty() and sys.stderr.isatty():
         typer.confirm("Go on?", abort=True, err=True)
     from conspectus.cli.progress import Bars
@@ -149,7 +149,7 @@ def stats(
         settings=settings_of(overrides(set_), config),
     )
     if not quiet:
-        _left_out(found.left_out)
+        left_out(found.left_out)
     _told(found, folder, json=json, quiet=quiet)
     raise typer.Exit(WITH_FAILURES if found.failed else 0)
 
@@ -168,7 +168,7 @@ def _previewed(seen: JudgingPreview, *, json: bool) -> None:
     show.out(_size(seen))
     show.out()
     show.table(show.costs(seen.estimate))
-    _left_out(seen.left_out)
+    left_out(seen.left_out)
 
 
 def _size(seen: JudgingPreview) -> str:
@@ -198,7 +198,8 @@ def _announced(seen: JudgingPreview, settings: Settings) -> None:
         show.note("The budget is less: it stops there, and the next run goes on. Or judge fewer questions by --sample.")
 
 
-def _left_out(found: Sequence[LeftOut]) -> None:
+def left_out(found: Sequence[LeftOut]) -> None:
+    """Print the questions that pairs are not compared on."""
     lines = (
         f"{show.counted(one.questions, 'question')} of {':'.join(one.pair)}: no answer of {one.condition} ({one.why})"
         for one in found

@@ -38,6 +38,8 @@ class Panel:
     axis: str
     series: tuple[Series, ...]
     kind: Literal["lines", "bars"] = "lines"
+    top: float | None = None
+    """How far the vertical axis reaches at least."""
 
 
 def drawing(panels: Sequence[Panel]) -> Drawing:
@@ -72,6 +74,7 @@ def _legend(colours: dict[str, str], left: float, top: float, width: float, shap
 
 def _panel(panel: Panel, left: float, top: float, colours: dict[str, str]) -> list[Shape]:
     known = [value for series in panel.series for value in series.values if value is not None]
+    known += [panel.top] if panel.top is not None else []
     ticks = axis_ticks(min(0.0, *known, 0.0) if known else 0.0, max(known, default=1.0))
     low, high = ticks[0], ticks[-1]
 

@@ -15,6 +15,7 @@ from conspectus.evaluate.table2 import table2
 from conspectus.settings import Settings
 from conspectus.tables import Index
 
+IMPORTED = "imported"
 _HIDDEN = {"llm": {"trace", "trace_texts", "concurrency", "attempts", "retry_seconds", "timeout"}}
 """Settings that say how a run went and not what it found."""
 
@@ -82,7 +83,7 @@ def figures(index: Index) -> dict[str, Any]:
     return {
         "folder": str(index.folder or ""),
         "snapshot": snapshot_of(index),
-        "model": str(built.get("model", "")) or ("imported" if "imported" in built else "unknown"),
+        "model": writer_of(index),
         "chunk_tokens": dict(built.get("chunk") or {}).get("tokens"),
         "documents": len(index.documents),
         "chunks": len(index.chunks),
@@ -95,3 +96,10 @@ def figures(index: Index) -> dict[str, Any]:
         "levels": len(index.levels),
         "failures": len(index.failures),
     }
+
+
+def writer_of(index: Index) -> str:
+    """Return the model that an index was written by, `imported` where another tool made it."""
+    if "imported" in index.settings:
+        return IMPORTED
+    return str(index.settings.get("model", "unknown"))

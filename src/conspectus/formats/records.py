@@ -110,6 +110,18 @@ def _rows(text: str, delimiter: str, *, quoting: bool) -> Iterator[object]:
             yield DocumentError(f"is not CSV: line {rows.line_num}: {error}; nothing after it was read")
 
 
+def delimited(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and cells of each row of a table; where quotation marks do not match, they are mere
+    characters.
+    """
+    with _fields_of_any_size():
+        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+            rows = csv.reader(_lines_of(text), delimiter=delimiter, quoting=quoting, strict=True)
+            with suppress(csv.Error):
+                yield from [(rows.line_num, row) for row in rows]
+                return
+
+
 def _lines_of(text: str) -> Iterator[str]:
     """Yield lines with their ends; StringIO would take four bytes for each character of the whole."""
     start = 0

@@ -123,12 +123,12 @@ async def describe(
     graph: DescribedGraph,
     model: Model,
     language: str = "en",
-    priority: tuple[Sequence[float], Sequence[float]] = ((), ()),
+    priority: tuple[Sequence[float], Sequence[float], Sequence[float]] = ((), (), ()),
     tick: Tick = no_tick,
 ) -> None:
     """Describe all rows, or, where the model has to be waited for, begin to: `ready` and `done` wait.
 
-    `priority` is of the entities and of the relationships: those that reports wait for longest go first.
+    `priority` is of the entities, the relationships and the claims: those that reports wait for longest go first.
     """
 
     async def table(rows: Described[R], first: Sequence[float]) -> None:
@@ -141,7 +141,7 @@ async def describe(
 
     await table(graph.entities, priority[0])
     await table(graph.relationships, priority[1])
-    await table(graph.claims, ())
+    await table(graph.claims, priority[2])
 
 
 def _name(row: Entity | Relationship | Claim) -> str:

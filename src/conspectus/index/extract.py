@@ -36,6 +36,12 @@ class Extracted:
     claims: list[tuple[FoundClaim, ...]] = field(default_factory=list[tuple[FoundClaim, ...]])
     failures: list[Failure] = field(default_factory=list[Failure])
 
+    def check(self, model: str) -> None:
+        """Raise ModelError where the model failed on every chunk, so that there is nothing to make an index of."""
+        if self.failures and len(self.failures) == len(self.graphs) and not any(g.entities for g in self.graphs):
+            _, _, why = self.failures[-1].error.partition("): ")
+            raise ModelError(f"{model} could not read any of the {len(self.graphs)} chunks: {why}")
+
 
 async def extract(
     chunks: Sequence[Chunk],
@@ -47,12 +53,10 @@ async def extract(
     """Return what each chunk holds.
 
     A failed chunk has an empty graph; a failed round of gleaning, or of claims, keeps what was found before
-    it. Raises Unusable where nothing more can be asked of the model, and ModelError where it failed on every chunk.
+    it. Raises Unusable where nothing more can be asked of the model.
     """
-    last: ModelError | None = None
 
     async def read(chunk: Chunk) -> tuple[Graph, tuple[FoundClaim, ...], tuple[Failure, ...]]:
-        nonlocal last
         found: list[Graph] = []
         claims: tuple[FoundClaim, ...] = ()
         failures: tuple[Failure, ...] = ()
@@ -64,7 +68,7 @@ async def extract(
         except Unusable:
             raise
         except ModelError as error:
-            last, failures = error, (_failure(chunk, error),)
+            failures = (_failure(chunk, error),)
         tick()
         return _joined(found), claims, failures
 
@@ -73,8 +77,6 @@ async def extract(
         extracted.graphs.append(graph)
         extracted.claims.append(claims)
         extracted.failures += failures
-    if last is not None and len(extracted.failures) == len(chunks) and not any(g.entities for g in extracted.graphs):
-        raise ModelError(f"{model.name} could not read any of the {len(chunks)} chunks: {last}")
     return extracted
 
 

@@ -50,7 +50,7 @@ def walk_arrays(
     `texts` are the sentences of the table, and `vocabulary` is theirs where it has been read before.
     """
     first, last = passage_ranges(documents, chunks, table)
-    vocabulary = vocabulary or read_vocabulary(texts)
+    vocabulary = vocabulary or read_vocabulary(texts, [documents[i].language for i in table.document.tolist()])
     usage = Usage.of(vocabulary)
     names = Names(usage)
     leads = find_leads(documents, chunks, (first, last), texts, vocabulary, names)
@@ -89,7 +89,7 @@ def walk_terms(
     Sentence `i` holds terms `ids[starts[i]:starts[i + 1]]`, places in the vocabulary `words`; those of titles
     are in it.
     """
-    titles = [[words[t] for t in title_terms(d.title)] for d in documents]
+    titles = [[words[t] for t in title_terms(d)] for d in documents]
     sizes = np.array([len(title) for title in titles], np.int64)
     flat = np.array([t for title in titles for t in title], np.int32)
     of_sentence = sizes[table.document]

@@ -16,8 +16,9 @@ from conspectus.algorithms.bm25 import postings
 from conspectus.index.merge import Merged
 from conspectus.index.resolve import Names
 from conspectus.rows import Chunk, Document
+from conspectus.text.language import ENGLISH
 from conspectus.text.lexicon import Lexicon
-from conspectus.text.words import CJK, WORD, fold, terms
+from conspectus.text.words import CJK, PAIRED, fold, terms, words_in
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -40,7 +41,7 @@ def lexical_arrays(
 
 
 class _Numbered(dict[str, int]):
-    """The number of the term of each word as it is met, -1 for a word that is none."""
+    """The number of the term of each English word as it is met, -1 for a word that is none."""
 
     def __init__(self, terms_known: dict[str, int]) -> None:
         super().__init__()
@@ -59,25 +60,27 @@ def chunk_terms(
 
     New terms are added to the vocabulary.
     """
+    language_of = {d.id: d.language for d in documents}
     numbered = _Numbered(number).__getitem__
-    titles = {d.id: [number.setdefault(t, len(number)) for t in title_terms(d.title)] for d in documents}
+    titles = {d.id: [number.setdefault(t, len(number)) for t in title_terms(d)] for d in documents}
     flat: list[int] = []
     ends: list[int] = []
     for chunk in chunks:
         flat += titles[chunk.document_id]
-        if CJK.search(chunk.text):
-            flat += [number.setdefault(t, len(number)) for t in terms(chunk.text)]
+        language = language_of[chunk.document_id]
+        if language == ENGLISH and not CJK.search(chunk.text) and not PAIRED.search(chunk.text):  # a term for a word
+            flat += map(numbered, words_in(fold(chunk.text)))
         else:
-            flat += map(numbered, WORD.findall(fold(chunk.text)))
+            flat += [number.setdefault(t, len(number)) for t in terms(chunk.text, language)]
         ends.append(len(flat))
     every = np.array(flat, np.int32)
     owners = np.repeat(np.arange(len(chunks)), np.diff([0, *ends]))
     return every[every >= 0], owners[every >= 0]
 
 
-def title_terms(title: str) -> list[str]:
+def title_terms(document: Document) -> list[str]:
     """Return the search terms of a title; what holds the words of a file name together separates them here."""
-    return terms(title.replace("_", " ").replace("-", " "))
+    return terms(document.title.replace("_", " ").replace("-", " "), document.language)
 
 
 def _sentences(documents: Sequence[Document], lexicon: Lexicon, merged: Merged, names: Names) -> Arrays:

@@ -95,7 +95,7 @@ def merge(chunks: Sequence[Chunk], graphs: Sequence[Graph], names: Names) -> Mer
                 element.strength += found.strength
     for key, element in ends.items():
         names.display[key] = min(element.forms, key=lambda form: (-element.forms[form], form))
-    return _rows(entities | ends, pairs, names)
+    return rows_of(entities | ends, pairs, names)
 
 
 def _note(element: Element, found: FoundEntity | FoundRelationship, chunk: Chunk) -> bool:
@@ -108,7 +108,8 @@ def _note(element: Element, found: FoundEntity | FoundRelationship, chunk: Chunk
     return True
 
 
-def _rows(entities: dict[str, Element], pairs: dict[tuple[str, str], Element], names: Names) -> Merged:
+def rows_of(entities: dict[str, Element], pairs: dict[tuple[str, str], Element], names: Names) -> Merged:
+    """Make the rows of entities and relationships, given by their keys."""
     degree = Counter(key for pair in pairs for key in pair)
     display = _unique_names(entities, names)
     by_name = sorted(entities, key=lambda key: (display[key], key))

@@ -18,19 +18,22 @@ from conspectus.index.lexical import chunk_terms
 from conspectus.rows import Chunk, Document, content_id
 from conspectus.settings import Settings
 from conspectus.tables import Index
+from conspectus.text.language import in_languages, languages_in
 from conspectus.text.sentence_table import SentenceTable, find_sentences
-from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary
-from conspectus.text.words import terms
+from conspectus.text.sentence_terms import sentence_terms
+from conspectus.text.vocabulary import read_vocabulary
 
 
 def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
     """Return the index of documents, each one chunk, over which every ranking works that needs no
     entities."""
+    documents = in_languages(documents, settings.language)
     chunks = [_whole(document) for document in documents]
     table, texts = find_sentences(documents)
-    vocabulary = read_vocabulary(texts)
+    languages = [documents[i].language for i in table.document.tolist()]
+    vocabulary = read_vocabulary(texts, languages)
     number: dict[str, int] = {}
-    starts, ids = _terms(vocabulary, len(texts), number)
+    starts, ids = sentence_terms(texts, languages, vocabulary, number)
     by_chunk = chunk_terms(documents, chunks, number)
     owners = np.repeat(np.arange(len(texts)), np.diff(starts))
     arrays = {
@@ -40,7 +43,7 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
         **walk_terms(documents, table, starts, ids, number),
         **walk_arrays(documents, chunks, table, texts, vocabulary),
     }
-    recorded = settings.model_dump(mode="json", by_alias=True)
+    recorded = {**settings.model_dump(mode="json", by_alias=True), "language": ",".join(languages_in(documents, settings.language))}
     return Index(documents=documents, chunks=chunks, words=tuple(number), arrays=arrays, settings=recorded)
 
 
@@ -48,18 +51,6 @@ def _whole(document: Document) -> Chunk:
     end = len(document.text)
     id_ = content_id(document.id, "0", str(end))
     return Chunk(id_, document.number, document.id, 0, end, document.text, tokens.count(document.text))
-
-
-def _terms(vocabulary: Vocabulary, sentences: int, number: dict[str, int]) -> tuple[Ints, Ints]:
-    """Return where the terms of each sentence start, and the terms, as numbers that are given in `number`."""
-    of_word = [[number.setdefault(term, len(number)) for term in terms(word)] for word in vocabulary.words]
-    sizes = np.array([len(found) for found in of_word], np.int64)
-    flat = np.array([term for found in of_word for term in found], np.int32)
-    per_token = sizes[vocabulary.token_word]
-    shift = (np.cumsum(sizes) - sizes)[vocabulary.token_word] - (np.cumsum(per_token) - per_token)
-    ids = flat[np.repeat(shift, per_token) + np.arange(per_token.sum())]
-    per_sentence = np.bincount(vocabulary.sentence, per_token, minlength=sentences).astype(np.int32)
-    return np.concatenate(([0], np.cumsum(per_sentence))).astype(np.int32), ids
 
 
 def _sentences(table: SentenceTable) -> dict[str, np.ndarray[Any, Any]]:

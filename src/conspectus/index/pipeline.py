@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from conspectus.corrections import Entry
 from conspectus.index.chunk import chunk as cut
-from conspectus.index.claims import merge_claims
-from conspectus.index.communities import find_communities
-from conspectus.index.describe import DescribedGraph, describe, undescribed
-from conspectus.index.extract import extract
-from conspectus.index.lexical import Arrays, lexical_arrays
-from conspectus.index.merge import Merged, merge
-from conspectus.index.reports import Gatherer, priorities, reported, write_reports
-from conspectus.index.resolve import Names, resolve
-from conspectus.index.triples import triples_of
+from conspectus.index.extract import Extracted, extract
 from conspectus.models.base import Model, Tick, together
 from conspectus.rows import Chunk, Community, Document, Failure, Report
 from conspectus.settings import Settings
 from conspectus.tables import Index
-from conspectus.text.language import corpus_language
-from conspectus.text.lexicon import Lexicon, read_lexicon
+from conspectus.text.language import in_languages, languages_in
+
+if TYPE_CHECKING:  # what comes after the extraction is imported while the first calls are waited for: see `_lexicon`
+    from conspectus.index.describe import DescribedGraph
+    from conspectus.index.drawing import Drawn
+    from conspectus.index.lexical import Arrays
+    from conspectus.text.lexicon import Lexicon
 
 T = TypeVar("T")
 
@@ -57,9 +57,9 @@ class Silent:
     def note(self, text: str) -> None: ...
 
 
-ModelFor = Callable[[Sequence[Document], Lexicon], Model]
+ModelFor = Callable[[Sequence[Document], "Lexicon"], Model]
 """Makes the model of a build that has to know the corpus."""
-Check = Callable[[DescribedGraph, Sequence[Community], str], None]
+Check = Callable[["DescribedGraph", Sequence[Community], str], None]
 """Is given the graph, its communities and the language when extraction is done; may raise to stop there."""
 
 
@@ -71,37 +71,37 @@ async def build_index(
     progress: Progress | None = None,
     check: Check | None = None,
     before: Index | None = None,
+    corrections: Sequence[Entry] = (),
 ) -> Index:
     """Run every stage on the documents that were read; `failures` are those of the others.
 
-    All but the communities depends on the documents alone. Communities of an index `before` are carried on.
+    All but the communities depends on the documents and on what people corrected alone. Communities of an index
+    `before` are carried on.
 
     Raises Unusable where nothing more can be asked of the model.
     """
     show = progress or Silent()
     with _no_collector():
+        documents = in_languages(documents, settings.language)
         chunks = cut(documents, settings.chunk)
-        language = corpus_language(documents, settings.language)
+        language, *_ = languages = languages_in(documents, settings.language)
         show.stage("lexicon", 0)
         aside = not callable(model)
-        reading = _beside(lambda: read_lexicon(documents, settings.extract.entity_types), aside)
+        reading = _beside(lambda: _lexicon(documents, settings), aside)
         performer = model(documents, await reading) if callable(model) else model
         tick = show.stage("extract", len(chunks))
         found = await extract(chunks, performer, settings.extract, language, tick)
+        found.check(performer.name)
         lexicon = await reading
-        show.stage("resolve", 0)
-        names = resolve(chunks, found.graphs, documents, settings.resolve)
-        merged = merge_claims(chunks, found.claims, names, merge(chunks, found.graphs, names))
         paths = {document.id: document.path or document.title for document in documents}
         unread = [replace(failure, document=paths[failure.document]) for failure in found.failures]
-        triples = triples_of((c.id, graph.triples) for c, graph in zip(chunks, found.graphs, strict=True))
+        drawn = _drawn(documents, chunks, found, settings, before, show, corrections, language)
+        graph, communities = drawn.graph, drawn.communities
+        documents, chunks = [*documents, *drawn.said.documents], [*chunks, *drawn.said.chunks]
         del found
-        show.stage("communities", 0)
-        communities = find_communities(merged.entities, merged.relationships, settings.communities, chunks, before)
-        graph = undescribed(merged)
         if check:
             check(graph, communities, language)
-        lexical = _beside(lambda: _arrays(documents, chunks, lexicon, merged, names), aside)
+        lexical = _beside(lambda: _arrays(documents, chunks, lexicon, drawn, settings), aside)
         reports, unwritten = await _describe_and_report(graph, communities, performer, settings, language, show)
         show.stage("lexical", 0)
         words, arrays = await lexical
@@ -110,20 +110,23 @@ async def build_index(
         chunks=chunks,
         entities=graph.entities.rows,
         relationships=graph.relationships.rows,
-        triples=triples,
+        triples=drawn.triples,
         claims=graph.claims.rows,
         communities=communities,
         reports=reports,
-        joins=names.joins,
-        failures=[*failures, *unread, *graph.failures, *unwritten],
+        joins=drawn.decided.joins,
+        failures=[*failures, *unread, *drawn.decided.failures, *graph.failures, *unwritten],
         words=words,
         arrays=arrays,
-        settings=settings.model_dump(mode="json", by_alias=True),
+        settings={**settings.model_dump(mode="json", by_alias=True), "language": ",".join(languages)},
     )
 
 
 HEAD_START = 0.05
 """Seconds in which the first calls go out before other work takes the processor."""
+SWITCH_SECONDS = 0.0005
+LATER = ("index.drawing", "index.reports", "index.lexical", "index.incidence", "columns")
+"""Modules that take long to import, and are not needed before the chunks are read."""
 
 
 def _beside(work: Callable[[], T], aside: bool) -> Awaitable[T]:
@@ -131,7 +134,8 @@ def _beside(work: Callable[[], T], aside: bool) -> Awaitable[T]:
 
     async def later() -> T:
         await asyncio.sleep(HEAD_START)
-        return await asyncio.to_thread(work)
+        with _often_switching():
+            return await asyncio.to_thread(work)
 
     async def now() -> T:
         return work()
@@ -139,17 +143,45 @@ def _beside(work: Callable[[], T], aside: bool) -> Awaitable[T]:
     return asyncio.ensure_future(later() if aside else now())
 
 
+def _lexicon(documents: Sequence[Document], settings: Settings) -> Lexicon:
+    """Read the lexicon, and before it import what the stages after the extraction stand on."""
+    for name in LATER:
+        import_module(f"conspectus.{name}")
+    from conspectus.text.lexicon import read_lexicon
+
+    return read_lexicon(documents, settings.extract.entity_types)
+
+
+def _drawn(
+    documents: Sequence[Document],
+    chunks: Sequence[Chunk],
+    found: Extracted,
+    settings: Settings,
+    before: Index | None,
+    show: Progress,
+    corrections: Sequence[Entry],
+    language: str,
+) -> Drawn:
+    from conspectus.index.drawing import draw
+
+    return draw(documents, chunks, found, settings, before, lambda name: show.stage(name, 0), corrections, language)
+
+
 def _arrays(
-    documents: Sequence[Document], chunks: Sequence[Chunk], lexicon: Lexicon, merged: Merged, names: Names
+    documents: Sequence[Document], chunks: Sequence[Chunk], lexicon: Lexicon, drawn: Drawn, settings: Settings
 ) -> tuple[tuple[str, ...], Arrays]:
     """Return the vocabulary, and all arrays that queries look words and names up in."""
-    from conspectus.index.incidence import walk_arrays, walk_terms  # with scipy, while calls are waited for
+    from conspectus.index.corrected import without_names
+    from conspectus.index.incidence import walk_arrays, walk_terms
+    from conspectus.index.lexical import lexical_arrays
 
-    words, arrays = lexical_arrays(documents, chunks, lexicon, merged, names)
+    if drawn.said.documents:  # what is found in the other documents does not depend on it
+        lexicon = _lexicon(documents, settings)
+    words, arrays = lexical_arrays(documents, chunks, lexicon, drawn.merged, drawn.names)
     number = {word: i for i, word in enumerate(words)}
     arrays |= walk_terms(documents, lexicon.sentences, lexicon.term_starts, lexicon.term_ids, number)
     arrays |= walk_arrays(documents, chunks, lexicon.sentences, lexicon.texts, lexicon.vocabulary)
-    return words, arrays
+    return words, without_names(arrays, drawn.decided.gone)
 
 
 async def _describe_and_report(
@@ -161,16 +193,29 @@ async def _describe_and_report(
     show: Progress,
 ) -> tuple[list[Report], list[Failure]]:
     """Do both at once: each report waits only for its own descriptions and for the reports of its parts."""
+    from conspectus.index.describe import describe
+    from conspectus.index.reports import Gatherer, priorities, reported, write_reports
+
     entities, relationships, claims = graph.entities.rows, graph.relationships.rows, graph.claims.rows
     large = reported(communities, settings.reports)
-    urgent = priorities(large, len(entities), len(relationships))
-    await describe(graph, model, language, urgent, show.stage("describe", 0))
     gatherer = Gatherer(communities, entities, relationships, settings.reports.context_tokens, claims)
+    await describe(graph, model, language, priorities(large, gatherer), show.stage("describe", 0))
     tick = show.stage("reports", len(large))
     writing = write_reports(communities, gatherer, model, settings.reports, language, tick, graph.ready)
     written = asyncio.ensure_future(writing)
     await together([written, graph.done()])
     return written.result()
+
+
+@contextmanager
+def _often_switching() -> Generator[None]:
+    """Let a thread that works give way sooner, so that replies are not kept waiting by it."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from conspectus.formats import FORMATS, lacking, parse, suffix_of
 from conspectus.formats.found import Found, Options, too_large
 from conspectus.formats.records import record
 from conspectus.rows import Document, Failure, Skipped, content_id
+from conspectus.text.language import with_languages
 from conspectus.tokens import well_formed
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _listed(sources: Any) -> list[Any]:
 
 
 def _placed(outcomes: list[Outcome], paths: list[str]) -> Read:
-    """Give every document its number and id; equal texts are told apart by their order."""
+    """Give every document its number, id and language; equal texts are told apart by their order."""
     documents: list[Document] = []
     equal: Counter[str] = Counter()
     for found in (o for o in outcomes if isinstance(o, Found)):
@@ -94,7 +95,7 @@ def _placed(outcomes: list[Outcome], paths: list[str]) -> Read:
     skipped = [o for o in outcomes if isinstance(o, Skipped)]
     if not documents:
         raise NothingToIndex(_nothing(failures, skipped, paths))
-    return documents, failures, skipped
+    return with_languages(documents), failures, skipped
 
 
 def _nothing(failures: list[Failure], skipped: list[Skipped], paths: list[str]) -> str:

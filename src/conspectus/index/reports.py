@@ -17,6 +17,9 @@ from conspectus.rows import Community, Failure, Finding, Report
 from conspectus.settings import ReportSettings
 from conspectus.tasks import WriteReport
 
+LAST = -1.0
+"""The priority of a description that no report waits for; that of a report of the root is 0."""
+
 Ready = Callable[[Community, Iterable[int]], Awaitable[None]]
 
 
@@ -69,15 +72,20 @@ def reported(communities: Sequence[Community], settings: ReportSettings) -> list
     return [c for c in communities if settings.write and c.size >= settings.min_report_entities]
 
 
-def priorities(communities: Sequence[Community], entities: int, relationships: int) -> tuple[list[float], list[float]]:
-    """Return how urgent the description of each row is: by the deepest report that waits for it."""
-    of_entity, of_relationship = [0.0] * entities, [0.0] * relationships
+def priorities(communities: Sequence[Community], gatherer: Gatherer) -> tuple[list[float], list[float], list[float]]:
+    """Return how urgent the descriptions of entities, relationships and claims are: by the deepest report that waits.
+
+    It is the number of calls that have to follow on one another; what no report waits for comes last.
+    """
+    entities, relationships, claims = (
+        [LAST] * len(rows) for rows in (gatherer.entities, gatherer.relationships, gatherer.claims)
+    )
     for community in sorted(communities, key=lambda c: c.level):
-        for number in community.entity_numbers:
-            of_entity[number] = community.level + 1.0
-        for number in community.relationship_numbers:
-            of_relationship[number] = community.level + 1.0
-    return of_entity, of_relationship
+        own = community.entity_numbers, community.relationship_numbers
+        for urgent, numbers in ((entities, own[0]), (relationships, own[1]), (claims, gatherer.claims_in(*own))):
+            for number in numbers:
+                urgent[number] = community.level + 1.0
+    return entities, relationships, claims
 
 
 def _renumbered(reports: list[Report]) -> list[Report]:

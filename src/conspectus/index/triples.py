@@ -4,122 +4,38 @@ text.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.formats.text import decode
+from conspectus.index.triple_files import GivenGraph, Said
 from conspectus.rows import Entity, Failure, Relationship, Triple, content_id
 from conspectus.tables import Index
 from conspectus.tasks import FoundTriple
 
-Said = tuple[str, str, str]
-"""Head, relation and tail."""
+OPENIE = "openie"
+"""Where the origin of an index names the file whose triples it was given."""
 
-_NAMES = (
-    {"head", "subject", "source", "s", "h"},
-    {"relation", "predicate", "property", "p", "r"},
-    {"tail", "object", "target", "o", "t"},
-)
-_NTRIPLE = re.compile(
-    r"\s*(<[^>]*>|_:\S+)\s+<([^>]*)>\s+(<[^>]*>|_:\S+|\"(?:[^\"\\]|\\.)*\"(?:@[\w-]+|\^\^<[^>]*>)?)\s*\.\s*(?:#.*)?"
-)
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
+# A graph that is given
 
 
-# A graph without text
-
-
-def read_triples(path: Path) -> tuple[list[Said], list[Failure]]:
-    """Read a file of triples, and what of it could not be read.
-
-    Lines `head|relation|tail`; CSV or TSV, with a header (head, relation, tail; subject, predicate, object;
-    source, relation, target) or three columns without one; N-Triples (.nt), whose addresses become the names
-    at their ends.
-
-    Raises DocumentError where the file cannot be read or holds no triple.
-    """
-    try:
-        text = decode(path.read_bytes())
-    except OSError as error:
-        raise DocumentError(f"{path} cannot be read: {error.strerror}") from None
-    suffix = path.suffix.lower()
-    rows = _of_ntriples(text) if suffix == ".nt" else _of_columns(text, suffix)
-    triples: list[Said] = []
-    failures: list[Failure] = []
-    for line, parts in rows:
-        values = [" ".join(part.split()) for part in parts]
-        if len(values) == 3 and all(values):
-            triples.append((values[0], values[1], values[2]))
-        elif any(values):
-            failures.append(Failure("import", f"line {line} is no triple of head, relation and tail", str(path)))
-    if not triples:
-        raise DocumentError(f"{path} holds no triples; write one on each line as head|relation|tail")
-    return list(dict.fromkeys(triples)), failures
-
-
-def _of_columns(text: str, suffix: str) -> Iterator[tuple[int, Sequence[str]]]:
-    """Yield line number and columns of each line; of a file with a header the three columns that it names."""
-    lines = text.split("\n")
-    delimiter = {".csv": ",", ".tsv": "\t"}.get(suffix) or next((d for d in "|\t" if d in lines[0]), ",")
-    if delimiter == "|":  # nothing is quoted there; a relation holds no bar, a tail may
-        yield from ((n, line.split("|", 2)) for n, line in enumerate(lines, 1))
-        return
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
-    picked: list[int] | None = None
-    for row in reader:
-        if reader.line_num == 1:
-            header = [cell.strip().casefold() for cell in row]
-            places = [next((i for i, cell in enumerate(header) if cell in names), -1) for names in _NAMES]
-            if min(places) >= 0:
-                picked = places
-                continue
-        yield reader.line_num, [row[i] for i in picked if i < len(row)] if picked else row
-
-
-def _of_ntriples(text: str) -> Iterator[tuple[int, Sequence[str]]]:
-    for n, line in enumerate(text.split("\n"), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            found = _NTRIPLE.fullmatch(line)
-            yield n, [_term(term) for term in (found[1], f"<{found[2]}>", found[3])] if found else [line]
-
-
-def _term(term: str) -> str:
-    """Return a literal without its quotes and type, an address as the name that it ends in."""
-    if term.startswith('"'):
-        return _ESCAPE.sub(_unescaped, term[1 : term.rindex('"')])
-    if term.startswith("<"):
-        from urllib.parse import unquote
-
-        end = re.split(r"[/#]", term[1:-1].rstrip("/#"))[-1]
-        return unquote(end).replace("_", " ")
-    return term
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    if escape[1] or escape[2]:
-        return chr(int(escape[1] or escape[2], 16))
-    return {"n": "\n", "t": "\t", "r": "\r"}.get(escape[3], escape[3])
-
-
-def index_of(triples: Sequence[Said], failures: Sequence[Failure] = ()) -> Index:
+def index_of(graph: GivenGraph) -> Index:
     """Return an index of a graph alone: names as entities, triples, and what joins two names as
     relationships.
     """
-    rows = [Triple(content_id(*said), i, *said) for i, said in enumerate(triples)]
-    return Index(
-        entities=entities_of(rows),
-        relationships=relationships_of(rows),
-        triples=rows,
-        failures=failures,
-        **_no_text(),
-    )
+    return Index(**graph_rows(graph), failures=graph.failures, **_no_text())
+
+
+def graph_rows(graph: GivenGraph) -> dict[str, Any]:
+    """Return the entities, relationships and triples of a graph that is given."""
+    rows = [Triple(content_id(*said), i, *said) for i, said in enumerate(graph.triples)]
+    told = graph.descriptions
+    entities = [replace(e, description=told[e.name]) if e.name in told else e for e in entities_of(rows)]
+    return {"entities": entities, "relationships": relationships_of(rows), "triples": rows}
 
 
 def _no_text() -> dict[str, Any]:
@@ -265,4 +181,23 @@ def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> I
         )
     if dropped:
         failures.append(Failure("import", f"{dropped} entries are no triples of head, relation and tail", source))
-    return replace(index, triples=triples_of(found), failures=failures)
+    return replace(index, triples=triples_of(found), failures=failures, origin={**index.origin, OPENIE: source})
+
+
+def with_openie_of(before: Index, index: Index) -> tuple[Index, tuple[str, ...]]:
+    """Return an index with the imported triples of one before, as far as their chunks are the same, and what of them
+    is gone or missing. An index whose model found triples keeps those.
+    """
+    if OPENIE not in before.origin or index.triples:
+        return index, ()
+    source, known = before.origin[OPENIE], {chunk.id for chunk in index.chunks}
+    rows = ((t, tuple(chunk for chunk in t.chunk_ids if chunk in known)) for t in before.triples)
+    kept = [(triple, chunks) for triple, chunks in rows if chunks]
+    triples = [replace(triple, number=i, chunk_ids=chunks) for i, (triple, chunks) in enumerate(kept)]
+    lost = sum(chunk.id not in known for chunk in before.chunks)
+    new = len(known) - (len(before.chunks) - lost)
+    told = (
+        f"Imported triples were kept of {len(known) - new:,} chunks that are the same; those of {lost:,} others are "
+        f"gone, and {new:,} new ones have none: conspectus import openie {source or 'FILE'} brings theirs.",
+    )
+    return replace(index, triples=triples, origin={**index.origin, OPENIE: source}), told if lost or new else ()

@@ -11,11 +11,12 @@ they mention is found by the names of the entities.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from conspectus import tokens
 from conspectus.errors import IndexDamaged
@@ -27,12 +28,14 @@ from conspectus.interchange.graphrag_graph import (
     read_relationships,
     read_reports,
 )
-from conspectus.interchange.graphrag_schema import MIGRATE, tables_in
-from conspectus.interchange.matching import Names
+from conspectus.interchange.graphrag_schema import BEFORE_2, MIGRATE, tables_in
 from conspectus.interchange.placing import find_unit, plain
-from conspectus.rows import Chunk, Document, Entity, Join, Relationship, Span, content_id
+from conspectus.interchange.sentences import with_sentences
+from conspectus.rows import Chunk, Community, Document, Entity, Relationship, content_id
 from conspectus.tables import Index
-from conspectus.text.quality import quality
+from conspectus.text.language import with_languages
+
+T = TypeVar("T", Entity, Relationship, Community)
 
 RULES = {
     "entities in no community": "kept; no report tells of them, local search finds them",
@@ -46,10 +49,9 @@ RULES = {
     "references that lead nowhere": "removed from the reports",
     "reports of no community": "dropped",
     "text units found in no document": "kept as documents of their own",
+    "rows that name a text unit that is not there": "kept without it",
 }
 """What does not fit, and what becomes of it."""
-SPANS = 10
-"""Places kept for one entity or relationship."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ def read_graphrag(folder: Path) -> Imported:
 
     Raises IndexMissing where there is none, IndexDamaged where a table lacks what is needed.
     """
-    tables = {name: _rows(path) for name, path in tables_in(folder).items()}
+    files = tables_in(folder)
+    tables = {name: _rows(path) for name, path in files.items()}
     counts: Counter[str] = Counter()
     numbers = Numbers()
     try:
@@ -83,18 +86,31 @@ def read_graphrag(folder: Path) -> Imported:
         communities = read_communities(tables.get("communities", []), entities, relationships, numbers)
         reports = read_reports(tables.get("community_reports", []), communities, numbers, counts)
     except KeyError as missing:
-        advice = MIGRATE if "title" not in tables.get("entities", [{}])[0] else "write them again"
+        old = files["entities"].name.startswith(BEFORE_2)
+        advice = f"if they are of GraphRAG before 1.0, {MIGRATE}" if old else "export them again"
         raise IndexDamaged(f"the tables in {folder} lack the column or table {missing}; {advice}") from None
+    known = {chunk.id for chunk in chunks}
+    entities = [_within(known, row, counts) for row in entities]
+    relationships = [_within(known, row, counts) for row in relationships]
+    communities = [_within(known, row, counts) for row in communities]
     held = {number for community in communities for number in community.entity_numbers}
     if communities:
         made = counts["entities made for missing ends"]
         counts["entities in no community"] = len(entities) - len(held) - made
     index = Index(
-        documents=documents, chunks=chunks, entities=entities, relationships=relationships, claims=claims,
-        communities=communities, reports=reports,
+        documents=with_languages(documents), chunks=chunks, entities=entities, relationships=relationships,
+        claims=claims, communities=communities, reports=reports,
         settings={"imported": {"format": "graphrag", "counts": dict(counts)}},
     )  # fmt: skip
-    return Imported(_with_sentences(index), dict(counts))
+    return Imported(with_sentences(index), dict(counts))
+
+
+def _within(known: Container[str], row: T, counts: Counter[str]) -> T:
+    """Return a row without the text units that are not there."""
+    if all(chunk in known for chunk in row.chunk_ids):
+        return row
+    counts["rows that name a text unit that is not there"] += 1
+    return replace(row, chunk_ids=tuple(chunk for chunk in row.chunk_ids if chunk in known))
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -135,9 +151,24 @@ def _texts(
 
 
 def _document(number: int, row: Mapping[str, Any]) -> Document:
-    facts = {name: str(row[name]) for name in ("creation_date", "raw_data", "metadata") if row.get(name)}
+    told = _fields(row.get("metadata")) | _fields(row.get("raw_data"))
+    if row.get("creation_date"):
+        told["creation_date"] = str(row["creation_date"])
     title = str(row["title"])
-    return Document(row["id"], number, title, plain(row["text"] or ""), title, metadata=facts)
+    return Document(row["id"], number, title, plain(row["text"] or ""), title, metadata=told)
+
+
+def _fields(said: Any) -> dict[str, str]:
+    """Return what it knows more of a document: fields, which may stand in a text as JSON."""
+    if isinstance(said, str):
+        try:
+            said = json.loads(said)
+        except ValueError:
+            return {"metadata": said} if said.strip() else {}
+    if not isinstance(said, Mapping):
+        return {}
+    fields = cast("Mapping[str, Any]", said)
+    return {name: str(value) for name, value in fields.items() if value is not None and name not in ("text", "title")}
 
 
 def _place(
@@ -151,81 +182,3 @@ def _place(
             behind[document.id] = span[0] + 1
             return document, span
     return None, (0, 0)
-
-
-# The sentences
-
-
-def _with_sentences(index: Index) -> Index:
-    """Add the lexical arrays, and the places in the text that entities and relationships are named at."""
-    import numpy as np
-
-    from conspectus.index.incidence import walk_arrays, walk_terms
-    from conspectus.index.lexical import lexical_arrays
-    from conspectus.index.merge import Element, Merged
-    from conspectus.index.resolve import Names as Resolved
-    from conspectus.text.lexicon import read_lexicon
-    from conspectus.text.words import name_key
-
-    lexicon = read_lexicon(index.documents)
-    elements = [Element((name_key(e.name) or e.name,)) for e in index.entities]
-    merged = Merged(list(index.entities), list(index.relationships), elements, [])
-    words, arrays = lexical_arrays(index.documents, index.chunks, lexicon, merged, Resolved({}, {}, {}, {}, []))
-    table = lexicon.sentences
-    number = {word: i for i, word in enumerate(words)}
-    arrays |= walk_terms(index.documents, table, lexicon.term_starts, lexicon.term_ids, number)
-    arrays |= walk_arrays(index.documents, index.chunks, table, lexicon.texts, lexicon.vocabulary)
-    names = Names(index.entities, lexicon.texts)
-    found = [names.find(text) for text in lexicon.texts]
-    starts = np.cumsum([0, *map(len, found)]).astype(np.int32)
-    mentions = np.array([number for row in found for number in row], np.int32)
-    arrays |= {"sentences.mention_starts": starts, "sentences.mentions": mentions}
-    rows = zip(table.document.tolist(), table.start.tolist(), table.end.tolist(), strict=True)
-    spans = [Span(index.documents[d].id, start, end) for d, start, end in rows]
-    worth = [quality(text) for text in lexicon.texts]
-    entities, relationships = _placed(index, found, spans, worth, names.short)
-    joins = [
-        Join(word, index.entities[number].name, "last name", "no other entity has it at its end")
-        for number, word in sorted(names.short.items())
-        if entities[number].aliases
-    ]
-    return replace(index, entities=entities, relationships=relationships, joins=joins, words=words, arrays=arrays)
-
-
-def _placed(
-    index: Index,
-    found: Sequence[Sequence[int]],
-    spans: Sequence[Span],
-    worth: Sequence[float],
-    short: Mapping[int, str],
-) -> tuple[list[Entity], list[Relationship]]:
-    """Return the graph with the sentences that name each thing, or both ends, in its own chunks; the
-    clearest first."""
-    naming: dict[int, list[int]] = defaultdict(list)
-    for sentence, numbers in enumerate(found):
-        for number in numbers:
-            naming[number].append(sentence)
-
-    def places(sentences: Sequence[int], chunk_ids: Sequence[str]) -> tuple[Span, ...]:
-        own = [index.chunk_of[c].span for c in chunk_ids]
-        inside = [s for s in sentences if any(_holds(chunk, spans[s]) for chunk in own)]
-        return tuple(spans[s] for s in sorted(inside, key=lambda s: (-worth[s], s))[:SPANS])
-
-    entities = [
-        replace(
-            e,
-            spans=places(naming[e.number], e.chunk_ids),
-            aliases=(*e.aliases, short[e.number]) if e.number in short else e.aliases,
-        )
-        for e in index.entities
-    ]
-    number = index.entity_of_name
-    relationships = [
-        replace(r, spans=places(sorted({*naming[number[r.source]]} & {*naming[number[r.target]]}), r.chunk_ids))
-        for r in index.relationships
-    ]
-    return entities, relationships
-
-
-def _holds(outer: Span, inner: Span) -> bool:
-    return outer.document_id == inner.document_id and outer.start <= inner.start and inner.end <= outer.end

@@ -43,7 +43,8 @@ class Numbers:
     """The same by their names, without those that were added."""
 
     def note(self, table: str, row: Row, number: int) -> None:
-        self.by_table[table][int(row["human_readable_id"])] = number
+        if row["human_readable_id"] is not None:
+            self.by_table[table][int(row["human_readable_id"])] = number
 
     def reference(self, reference: Reference) -> Reference | None:
         """Return a reference of its reports as one of ours, None where it leads nowhere."""

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from conspectus.rows import Entity
+from conspectus.text.mentions import units
 from conspectus.text.words import fold, name_key, stem
 
 Key = tuple[str, ...]
@@ -29,7 +30,7 @@ class Names:
         known: set[Key] = set()
         for entity in entities:
             for name in (entity.name, *entity.aliases):
-                key = tuple(name_key(name).split())
+                key = tuple(units(name_key(name)))
                 if self._add(key, entity.number, "", known) and entity.type == "person":
                     people[key] = entity.number
         self.short: dict[int, str] = {}
@@ -69,7 +70,7 @@ class Names:
 
 
 def _words(sentence: str) -> Sequence[str]:
-    return name_key.__wrapped__(sentence).split()  # not cached: no sentence comes twice
+    return units(name_key.__wrapped__(sentence))  # not cached: no sentence comes twice
 
 
 def _same(words: Key, key: Key) -> bool:

@@ -13,6 +13,9 @@ R = TypeVar("R")
 Tick = Callable[[], None]
 """Called once for each piece of work that is done."""
 
+AT_ONCE = 10
+"""Works that are begun before those that were begun go on."""
+
 
 def no_tick() -> None:
     """Do nothing."""
@@ -60,4 +63,11 @@ async def together(works: Iterable[Awaitable[R]]) -> list[R]:
 
 async def performed(model: Model, works: Iterable[Awaitable[R]]) -> list[R]:
     """Do works that perform tasks: all at once where it has to be waited for, else in turn."""
-    return await together(works) if model.generative else [await work for work in works]
+    if not model.generative:
+        return [await work for work in works]
+    begun: list[asyncio.Future[R]] = []
+    for work in works:
+        begun.append(asyncio.ensure_future(work))
+        if len(begun) % AT_ONCE == 0:
+            await asyncio.sleep(0)  # so that the first call is on its way before the last is thought of
+    return await together(begun)

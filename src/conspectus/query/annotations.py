@@ -20,7 +20,7 @@ from conspectus.rows import Community
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.text.question import read_question
-from conspectus.text.words import terms
+from conspectus.text.words import CJK
 
 Kind = Literal["entity", "relationship", "claim", "report"]
 
@@ -74,7 +74,7 @@ def _read(index: Index) -> Iterator[_Row]:
 def matched(question: str, index: Index, settings: Settings, most: int) -> list[Annotation]:
     """Return the annotations that match a question, the best first, at most so many."""
     rows = _rows(index)
-    scores = _by_words(question, rows)
+    scores = _by_words(question, rows, index)
     if has_vectors(index):
         for place, like in _by_meaning(question, index, settings).items():
             scores[place] = scores.get(place, 0.0) + MEANING * like
@@ -84,12 +84,12 @@ def matched(question: str, index: Index, settings: Settings, most: int) -> list[
     return [Annotation(rows[i].kind, rows[i].number, rows[i].name, scores[i]) for i in best]
 
 
-def _by_words(question: str, rows: Sequence[_Row]) -> dict[int, float]:
+def _by_words(question: str, rows: Sequence[_Row], index: Index) -> dict[int, float]:
     """Return by its place the share of the question's weight, in squared IDF, that each annotation holds."""
-    asked = read_question(question).focus or tuple(dict.fromkeys(terms(question)))
-    parts = [term[:-1] if term.isascii() and len(term) > 3 else term for term in asked]
+    asked = read_question(question, *index.languages).focus or tuple(dict.fromkeys(index.terms(question)))
+    parts = [term[:-1] if len(term) > 3 and not CJK.search(term) else term for term in asked]
     near = [i for i, row in enumerate(rows) if any(part in row.text for part in parts)]  # stems may end otherwise
-    held = {i: set(asked).intersection(terms(rows[i].text)) for i in near}
+    held = {i: set(asked).intersection(index.terms(rows[i].text)) for i in near}
     frequency = {term: sum(term in words for words in held.values()) for term in asked}
     weight = {term: idf(len(rows), n) ** 2 for term, n in frequency.items() if n}
     total = sum(weight.values()) or 1.0
@@ -97,7 +97,7 @@ def _by_words(question: str, rows: Sequence[_Row]) -> dict[int, float]:
     for i, words in held.items():
         share = sum(weight[t] for t in sorted(words)) / total
         if share >= LEAST:
-            named = words.intersection(terms(rows[i].name))
+            named = words.intersection(index.terms(rows[i].name))
             scores[i] = share + IN_NAME * sum(weight[t] for t in sorted(named)) / total
     return scores
 

@@ -16,7 +16,6 @@ from conspectus.rows import Answer, Hit
 from conspectus.settings import SearchSettings
 from conspectus.tables import Index
 from conspectus.tasks import AnswerFromContext
-from conspectus.text.words import terms
 
 
 def rank(question: str, index: Index, settings: SearchSettings) -> list[Hit]:
@@ -28,7 +27,7 @@ def rank(question: str, index: Index, settings: SearchSettings) -> list[Hit]:
 def scores_of(question: str, index: Index, settings: SearchSettings) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
     """Return the score of every chunk, in the order of the table."""
     number = index.number_of_word
-    query = [(number[term], 1.0) for term in terms(question) if term in number]
+    query = [(number[term], 1.0) for term in index.terms(question) if term in number]
     return bm25(Postings.of(index.arrays, "chunk_terms"), query, settings.k1, settings.b)
 
 

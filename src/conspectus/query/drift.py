@@ -22,10 +22,12 @@ from conspectus.rows import Answer, Report
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.tasks import FollowUp, PrimeAnswer, Probe, PursueFollowUp, ReduceAnswer
+from conspectus.text.language import ENGLISH
 from conspectus.text.words import name_key
+from conspectus.wording import wording
 
 METHOD = "drift"
-CROSSED = "Without a language model, its follow-up questions are the question crossed with names that it led to."
+CROSSED = wording(ENGLISH).crossing
 
 
 @dataclass
@@ -50,7 +52,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     helpful = sorted((probe for probe in drifted.probes if probe.score > 0), key=lambda probe: -probe.score)
     notices = [f"{len(drifted.failed)} follow-ups could not be answered: {drifted.failed[0]}"] if drifted.failed else []
     if not model.generative and drifted.asked:
-        notices.append(CROSSED)
+        notices.append(wording(index.language_of(question)).crossing)
     used = drifted.used
     if helpful:
         task = ReduceAnswer(question, tuple(fitting(helpful, settings.global_.context_tokens)))

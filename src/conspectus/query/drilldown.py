@@ -25,7 +25,6 @@ from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.tasks import AnswerFromContext, RateReport
 from conspectus.text.question import read_question
-from conspectus.text.words import terms
 
 METHOD = "drilldown"
 MATCHES = 100
@@ -63,7 +62,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     """
     if not index.reports:
         raise UsageError("drilldown follows reports, and this index has none: ask by rollup or local")
-    found = [] if read_question(question).about_whole else matched(question, index, settings, MATCHES)
+    found = [] if read_question(question, *index.languages).about_whole else matched(question, index, settings, MATCHES)
     followed = await follow(question, found, index, model, settings)
     notices = [f"{len(followed.failed)} reports could not be rated: {followed.failed[0]}"] if followed.failed else []
     why = f"{followed.rated} reports rated from the root down"
@@ -116,7 +115,7 @@ def holdings(question: str, reports: Sequence[Report], inside: Mapping[int, floa
 
     For a question about the whole it is the importance of the report.
     """
-    read = read_question(question)
+    read = read_question(question, *index.languages)
     if read.about_whole:
         return [report.rating / 10 for report in reports]
     words = Postings.of(index.arrays, "chunk_terms")
@@ -124,7 +123,7 @@ def holdings(question: str, reports: Sequence[Report], inside: Mapping[int, floa
     weight = {t: idf(len(words.lengths), words.frequency(number[t])) ** 2 for t in read.focus if t in number}
     total = sum(weight.values()) or 1.0
     most = max((inside.get(report.community, 0.0) for report in reports), default=0.0) or 1.0
-    held = [sum(weight[t] for t in sorted(weight.keys() & set(terms(r.text)))) / total for r in reports]
+    held = [sum(weight[t] for t in sorted(weight.keys() & set(index.terms(r.text)))) / total for r in reports]
     return [(h + inside.get(r.community, 0.0) / most) / 2 for h, r in zip(held, reports, strict=True)]
 
 

@@ -9,9 +9,11 @@ from conspectus.query.citations import cite
 from conspectus.rows import Answer
 from conspectus.tables import Index
 from conspectus.tasks import Task
+from conspectus.text.language import ENGLISH, language_of
+from conspectus.wording import wording
 
-NOTHING = "Nothing in this corpus speaks to that question."
-WRITTEN = "An AI wrote this answer; it can err. The citations lead to what it stands on."
+NOTHING = wording(ENGLISH).nothing
+WRITTEN = wording(ENGLISH).written
 
 
 async def finish(
@@ -29,7 +31,7 @@ async def finish(
     text, citations, removed = cite(await model.perform(task), index)
     if not text.strip():
         return nothing_found(question, method=method, level=level, context_tokens=context_tokens)
-    told = (*notices, WRITTEN) if model.generative else tuple(notices)
+    told = (*notices, wording(index.language_of(question)).written) if model.generative else tuple(notices)
     return Answer(
         question, text.strip(), method, citations, level,
         context_tokens=context_tokens, removed_references=removed, notices=told,
@@ -38,4 +40,4 @@ async def finish(
 
 def nothing_found(question: str, *, method: str, level: int | None = None, context_tokens: int = 0) -> Answer:
     """Return the answer of a method that found nothing: it says so and cites nothing."""
-    return Answer(question, NOTHING, method, level=level, context_tokens=context_tokens)
+    return Answer(question, wording(language_of([question])).nothing, method, level=level, context_tokens=context_tokens)

@@ -28,11 +28,13 @@ from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.tasks import NameEntities
+from conspectus.text.language import ENGLISH
 from conspectus.text.words import terms
+from conspectus.wording import wording
 
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
-SPELT = "The index has no vectors of its phrases: they were linked, and joined, by the characters they share."
+SPELT = wording(ENGLISH).spelt
 MASS, SHARPNESS = 0.3, 5
 """Joined: what the chunks weigh among the seeds beside 1 for the phrases, and the power of their likeness."""
 TOLERANCE = 1e-4
@@ -164,4 +166,5 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     hits = await rank_with(question, index, model, settings)
     result = await answer_from(hits, question, index, model, method="hippo")
     spelt = Phrases.of(index, settings.hippo.synonyms).vectors is None
-    return replace(result, notices=(*result.notices, SPELT)) if spelt else result
+    notice = wording(index.language_of(question)).spelt
+    return replace(result, notices=(*result.notices, notice)) if spelt else result

@@ -6,14 +6,15 @@ from collections import Counter
 
 from conspectus.errors import NotSupported
 from conspectus.models.base import Model, succeeded
-from conspectus.query.finish import WRITTEN
 from conspectus.rows import Answer
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.tasks import Draft, DraftAnswer
+from conspectus.text.language import ENGLISH, language_of
 from conspectus.text.words import name_key
+from conspectus.wording import wording
 
-UNREAD = "It stands on no document: the model was asked for what it knows."
+UNREAD = wording(ENGLISH).unread
 
 
 async def direct(question: str, index: Index, model: Model, settings: Settings) -> Answer:
@@ -58,4 +59,5 @@ def _generative(model: Model, method: str) -> str:
 def _told(question: str, draft: Draft, method: str, votes: str = "") -> Answer:
     why = f"{votes} chains of thought say so" if votes else ""
     text = f"{draft.reasoning}\n\n{draft.answer}" if draft.reasoning else draft.answer
-    return Answer(question, text, method, why=why, notices=(WRITTEN, UNREAD), short=(draft.answer,))
+    words = wording(language_of([question]))
+    return Answer(question, text, method, why=why, notices=(words.written, words.unread), short=(draft.answer,))

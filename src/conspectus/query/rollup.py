@@ -47,10 +47,10 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     """
     if not index.communities:
         raise UsageError("rollup needs communities, and this index has none: its documents name too little")
-    found = [] if read_question(question).about_whole else matched(question, index, settings, settings.rollup.matches)
+    found = [] if read_question(question, *index.languages).about_whole else matched(question, index, settings, settings.rollup.matches)
     least = settings.reports.min_report_entities
     scores = communities_of(found, index, least) if found else {}
-    if not found and read_question(question).about_whole:
+    if not found and read_question(question, *index.languages).about_whole:
         scores = {c.number: float(c.size) for c in index.communities if c.level == 0 and c.size >= least}
     if not scores:
         return nothing_found(question, method=METHOD)

@@ -33,7 +33,6 @@ from conspectus.query.vector import has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tables import Index
-from conspectus.text.words import terms
 
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
@@ -110,7 +109,7 @@ def _by_meaning(index: Index, settings: Settings) -> bool:
 def _by_words(question: str, index: Index, graph: Graph, settings: Settings) -> tuple[Floats, Floats]:
     """Return the BM25 score of each chunk, and how much of the question's weight it holds."""
     number = index.number_of_word
-    query = [number[term] for term in terms(question) if term in number]
+    query = [number[term] for term in index.terms(question) if term in number]
     scores = np.zeros(len(graph.first), np.float32)
     held = np.zeros(len(graph.first), np.float32)
     total = 0.0
@@ -126,7 +125,7 @@ def _by_words(question: str, index: Index, graph: Graph, settings: Settings) -> 
 def _sentences_by_words(question: str, rest: str, index: Index, graph: Graph) -> Floats:
     """Return how like the question, or the rest of it, each sentence is by its words (BM25), 0 to 1."""
     number = index.number_of_word
-    whole, part = ([number[t] for t in terms(text) if t in number] for text in (question, rest))
+    whole, part = ([number[t] for t in index.terms(text) if t in number] for text in (question, rest))
     both = np.zeros((2, len(graph.sentences.lengths)), np.float32)
     for term in dict.fromkeys(whole + part):
         where, gain = gains(graph.sentences, term, b=SENTENCE_B)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from conspectus.text.words import CJK, ELIDED, ELIDING, tokens_in
@@ -59,3 +59,12 @@ def tag_of(word: str) -> str:
 
     tagged = rjieba.tag(word)
     return tagged[-1][1] if tagged else ""
+
+
+def joined(tokens: Iterable[str]) -> str:
+    """Return tokens as they stand in a text without spaces: with one only between Latin words."""
+    text = ""
+    for token in tokens:
+        apart = text[-1:].isalnum() and token[0].isalnum() and not (CJK.match(text[-1]) or CJK.match(token))
+        text += f" {token}" if apart else token
+    return text

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
+
+from conspectus.text.grammar import grammar_of
+from conspectus.text.language import ENGLISH
+from conspectus.text.rules import UNCASED
+from conspectus.text.words import CJK
 
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE = re.compile(
@@ -15,6 +21,27 @@ _DATE = re.compile(
 )
 _DATE_ZH = re.compile(r"(?:公元前?)?\d{1,4}年(?:\d{1,2}月)?(?:\d{1,2}日)?|\d{1,2}月\d{1,2}日")
 _QUOTED = re.compile(r"[\"“‘']([^\"“”‘’\n]{3,70})[\"”’'](?!\w)")
+_QUOTED_ELSEWHERE = re.compile(
+    r"«\s?([^«»\n]{2,70}?)\s?»|„([^„“”\n]{2,70})[“”]|“([^“”\n]{2,70})”|\"([^\"\n]{2,70})\"(?!\w)"
+)
+_BY_SIGNS = {
+    "zh": re.compile(r"(?:\d{4}年)(?:\d{1,2}月(?:\d{1,2}日)?)?"),
+    "ja": re.compile(r"(?:\d{4}年)(?:\d{1,2}月(?:\d{1,2}日)?)?"),
+    "ko": re.compile(r"\d{4}년(?: \d{1,2}월(?: \d{1,2}일)?)?"),
+}
+_CLOSES = re.compile(r"[.?!؟。！？]$|[，。；、：]")
+_YEAR = r"(?P<year>[12]\d{3})"
+
+
+@cache
+def _dates_in(language: str) -> re.Pattern[str]:
+    """Return the pattern of dates in a language: with the months that it has names for, or by signs."""
+    if language in _BY_SIGNS:
+        return _BY_SIGNS[language]
+    months = "|".join(grammar_of(language).months.split()) or "(?!)"
+    day = r"\b\d{1,2}(?:\.|º|er)? (?:de )?"
+    named = rf"(?:{day})?\b(?:{months})\b(?: (?:de )?{_YEAR})?"
+    return re.compile(rf"{named}|\b1[5-9]\d\d(?![\w-])|\b20\d\d(?![\w-])", re.IGNORECASE)
 
 
 def date_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -24,8 +51,13 @@ def date_spans(text: str) -> Iterator[tuple[int, int]]:
             yield m.span()
 
 
-def find_dates(text: str) -> Iterator[str]:
-    """Yield the dates of a text in one form: "4 March 2021", "March 2021", "2021"."""
+def find_dates(text: str, language: str = ENGLISH) -> Iterator[str]:
+    """Yield the dates of a text in one form: "4 March 2021", "March 2021", "2021"; in other languages as written."""
+    if language != ENGLISH:
+        for m in _dates_in(language).finditer(" ".join(text.split())):
+            if any(c.isdigit() for c in m.group()):
+                yield m.group()
+        return
     for m in _DATE.finditer(text):
         if m["alone"]:
             yield m["alone"]
@@ -44,11 +76,27 @@ def find_dates(text: str) -> Iterator[str]:
             yield " ".join(part for part in (day, month, year) if part)
 
 
-def find_titles(text: str) -> Iterator[str]:
-    """Yield what a text quotes that is written like a title: two to eight words, most of them capitalised."""
+def find_titles(text: str, language: str = ENGLISH) -> Iterator[str]:
+    """Yield what a text quotes that is written like a title: two to eight words, most of them capitalised.
+
+    In other languages the first one is, and no end mark closes it.
+    """
+    if language != ENGLISH:
+        yield from _titles_elsewhere(text, language)
+        return
     for m in _QUOTED.finditer(text):
         words = m.group(1).rstrip(",").split()
         capital = sum(w[0].isupper() for w in words)
         ends = words[0][0].isupper() and words[-1][0].isupper() and words[-1][-1] not in ".?!"
         if 2 <= len(words) <= 8 and ends and capital >= 0.6 * len(words):
             yield " ".join(words)
+
+
+def _titles_elsewhere(text: str, language: str) -> Iterator[str]:
+    uncased = language in UNCASED
+    for m in _QUOTED_ELSEWHERE.finditer(text):
+        title = next(filter(None, m.groups())).strip().rstrip(",،")
+        opens = title[:1].isupper() or (uncased and title[:1].isalpha())
+        short = len(title.split()) <= 8 and (len(title) <= 12 or not (uncased and CJK.search(title)))
+        if opens and short and len(title) > 3 - uncased and not _CLOSES.search(title):
+            yield title

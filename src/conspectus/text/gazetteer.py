@@ -151,6 +151,8 @@ SAYING = frozenset(
 """Words after the name of a person."""
 
 BEFORE_PERSONS = frozenset("named meet met i'm cousin sister brother wife husband friend colleague".split())
-BEFORE_PLACES = frozenset("in near across outside around throughout from to".split())
+BEFORE_PLACES = frozenset(
+    "in near across outside around throughout from to 在 于 於 到 从 從 往 至 位于 前往 来自 抵达 赴 驻".split()
+)
 BEFORE_ORGANIZATIONS = frozenset("at joined left founded company startup firm".split())
 BEFORE_WORKS = frozenset("wrote book read watching watched film movie novel song titled entitled album".split())

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from conspectus.text.asking import Asking, asking_in, asks, found
+from conspectus.text.language import ENGLISH
 from conspectus.text.question import Question, read_question
 from conspectus.text.words import CJK
 
@@ -95,9 +97,13 @@ _COMPARED_ZH = re.compile(
 _LINK_ZH = re.compile(r"[^的，。？?\s]{1,14}的(?!是|人$)")
 _FACT_ZH = re.compile(r"谁|何时|何地|哪|什么|多少|几|多[大高长远久重快]|吗|何|呢|？|\?")
 _THING_ZH = re.compile(
-    r"介绍|讲讲|说说|谈谈|描述|解释|是谁[？?]?$|什么是|是什么(?:人|样的人)?[？?]?$|怎么回事|为什么|为何|"
+    r"介绍|讲讲|说说|谈谈|描述|解释|^[^的]*是谁[？?]?$|什么是|^[^的]*是什么(?:人|样的人)?[？?]?$|怎么回事|为什么|为何|"
     r"经历|经过|来历|生平|背景"
 )
+ASKING_ZH = re.compile(
+    r"介绍一?下?|讲讲|说说|谈谈|描述|解释|是?谁|是?什么样?|怎么回事|为什么|为何|经历|经过|来历|生平|背景|[的了吗呢是人有]|[^\w]|_"
+)
+"""What a Chinese question asks with."""
 _TOGETHER_ZH = re.compile(r"关系|联系|关联|有什么瓜葛")
 
 
@@ -106,11 +112,18 @@ class Intent:
     """A question, and what its form says it is after; several may hold."""
 
     text: str
+    languages: tuple[str, ...] = ()
+    """Those of what it is asked of."""
 
     @cached_property
     def read(self) -> Question:
         """The question's words."""
-        return read_question(self.text)
+        return read_question(self.text, *self.languages)
+
+    @cached_property
+    def elsewhere(self) -> Asking | None:
+        """How its language asks, where that is neither English nor Chinese."""
+        return None if self.read.language in (ENGLISH, "zh") else asking_in(self.read.language)
 
     @cached_property
     def chinese(self) -> bool:
@@ -134,6 +147,8 @@ class Intent:
     @property
     def joins(self) -> bool:
         """Whether its answer takes two facts: things are compared, or one is only told by another."""
+        if self.elsewhere:
+            return False
         if self.chinese:
             return bool(_COMPARED_ZH.search(self.text)) or len(_LINK_ZH.findall(self.text)) > 1
         return bool(_COMPARED.search(self.text) or _CHOICE.search(self.text)) or self._steps > 1
@@ -153,9 +168,13 @@ class Intent:
     @property
     def thing(self) -> bool:
         """Whether it asks to be told of something, why it is so, or how it came about."""
+        if self.elsewhere:
+            return found(self.elsewhere.thing, self.text)
         return bool((_THING_ZH if self.chinese else _THING).search(self.text))
 
     @property
     def fact(self) -> bool:
         """Whether it is a question at all, rather than a subject."""
+        if self.elsewhere:
+            return bool(self.read.wants) or asks(self.text)
         return bool((_FACT_ZH if self.chinese else _ASKS).search(self.text))

@@ -26,8 +26,10 @@ LEAST = 1.0
 """Function words that tell a language; one that several share counts less."""
 AHEAD = 1.3
 """How many times as many as the next best language has."""
-LIKELY = 2.0
-"""Function words that a language counts as having beforehand, where it is the usual one."""
+LIKELY, IN_SHORT = 2.0, 0.1
+"""Function words that a language counts as having beforehand, where it is the usual one; in short texts only this
+share of their words.
+"""
 BY_SCRIPT = (
     ("ja", re.compile("[\u3040-\u30ff]")),
     ("zh", re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")),
@@ -42,6 +44,8 @@ BY_SCRIPT = (
 """The commonest language of each script; in which of several a text is, its function words tell."""
 _SHARED = {"ru": ("ru", "uk", "bg"), "ar": ("ar", "fa")}
 _LATIN = tuple(code for code in GRAMMARS if code not in {*dict(BY_SCRIPT), *_SHARED["ru"], *_SHARED["ar"]})
+_OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u3040-\ud7af]")
+"""Any character of the scripts above; looked for once, since most texts have none."""
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]+")
 _KANA = 0.1
@@ -62,14 +66,15 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
 
     It takes more words to tell another one than those that are likely.
     """
-    script = "" if text.isascii() else _script(text)
+    script = _script(text) if _OTHER_SCRIPT.search(text) else ""
     if script in ("zh", "ja", "ko", "th"):
         return script
     possible = _SHARED.get(script, (script,)) if script else _LATIN
     scores: dict[str, float] = defaultdict(float)
-    scores |= dict.fromkeys((code for code in likely if code in possible), LIKELY)
     known = _languages_of_word()
     first, *words = _WORD.findall(text) or [""]
+    beforehand = min(LIKELY, IN_SHORT * len(words))
+    scores |= dict.fromkeys((code for code in likely if code in possible), beforehand)
     for word in (first.lower(), *words):  # one with a capital is part of a name
         for language, weight in known.get(word, ()):
             scores[language] += weight
@@ -113,6 +118,11 @@ def with_languages(documents: Sequence[Document], default: str = AUTO) -> list[D
         document if language == _stated(document) else _stating(document, _surely(document, language, usual))
         for document, language in zip(documents, found, strict=True)
     ]
+
+
+def in_languages(documents: Sequence[Document], default: str = AUTO) -> Sequence[Document]:
+    """Return documents as they are where each states its language, as those do that were read from files."""
+    return documents if all(map(_stated, documents)) else with_languages(documents, default)
 
 
 def _surely(document: Document, language: str, usual: str) -> str:

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from conspectus.text.gazetteer import CALENDAR, GIVEN_NAMES
-from conspectus.text.rules import Rules
+from conspectus.text.rules import ENGLISH_RULES, Rules
+from conspectus.text.types import organizations_of
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary
-from conspectus.text.words import STOPWORDS, VAGUE, name_key
+from conspectus.text.words import name_key
 
 LONGEST = 7
 """Words in a name at the most; longer runs are headings."""
@@ -41,6 +42,8 @@ class Mention:
     words: tuple[str, ...]
     titled: bool
     """Whether a title such as Dr stands before it."""
+    type: str = ""
+    """What it names, where its pattern tells."""
 
 
 def find_names(vocabulary: Vocabulary) -> Iterator[Mention]:
@@ -71,7 +74,8 @@ def _joined(
     for run in group[1:]:
         together = joined[_key(before, run, vocabulary)]
         joint = _between(before, run, vocabulary)
-        if _belongs(together, joint, alone, before, run) and len(current.words) + len(run.words) < LONGEST:
+        like = vocabulary.rules.joints.get(joint.split()[0].lower(), joint)
+        if _belongs(together, like, alone, before, run) and len(current.words) + len(run.words) < LONGEST:
             words = (*_with_possessive(current.words, joint), *run.words)
             current = Mention(current.start, run.end, words, current.titled)
         else:
@@ -81,12 +85,12 @@ def _joined(
     yield current
 
 
-def _belongs(together: int, joint: str, alone: Counter[str], before: Mention, after: Mention) -> bool:
+def _belongs(together: int, like: str, alone: Counter[str], before: Mention, after: Mention) -> bool:
     """Tell whether two runs are one name: together at least as often as apart; looser joints ask for more."""
     if before.titled or (len(before.words) > 1 and before.words[0].lower() in GIVEN_NAMES):
         return False  # a person, not the first half of a longer name
     left, right = (alone[name_key(" ".join(run.words))] - together for run in (before, after))
-    match joint.split()[0]:
+    match like:
         case "of":
             return left <= together
         case "'s":
@@ -147,8 +151,8 @@ def _mention(match: re.Match[bytes], token: list[int], vocabulary: Vocabulary) -
 
 def _classes(vocabulary: Vocabulary, in_headings: bool) -> tuple[Codes, Ints]:
     """Return the class of each token, and its sentence."""
-    by_form = np.frombuffer("".join(map(_class, vocabulary.forms)).encode(), np.uint8)
-    classes = by_form[vocabulary.form].copy()
+    by_form = "".join(_class(form, vocabulary.rules) for form in vocabulary.forms)
+    classes = np.frombuffer(by_form.encode(), np.uint8)[vocabulary.form].copy()
     named = np.isin(classes, np.frombuffer(b"CISH", np.uint8))
     usable = vocabulary.heading if in_headings else _usable(vocabulary, named)
     classes[named & ~usable] = ord("x")
@@ -157,23 +161,23 @@ def _classes(vocabulary: Vocabulary, in_headings: bool) -> tuple[Codes, Ints]:
     return classes, vocabulary.sentence
 
 
-def _class(form: str) -> str:
+def _class(form: str, rules: Rules) -> str:
     word = form.lower()
     if form == ".":
         return "."
-    if word == "the":
+    if word == "the" or form in rules.articles:
         return "t"
-    if form in PARTICLES:
+    if form in rules.particles:
         return "P"
-    if form in JOINTS:
+    if form in rules.joints or form.removesuffix("'").removesuffix("’") in rules.joints:
         return "J"
     if form.isdigit() and len(form) <= 3:
         return "D"
     if not (form[0].isupper() or form[0].istitle()) or "@" in form:
         return "x"
-    if word in TITLES:
+    if word in rules.titles:
         return "T"
-    if word.replace("’", "'") in STOPWORDS and form not in ("US", "IT", "WHO"):
+    if word.replace("’", "'") in rules.stop and form not in ("US", "IT", "WHO"):
         return "x"
     if len(form) == 1:
         return "I"
@@ -182,6 +186,8 @@ def _class(form: str) -> str:
 
 def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
     """Whether a capital tells of a name: its place does not ask for it, or the corpus writes the word so."""
+    if vocabulary.rules.nouns_capitalised:
+        return _usable_among_nouns(vocabulary, named) & ~vocabulary.heading
     word, first = vocabulary.token_word, vocabulary.first
     proper = vocabulary.proper[word]
     before_name = np.zeros(len(word), bool)
@@ -190,10 +196,36 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
     return (~first | proper | (before_name & seldom_lower)) & ~vocabulary.heading
 
 
-def is_telling(words: Sequence[str]) -> bool:
+def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
+    """The same where all nouns have capitals: words without articles, and what stands beside another capital so that
+    it tells: a title before it, a name before it, an adjective with a capital of its own ("Deutsche Bank"), a word
+    for an organization ("Universität Heidelberg").
+    """
+    word = vocabulary.token_word
+    usable = vocabulary.alone[word]
+    beside = np.zeros(len(word), bool)
+    beside[:-1] = named[1:] & named[:-1] & (vocabulary.sentence[1:] == vocabulary.sentence[:-1])
+    titles, heads = vocabulary.rules.titles, organizations_of(vocabulary.rules.language)
+    title = np.array([form.lower() in titles for form in vocabulary.forms], bool)[vocabulary.form]
+    head = np.array([w.endswith(heads) for w in vocabulary.words], bool)[word]
+    adjective = (vocabulary.lower[word] > 0) & ~vocabulary.first & named
+    bare = (vocabulary.articled[word] == 0) & ~np.array(
+        [w.endswith(vocabulary.rules.noun_endings) for w in vocabulary.words], bool
+    )[word]
+    usable[1:] |= title[:-1] & named[1:] & (vocabulary.sentence[1:] == vocabulary.sentence[:-1])
+    for _ in range(2):  # a name of three words is reached in two steps
+        usable[1:] |= beside[:-1] & usable[:-1] & bare[1:]
+    usable[:-1] |= (head & beside)[:-1] & usable[1:]
+    opens = adjective & beside
+    usable |= opens
+    usable[1:] |= opens[:-1]
+    return usable
+
+
+def is_telling(words: Sequence[str], rules: Rules = ENGLISH_RULES) -> bool:
     """Tell whether a name says what it names: not made of vague words, single letters and numbers alone."""
 
     def tells(word: str) -> bool:
-        return word.isupper() or (word.lower() not in VAGUE and word.lower() not in STOPWORDS)
+        return word.isupper() or (word.lower() not in rules.vague and word.lower() not in rules.stop)
 
     return any(len(word) > 1 and not word[0].isdigit() and tells(word) for word in words)

@@ -24,8 +24,6 @@ BURSTY_SUM = 1.1
 BURSTY_PHRASE = 0.1
 COHESION = 3.5
 """Least pointwise mutual information, in bits, of the words of a phrase."""
-_ADVERBIAL = ("ly",)
-_VERBAL = ("ing", "ed")
 
 
 @dataclass(frozen=True)
@@ -36,14 +34,17 @@ class Phrases:
     words: Ints
 
 
-def find_phrases(vocabulary: Vocabulary, document: Ints, unit: Ints, least: int) -> Phrases:
+def find_phrases(vocabulary: Vocabulary, document: Ints, unit: Ints, least: int, named: Bools | None = None) -> Phrases:
     """Return the mentions of concepts.
 
     Sentence `s` stands in document `document[s]`; burstiness is measured over `unit[s]`, its source or a
     stretch of it. A word is a concept from `least` mentions in two documents on, a phrase from two; in one
-    document it takes a little more. Longer phrases win over the phrases inside them.
+    document it takes a little more. Longer phrases win over the phrases inside them, and the names of `named` tokens
+    over all where capitals do not tell them.
     """
     taken = np.zeros(len(vocabulary.form), bool)
+    if named is not None and (vocabulary.rules.nouns_capitalised or not vocabulary.rules.cased):
+        taken |= named
     starts: list[Ints] = []
     sizes: list[Ints] = []
     where = (document[vocabulary.sentence], unit[vocabulary.sentence])
@@ -64,8 +65,9 @@ def find_phrases(vocabulary: Vocabulary, document: Ints, unit: Ints, least: int)
 def _candidates(vocabulary: Vocabulary, size: int) -> Ints:
     """Return the first tokens of all runs of `size` lower-case content words that could be a noun phrase."""
     word, n = vocabulary.token_word, len(vocabulary.form)
-    last = _can_end(vocabulary)[word] & ~vocabulary.capital[vocabulary.form]
-    inner = _can_stand_inside(vocabulary)[word] & ~vocabulary.capital[vocabulary.form]
+    small = ~vocabulary.capital[vocabulary.form] | vocabulary.rules.nouns_capitalised
+    last = _can_end(vocabulary)[word] & small
+    inner = _can_stand_inside(vocabulary)[word] & small
     ok = np.ones(max(n - size + 1, 0), bool)
     for k in range(size - 1):
         ok &= inner[k : n - size + 1 + k]
@@ -79,12 +81,13 @@ def _can_end(vocabulary: Vocabulary) -> Bools:
 
 
 def _can_stand_inside(vocabulary: Vocabulary) -> Bools:
-    adverbs = np.array([w.endswith(_ADVERBIAL) for w in vocabulary.words], bool)
-    return _content(vocabulary) & (vocabulary.nominal >= NOMINAL / 2) & ~adverbs
+    adverbs = np.array([bool(w.endswith(vocabulary.rules.adverbs)) for w in vocabulary.words], bool)
+    return _content(vocabulary) & (vocabulary.attributive >= NOMINAL / 2) & ~adverbs
 
 
 def _content(vocabulary: Vocabulary) -> Bools:
-    long = np.array([len(w) > 2 and w[0].isalpha() and "'" not in w for w in vocabulary.words], bool)
+    least = 2 if vocabulary.rules.unspaced else 3
+    long = np.array([len(w) >= least and w[0].isalpha() and "'" not in w for w in vocabulary.words], bool)
     return long & ~vocabulary.vague
 
 
@@ -109,7 +112,7 @@ def _kept(vocabulary: Vocabulary, where: tuple[Ints, Ints], place: Ints, size: i
         cohesion = np.log2(count / len(vocabulary.form) / chance) / (size - 1)
         good &= (cohesion >= COHESION) & (_burstiness(count, spread, total) >= BURSTY_PHRASE)
     else:
-        alone = np.array([not w.endswith(_VERBAL) for w in vocabulary.words], bool)
+        alone = np.array([not w.endswith(vocabulary.rules.verbs) for w in vocabulary.words], bool)
         over_units = _burstiness(vocabulary.count[phrase], spread, total)
         over_documents = _burstiness(vocabulary.count[phrase], seen_in, everything)
         good &= alone[phrase] & (over_units >= BURSTY_WORD) & (over_units + over_documents >= BURSTY_SUM)

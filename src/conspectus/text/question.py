@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from conspectus.text.words import CJK, WORD, fold, is_content, name_key, stem, stems, terms
+from conspectus.text.asking import asking_in, found, scaffolding_in
+from conspectus.text.language import ENGLISH, language_of
+from conspectus.text.words import name_key, stems, terms
 
 SCAFFOLDING = stems(
     """
@@ -88,13 +91,14 @@ class Question:
     text: str
     terms: tuple[str, ...]
     focus: tuple[str, ...]
+    language: str = ENGLISH
 
     @property
     def about_whole(self) -> bool:
         """Whether it asks for the whole of the corpus, by its own words."""
         if not self.focus:
             return not self.wants  # "What is this about?", but not "Where is it?"
-        if _WHOLE.search(self.text):
+        if _WHOLE.search(self.text) or found(asking_in(self.language).whole, self.text):
             return True
         return bool(_WHOLE_ZH.search(self.text)) and not _QUOTED_ZH.search(self.text)
 
@@ -106,6 +110,8 @@ class Question:
     @property
     def wants(self) -> str:
         """What kind of thing would answer it: number, date, person or place; "" where it does not say."""
+        if self.language not in (ENGLISH, "zh"):
+            return asking_in(self.language).wants(self.text)
         return next((kind for kind, pattern in _WANTS if pattern.search(self.text)), "")
 
     @property
@@ -114,18 +120,18 @@ class Question:
         return tuple(dict.fromkeys(name_key(m.group()) for m in _NAME.finditer(self.text)))
 
 
-def read_question(text: str) -> Question:
-    """Read a question."""
-    told = _TELLING.search(text)
-    focus = _asked_in(text[told.end() :]) if told else ()
-    return Question(text, _stems_of(text), focus or _asked_in(text))
+def read_question(text: str, *languages: str) -> Question:
+    """Read a question; its words are stemmed in the languages of what it is asked of, English if none is given."""
+    language = language_of([text], languages)
+    told = _TELLING.search(text) if language == ENGLISH else None
+    focus = _asked_in(text[told.end() :], language, languages) if told else ()
+    return Question(text, _stems_of(text, languages), focus or _asked_in(text, language, languages), language)
 
 
-def _asked_in(text: str) -> tuple[str, ...]:
-    return tuple(t for t in _stems_of(text) if t not in SCAFFOLDING)
+def _asked_in(text: str, language: str, languages: Sequence[str]) -> tuple[str, ...]:
+    building = SCAFFOLDING if language == ENGLISH else SCAFFOLDING | scaffolding_in(language)
+    return tuple(t for t in _stems_of(text, languages) if t not in building)
 
 
-def _stems_of(text: str) -> tuple[str, ...]:
-    if CJK.search(text):
-        return tuple(dict.fromkeys(terms(text)))
-    return tuple(dict.fromkeys(stem(w) for w in WORD.findall(fold(text)) if is_content(w)))
+def _stems_of(text: str, languages: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(terms(text, *languages)))

@@ -6,10 +6,12 @@ words for is left to the statistics of the corpus.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from conspectus.text import chinese_words
+from conspectus.text.cutting import tag_of
 from conspectus.text.grammar import grammar_of
 from conspectus.text.language import ENGLISH
 from conspectus.text.words import STOPWORDS, VAGUE, stopwords
@@ -35,6 +37,9 @@ TITLES = frozenset(
 INFLECTING = frozenset("ru uk bg pl cs el fi hu tr".split())
 """Languages that decline names, so that forms of one name share but their stems."""
 
+UNCASED = frozenset("zh ja ko th ar fa he hi".split())
+"""Languages whose scripts have no capitals."""
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -59,12 +64,36 @@ class Rules:
     noun_endings: tuple[str, ...] = ()
     """How nouns end that are no names, where all nouns have capitals."""
 
+    tells_noun: Callable[[str], bool] | None = None
+    """Tells of a word that it may close a noun phrase, where the word itself says so, by its kind or script."""
+    tells_attribute: Callable[[str], bool] | None = None
+    """The same of the words before it."""
+
+    @property
+    def cased(self) -> bool:
+        """Whether its script has capitals."""
+        return self.language not in UNCASED
+
+    @property
+    def unspaced(self) -> bool:
+        """Whether it writes no spaces between words."""
+        return self.language in ("zh", "ja")
+
     @property
     def nouns_capitalised(self) -> bool:
         """Whether it writes all nouns with capitals."""
         return bool(self.noun_endings)
 
 
+def _is_noun(word: str) -> bool:
+    return len(word) > 1 and tag_of(word) in ("n", "nz", "vn", "nt", "nr", "nrt", "ns", "l", "j", "x", "an")
+
+
+def _is_attribute(word: str) -> bool:
+    return _is_noun(word) or (len(word) > 1 and tag_of(word) in ("a", "b", "v", "s", "t", "m"))
+
+
+_TOLD: Mapping[str, tuple[Callable[[str], bool], Callable[[str], bool]]] = {"zh": (_is_noun, _is_attribute)}
 _ADVERBS = {"fr": ("ment",), "es": ("mente",), "pt": ("mente",), "it": ("mente",)}
 
 
@@ -78,12 +107,13 @@ def rules_of(language: str) -> Rules:
             ("ly",), ("ing", "ed"),
         )  # fmt: skip
     own = grammar_of(language)
+    noun, attribute = _TOLD.get(language, (None, None))
     articles = frozenset(own.articles.split())
     joints = dict(pair.split(":") for pair in own.joints.split())
     return Rules(
         language=language,
         stop=stopwords(language),
-        vague=frozenset(),
+        vague=chinese_words.VAGUE if language == "zh" else frozenset(),
         before_nouns=frozenset(own.nouns.split()),
         before_verbs=frozenset(own.verbs.split()),
         articles=articles,
@@ -92,4 +122,9 @@ def rules_of(language: str) -> Rules:
         titles=frozenset(own.titles.split()),
         adverbs=_ADVERBS.get(language, ()),
         noun_endings=tuple(own.endings.split()),
+        tells_noun=noun,
+        tells_attribute=attribute,
     )
+
+
+ENGLISH_RULES = rules_of(ENGLISH)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
 
 from conspectus.text import gazetteer as known
-from conspectus.text.rules import PARTICLES
+from conspectus.text.grammar import grammar_of
+from conspectus.text.language import ENGLISH
+from conspectus.text.rules import PARTICLES, UNCASED
 
 PERSON, ORGANIZATION, LOCATION = "person", "organization", "location"
 EVENT, DATE, WORK, CONCEPT = "event", "date", "work", "concept"
@@ -34,7 +37,9 @@ class Context:
     quoted: int = 0
 
 
-def type_of(words: tuple[str, ...], context: Context, given: frozenset[str], foreign: bool) -> str:
+def type_of(
+    words: tuple[str, ...], context: Context, given: frozenset[str], foreign: bool, language: str = ENGLISH
+) -> str:
     """Return the type of a name.
 
     `given` are first names, those that the corpus taught among them; `foreign` says that the corpus writes
@@ -47,8 +52,11 @@ def type_of(words: tuple[str, ...], context: Context, given: frozenset[str], for
     if " ".join(lower) in known.COUNTRIES_AND_CITIES | _TWO_WORD_PLACES:
         return LOCATION
     head = _head(lower) if len(words) > 1 else ""
+    if not head and language != ENGLISH:
+        head = _told_by_words(lower, language)
     if head:
         return head
+    foreign &= language not in UNCASED  # there Latin letters are used for more than for people
     plain = all(w[0].isupper() and w[1:].islower() for w in words if len(w.rstrip(".")) > 1 and w not in PARTICLES)
     if 2 <= len(words) <= 4 and plain and (lower[0] in given or (foreign and len(words) < 4)):
         surely = lower[0] in given
@@ -89,6 +97,37 @@ def _head(lower: list[str]) -> str:
     if lower[0] in {"lake", "mount", "port", "cape", "fort", "isle", "river", "san", "santa", "los", "las"}:
         return LOCATION
     return LOCATION if lower[0] in {"north", "south", "east", "west", "new"} and len(lower) == 2 else ""
+
+
+def _told_by_words(lower: list[str], language: str) -> str:
+    """Return the type that any word of a name tells in another language, or the end of a compound of one."""
+    for kind, heads in ((ORGANIZATION, organizations_of(language)), (LOCATION, _places_of(language))):
+        for word in lower:
+            if word in heads or (language in _COMPOUNDING and len(word) > 7 and word.endswith(heads)):
+                return kind
+    return ""
+
+
+_COMPOUNDING = frozenset(("de", "nl", "sv", "da", "no"))
+
+
+@cache
+def organizations_of(language: str) -> tuple[str, ...]:
+    """Return words that name kinds of organizations in a language."""
+    return tuple(grammar_of(language).organizations.split())
+
+
+@cache
+def _places_of(language: str) -> tuple[str, ...]:
+    return tuple(grammar_of(language).places.split())
+
+
+def type_in_context(kind: str, context: Context) -> str:
+    """Return the type of a name whose pattern tells one: what looks like a foreign person may be a place."""
+    mentions = max(sum(context.before.values()), 1)
+    if kind == PERSON and not context.titled and _share(context.before, known.BEFORE_PLACES) >= 0.3 * mentions:
+        return LOCATION
+    return kind
 
 
 def _places(context: Context) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
@@ -12,7 +12,7 @@ import numpy as np
 
 from conspectus.text.cutting import cut
 from conspectus.text.language import ENGLISH
-from conspectus.text.rules import Rules, rules_of
+from conspectus.text.rules import ENGLISH_RULES, Rules, rules_of
 from conspectus.text.words import fold
 
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
@@ -22,6 +22,8 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 HEADING = 0.6
 HEADING_WITH_END = 0.85
 """A line with a larger share of capitalised words is a heading, more surely where no end mark closes it."""
+ARTICLED = 0.15
+"""Of the uses of a name, the share at the most that have an article, where all nouns have capitals."""
 _END_MARKS = frozenset(".!?…")
 _OPENERS = frozenset("\"“‘'([:-–—")
 
@@ -35,7 +37,7 @@ class Vocabulary:
     form: Ints
     sentence: Ints
     word: Ints
-    rules: Rules = rules_of(ENGLISH)
+    rules: Rules = ENGLISH_RULES
 
     def written(self, start: int, end: int) -> list[str]:
         """Return tokens as they are written."""
@@ -108,6 +110,29 @@ class Vocabulary:
         return self.capitalised > 2 * self.lower
 
     @cached_property
+    def alone(self) -> Bools:
+        """Whether a word is a name where nothing but its capital says so.
+
+        Where nouns have capitals it is one that the corpus writes several times, and hardly ever behind an article
+        or an article and an adjective.
+        """
+        if not self.rules.nouns_capitalised:
+            return self.proper
+        noun = np.array([bool(word.endswith(self.rules.noun_endings)) for word in self.words], bool)
+        return self.proper & ~noun & (self.capitalised > 1) & (self.articled <= ARTICLED * self.capitalised)
+
+    @cached_property
+    def articled(self) -> Ints:
+        """How often each word stands with a capital behind an article, or behind an article and one small word."""
+        article = self._words_are(self.rules.articles)[self.token_word]
+        small = ~self.capital[self.form] & self.alphabetic[self.form]
+        behind = np.zeros(len(self.form), bool)
+        behind[1:] = article[:-1] & (self.sentence[1:] == self.sentence[:-1])
+        second = np.zeros(len(self.form), bool)
+        second[1:] = behind[:-1] & (small & ~article)[:-1] & (self.sentence[1:] == self.sentence[:-1])
+        return self._counted(self.token_word[(behind | second) & self.capital[self.form]])
+
+    @cached_property
     def stop(self) -> Bools:
         """Whether a word carries no content."""
         return np.array([w in self.rules.stop or not w[0].isalnum() for w in self.words], bool)
@@ -119,7 +144,30 @@ class Vocabulary:
 
     @cached_property
     def nominal(self) -> Floats:
-        """How far each word is used as a noun or adjective, -1 to 1, by what stands before it."""
+        """How far each word is used as a noun or adjective, -1 to 1, by what stands before it.
+
+        In Chinese, and where nouns have capitals, the word itself tells.
+        """
+        if self.rules.tells_noun is not None:
+            return self._told(self.rules.tells_noun)
+        if self.rules.nouns_capitalised:
+            return np.where(self.alone, -1.0, np.sign(self.capitalised - self.lower)).astype(np.float64)
+        return self._used_as_noun
+
+    @cached_property
+    def attributive(self) -> Floats:
+        """The same of words that may stand inside a noun phrase, before its last."""
+        if self.rules.tells_attribute is not None:
+            return self._told(self.rules.tells_attribute)
+        if self.rules.nouns_capitalised:
+            return np.maximum(self.nominal, self._used_as_noun)
+        return self.nominal
+
+    def _told(self, tells: Callable[[str], bool]) -> Floats:
+        return np.array([1.0 if tells(word) else -1.0 for word in self.words], np.float64)
+
+    @cached_property
+    def _used_as_noun(self) -> Floats:
         before = self.token_word[:-1][self.sentence[1:] == self.sentence[:-1]]
         after = self.token_word[1:][self.sentence[1:] == self.sentence[:-1]]
         of_noun = self._counted(after[self._words_are(self.rules.before_nouns)[before]])
@@ -134,12 +182,13 @@ class Vocabulary:
         return self._counted(self.token_word[ends]) / np.maximum(self.count, 1)
 
     def part(self, sentences: Ints, language: str) -> Vocabulary:
-        """Return the tokens of some sentences, ascending, which are numbered anew and read by the rules of a language."""
+        """Return the tokens of some sentences, ascending and numbered anew, to be read by the rules of a language."""
+        rules = rules_of(language)
         if len(sentences) == len(self.starts) - 1:
-            return replace(self, rules=rules_of(language))
+            return self if rules is self.rules else replace(self, rules=rules)
         inside = np.isin(self.sentence, sentences)
         sentence = np.searchsorted(sentences, self.sentence[inside]).astype(np.int32)
-        return replace(self, form=self.form[inside], sentence=sentence, rules=rules_of(language))
+        return replace(self, form=self.form[inside], sentence=sentence, rules=rules)
 
     def _counted(self, words: Ints) -> Ints:
         return np.bincount(words, minlength=len(self.words)).astype(np.int32)
@@ -160,7 +209,7 @@ def read_vocabulary(sentences: Sequence[str], languages: Sequence[str] = ()) -> 
     flat: list[int] = []
     lengths: list[int] = []
     number = forms.setdefault
-    for sentence, language in zip(sentences, languages or repeat(ENGLISH)):
+    for sentence, language in zip(sentences, languages or repeat(ENGLISH), strict=False):
         tokens = cut(sentence, language)
         lengths.append(len(tokens))
         flat.extend([number(token, len(forms)) for token in tokens])

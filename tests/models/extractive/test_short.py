@@ -12,8 +12,8 @@ from conspectus.tasks import SHORT, is_short
 
 TEXTS = (
     "Lennard Marine was founded in Brackwater in 1849 by Josiah Lennard. Josiah Lennard came from Port Sallow.",
-    "The Fishermen's Association has 23 boats. Its chairman, Wilf Garrick, called it together on 4 March 2021 in Port Sallow.",
-    "尤金袋鼠是袋鼠科中细小的成员，很常见。尤金袋鼠分布在澳洲南部岛屿，也在西岸。",
+    "The Fishermen's Association has 23 boats. Its chairman, Wilf Garrick, called it on 4 March 2021 in Port Sallow.",
+    "灯塔建于1887年，用了三年。灯塔的光源是鲸油，后来改用电灯。",
 )
 INDEX = a_built_index(*TEXTS)
 SHORTLY = Settings(answer=AnswerSettings(response=SHORT))
@@ -27,7 +27,8 @@ SHORTLY = Settings(answer=AnswerSettings(response=SHORT))
         ("How many boats has the Fishermen's Association?", "23 boats"),
         ("On what date did Wilf Garrick call the Association?", "4 March 2021"),
         ("Who founded Lennard Marine?", "Josiah Lennard"),
-        ("尤金袋鼠分布在哪些地区？", "尤金袋鼠分布在澳洲南部岛屿"),
+        ("灯塔建于何时？", "1887年"),
+        ("灯塔的光源是什么？", "灯塔的光源是鲸油"),
     ],
 )
 def test_the_answer_alone_is_cited_by_the_sentence_that_holds_it(method: str, question: str, answer: str):

@@ -27,6 +27,7 @@ from conspectus.settings import Settings
 
 CITATIONS, DOCUMENTS, NOTHING_FOUND = "citations", "documents_cited", "nothing_found_%"
 CLAIMS = "claims"
+WINS = "wins_"
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,11 @@ class Further:
         return round(found.mean, 1) if found.margins else None
 
 
+def wins(criterion: str) -> str:
+    """Return the column of win rates by a criterion, in %."""
+    return f"{WINS}{criterion}_%"
+
+
 def measured(rows: Sequence[ConditionAnswer], further: Further) -> dict[str, Cell]:
     """Return the means over answers; documents are None where answers do not say from which they quote."""
     good = [row for row in rows if not row.error]
@@ -147,5 +153,5 @@ def panels(
         values = {(series(row), place(row)): value for row in rows if isinstance(value := row.get(column), int | float)}
         if values:
             lines = (Series(name, tuple(values.get((name, at)) for at in places)) for name in names)
-            found.append(Panel(title, places, axis, tuple(lines)))
+            found.append(Panel(title, places, axis, tuple(lines), top=100.0 if column.startswith(WINS) else None))
     return tuple(found)

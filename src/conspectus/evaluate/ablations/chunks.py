@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conspectus import __version__
+from conspectus import __version__, locks
 from conspectus.errors import UsageError
 from conspectus.estimate import Estimate, Estimator
 from conspectus.evaluate.ablations.found import Ablation, Row
@@ -78,6 +78,8 @@ class Chunks:
     folder: Path
     varied: dict[tuple[int, int], Settings]
     kept: Kept[Cell]
+    unread: int = 0
+    """Documents that could not be read."""
 
     @property
     def cells(self) -> int:
@@ -115,14 +117,12 @@ class Chunks:
 
     async def run(self, session: Session | None, model: Model | None, progress: Progress) -> None:
         """Fill the cells; the replies to fewer rounds serve for more."""
-        model = model or (None if session else ExtractiveModel.fit(self.documents, self.settings.extract.entity_types))
-        for key in self._open:
-            tally, settings = Tally(), self.varied[key]
-            asked = ChatModel(MeteredSender(session.sender, tally), settings) if session else model
-            assert asked is not None
-            if session and isinstance(asked, ChatModel):
-                asked.notices = session.model.notices
-            self.kept.add(await self._cell(key, asked, tally, progress))
+        fitted = None if session or model else ExtractiveModel.fit(self.documents, self.settings.extract.entity_types)
+        with locks.writing(self.folder, "ablation"):
+            for key in self._open:
+                tally = Tally()
+                performer = model or fitted or _metered(session, tally, self.varied[key])
+                self.kept.add(await self._cell(key, performer, tally, progress))
 
     async def _cell(self, key: tuple[int, int], model: Model, tally: Tally, progress: Progress) -> Cell:
         settings, documents = self.varied[key], self.documents
@@ -155,6 +155,10 @@ class Chunks:
         notices = [_OVERLAP.format(self.settings.chunk.overlap)]
         if self.model == "extractive":
             notices.append("Without a language model gleaning does nothing: sizes of chunks only.")
+        if len(sizes) > 1 and len({cell.chunks for cell in cells}) == 1:
+            notices.append("All documents fit into a chunk of any of these sizes, so that size changes nothing.")
+        if self.unread:
+            notices.append(f"{self.unread:,} documents could not be read and are left out.")
         return Ablation(
             "chunks",
             "Entity references by size of chunks and rounds of gleaning (P1 Figure 3)",
@@ -166,8 +170,22 @@ class Chunks:
         )
 
 
+def _metered(session: Session | None, tally: Tally, settings: Settings) -> Model:
+    """Return a session's model, which books what a cell takes and notes where all others do."""
+    assert session is not None
+    model = ChatModel(MeteredSender(session.sender, tally), settings)
+    model.notices = session.model.notices
+    return model
+
+
 def lay_out(
-    documents: Sequence[Document], sizes: Iterable[int], rounds: int, settings: Settings, model: str, folder: Path
+    documents: Sequence[Document],
+    sizes: Iterable[int],
+    rounds: int,
+    settings: Settings,
+    model: str,
+    folder: Path,
+    unread: int = 0,
 ) -> Chunks:
     """Lay out the cells; without a language model there is nothing to glean, and one for each size.
 
@@ -176,7 +194,7 @@ def lay_out(
     if model == "extractive":
         rounds = 0
     varied = {(size, n): with_cut(settings, size, n) for size in dict.fromkeys(sizes) for n in range(rounds + 1)}
-    return Chunks(documents, settings, model, folder, varied, Kept(folder / FILE, Cell, lambda cell: cell.key))
+    return Chunks(documents, settings, model, folder, varied, Kept(folder / FILE, Cell, lambda cell: cell.key), unread)
 
 
 def with_cut(settings: Settings, tokens: int, rounds: int) -> Settings:

@@ -16,6 +16,7 @@ from conspectus.evaluate.ablations.answers import (
     OfAnswers,
     measured,
     panels,
+    wins,
 )
 from conspectus.evaluate.ablations.found import Ablation, Cell, mean
 from conspectus.evaluate.answer_folder import lay_out
@@ -64,7 +65,7 @@ class Levels(OfAnswers):
             for group in ([ALL, *groups] if len(groups) > 1 else groups)
             for level in self.laid.conditions
         ]
-        rates = [(_rate(name), f"Wins over other levels by {name}, %") for name in further.criteria]
+        rates = [(wins(name), f"Wins over other levels by {name}, %") for name in further.criteria]
         counts = (f"{list(self.types.values()).count(t)} {t}" for t in groups)
         notices = [f"Types of questions, as auto reads them: {', '.join(counts)}."]
         if not further.judged:
@@ -86,12 +87,8 @@ class Levels(OfAnswers):
         for criterion in further.criteria:
             others = (name for name in self.laid.conditions if name != level)
             scores = [s for o in others if (s := further.score(level, o, criterion, questions)) is not None]
-            rates[_rate(criterion)] = mean(scores, 1)
+            rates[wins(criterion)] = mean(scores, 1)
         return {"question_type": group, "level": level, **measured(own, further), **rates}
-
-
-def _rate(criterion: str) -> str:
-    return f"wins_{criterion}_%"
 
 
 def lay_out_levels(

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conspectus.evaluate.ablations.answers import CITATIONS, CLAIMS, DOCUMENTS, Further, OfAnswers, measured, panels
+from conspectus.evaluate.ablations.answers import (
+    CITATIONS,
+    CLAIMS,
+    DOCUMENTS,
+    Further,
+    OfAnswers,
+    measured,
+    panels,
+    wins,
+)
 from conspectus.evaluate.ablations.found import Ablation, Cell
 from conspectus.evaluate.answer_folder import Laid, lay_out, possible
 from conspectus.evaluate.answers import Work
@@ -39,8 +48,10 @@ class Windows(OfAnswers):
         rows = [
             self._row(condition, window, answers, further) for condition in self.conditions for window in self.windows
         ]
-        rates = [(_rate(name), f"Wins over {short(self.windows[0])} by {name}, %") for name in further.criteria]
+        rates = [(wins(name), f"Wins over {short(self.windows[0])} by {name}, %") for name in further.criteria]
         notices = ["A window that holds all there is to read reads no more when it grows."]
+        if self.settings.model == "extractive":
+            notices.append("Without a language model a global answer is selected from all windows alike.")
         if not further.judged:
             told = f"eval judge {self.folder} --pairs {','.join(self._pairs())}"
             notices.append(f"Which answers are better, a judge says: {told}, then this once more.")
@@ -70,14 +81,10 @@ class Windows(OfAnswers):
         name, smallest = named(condition, window), named(condition, self.windows[0])
         own = [row for row in answers if row.condition == name]
         questions = {row.question for row in own}
-        rates = {_rate(c): further.score(name, smallest, c, questions) for c in further.criteria}
+        rates = {wins(c): further.score(name, smallest, c, questions) for c in further.criteria}
         if window == self.windows[0]:
             rates = dict.fromkeys(rates)
         return {"condition": condition, "window": window, **measured(own, further), **rates}
-
-
-def _rate(criterion: str) -> str:
-    return f"wins_{criterion}_%"
 
 
 def named(condition: str, window: int) -> str:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 NONE, LOCAL = "none", "local"
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 """What `local` alone stands for."""
+MOST_UNREAD = 0.3
+"""The share of unread letters from which on a model is not made for the texts: vectors of these say little."""
 
 
 class Embedder(Protocol):
@@ -52,6 +54,13 @@ class Embedder(Protocol):
 
         A text longer than the model reads is read in parts, whose vectors are averaged. The tick is called for each
         text.
+        """
+        ...
+
+    def unread(self, texts: Sequence[str]) -> float:
+        """Return the share of the letters of texts that the model does not know, as far as that can be told.
+
+        A model made for another script knows none of the words: it has no token for a letter, or one for each.
         """
         ...
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from conspectus.errors import UsageError
 from conspectus.models.base import Tick, no_tick
 from conspectus.rows import Usage
+from conspectus.text.words import CJK
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 MOST_TOKENS = 256
 """Tokens that a model reads at once, where its folder does not say."""
 MOST_THREADS = 8
+UNKNOWN = ("[UNK]", "<unk>")
 POOLINGS = ("mean_tokens", "cls_token", "lasttoken")
 _FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
 
@@ -82,6 +84,18 @@ class LocalEmbedder:
         finally:
             pool.shutdown(cancel_futures=True)  # an interrupt need not wait for the rest
         return vectors
+
+    def unread(self, texts: Sequence[str]) -> float:
+        """Return the share of letters that have no token, or one of their own though words are written apart."""
+        letters = unread = 0
+        for text in texts:
+            encoded = self._tokenizer.encode(text)
+            for token, (start, end) in zip(encoded.tokens, encoded.offsets, strict=True):
+                said = [letter for letter in text[start:end] if letter.isalpha()]
+                letters += len(said)
+                if token in UNKNOWN or (len(said) == 1 and not CJK.match(said[0])):
+                    unread += len(said)
+        return unread / max(letters, 1)
 
     def _vector(self, text: str) -> NDArray[np.float32]:
         """Return the vector of a text: the mean of those of its parts, by their tokens."""

@@ -67,6 +67,8 @@ def _candidates(question: Question, sentence: int, text: str, searcher: Searcher
                 if not any(start <= m.start() < end for start, end in dates):
                     unit = _UNIT.match(text, m.end())
                     yield m.start(), unit.end() if unit else m.end(), 1.0
+        case "" if CJK.search(question.text):
+            return  # what is asked for is seldom a name, and the clause says it
         case wants:
             passages, kind = searcher.passages, _KINDS.get(wants)
             for entity in dict.fromkeys(passages.mentioned(sentence)):

@@ -128,7 +128,9 @@ def fault(
         return TimedOut(f"{host} gave up waiting (HTTP 408: {message})")
     if status == 429:
         wait = retry_after(headers) or 0.0
-        says = f"asks to wait {wait:,.0f} seconds" if wait > LONGEST_RETRY_AFTER else "keeps saying that it is too much"
+        says = "keeps saying that there are too many calls"
+        if wait > LONGEST_RETRY_AFTER:
+            says = f"asks to wait {wait:,.0f} seconds, there being too many calls"
         return _passing(RateLimited(f"{host} {says} (HTTP 429: {message})"), headers)
     if status == 413 or _CONTEXT.search(everything):
         return ContextTooLong(f"the request is longer than the context of {at.model} ({message}); {remedy(request)}")

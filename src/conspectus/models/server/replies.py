@@ -12,7 +12,8 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,6 @@ from conspectus.errors import IndexDamaged
 from conspectus.models.server.wire import Completion, Feature, Status
 
 FILE_NAME = "replies.sqlite"
-GATHER_SECONDS = 0.002
-"""How long a write waits for others: calls that end together share one sync of the disk."""
 BUSY_SECONDS = 60.0
 
 SCHEMA = """
@@ -64,6 +63,9 @@ class Attempt:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+
+
+_VALUES = attrgetter(*(f.name for f in fields(Attempt)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,8 @@ class Replies:
     async def add(self, attempts: Sequence[Attempt]) -> None:
         """Keep attempts; they are durable on return."""
         now = time.time()
-        await asyncio.gather(*(self._write(_ADD, (*astuple(a), now, now)) for a in attempts))
+        for write in [self._write(_ADD, (*_VALUES(attempt), now, now)) for attempt in attempts]:
+            await write
 
     async def mark(self, key: str, status: Status) -> None:
         """Change the status of a key's reply: of the one that is served, or, to make it `ok`, of the last."""
@@ -176,8 +179,7 @@ class Replies:
         return done
 
     async def _flush(self) -> None:
-        await asyncio.sleep(GATHER_SECONDS)
-        while self._pending:
+        while self._pending:  # what comes while a batch is written is the next one: such share one sync of the disk
             batch, self._pending = self._pending, []
             try:
                 await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, batch)

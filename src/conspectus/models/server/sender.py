@@ -7,10 +7,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from conspectus import tokens
 from conspectus.errors import ContextTooLong, ModelError, ServerFailed
@@ -23,6 +20,10 @@ from conspectus.models.server.presets import vocabulary
 from conspectus.models.server.replies import FILE_NAME, Attempt, Replies
 from conspectus.models.server.wire import Completion, Feature, Request, Status, digest
 from conspectus.settings import ModelSettings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 T = TypeVar("T")
 BATCH_TEXTS = 64
@@ -126,6 +127,8 @@ class CachingSender:
         A text that is too long for the model has the mean of the vectors of its parts. The tick is called for each
         different text.
         """
+        import numpy as np
+
         keys = [embedding_key(model, text) for text in texts]
         found: dict[str, bytes] = {}
         for key in keys:
@@ -216,6 +219,8 @@ class CachingSender:
         if len(text) < SHORTEST or len(parts) < 2:
             raise ServerFailed(f"{model} says that a text of {len(text)} characters is too long for it: {text[:40]!r}")
         vectors = await self.embed(parts, model, task)
+        import numpy as np
+
         mean = np.average(vectors, axis=0, weights=[len(part) for part in parts]).astype(np.float32).tobytes()
         if self.replies is not None:
             await self.replies.add([Attempt(key, model, task, "ok", mean, "kept")])
@@ -228,6 +233,8 @@ class CachingSender:
         call = Call(digest([key for key, _ in batch]), model, task, count, 0)
 
         async def keep(reply: tuple[list[list[float]], int], seconds: float) -> tuple[list[list[float]], int]:
+            import numpy as np
+
             data = [np.asarray(vector, np.float32).tobytes() for vector in reply[0]]
             share = [reply[1] // len(batch) + (n < reply[1] % len(batch)) for n in range(len(batch))]
             found.update({key: vector for (key, _), vector in zip(batch, data, strict=True)})

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -69,8 +69,11 @@ class Request:
 
 
 def digest(value: Any) -> str:
-    """Return the SHA-256 of a value's canonical JSON, in hexadecimal digits (it escapes lone surrogates)."""
-    return sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    """Return a hash of a value's canonical JSON, 64 hexadecimal digits (JSON escapes lone surrogates).
+
+    It is BLAKE2b, which takes a third of the time of SHA-256 where the processor has no instructions for that.
+    """
+    return blake2b(json.dumps(value, sort_keys=True, separators=(",", ":")).encode(), digest_size=32).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from conspectus import tokens
@@ -9,16 +10,20 @@ from conspectus.errors import UsageError
 from conspectus.evidence import Evidence
 from conspectus.models.base import Model
 from conspectus.query.bm25 import hit
-from conspectus.query.finish import WRITTEN, finish, nothing_found
+from conspectus.query.finish import finish, nothing_found
 from conspectus.query.settled import extractive, settled
 from conspectus.query.tog.explore import Explored, explore
-from conspectus.rows import Answer, Hit, Relationship
+from conspectus.rows import Answer, Hit, Relationship, Trail
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.tasks import AnswerFromContext, DraftAnswer
+from conspectus.text.language import ENGLISH
+from conspectus.text.relating import likeness, root, roots_of_label
+from conspectus.text.words import terms
 from conspectus.triples import TripleGraph
+from conspectus.wording import wording
 
-SELECTED = "Read off the graph by matching words with relations, without a language model."
+SELECTED = wording(ENGLISH).selected
 MOST_SHOWN = 20
 """Answers named in the text; `short` holds all."""
 
@@ -47,14 +52,44 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
         task = AnswerFromContext(question, evidence)
         used = tokens.count(evidence.text)
         result = await finish(task, question, index, model, method=method, context_tokens=used)
+        if not model.generative and TripleGraph.of(index).given:
+            result, found = _with_graph(result, found, wording(index.language_of(question)).selected)
     else:
-        result = Answer(question, _listed(found), method, notices=(WRITTEN if model.generative else SELECTED,))
+        words = wording(index.language_of(question))
+        notice = words.written if model.generative else words.selected
+        result = Answer(question, _listed(found), method, notices=(notice,))
     short = found.answers or await _from_what_there_is(question, found, evidence, model)
     if not evidence.sources and not found.answers and short:
         result = replace(result, text="\n".join(f"- {name}" for name in short))
     rounds = f"{found.rounds} round{'s' * (found.rounds != 1)} from {found.trails[0].start}"
     complete = "" if found.answers else "; its facts were not found to be complete"
     return replace(result, short=short, trails=found.trails, why=f"{rounds}{complete}")
+
+
+def _with_graph(quoted: Answer, found: Explored, notice: str) -> tuple[Answer, Explored]:
+    """Return what a given graph answers beside what documents say, and what counts as found.
+
+    Without a language model nobody tells which of the two answers: what says more of the question goes first,
+    and the graph, whose plans always lead somewhere, is not heard where the documents do.
+    """
+    texts = [source.text for citation in quoted.citations for source in citation.sources]
+    name = {*terms(found.trails[0].start)}
+    asked = [t for t in terms(quoted.question) if t not in name]
+    said = max(
+        (sum(t in held for t in asked) / len(asked) for text in texts if asked and (held := {*terms(text)})),
+        default=0.0,
+    )
+    if texts and (not found.answers or said > _said(asked, found.trails[0])):
+        return quoted, replace(found, answers=())
+    told = (_listed(found), quoted.text) if texts else (_listed(found),)
+    return replace(quoted, text="\n\n".join(told), notices=(*quoted.notices, notice)), found
+
+
+def _said(asked: Sequence[str], trail: Trail) -> float:
+    """Return the share of words that the relations of a trail say."""
+    labels = {r for triple in trail.triples for r in roots_of_label(triple.relation)}
+    told = (max((likeness(root(word), label) for label in labels), default=0.0) for word in asked)
+    return sum(told) / (len(asked) or 1)
 
 
 async def _from_what_there_is(question: str, found: Explored, evidence: Evidence, model: Model) -> tuple[str, ...]:

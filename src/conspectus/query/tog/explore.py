@@ -53,7 +53,8 @@ async def explore(
     trails = [Trail(graph.names[n]) for n in await _topics(question, graph, model, tog.width, start)]
     scorer = Scorer(question, index, graph, settings, texts)
     clues: tuple[str, ...] = ()
-    seen: dict[int, float] = {}
+    begun = scorer.beginning([trail.start for trail in trails], tog.chunks)
+    seen: dict[int, float] = dict(begun)
     gone: list[Trail] = []
     for round_ in range(1, tog.depth + 1):
         topics = [Topic(trail, _edges(trail, graph)) for trail in trails]
@@ -65,7 +66,8 @@ async def explore(
         for chunk, score in chunks:
             seen[chunk] = max(score, seen.get(chunk, 0.0))
         trails = gone = [candidate.trail for candidate in best]
-        read = tuple(index.chunks[chunk] for chunk, _ in chunks[: min(tog.evidence, tog.chunks)])
+        shown = _ranked({**dict(begun), **dict(chunks)}) if begun else chunks
+        read = tuple(index.chunks[chunk] for chunk, _ in shown[: min(tog.evidence, tog.chunks)])
         examined = await model.perform(ExamineEvidence(question, tuple(trails), Evidence(sources=read), clues))
         if examined.complete:
             trails.sort(key=lambda trail: trail.end not in examined.answers)

@@ -15,7 +15,7 @@ from conspectus.rows import Trail
 from conspectus.settings import Settings, TogSettings
 from conspectus.tables import Index
 from conspectus.text.relating import likeness, root, roots_of_label
-from conspectus.text.words import WORD, fold, is_content, terms
+from conspectus.text.words import WORD, fold, is_content
 from conspectus.triples import TripleGraph
 
 MOST = 2000
@@ -59,6 +59,21 @@ class Scorer:
             extra = scores_of(self.graph.names[candidate.name], self._index, self._settings.search)
             for chunk in self._of(candidate):
                 pairs.append((float(base[chunk] + extra[chunk]), place, chunk))
+        return self._best(pairs, query, most)
+
+    def beginning(self, names: Sequence[str], most: int) -> list[tuple[int, float]]:
+        """Return the best chunks of the documents linked to names, for a given graph: none of its triples leads
+        to them.
+        """
+        if not self.texts or not self.graph.given:
+            return []
+        base = scores_of(self.question, self._index, self._settings.search)
+        linked = sorted({chunk for name in names for chunk in self._linked(name)})
+        best = self._best([(float(base[chunk]), 0, chunk) for chunk in linked], self.question, most)
+        return [(chunk, score) for _, chunk, score in best]
+
+    def _best(self, pairs: list[tuple[float, int, int]], query: str, most: int) -> list[tuple[int, int, float]]:
+        """Return candidate, chunk and score from 0 to 1 of the best of chunks that are scored by BM25."""
         pairs.sort(key=lambda p: (-p[0], p[1], p[2]))
         top = pairs[: RERANKED * most]
         highest = top[0][0] if top else 1.0
@@ -68,12 +83,17 @@ class Scorer:
 
     def _of(self, candidate: Candidate) -> set[int]:
         """Return the chunks of a candidate: those that say its triple, and those that say any other of its
-        triples.
+        triples; in a given graph, whose triples no text says, those of the documents linked to it.
         """
         said = set(self.graph.chunks[candidate.triple])
         for step in self.graph.steps(candidate.name):
             said.update(self.graph.chunks[step.triple])
-        return said
+        return said or self._linked(self.graph.names[candidate.name])
+
+    def _linked(self, name: str) -> set[int]:
+        number = self._index.entity_of_name.get(name)
+        ids = self._index.entities[number].chunk_ids if number is not None else ()
+        return {self._index.chunk_of[c].number for c in ids}
 
     def _again(self, query: str, chunks: Iterable[int]) -> dict[int, float]:
         places = sorted(set(chunks))
@@ -81,8 +101,8 @@ class Scorer:
             vector = question_vectors([query], self._index, self._settings)[0]
             cosines: np.ndarray[Any, Any] = self._index.arrays["vectors.chunks"][places] @ vector
             return dict(zip(places, np.maximum(cosines, 0).tolist(), strict=True))
-        asked = set(terms(query))
-        return {c: len(asked & set(terms(self._index.chunks[c].text))) / (len(asked) or 1) for c in places}
+        asked = set(self._index.terms(query))
+        return {c: len(asked & set(self._index.terms(self._index.chunks[c].text))) / (len(asked) or 1) for c in places}
 
     def triple(self, candidate: Candidate, clues: Sequence[str]) -> float:
         """Return how much of the question a triple and the relations that lead on from its end say, 0 to 1."""
@@ -100,7 +120,7 @@ def kept(
     """Return the W best candidates, one for each name, and the best chunks of all, the best first.
 
     A candidate scores the sum over its chunks among the top K of s * exp(-alpha * rank), or with no text s of
-    its triple.
+    its triple; both, where the graph was given, and may have no text of most candidates.
     """
     if len(candidates) > MOST:
         candidates = sorted(candidates, key=lambda c: (scorer.graph.degree(c.name), c.triple))[:MOST]
@@ -109,6 +129,8 @@ def kept(
         scores = [0.0] * len(candidates)
         for rank, (place, _, score) in enumerate(ranked):
             scores[place] += score * exp(-tog.decay * rank)
+        if scorer.graph.given:
+            scores = [score + scorer.triple(c, clues) for score, c in zip(scores, candidates, strict=True)]
     else:
         ranked = []
         scores = [scorer.triple(candidate, clues) for candidate in candidates]

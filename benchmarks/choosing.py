@@ -1,0 +1,244 @@
+"""Would the settings of the walk be others if they were chosen on other questions than they are reported for?
+
+    python benchmarks/choosing.py [--work DIR] [--embedder NAME] [--json FILE]
+
+Every setting is varied one at a time. What is best on some questions is reported on others, in two ways: chosen on two
+data sets for the third, and chosen on four fifths of the questions of all for the last fifth. A variant is chosen only
+where it is better than what stands by more than one standard error of the difference, question by question, so that
+what stands wins ties. The measure is the mean of R@2 and R@5, each data set weighing the same.
+
+Last, what stands and every variant that was chosen are held against BM25 on questions of one hop: those of cmrc-zh,
+and those that `derived` makes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from derived import single_hop
+
+from conspectus.evaluate.beir import Query, RetrievalData, read_beir
+from conspectus.evaluate.measures import recall
+from conspectus.evaluate.retrieval import passage_index
+from conspectus.query import RANKINGS, hybrid, seeds, vector, walk
+from conspectus.settings import Settings
+from conspectus.tables import Index
+
+SHARED = Path(__file__).parents[1] / "../shared"
+SETS = ("2wiki", "musique", "hotpotqa")
+FOLDS, SEED = 5, 11
+HOPS = 300
+"""Passages of each set of which questions of one hop are derived."""
+Values = np.ndarray[Any, np.dtype[np.float64]]
+"""R@2 and R@5 of each question, of shape (questions, 2)."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One setting that is not what it usually is."""
+
+    name: str
+    settings: Mapping[str, Any]
+    constants: Sequence[tuple[ModuleType, str, Any]] = ()
+
+    @contextmanager
+    def applied(self) -> Iterator[Settings]:
+        with ExitStack() as stack:
+            for module, name, value in self.constants:
+                stack.enter_context(patch.object(module, name, value))
+            yield Settings.model_validate({"walk": dict(self.settings), "search": {"k": 5}})
+
+
+STANDING = Variant("what stands", {})
+
+
+def variants(with_vectors: bool) -> list[Variant]:
+    """Return the settings that are looked at, one changed in each."""
+    name = "BY_MEANING" if with_vectors else "BY_WORDS"
+    weights: walk.Weights = getattr(walk, name)
+    made = [Variant(f"damping {v:g}", {"damping": v}) for v in (0.7, 0.8, 0.85, 0.9, 0.93)]
+    made += [Variant(f"steps {v}", {"steps": v}) for v in (5, 7, 11, 15)]
+    grid: dict[str, Sequence[float]] = {
+        "sentence": (1, 1.5, 3, 4, 5, 6),
+        "passage": (2, 3, 4, 7, 9),
+        "reset": (0.05, 0.08, 0.12, 0.16, 0.2, 0.3, 0.4),
+        "floor": (0.02, 0.05, 0.1, 0.2),
+    }
+    for field, values in grid.items():
+        others = (v for v in values if v != getattr(weights, field))
+        made += [Variant(f"{field} {v:g}", {}, [(walk, name, replace(weights, **{field: v}))]) for v in others]
+    made += [_constant(walk, "COVERED", v) for v in (0.8, 0.85, 0.95, 0.999)]
+    made += [_constant(seeds, "PART", v) for v in (0.1, 0.5, 1.0)]
+    made += [_constant(walk, "SENTENCE_B", v) for v in (0.3, 0.75)]
+    if with_vectors:
+        made += [_constant(walk, "MEANING", v) for v in (0.4, 0.5, 0.6, 0.8, 0.9, 1.0)]
+        made += [_constant(hybrid, "SENTENCE", v) for v in (0.25, 0.75, 1.0)]
+        made += [_constant(hybrid, "WORDS", v) for v in (0.2, 0.6, 0.8, 1.0)]
+    return made
+
+
+def _constant(module: ModuleType, name: str, value: float) -> Variant:
+    return Variant(f"{name} {value:g}", {}, [(module, name, value)])
+
+
+# Measuring
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A data set with its index."""
+
+    name: str
+    queries: Sequence[Query]
+    index: Index
+
+    def measured(self, variant: Variant, method: str = "walk") -> Values:
+        with variant.applied() as settings:
+            return np.array([self._of(query, method, settings) for query in self.queries])
+
+    def _of(self, query: Query, method: str, settings: Settings) -> list[float]:
+        found = [hit.document for hit in RANKINGS[method](query.text, self.index, settings)]
+        return [recall(found, query.relevant, k) for k in (2, 5)]
+
+
+@contextmanager
+def remembered_vectors() -> Iterator[None]:
+    """Embed each question once, whatever is varied."""
+    kept: dict[tuple[str, ...], Any] = {}
+    embed: Callable[..., Any] = vector.question_vectors
+
+    def question_vectors(texts: Sequence[str], index: Index, settings: Settings) -> Any:
+        key = tuple(texts)
+        if key not in kept:
+            kept[key] = embed(texts, index, settings)
+        return kept[key]
+
+    with patch.object(walk, "question_vectors", question_vectors):
+        yield
+
+
+# Choosing
+
+
+def chosen(names: Sequence[str], values: Mapping[str, Sequence[Values]]) -> str:
+    """Return the variant to take by the values of each on some sets: what stands, unless one is clearly better."""
+    standing = values[STANDING.name]
+
+    def gain(name: str) -> tuple[float, float]:
+        differences = [(new - old).mean(axis=1) for new, old in zip(values[name], standing, strict=True)]
+        error = np.sqrt(sum(d.var(ddof=1) / len(d) for d in differences)) / len(differences)
+        return float(np.mean([d.mean() for d in differences])), float(error)
+
+    best = max(names, key=lambda name: (gain(name)[0], name == STANDING.name))
+    mean, error = gain(best)
+    return best if mean > error else STANDING.name
+
+
+def across(names: Sequence[str], measured: Mapping[str, Mapping[str, Values]]) -> Iterator[tuple[str, str, Values]]:
+    """Yield each set, the variant chosen on the others, and its values there."""
+    for held in SETS:
+        others = [name for name in SETS if name != held]
+        choice = chosen(names, {name: [measured[name][s] for s in others] for name in names})
+        yield held, choice, measured[choice][held]
+
+
+def within(names: Sequence[str], measured: Mapping[str, Mapping[str, Values]]) -> Iterator[tuple[str, str, Values]]:
+    """Yield each set, the variants chosen on the other folds, and the values of each fold by its choice."""
+    random = np.random.default_rng(SEED)
+    fold_of = {s: random.permutation(len(measured[STANDING.name][s])) % FOLDS for s in SETS}
+    choices = [
+        chosen(names, {name: [measured[name][s][fold_of[s] != fold] for s in SETS] for name in names})
+        for fold in range(FOLDS)
+    ]
+    for s in SETS:
+        parts = [measured[choice][s][fold_of[s] == fold] for fold, choice in enumerate(choices)]
+        yield s, ", ".join(dict.fromkeys(choices)), np.concatenate(parts)
+
+
+# The report
+
+
+def main() -> None:
+    arguments = _arguments()
+    told: dict[str, Any] = {}
+    for embedder in dict.fromkeys(("none", arguments.embedder)):
+        told[embedder] = _report(arguments, embedder)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(told, indent=1))
+
+
+def _report(arguments: argparse.Namespace, embedder: str) -> dict[str, Any]:
+    print(f"\n## {'With vectors' if embedder != 'none' else 'By words alone'}\n")
+    sets = [_asked(read_beir(arguments.data / name), arguments.work, embedder) for name in SETS]
+    looked_at = {v.name: v for v in (STANDING, *variants(embedder != "none"))}
+    with remembered_vectors():
+        measured = {name: {s.name: s.measured(v) for s in sets} for name, v in looked_at.items()}
+        print(f"| R@2/R@5 | {' | '.join(SETS)} |\n|{'---|' * (len(SETS) + 1)}")
+        for name in looked_at:
+            _row(name, [measured[name][s] for s in SETS])
+        print(f"\n| held out: R@2/R@5 (choice) | {' | '.join(SETS)} |\n|{'---|' * (len(SETS) + 1)}")
+        _row("what stands", [measured[STANDING.name][s] for s in SETS])
+        taken = {STANDING.name}
+        for way in (across, within):
+            held = list(way(list(looked_at), measured))
+            taken.update(choice for _, choices, _ in held for choice in choices.split(", "))
+            cells = [f"{_figures(values)} ({choice})" for _, choice, values in held]
+            print(f"| chosen {way.__name__} sets | {' | '.join(cells)} |")
+        hops = _one_hop(arguments, embedder, [looked_at[name] for name in looked_at if name in taken])
+    return {
+        "looked at": {n: {s: v.mean(axis=0).tolist() for s, v in by.items()} for n, by in measured.items()},
+        "one hop": hops,
+    }
+
+
+def _one_hop(arguments: argparse.Namespace, embedder: str, taken: Sequence[Variant]) -> dict[str, Any]:
+    """Hold variants against BM25 where one passage has the answer."""
+    sets = [_asked(single_hop(read_beir(arguments.data / s), HOPS), arguments.work, embedder, s) for s in SETS]
+    sets.append(_asked(read_beir(arguments.data / "cmrc-zh"), arguments.work, embedder))
+    names = [s.name for s in sets]
+    print(f"\n| one hop: R@2/R@5 | {' | '.join(names)} |\n|{'---|' * (len(names) + 1)}")
+    rows = {"BM25": [s.measured(STANDING, "bm25") for s in sets]}
+    rows |= {v.name: [s.measured(v) for s in sets] for v in taken}
+    for name, values in rows.items():
+        _row(name, values)
+    return {
+        name: dict(zip(names, (v.mean(axis=0).tolist() for v in values), strict=True)) for name, values in rows.items()
+    }
+
+
+def _asked(data: RetrievalData, work: Path, embedder: str, of: str = "") -> Asked:
+    kind = f"{of or data.name}{'' if embedder == 'none' else '-vectors'}"
+    settings = Settings.model_validate({"vectors": {"embedder": embedder}})
+    return Asked(data.name, data.queries, passage_index(data, work / kind, settings))
+
+
+def _row(name: str, values: Sequence[Values]) -> None:
+    print(f"| {name} | {' | '.join(map(_figures, values))} |", flush=True)
+
+
+def _figures(values: Values) -> str:
+    return "/".join(f"{100 * mean:.1f}" for mean in values.mean(axis=0))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--data", type=Path, default=SHARED / "data" / "docqa")
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "conspectus-benchmark")
+    model = SHARED / "models" / "all-MiniLM-L6-v2"
+    parser.add_argument("--embedder", default=f"local:{model}" if model.is_dir() else "none")
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

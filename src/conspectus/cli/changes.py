@@ -1,0 +1,60 @@
+"""What `conspectus index` says of an index that stood in its folder: what changed, and what is done again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from conspectus.api import Built, Preview
+    from conspectus.index.changes import Changes
+    from conspectus.outlook import Part
+    from conspectus.updating import Update
+
+
+def as_json(update: Update) -> dict[str, Any]:
+    """Return what there is to say of it for machines."""
+    changes = asdict(update.changes) if update.changes else None
+    return {"unchanged": update.nothing, "changes": changes, "anew": update.anew}
+
+
+def done(built: Built) -> Iterator[str]:
+    """Yield what was updated, in lines."""
+    update = built.update
+    if update.changes is not None:
+        yield f"Documents: {_changed(update.changes)}."
+    if update.anew:
+        yield f"All was made anew: {'; '.join(update.anew)}."
+    elif update.before:
+        ids = {community.id for community in update.before.communities}
+        kept = sum(community.id in ids for community in built.index.communities)
+        yield f"Communities: {kept:,} of {len(built.index.communities):,} are those of before."
+
+
+def planned(seen: Preview) -> Iterator[str]:
+    """Yield what would be updated, in lines."""
+    if not seen.changes and not seen.anew and not seen.open and seen.snapshot:
+        yield f"Nothing has changed since snapshot {seen.snapshot}."
+        return
+    if seen.changes is not None:
+        yield f"Since snapshot {seen.snapshot}: {_changed(seen.changes)}."
+    if seen.anew:
+        yield f"All would be made anew: {'; '.join(seen.anew)}."
+    elif seen.open:
+        yield f"Left to do: {', '.join(seen.open)}."
+    if seen.outlook:
+        yield f"Chunks to read: {_part(seen.outlook.chunks)}."
+        parts = (f"{name} {_part(getattr(seen.outlook, name))}" for name in ("descriptions", "communities", "reports"))
+        yield f"To make again, as far as it can be told before reading: {', '.join(parts)}."
+
+
+def _changed(changes: Changes) -> str:
+    named = (("added", changes.added), ("edited", changes.edited), ("renamed", changes.renamed))
+    told = [f"{len(paths):,} {name}" for name, paths in (*named, ("deleted", changes.deleted)) if paths]
+    return ", ".join([*told, f"{changes.unchanged:,} unchanged"])
+
+
+def _part(part: Part) -> str:
+    many = f"{part.low:,}" if part.low == part.high else f"{part.low:,} to {part.high:,}"
+    return f"{many} of {part.total:,}"

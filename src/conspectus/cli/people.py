@@ -1,0 +1,155 @@
+"""`conspectus eval people`: blinded pairs for raters, and how far what they say agrees with the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from conspectus.cli import show
+from conspectus.cli.comparing import Quiet
+from conspectus.cli.judging import Criteria, Pairs, left_out
+from conspectus.cli.options import AsJson, LogFile
+
+if TYPE_CHECKING:
+    from conspectus.evaluate.people.agreement import Agreement, Agreements, Bounded
+
+app = typer.Typer(help="Have people judge blinded pairs, and see how far they agree.", no_args_is_help=True)
+MINUTES = 2
+"""That a pair takes by all criteria, about."""
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a comparison.")]
+
+
+@app.callback()
+def people() -> None:
+    """Have people judge blinded pairs, and see how far they agree with the judge and with each other."""
+
+
+@app.command("export")
+def export(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Page and table for raters: FILE.html and FILE.csv.")],
+    criteria: Criteria = "",
+    pairs: Pairs = "",
+    sample: Annotated[int, typer.Option(metavar="N", min=1, help="Questions, drawn by a seed.")] = 10,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the order of the pairs.")] = 0,
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the page.")] = "Which answer is better?",
+    json: AsJson = False,
+    quiet: Quiet = False,
+    log: LogFile = None,
+) -> None:
+    """Write pairs of answers for people to compare, without saying which condition is which.
+
+    FILE.html works offline: a rater chooses, saves a table and sends it back. FILE.csv is the same for spreadsheets.
+    The key stays in DIR/people; do not hand it out.
+    """
+    from conspectus import api
+
+    made = api.export_pairs(
+        folder, out, criteria=_listed(criteria), pairs=_listed(pairs), sample=sample, seed=seed, title=title
+    )
+    if json:
+        show.as_json({**{name: str(getattr(made, name)) for name in ("page", "table", "key")}, "pairs": made.pairs,
+                      "export": made.id, "criteria": made.criteria, "equal": made.equal})  # fmt: skip
+        return
+    by = show.counted(len(made.criteria), "criterion") if len(made.criteria) == 1 else f"{len(made.criteria)} criteria"
+    show.out(f"{show.counted(made.pairs, 'pair')} by {by} in {made.page} and {made.table}.")
+    if not quiet:
+        show.note(f"At {MINUTES} minutes each that takes a rater {MINUTES * made.pairs / 60:.1f} hours.")
+        if made.equal:
+            show.note(f"{show.counted(made.equal, 'pair')} of equal answers are left out: a tie by rule.")
+        show.note(f"Which condition is which is in {made.key}: keep it from raters.")
+        left_out(made.left_out)
+
+
+@app.command("import")
+def import_(
+    folder: Folder,
+    files: Annotated[list[Path], typer.Argument(metavar="RATINGS.csv", help="Tables that raters sent back.")],
+    rater: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Whose they are, where the tables do not say.")
+    ] = None,
+    json: AsJson = False,
+    quiet: Quiet = False,
+    log: LogFile = None,
+) -> None:
+    """Take in what raters chose (DIR/ratings.jsonl), and say how far they agree with the judge and each other."""
+    from conspectus import api
+
+    read = api.import_ratings(folder, files, rater=rater)
+    if not quiet:
+        told = ", ".join(f"{n:,} by {name}" for name, n in read.raters.items())
+        empty = f"; {show.counted(read.empty, 'row')} without a choice" if read.empty else ""
+        show.note(f"Read {show.counted(sum(read.raters.values()), 'rating')}: {told}{empty}.")
+    _told(read.found, json=json, quiet=quiet)
+
+
+@app.command("agreement")
+def agreement(
+    folder: Folder,
+    judge_model: Annotated[
+        str | None, typer.Option("--judge-model", metavar="NAME", help="Whose judgements, where several judged.")
+    ] = None,
+    json: AsJson = False,
+    quiet: Quiet = False,
+    log: LogFile = None,
+) -> None:
+    """Say how far the raters of a comparison agree with the judge and with each other, from what is in DIR."""
+    from conspectus import api
+
+    _told(api.rater_agreement(folder, judge_model=judge_model), json=json, quiet=quiet)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _told(found: Agreements, *, json: bool, quiet: bool) -> None:
+    if json:
+        show.as_json(found.as_json())
+        return
+    if found.with_judge:
+        show.out(f"{show.bold('Agreement with the judge')} ({found.judge}, majority of its replicates)\n")
+        show.table(_rows(found.with_judge, raters=False), texts=2)
+    else:
+        show.out("There are no judgements of these pairs to agree with: conspectus eval judge makes them.")
+    if found.between:
+        show.out(f"\n{show.bold('Agreement between raters')}\n")
+        show.table(_rows(found.between, raters=True), texts=2)
+    if found.together:
+        show.out(f"\n{show.bold('All raters together')}\n")
+        rows = [["Criterion", "Pairs", "Fleiss' kappa", "95 %"]]
+        rows += [[one.criterion, f"{one.units:,}", *_bounded(one.kappa, 2)] for one in found.together]
+        show.table(rows)
+    if not quiet:
+        show.note(
+            "\nA tie is a label of its own; without ties are the pairs of which neither says one. Kappa is 1 where all "
+            "agree and 0 where as many do as by chance; - where nobody varies. Intervals are over questions."
+        )
+
+
+def _rows(found: Sequence[Agreement], *, raters: bool) -> Iterator[Sequence[str]]:
+    head = ["Raters" if raters else "Rater", "Criterion", "Pairs", "Agree, %", "95 %", "Kappa", "95 %", "Ties"]
+    yield [*head, "Without ties", "Agree, %", "Kappa", "95 %"]
+    for one in found:
+        yield [
+            f"{one.one}, {one.other}" if raters else one.one,
+            one.criterion,
+            f"{one.units:,}",
+            *_bounded(one.agree, 0),
+            *_bounded(one.kappa, 2),
+            f"{one.ties_of_one:,} / {one.ties_of_other:,}",
+            f"{one.decided:,}",
+            _bounded(one.agree_decided, 0)[0],
+            *_bounded(one.kappa_decided, 2),
+        ]
+
+
+def _bounded(figure: Bounded, digits: int) -> list[str]:
+    if figure.value is None:
+        return ["-", ""]
+    bounds = "" if figure.low is None else f"{figure.low:.{digits}f} to {figure.high:.{digits}f}"
+    return [f"{figure.value:.{digits}f}", bounds]
