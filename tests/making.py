@@ -223,6 +223,9 @@ class Letters:
         self.given: list[str] = []
         self.usage = Usage()
 
+    def unread(self, texts: Sequence[str]) -> float:
+        return sum(letter > "z" for text in texts for letter in text) / max(sum(map(len, texts)), 1)
+
     def embed(self, texts: Sequence[str], tick: Tick = no_tick) -> np.ndarray[Any, np.dtype[np.float32]]:
         self.given += texts
         for _ in texts:

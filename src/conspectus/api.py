@@ -1,7 +1,7 @@
 """The Python API: build an index, open it, ask, search and measure. Most functions have an asynchronous form.
 
 This module only gathers what `building`, `asking`, `measuring`, `comparing`, `checking`,
-`ablating` and `people` hold.
+`ablating`, `people` and `reporting` hold.
 """
 
 from conspectus.ablating import (
@@ -53,6 +53,7 @@ from conspectus.measuring import (
 from conspectus.people import export_pairs, import_ratings, rater_agreement
 from conspectus.previewing import Preview, costs, estimate, preview
 from conspectus.remaking import apply_corrections
+from conspectus.reporting import write_report
 from conspectus.status import history
 from conspectus.working import DEFAULT_FOLDER, resolved
 
@@ -115,4 +116,5 @@ __all__ = [
     "vary_reports",
     "vary_window",
     "viewed",
+    "write_report",
 ]

@@ -18,7 +18,7 @@ from conspectus.rows import Community, Document, Failure, Skipped, Usage
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.updating import Update, origin_of, own_embedder, update_of
-from conspectus.working import DEFAULT_FOLDER, Given, read_sources, resolved, run, session_for
+from conspectus.working import DEFAULT_FOLDER, Given, no_collector, read_sources, resolved, run, session_for
 
 if TYPE_CHECKING:
     from conspectus.index.describe import DescribedGraph
@@ -84,8 +84,9 @@ async def abuild(
     chosen, corrections = corrections_for(resolved(settings), target)  # first, for the file may be wrong
     if progress:
         progress.stage("read", 0)
-    read = read_sources(sources, documents, chosen)
-    return await build_of(read, target, chosen, corrections, progress, fresh=fresh)
+    with no_collector():
+        read = read_sources(sources, documents, chosen)
+        return await build_of(read, target, chosen, corrections, progress, fresh=fresh)
 
 
 async def build_of(

@@ -15,8 +15,6 @@ from conspectus.corrections import (
     Retype,
     Split,
     documents_read,
-    given,
-    named,
 )
 from conspectus.errors import NotFound, UsageError
 from conspectus.explore import find_entity
@@ -134,12 +132,4 @@ def check_beside(correction: Correction, entry: Entry, known: Known) -> None:
         case _:
             at_odds = False
     if at_odds:
-        raise UsageError(f"{entry} is at odds with it; to undo that: conspectus correct undo {entry.number}")
-
-
-def check_nothing_stands_on(entry: Entry, later: Sequence[Entry]) -> None:
-    old = set(map(key_of, named(entry.correction)))
-    new = set(map(key_of, given(entry.correction))) - old
-    for other in later:
-        if names := [name for name in named(other.correction) if key_of(name) in new]:
-            raise UsageError(f"{other} names {names[0]}, which comes of it; undo correction {other.number} first")
+        raise UsageError(f"this is at odds with {entry}; conspectus correct undo {entry.number} takes that away")

@@ -6,34 +6,16 @@ the index is made: nothing here changes the index.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from conspectus import store
-from conspectus.corrections import (
-    AddFact,
-    Correction,
-    Delete,
-    Entry,
-    Merge,
-    Rename,
-    Retype,
-    Split,
-    check,
-    documents_read,
-    given,
-    named,
-)
+from conspectus.corrections import STAGE, Correction, Entry, check, check_nothing_stands_on
 from conspectus.corrections_file import append, file_of, read_file, remove
-from conspectus.errors import IndexMissing, NotFound, UsageError
-from conspectus.explore import find_entity
-from conspectus.index.correct import Corrector
-from conspectus.index.decided import STAGE
-from conspectus.index.decisions import Decisions, key_of
-from conspectus.index.resolve import Names
+from conspectus.errors import IndexMissing, UsageError
 from conspectus.remaking import check_made_here
 from conspectus.tables import Index
 from conspectus.working import DEFAULT_FOLDER, Given, resolved
@@ -78,10 +60,12 @@ def correct(
     Raises NotFound, with what is near, where the index has nothing of a name; UsageError where the correction makes no
     sense, is at odds with another one, or the index was imported.
     """
+    from conspectus.consistency import Known, check_beside
+
     target = Path(folder)
     index = store.read(target)
     check_made_here(index, target)
-    path = _file(target, file, settings, index)
+    path = _file(target, file, settings)
     entries = read_file(path)
     if undone := _undone(index, entries):
         listed = ", ".join(map(str, undone))
@@ -90,14 +74,14 @@ def correct(
             "first index again, or conspectus correct apply"
         )
     check(correction)
-    known = _Known(index, [entry for entry in entries if entry.mark not in _marks(index)])
+    known = Known(index, [entry for entry in entries if entry.mark not in _marks(index)])
     correction = known.by_its_names(_clean(correction))
     check(correction)
     for entry in entries:
-        _check_beside(correction, entry, known)
+        check_beside(correction, entry, known)
     number = 1 + max((entry.number for entry in entries), default=0)
     when = date.today().isoformat() if day is None else day
-    made = Entry(number, correction, when, " ".join(author.split()), " ".join(note.split()))
+    made = Entry(number, correction, when, _line(author), _line(note))
     known.try_out(made)
     append(path, made)
     return made
@@ -113,7 +97,7 @@ def corrections(folder: str | Path = DEFAULT_FOLDER, *, file: str | Path = "", s
         index = store.read(target)
     except IndexMissing:
         index = Index()
-    path = _file(target, file, settings, index)
+    path = _file(target, file, settings)
     entries, applied = read_file(path), _marks(index)
     why = {failure.stage: failure.error for failure in index.failures}
 
@@ -132,12 +116,7 @@ def undo(folder: str | Path, number: int, *, file: str | Path = "", settings: Gi
 
     Raises NotFound where there is no such correction, UsageError where a later one names what comes of it.
     """
-    target = Path(folder)
-    try:
-        index = store.read(target)
-    except IndexMissing:
-        index = Index()
-    path = _file(target, file, settings, index)
+    path = _file(Path(folder), file, settings)
     entries = read_file(path)
     for place, entry in enumerate(entries):
         if entry.number == number:
@@ -145,10 +124,8 @@ def undo(folder: str | Path, number: int, *, file: str | Path = "", settings: Gi
     return remove(path, number)
 
 
-def _file(folder: Path, file: str | Path, settings: Given, index: Index) -> Path:
-    """Return the file of corrections: the one that is named, or else that of the settings, or that of the index."""
-    said = str(file) or resolved(settings).store.corrections
-    return file_of(folder, said or str(index.settings.get("store", {}).get("corrections", "")))
+def _file(folder: Path, file: str | Path, settings: Given) -> Path:
+    return file_of(folder, str(file) or resolved(settings).store.corrections)
 
 
 def _marks(index: Index) -> frozenset[str]:
@@ -161,12 +138,16 @@ def _undone(index: Index, entries: Sequence[Entry]) -> tuple[int, ...]:
 
 
 def _clean(correction: Correction) -> Correction:
-    """Return a correction whose texts are lines of single spaces."""
+    """Return a correction whose texts are lines of single spaces that can be written."""
 
     def clean(value: object) -> object:
         if isinstance(value, str):
-            return " ".join(value.split())
+            return _line(value)
         return tuple(map(clean, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else value
 
     values: dict[str, Any] = {field.name: clean(getattr(correction, field.name)) for field in fields(correction)}
     return replace(correction, **values)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.encode("utf-8", "replace").decode().split())

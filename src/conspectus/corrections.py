@@ -6,7 +6,7 @@ in the order in which they stand there. A correction names entities as the index
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import ClassVar
@@ -219,6 +219,15 @@ def check(correction: Correction) -> None:
             pass
     if not all(text.strip() for text in (*named(correction), *given(correction))):
         raise UsageError("a name is empty")
+
+
+def check_nothing_stands_on(entry: Entry, later: Sequence[Entry]) -> None:
+    """Raise UsageError where one of the corrections after another one names what comes of it."""
+    old = set(map(name_key, named(entry.correction)))
+    new = set(map(name_key, given(entry.correction))) - old
+    for other in later:
+        if names := [name for name in named(other.correction) if name_key(name) in new]:
+            raise UsageError(f"{other} names {names[0]}, which comes of it; undo correction {other.number} first")
 
 
 # What people said, in an index that was made with it

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from conspectus.corrections import Entry
 from conspectus.gathering import Gatherer
 from conspectus.index.describe import DescribedGraph
 from conspectus.index.reports import reported
@@ -156,7 +157,12 @@ class Estimator:
         self._settings = settings
 
     async def build(
-        self, documents: Sequence[Document], chunks: Sequence[Chunk], language: str, before: Index | None = None
+        self,
+        documents: Sequence[Document],
+        chunks: Sequence[Chunk],
+        language: str,
+        before: Index | None = None,
+        corrections: Sequence[Entry] = (),
     ) -> Estimate:
         """Estimate a whole build, which carries on the communities of an index `before`."""
         walks = await rehearse(chunks, self._sender, self._settings, language)
@@ -164,7 +170,7 @@ class Estimator:
         left = sum(not walk.whole for walk in walks)
         steps: list[Step] = []
         if left < len(walks):
-            steps = await rehearse_rest(documents, walks, self._sender, self._settings, language, before)
+            steps = await rehearse_rest(documents, walks, self._sender, self._settings, language, before, corrections)
         rows = (row for row in self._later(left, steps) if row.calls.high)
         return Estimate((*extraction.tasks, *rows), extraction.seen)
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import NamedTuple
 
+from conspectus.estimate import Estimate, Range, TaskEstimate
 from conspectus.index.changes import Changes
 from conspectus.rows import Chunk, Claim, Community, Document, Entity, Relationship
 from conspectus.tables import Index
@@ -77,3 +78,30 @@ def _novelty(old: str, new: str) -> float:
     """Return the share of the words of a text that another has not."""
     words = Counter(WORD.findall(new))
     return (words - Counter(WORD.findall(old))).total() / max(1, words.total())
+
+
+def within(estimate: Estimate, outlook: Outlook) -> Estimate:
+    """Return an estimate of an update that goes no further than its outlook.
+
+    It stands on the replies that are kept, as if what was edited had nothing to say any more; most of it will say again
+    what it said.
+    """
+    most = {"DescribeElement": outlook.descriptions.high, "WriteReport": outlook.reports.high}
+    if not outlook.chunks.high:  # nothing is edited: what was deleted is gone
+        return estimate
+    return replace(estimate, tasks=tuple(_up_to(most[t.task], t) if t.task in most else t for t in estimate.tasks))
+
+
+def _up_to(calls: float, task: TaskEstimate) -> TaskEstimate:
+    share = min(1.0, calls / max(1.0, task.calls.high))
+
+    def fewer(usual: Range) -> Range:
+        return Range(0, round(share * usual.high))
+
+    return replace(
+        task,
+        calls=fewer(task.calls),
+        prompt_tokens=fewer(task.prompt_tokens),
+        completion_tokens=fewer(task.completion_tokens),
+        cost=Range(0, share * task.cost.high) if task.cost else None,
+    )

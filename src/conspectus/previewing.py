@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from conspectus.corrections_file import corrections_for
 from conspectus.embedding import estimate_vectors
 from conspectus.errors import UsageError
 from conspectus.rows import Failure, Skipped
@@ -69,7 +70,8 @@ def preview(
     seen = Preview(len(read_documents), len(chunks), total, tuple(skipped), tuple(failures))
     if folder is None:
         return seen
-    update = update_of(Path(folder), read_documents, failures, chosen, fresh=fresh)
+    chosen, corrections = corrections_for(chosen, Path(folder))
+    update = update_of(Path(folder), read_documents, failures, chosen, corrections=corrections, fresh=fresh)
     before, changes = update.before, update.changes
     least = chosen.reports.min_report_entities
     again = outlook_of(before, changes, read_documents, chunks, least) if before and changes else None
@@ -98,13 +100,15 @@ def estimate(
     from conspectus.index.extract import extract
     from conspectus.models.opening import opened
     from conspectus.models.server.replies import FILE_NAME
+    from conspectus.outlook import outlook_of, within
     from conspectus.text.language import corpus_language
 
     chosen = resolved(settings)
     if not costs(chosen):
         raise UsageError("the extractive model costs nothing: name a language model to estimate")
+    chosen, corrections = corrections_for(chosen, Path(folder))
     read_documents, failures, _ = read_sources(sources, documents, chosen)
-    update = update_of(Path(folder), read_documents, failures, chosen, fresh=fresh)
+    update = update_of(Path(folder), read_documents, failures, chosen, corrections=corrections, fresh=fresh)
     if update.nothing:
         return Estimate(())
     chunks = chunk(read_documents, chosen.chunk)
@@ -119,9 +123,12 @@ def estimate(
         async with opened(chosen, kept, to_ask=bool(drawn)) as session:
             await extract(drawn, session.model, chosen.extract, language)
             estimator = Estimator(session.model, session.sender, chosen)
-            return await estimator.build(read_documents, chunks, language, update.before)
+            return await estimator.build(read_documents, chunks, language, update.before, corrections)
 
     found = run(work())
+    if update.before and update.changes:
+        least = chosen.reports.min_report_entities
+        found = within(found, outlook_of(update.before, update.changes, read_documents, chunks, least))
     return replace(found, tasks=(*found.tasks, vectors)) if vectors else found
 
 

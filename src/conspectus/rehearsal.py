@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from conspectus.corrections import Entry
 from conspectus.errors import ModelError
 from conspectus.gathering import Gatherer
 from conspectus.index.describe import describe
@@ -85,12 +86,14 @@ async def rehearse_rest(
     settings: Settings,
     language: str,
     before: Index | None = None,
+    corrections: Sequence[Entry] = (),
 ) -> list[Step]:
     """Go on by the kept replies, from the graph that the walks found: a step for each description and report."""
     kept = _KeptOnly(sender)
     model = ChatModel(kept, settings)
     found = Extracted([walk.found.graphs[0] for walk in walks], [walk.found.claims[0] for walk in walks])
-    drawn = draw(documents, [walk.chunk for walk in walks], found, settings, before)
+    chunks = [walk.chunk for walk in walks]
+    drawn = draw(documents, chunks, found, settings, before, corrections=corrections, language=language)
     graph, communities = drawn.graph, drawn.communities
     await describe(graph, model, language)
     await graph.done()

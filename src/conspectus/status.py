@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conspectus import store
+from conspectus.corrections import documents_read
 from conspectus.errors import IndexMissing
 from conspectus.rows import Failure, Usage
 from conspectus.tables import Index
@@ -52,6 +53,8 @@ class VectorFigures:
     dimension: int
     chunks: int
     sentences: int
+    unread: float
+    """The share of the letters of the texts that the model does not know; `walk` uses no vectors where that is much."""
     recall: float
     """The share of the 10 nearest chunks that is found, measured on a sample; 1 where all are looked at."""
     exact: bool
@@ -86,7 +89,7 @@ def status_of(index: Index) -> Status:
     """Return the figures of an index (the levels are P1's Table 2)."""
     tokens = sum(chunk.n_tokens for chunk in index.chunks)
     return Status(
-        documents=len(index.documents),
+        documents=len(documents_read(index.documents) if "corrections" in index.origin else index.documents),
         chunks=len(index.chunks),
         tokens=tokens,
         entities=len(index.entities),
@@ -209,6 +212,7 @@ def _vectors(index: Index) -> VectorFigures | None:
         dimension=int(chunks.shape[1]),
         chunks=len(chunks),
         sentences=len(index.arrays["vectors.sentences"]),
+        unread=float(made.get("unread", 0.0)),
         recall=1.0 if exact else float(made["recall"]),
         exact=exact,
         many=chunks.size >= LARGE,

@@ -22,6 +22,7 @@ from conspectus.rows import (
     Usage,
 )
 from conspectus.text.language import AUTO, ENGLISH, language_of
+from conspectus.text.rules import INFLECTING
 from conspectus.text.words import name_key, stem, terms
 
 if TYPE_CHECKING:
@@ -140,7 +141,15 @@ class Index:
         for key, numbers in aliases.items():
             if len(numbers) == 1:
                 keys.setdefault(key, min(numbers))
+        for key, number in list(keys.items()):
+            for stems in self.stems_of(key):
+                keys.setdefault(stems, number)
         return keys
+
+    def stems_of(self, key: str) -> Iterator[str]:
+        """Yield the stems of the words of a key in those languages of the index that decline names."""
+        for language in INFLECTING.intersection(self.languages):
+            yield " ".join(stem(word, language) for word in key.split())
 
     @cached_property
     def _edges(self) -> Mapping[str, list[int]]:

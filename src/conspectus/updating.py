@@ -81,9 +81,8 @@ def update_of(
         return Update(anew=(str(error).partition(";")[0],))
     if fresh:
         return Update(standing, changes, ("it was asked for",))
-    reasons = _reasons(standing, documents, settings)
     left = _open(standing, documents, failures, settings, corrections)
-    return Update(standing, changes, tuple(reasons), tuple(left))
+    return Update(standing, changes, tuple(_reasons(standing, documents, settings)), () if changes else tuple(left))
 
 
 def origin_of(settings: Settings, corrections: Sequence[Entry] = ()) -> dict[str, str]:

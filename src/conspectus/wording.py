@@ -54,6 +54,10 @@ class Wording:
     quote: str = '{}: "{}"'
     """Who says what."""
 
+    def kind(self, name: str) -> str:
+        """Return what a kind of row is called, given by its English name."""
+        return dict(zip(WORDINGS["en"].kinds, self.kinds, strict=True)).get(name, name)
+
     def listed(self, names: Sequence[str]) -> str:
         """Return names as they are told one after the other."""
         return self.comma.join(names[:-1]) + (self.pair if len(names) > 1 else "") + "".join(names[-1:])
@@ -70,7 +74,7 @@ WORDINGS = {
         spelt="The index has no vectors of its phrases: they were linked, and joined, by the characters they share.",
         sources="Sources",
         characters="characters {}-{}",
-        more_places="and {} more places (--json lists all)",
+        more_places="and {} more (--json lists all)",
         kinds=("report", "source", "entity", "relationship", "claim"),
         comma=", ",
         pair=" and ",

@@ -117,3 +117,58 @@ def test_models_check_and_tune(run: Run, server: SimulatedServer, papers: Path):
 
 def test_a_level_is_a_number_or_auto(run: Run, indexed: Path):
     assert "--level takes" in run("ask", "Who?", "--index", indexed, "--level", "deep", code=2).stderr
+
+
+def test_a_dry_run_says_what_its_figures_stand_on_and_a_sample_narrows_them(
+    run: Run, server: SimulatedServer, papers: Path
+):
+    cut = ("--chunk-tokens", 60, "--chunk-overlap", 10)
+    before = server.counts["requests"]
+    dry = run("index", papers, *cut, "--dry-run", *using(server))
+    assert server.counts["requests"] == before
+    assert not Path(".conspectus").exists()
+    assert "--sample" in dry.stderr
+    sampled = run("index", papers, *cut, "--dry-run", "--sample", 12, *using(server))
+    assert "kept replies on 12 chunks" in sampled.stderr
+    run("index", papers, *cut, *using(server))
+    assert "It asks for nothing" in run("index", papers, *cut, "--dry-run", *using(server)).stdout
+    assert "--sample goes with --dry-run" in run("index", papers, "--sample", 3, code=2).stderr
+
+
+def test_a_prompts_folder_made_by_tune_is_used_from_anywhere(
+    run: Run, server: SimulatedServer, papers: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    made = run("tune", papers, "--out", tmp_path / "tuned", *using(server))
+    assert "a historian of" in made.stdout
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    told = ("--trace", "calls.jsonl", "--set", "llm.trace_texts=true")
+    run("index", papers, "--config", tmp_path / "tuned" / "conspectus.toml", *told, *using(server))
+    calls = [json.loads(line) for line in Path("calls.jsonl").read_text().splitlines()]
+    asked = [call["request"] for call in calls if call["task"] == "ExtractGraph"]
+    assert asked
+    assert all("a historian of" in request for request in asked)
+
+
+def test_open_triples_can_be_taken_in_place_of_typed_entities(run: Run, server: SimulatedServer, papers: Path):
+    run("index", papers, "--index", "triples", "--set", "extract.style=triples", *using(server))
+    status = json.loads(run("status", "--index", "triples", "--json").stdout)
+    assert {"NameEntities", "ExtractTriples"} <= {row["task"] for row in status["spent"]}
+    assert status["relationships"]
+    assert status["reports"]
+    answer = run("ask", "Who met Ada Byrne?", "--index", "triples", "--method", "local", *using(server))
+    assert "Ada Byrne" in answer.stdout
+
+
+def test_what_tasks_cost_is_told_by_the_prices_that_the_index_was_built_with(
+    run: Run, server: SimulatedServer, papers: Path
+):
+    prices = "prices={simulated={input=1.0,output=4.0},cheap={input=0.1,output=0.4}}"
+    several = ("--set", "llm.tasks={ExtractGraph='cheap'}", "--set", prices)
+    run("index", papers, "--index", "priced", *several, *using(server))
+    rows = {row["task"]: row for row in json.loads(run("status", "--index", "priced", "--json").stdout)["spent"]}
+    assert rows["ExtractGraph"]["model"] == "cheap"
+    assert rows["WriteReport"]["model"] == "simulated"
+    for row, rate in ((rows["ExtractGraph"], 0.1), (rows["WriteReport"], 1.0)):
+        assert row["cost"] == pytest.approx(rate * (row["prompt_tokens"] + 4 * row["completion_tokens"]) / 1e6)
+    assert "All" in run("status", "--index", "priced").stdout

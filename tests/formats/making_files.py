@@ -104,3 +104,60 @@ def paragraph(text: str, style: str = "") -> str:
     """A paragraph of DOCX."""
     named = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
     return f'<w:p>{named}<w:r><w:t xml:space="preserve">{text}</w:t></w:r></w:p>'
+
+
+def slides(*texts: str) -> bytes:
+    """A PPTX with a title on each slide, and notes on the first."""
+    ids = "".join(f'<p:sldId id="{256 + i}" r:id="r{i}"/>' for i in range(len(texts)))
+    rels = "".join(
+        f'<Relationship Id="r{i}" Type="http://x/slide" Target="slides/s{i}.xml"/>' for i in range(len(texts))
+    )
+    shape = "<p:sp><p:nvPr><p:ph type='{0}'/></p:nvPr><a:p><a:r><a:t>{1}</a:t></a:r></a:p></p:sp>"
+    number = shape.format("sldNum", "9")
+    return archive(
+        {
+            "ppt/presentation.xml": f"<p:presentation {P} {R}>{ids}</p:presentation>",
+            "ppt/_rels/presentation.xml.rels": f"<Relationships>{rels}</Relationships>",
+            "docProps/core.xml": CORE,
+            "ppt/slides/_rels/s0.xml.rels": '<Relationships><Relationship Id="n" Type="http://x/notesSlide" '
+            'Target="../notesSlides/n0.xml"/></Relationships>',
+            "ppt/notesSlides/n0.xml": f"<p:notes {P} {A}>{shape.format('body', 'Speak slowly.')}</p:notes>",
+            **{
+                f"ppt/slides/s{i}.xml": f"<p:sld {P} {A}>{shape.format('title', t)}{number}</p:sld>"
+                for i, t in enumerate(texts)
+            },
+        }
+    )
+
+
+def workbook(**sheets: list[list[str | float]]) -> bytes:
+    """An XLSX with these rows of cells on each sheet."""
+
+    def cell(value: str | float) -> str:
+        kept = isinstance(value, str)
+        return f'<c t="inlineStr"><is><t>{value}</t></is></c>' if kept else f"<c><v>{value}</v></c>"
+
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    rel = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    names = "".join(f'<sheet name="{n}" sheetId="{i}" r:id="r{i}"/>' for i, n in enumerate(sheets, 1))
+    rels = "".join(
+        f'<Relationship Id="r{i}" Type="{rel}/worksheet" Target="worksheets/s{i}.xml"/>'
+        for i in range(1, len(sheets) + 1)
+    )
+    parts = {
+        f"xl/worksheets/s{i}.xml": f'<worksheet xmlns="{main}"><sheetData>'
+        + "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
+        + "</sheetData></worksheet>"
+        for i, rows in enumerate(sheets.values(), 1)
+    }
+    package = "http://schemas.openxmlformats.org/package/2006"
+    return archive(
+        {
+            "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
+            "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r" '
+            f'Type="{rel}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+            "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{rel}"><sheets>{names}</sheets></workbook>',
+            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">{rels}</Relationships>',
+            **parts,
+        }
+    )

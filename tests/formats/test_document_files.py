@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from making_files import CORE, DC, A, P, R, archive, document, docx, outcomes, paragraph, pdf, reason, where
+from making_files import DC, archive, document, docx, outcomes, paragraph, pdf, reason, slides, where
 
 from conspectus.formats.dates import of_mail, of_pdf
 from conspectus.formats.found import Options
@@ -148,29 +148,6 @@ def test_a_docx_that_cannot_be_read_says_why(data: bytes, why: str):
 
 
 # Slides
-
-
-def slides(*texts: str) -> bytes:
-    ids = "".join(f'<p:sldId id="{256 + i}" r:id="r{i}"/>' for i in range(len(texts)))
-    rels = "".join(
-        f'<Relationship Id="r{i}" Type="http://x/slide" Target="slides/s{i}.xml"/>' for i in range(len(texts))
-    )
-    shape = "<p:sp><p:nvPr><p:ph type='{0}'/></p:nvPr><a:p><a:r><a:t>{1}</a:t></a:r></a:p></p:sp>"
-    number = shape.format("sldNum", "9")
-    return archive(
-        {
-            "ppt/presentation.xml": f"<p:presentation {P} {R}>{ids}</p:presentation>",
-            "ppt/_rels/presentation.xml.rels": f"<Relationships>{rels}</Relationships>",
-            "docProps/core.xml": CORE,
-            "ppt/slides/_rels/s0.xml.rels": '<Relationships><Relationship Id="n" Type="http://x/notesSlide" '
-            'Target="../notesSlides/n0.xml"/></Relationships>',
-            "ppt/notesSlides/n0.xml": f"<p:notes {P} {A}>{shape.format('body', 'Speak slowly.')}</p:notes>",
-            **{
-                f"ppt/slides/s{i}.xml": f"<p:sld {P} {A}>{shape.format('title', t)}{number}</p:sld>"
-                for i, t in enumerate(texts)
-            },
-        }
-    )
 
 
 def test_slides_are_places_with_their_notes_and_without_their_numbers():

@@ -3,41 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from making_files import archive, document, outcomes, reason, where
+from making_files import document, outcomes, reason, where, workbook
 
 from conspectus.formats.found import Found, Options
 from conspectus.formats.records import delimiter_of
-
-
-def workbook(**sheets: list[list[str | float]]) -> bytes:
-    def cell(value: str | float) -> str:
-        kept = isinstance(value, str)
-        return f'<c t="inlineStr"><is><t>{value}</t></is></c>' if kept else f"<c><v>{value}</v></c>"
-
-    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    rel = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    names = "".join(f'<sheet name="{n}" sheetId="{i}" r:id="r{i}"/>' for i, n in enumerate(sheets, 1))
-    rels = "".join(
-        f'<Relationship Id="r{i}" Type="{rel}/worksheet" Target="worksheets/s{i}.xml"/>'
-        for i in range(1, len(sheets) + 1)
-    )
-    parts = {
-        f"xl/worksheets/s{i}.xml": f'<worksheet xmlns="{main}"><sheetData>'
-        + "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
-        + "</sheetData></worksheet>"
-        for i, rows in enumerate(sheets.values(), 1)
-    }
-    package = "http://schemas.openxmlformats.org/package/2006"
-    return archive(
-        {
-            "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
-            "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r" '
-            f'Type="{rel}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-            "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{rel}"><sheets>{names}</sheets></workbook>',
-            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">{rels}</Relationships>',
-            **parts,
-        }
-    )
 
 
 def test_rows_of_a_workbook_are_lines_and_its_sheets_are_places():

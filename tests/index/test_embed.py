@@ -67,7 +67,8 @@ def test_chunks_and_sentences_are_embedded_with_the_title_before_them():
 def test_the_index_says_whose_its_vectors_are():
     index = embedded(an_index(), Letters(), "letters:here")
 
-    assert index.settings["vectors"] == {"embedder": "letters:here", "model": "letters", "dimension": 26}
+    told = {"embedder": "letters:here", "model": "letters", "dimension": 26, "unread": 0.0}
+    assert index.settings["vectors"] == told
     assert index.arrays["vectors.chunks"].dtype == np.float32
     assert index.arrays["vectors.sentences"].dtype == np.float16
     assert np.allclose(index.arrays["vectors.chunks"], Letters().embed(texts_of(index)["vectors.chunks"]))

@@ -124,6 +124,13 @@ def test_a_vector_does_not_depend_on_what_is_embedded_beside_it(local: LocalEmbe
     assert np.array_equal(alone[0], among[1])
 
 
+def test_a_model_says_how_much_of_a_script_it_does_not_know(local: LocalEmbedder):
+    assert local.unread(["The Tekeze River rises in the Ethiopian Highlands."]) < 0.05
+    assert local.unread(["玻璃果园由林小梅执导，于1961年上映。"]) > 0.4
+    assert local.unread(["Река берёт начало в горах."]) > 0.8
+    assert local.unread([]) == 0
+
+
 def test_the_end_of_a_long_text_counts_too(local: LocalEmbedder):
     filler, end = "The harbour was quiet. " * 100, "Octopuses have three hearts and blue blood."
     question, plain, ended = local.embed([end, filler, filler + end * 20])

@@ -172,3 +172,14 @@ def test_another_embedder_than_the_index_has_is_an_error_that_names_the_command(
 def test_an_index_without_vectors_says_how_to_make_them():
     with pytest.raises(UsageError, match="conspectus embed --embedder local"):
         ranked(QUESTION, an_index(), "vector")
+
+
+def test_vectors_of_a_model_that_cannot_read_the_texts_are_left_to_other_methods():
+    index = embedded(
+        an_index({"玻璃果园": "玻璃果园由林小梅执导。", "林小梅": "林小梅于1980年在苏州逝世。"}), Letters(), "letters"
+    )
+    question = "玻璃果园的导演在哪里逝世？"
+
+    assert index.settings["vectors"]["unread"] > 0.3
+    without = walk.scores_of(question, index, with_form("auto", vectors=False))
+    assert np.array_equal(walk.scores_of(question, index, with_form("auto")), without)

@@ -7,6 +7,7 @@ cannot add up over many changes, and what has passed once passes again while its
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from conspectus.algorithms.graph import Graph, Ints, adjacency, connected, dense
 
 TOLERANCE = 0.01
 """Share of the modularity of a new partition that one that is carried on may lack."""
+
+Way = Callable[[], Ints | str]
+"""Makes a partition; says in words why not, where it cannot."""
 
 
 def continued(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
@@ -26,26 +30,40 @@ def continued(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
     fresh = leiden(graph, resolution, seed)
     if (start < 0).all():
         return fresh
-    ways: Sequence[Callable[[], Ints]] = (
-        lambda: _grown(graph, start, resolution, seed) if (start < 0).any() else connected(graph, start),
-        lambda: leiden(graph, resolution, seed, start),
-    )
-    return next((labels for way in ways if _stands(graph, labels := way(), fresh, resolution)), fresh)
+    stay = partial(_grown, graph, start, resolution, seed) if (start < 0).any() else partial(connected, graph, start)
+    return _first_that_stands(graph, (stay, partial(leiden, graph, resolution, seed, start)), fresh, resolution)
 
 
 def divided(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints | str:
     """Do what `divide` does, given the parts that the nodes were in before (-1: it was not there).
 
-    The parts stay, and a new node joins the one it has the most weight to, where that is good enough.
+    The parts stay, and a new node joins the one it has the most weight to. Where that is not good enough, it goes on
+    as in `continued`.
     """
     fresh = divide(graph, resolution, seed)
     if isinstance(fresh, str) or (start == start[0]).all():
         return fresh
+    move = partial(divide, graph, resolution, seed, partial(leiden, start=start))
+    return _first_that_stands(graph, (partial(_joined, graph, start), move), fresh, resolution)
+
+
+def _first_that_stands(graph: Graph, ways: Sequence[Way], fresh: Ints, resolution: float) -> Ints:
+    """Return the first partition that is as good as a new one but for the tolerance, or else the new one."""
+    wanted = _modularity(graph, fresh, resolution)
+    least = wanted - TOLERANCE * abs(wanted)
+    for way in ways:
+        labels = way()
+        if not isinstance(labels, str) and _modularity(graph, labels, resolution) >= least:
+            return labels
+    return fresh
+
+
+def _joined(graph: Graph, start: Ints) -> Ints | str:
     labels = connected(graph, alone(start))
     if labels.max() == graph.n - 1:
-        return fresh
+        return "no two nodes are left of any part"
     labels = join_the_lone(graph, labels)
-    return labels if labels.any() and _stands(graph, labels, fresh, resolution) else fresh
+    return labels if labels.any() else "one part is left"
 
 
 def _grown(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
@@ -66,13 +84,8 @@ def _grown(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
     return leiden(adjacency(source, target, weight, count + held.size), resolution, seed)[whole]
 
 
-def _stands(graph: Graph, labels: Ints, fresh: Ints, resolution: float) -> bool:
-    found, wanted = (_modularity(graph, dense(each), resolution) for each in (labels, fresh))
-    return found >= wanted - TOLERANCE * abs(wanted)
-
-
 def _modularity(graph: Graph, labels: Ints, resolution: float) -> float:
-    total = float(graph.data.sum())
+    labels, total = dense(labels), float(graph.data.sum())
     if not total:
         return 0.0
     within = graph.data[labels[graph.rows] == labels[graph.indices]].sum()

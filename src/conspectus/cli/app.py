@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from conspectus import __version__
-from conspectus.cli import ask, browse, config, embed, evaluate, exporting, history, importing, index, models
+from conspectus.cli import ask, browse, config, correct, embed, evaluate, exporting, history, importing, index, models
 from conspectus.cli.guard import Group
 from conspectus.cli.options import start_log
 
@@ -38,6 +38,7 @@ app.command("rollback")(history.rollback)
 app.command("report")(browse.report)
 app.command("entity")(browse.entity)
 app.command("path")(browse.path)
+app.add_typer(correct.app, name="correct")
 app.command("map")(exporting.map_)
 app.command("export")(exporting.export)
 app.add_typer(importing.app, name="import")

@@ -174,6 +174,8 @@ def _level(said: str | None) -> int | Literal["auto"] | None:
 
 
 def _print_answer(answer: Answer, json: bool, many: object, *, streamed: bool = False) -> None:
+    from conspectus.text.language import language_of
+
     if json:
         told = asdict(answer)
         show.as_json({"question": told.pop("question"), "answer": told.pop("text"), **told}, lines=bool(many))
@@ -184,7 +186,7 @@ def _print_answer(answer: Answer, json: bool, many: object, *, streamed: bool = 
         show.markdown(answer.text)
     for notice in answer.notices:
         show.out(f"\n{notice}")
-    show.citations(answer.citations)
+    show.citations(answer.citations, language_of([answer.text]))
     read = show.counted(answer.context_tokens, "token")
     show.note(f"\n{_how(answer)} ({read} read, {answer.seconds:.2f} s)")
     if answer.removed_references:

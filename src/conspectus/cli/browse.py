@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from conspectus.cli import show
+from conspectus.cli.correct import counted, summary
 from conspectus.cli.history import print_history
 from conspectus.cli.options import FOLDER, AsJson, ConfigFile, IndexFolder, LogFile, settings_of
 from conspectus.errors import IndexMissing, UsageError
@@ -33,7 +34,7 @@ def status(
 
     They are its counts, its reports by level, what failed in its making, and what language models it took.
     """
-    from conspectus.api import open_index
+    from conspectus.api import corrections, open_index
     from conspectus.status import spending, status_of
 
     if history:
@@ -49,7 +50,8 @@ def status(
         _print_spent(spent, json)
         return
     if json:
-        show.as_json(asdict(figures) | {"index": str(folder), "spent": [asdict(row) for row in spent]})
+        more = {"spent": [asdict(row) for row in spent], "corrections": counted(corrections(folder))}
+        show.as_json(asdict(figures) | {"index": str(folder)} | more)
         return
     show.out(f"{folder}, snapshot {figures.snapshot}")
     counts = (
@@ -67,6 +69,8 @@ def status(
     if figures.chunks:
         show.table(_levels(figures))
         show.out()
+    for line in summary(corrections(folder)):
+        show.out(line)
     show.out(show.vectors(figures.vectors))
     used = figures.usage
     if used.calls or used.cached_calls:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def as_json(update: Update) -> dict[str, Any]:
     """Return what there is to say of it for machines."""
-    changes = asdict(update.changes) if update.changes else None
+    changes = asdict(update.changes) if update.changes is not None else None
     return {"unchanged": update.nothing, "changes": changes, "anew": update.anew}
 
 
@@ -41,7 +41,7 @@ def planned(seen: Preview) -> Iterator[str]:
         yield f"Since snapshot {seen.snapshot}: {_changed(seen.changes)}."
     if seen.anew:
         yield f"All would be made anew: {'; '.join(seen.anew)}."
-    elif seen.open:
+    if seen.open:
         yield f"Left to do: {', '.join(seen.open)}."
     if seen.outlook:
         yield f"Chunks to read: {_part(seen.outlook.chunks)}."

@@ -109,4 +109,6 @@ def _sources(answer: Answer | None) -> None:
     if answer is None or not answer.citations:
         show.note("There is no answer that cites anything yet.")
     else:
-        show.citations(answer.citations)
+        from conspectus.text.language import language_of
+
+        show.citations(answer.citations, language_of([answer.text]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from conspectus.cli import show
-from conspectus.cli.judging import figure, probability
+from conspectus.evaluate.shown import figure, probability
 
 if TYPE_CHECKING:
     from conspectus.evaluate.claim_counts import ClaimCounts, Difference

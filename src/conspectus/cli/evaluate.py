@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from conspectus.cli import ablating, checking, comparing, judging, people, question_lists, show
+from conspectus.cli import ablating, checking, comparing, judging, people, question_lists, reporting, show
 from conspectus.cli.guard import WITH_FAILURES
 from conspectus.cli.options import (
     FOLDER,
@@ -229,3 +229,4 @@ app.command("grounding")(checking.grounding)
 app.command("loss")(checking.loss)
 app.add_typer(ablating.app, name="ablate")
 app.add_typer(people.app, name="people")
+app.command("report")(reporting.report)

@@ -40,15 +40,19 @@ def _rows(kept: Sequence[Snapshot]) -> Iterator[Sequence[str]]:
         yield ["*" if s.current else "", s.snapshot, when, *(f"{count:,}" for count in counts), cost]
 
 
-def _names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the snapshots that begin with what is typed; for completion by the shell."""
+def names_of(folder: Path, incomplete: str) -> list[str]:
+    """Return the snapshots of a folder but the current one, as far as they begin with what is typed."""
     from conspectus.api import history
 
     try:
-        kept = history(ctx.params.get("folder") or FOLDER)
+        kept = history(folder)
     except ConspectusError:
         return []
     return [s.snapshot for s in kept if not s.current and s.snapshot.startswith(incomplete)]
+
+
+def _completed(ctx: typer.Context, incomplete: str) -> list[str]:
+    return names_of(ctx.params.get("folder") or FOLDER, incomplete)
 
 
 def rollback(
@@ -57,7 +61,7 @@ def rollback(
         typer.Argument(
             metavar="SNAPSHOT",
             help="The first characters of its id; the snapshot before the current one if not given.",
-            autocompletion=_names,
+            autocompletion=_completed,
             show_default=False,
         ),
     ] = "",

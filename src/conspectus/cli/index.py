@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from conspectus.cli import changes, show
+from conspectus.cli import changes, correct, show
 from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
 from conspectus.cli.options import (
     FOLDER,
@@ -70,6 +70,9 @@ def index(
     no_reports: Annotated[
         bool, typer.Option("--no-reports", help="Write no reports: rollup writes those that a question needs.")
     ] = False,
+    corrections: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What people corrected, where it is kept elsewhere (correct).")
+    ] = None,
     budget: Budget = None,
     budget_tokens: BudgetTokens = None,
     trace: TraceFile = None,
@@ -113,6 +116,7 @@ def index(
         "extract.entity_types": entity_types,
         "extract.claims": claims,
         "reports.write": False if no_reports else None,
+        "store.corrections": corrections,
         **model_flags(model, base_url, embedder, budget, budget_tokens, trace),
     }
     first = Path(sources[0])
@@ -124,7 +128,7 @@ def index(
         raise UsageError("--sample goes with --dry-run")
     began = time.perf_counter()
     built = _build(sources, folder, settings, fresh=fresh, quiet=quiet or json)
-    _told(built, time.perf_counter() - began, json=json, quiet=quiet)
+    tell(built, time.perf_counter() - began, json=json, quiet=quiet)
     raise typer.Exit(WITH_FAILURES if built.failures else DONE)
 
 
@@ -157,11 +161,13 @@ def _snapshot(folder: Path) -> str:
         return ""
 
 
-def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
+def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
+    """Say what a build made."""
     from conspectus.status import status_of
 
     if built.update.nothing and not json:
-        documents = show.counted(len(built.index.documents), "document")
+        unchanged = built.update.changes.unchanged if built.update.changes else len(built.index.documents)
+        documents = show.counted(unchanged, "document")
         show.out(f"Nothing has changed: {documents}, snapshot {built.snapshot}.")
         if not quiet:
             _passed_over(built.skipped, built.failures)
@@ -173,6 +179,7 @@ def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
             "skipped": [asdict(s) for s in built.skipped],
             "notices": built.notices,
             "seconds": seconds,
+            "corrections": correct.counted(correct.of_built(built)),
         }
         show.as_json(asdict(status) | more | changes.as_json(built.update))
         return
@@ -182,12 +189,12 @@ def _told(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     show.out(f"Graph: {graph}.")
     levels = ", ".join(f"{r.communities:,}" for r in status.levels) if status.reports else ""
     show.out(f"Reports by level: {levels or 'none'}.")
-    for line in changes.done(built):
+    for line in (*changes.done(built), *correct.summary(correct.of_built(built))):
         show.out(line)
     show.out(f"Snapshot: {status.snapshot}")
     if not quiet:
         _passed_over(built.skipped, built.failures)
-        show.listed("Of the model's replies:", built.notices)
+        show.listed("Worth knowing:", built.notices)
         _unsplit(status)
 
 
@@ -219,9 +226,7 @@ def _preview(
 def _stands_on(estimate: Estimate) -> str:
     """Say how far an estimate can be relied on."""
     if estimate.seen:
-        return (
-            f"Extraction is told from what is kept of {show.counted(estimate.seen, 'chunk')}; the rest follows from it."
-        )
+        return f"Extraction is told from the kept replies on {show.counted(estimate.seen, 'chunk')}."
     exact = "What is asked first of each chunk is exact; ranges are by what replies are usually like."
     return f"{exact} --sample 40 asks 40 chunks, keeps their replies, and tells extraction from them."
 

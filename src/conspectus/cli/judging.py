@@ -24,6 +24,7 @@ from conspectus.cli.options import (
     overrides,
     settings_of,
 )
+from conspectus.evaluate.shown import figure, probability
 
 if TYPE_CHECKING:
     from conspectus.evaluate.compared import Compared, Comparison
@@ -253,17 +254,6 @@ def _tests(results: Sequence[Compared]) -> Iterator[Sequence[str]]:
         means = [f"{one.mean_first:.2f}", f"{one.mean_second:.2f}", f"{one.low:.1f} to {one.high:.1f}"]
         sizes = [figure(one.rank_biserial, 2), figure(one.cohens_d, 2), f"{one.questions:,}"]
         yield [f"{one.first} - {one.second}", *means, *tested, *sizes]
-
-
-def figure(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
-def probability(p: float | None) -> str:
-    """Return a p value as the paper prints it."""
-    if p is None:
-        return "-"
-    return "<0.001" if p < 0.001 else "1" if p >= 0.9995 else f"{p:.3f}"
 
 
 def _normality(found: Comparison) -> str:

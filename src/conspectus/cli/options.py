@@ -48,6 +48,12 @@ def methods(incomplete: str) -> list[str]:
     return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
 
 
+def embedders(incomplete: str) -> list[str]:
+    """Return the names of embedders that begin with what is typed; for completion by the shell."""
+    known = ("none", "local", "openai/text-embedding-3-small", "ollama/nomic-embed-text")
+    return [name for name in known if name.startswith(incomplete)]
+
+
 IndexFolder = Annotated[
     Path, typer.Option("--index", metavar="DIR", envvar="CONSPECTUS_INDEX", help="Folder of the index.")
 ]
@@ -101,7 +107,13 @@ BaseUrl = Annotated[
     str | None, typer.Option("--base-url", metavar="URL", help="Address of an OpenAI-compatible server for it.")
 ]
 EmbedderName = Annotated[
-    str | None, typer.Option("--embedder", metavar="NAME", help="Who makes vectors: local, or provider/model.")
+    str | None,
+    typer.Option(
+        "--embedder",
+        metavar="NAME",
+        autocompletion=embedders,
+        help="Who makes vectors: local, local:FOLDER, or provider/model as openai/text-embedding-3-small.",
+    ),
 ]
 Budget = Annotated[
     float | None, typer.Option("--budget", metavar="MONEY", help="Stop before the call that would pass it.")

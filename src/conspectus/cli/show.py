@@ -88,27 +88,33 @@ def snippet(text: str, most: int = SNIPPET) -> str:
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
-def place(source: Source, indent: str = "    ") -> str:
+def place(source: Source, indent: str = "    ", language: str = "en") -> str:
     """Return where something is said, and what, on two lines."""
+    from conspectus.wording import wording
+
     where = f", {source.place}" if source.place else ""
-    return f"{source.document}{where}, characters {source.start}-{source.end}\n{indent}“{snippet(source.text)}”"
+    characters = wording(language).characters.format(source.start, source.end)
+    return f"{source.document}{where}, {characters}\n{indent}“{snippet(source.text)}”"
 
 
-def citations(cited: Sequence[Citation]) -> None:
-    """Print what the numbers in a text lead to; neighbours that lead to the same places together."""
+def citations(cited: Sequence[Citation], language: str = "en") -> None:
+    """Print what the numbers in a text lead to, in its language; neighbours that lead to the same places together."""
+    from conspectus.wording import wording
+
+    words = wording(language)
     if cited:
-        out(f"\n{bold('Sources')}\n")
+        out(f"\n{bold(words.sources)}\n")
     for sources, group in groupby(cited, key=lambda c: c.sources):
         same = list(group)
         head = "".join(f"[{c.marker}]" for c in same) + " "
         if len(sources) > 1:  # what is cited is a row with all that it stands on, not one quotation
-            out(head + "; ".join(f"{c.kind}: {c.title}" for c in same))
+            out(head + "; ".join(f"{words.kind(c.kind)}: {c.title}" for c in same))
             head = "    "
         for source in sources[:PLACES]:
-            out(head + place(source))
+            out(head + place(source, language=language))
             head = "    "
         if (more := len(sources) - PLACES) > 0:
-            out(f"    and {counted(more, 'more place')} (--json lists all)")
+            out(f"    {words.more_places.format(more)}")
 
 
 def table(rows: Iterable[Sequence[str]], say: Callable[[str], None] = out, *, texts: int = 1) -> None:
@@ -146,6 +152,8 @@ def spent(used: Usage) -> None:
 
 def vectors(figures: VectorFigures | None) -> str:
     """Return in a sentence what vectors an index has, and how the nearest are found."""
+    from conspectus.models.embedders import MOST_UNREAD
+
     if figures is None:
         return "No vectors; conspectus embed makes them."
     held = f"{counted(figures.chunks, 'chunk')} and {counted(figures.sentences, 'sentence')}"
@@ -154,7 +162,13 @@ def vectors(figures: VectorFigures | None) -> str:
         found = f"of the 10 nearest {100 * figures.recall:.1f} % are found, by a graph of neighbours"
     elif figures.many:
         found += ", which the extra `ann` would make faster: pip install 'conspectus[ann]', then conspectus embed"
-    return f"Vectors: {held} by {figures.model}, {figures.dimension:,} numbers each; {found}."
+    told = f"Vectors: {held} by {figures.model}, {figures.dimension:,} numbers each; {found}."
+    if figures.unread >= MOST_UNREAD:
+        told += (
+            f"\nThe model does not know {100 * figures.unread:.0f} % of the letters of these texts, and walk leaves its"
+            " vectors out: one that is made for their language would say more."
+        )
+    return told
 
 
 def listed(heading: str, lines: Sequence[str], say: Callable[[str], None] = note) -> None:

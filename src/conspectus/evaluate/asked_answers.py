@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from conspectus.errors import UsageError
-from conspectus.evaluate.conditions import PAPER
+from conspectus.evaluate.conditions import place_of
 from conspectus.evaluate.kept import ConditionAnswer, answers_in
 from conspectus.evaluate.listed import read_list
 from conspectus.evaluate.pairing import drawn
@@ -46,7 +46,7 @@ def asked_answers(folder: Path, conditions: Sequence[str] = (), sample: int | No
     rows = [row for row in answers_in(folder).rows.values() if not row.error]
     if not rows:
         raise UsageError(f"there are no answers in {folder}: make them with conspectus eval answers")
-    there = sorted({row.condition for row in rows}, key=_place)
+    there = sorted({row.condition for row in rows}, key=place_of)
     for name in conditions:
         if name not in there:
             raise UsageError(f"there is no condition {name!r} with answers in {folder}; there are {', '.join(there)}")
@@ -69,11 +69,6 @@ def asked_answers(folder: Path, conditions: Sequence[str] = (), sample: int | No
         for one in questions
         if one in wanted and (name, one, 0) in by_key
     ]
-
-
-def _place(condition: str) -> tuple[int, str]:
-    """Return where a condition stands: the paper's in its order, then others by name, whichever answered first."""
-    return (PAPER.index(condition) if condition in PAPER else len(PAPER)), condition
 
 
 def found_by(settings: Settings, *tasks: str) -> str:

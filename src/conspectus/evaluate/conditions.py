@@ -63,6 +63,17 @@ def _condition(name: str) -> Condition:
     return Condition(name, method)
 
 
+def place_of(condition: str) -> tuple[int, str, int, str]:
+    """Return where a condition stands: the paper's in its order, then others by name, whichever answered first.
+
+    Variants of one (`C2@8k`) follow it, by their number where they have one.
+    """
+    name, _, variant = condition.partition("@")
+    digits = re.match(r"\d*", variant)
+    number = int(digits[0]) if digits and digits[0] else -1
+    return (PAPER.index(name) if name in PAPER else len(PAPER)), name, number, variant
+
+
 def answering(question: str, condition: Condition, index: Index) -> Answering:
     """Return the method that a condition answers a question by."""
     return METHODS[choose(question, index)[0] if condition.method == AUTO else condition.method]

@@ -15,6 +15,7 @@ from itertools import combinations
 from pathlib import Path
 
 from conspectus.errors import UsageError
+from conspectus.evaluate.conditions import place_of
 from conspectus.evaluate.kept import ConditionAnswer, Judgement, Question, answers_in
 from conspectus.evaluate.verdicts import Pair
 from conspectus.tasks import Criterion
@@ -105,7 +106,7 @@ def plan(
     if replicates < 1 or (sample is not None and sample < 1):
         raise UsageError("replicates and sampled questions are at least 1")
     answers = {(a.condition, a.question): a for a in answers_in(folder).rows.values() if a.sample == 0}
-    conditions = tuple(dict.fromkeys(condition for condition, _ in answers))
+    conditions = tuple(sorted({condition for condition, _ in answers}, key=place_of))
     asked = drawn([one for one in questions if any(q == one.id for _, q in answers)])[:sample]
     if unknown := {question for _, question in answers} - {one.id for one in questions}:
         raise UsageError(

@@ -16,8 +16,15 @@ from conspectus.settings import Settings
 from conspectus.tables import Index
 
 IMPORTED = "imported"
-_HIDDEN = {"llm": {"trace", "trace_texts", "concurrency", "attempts", "retry_seconds", "timeout"}}
-"""Settings that say how a run went and not what it found."""
+_HIDDEN = {
+    "llm": {
+        *("base_url", "embedder_base_url", "trace", "trace_texts", "concurrency", "requests_per_minute"),
+        *("tokens_per_minute", "timeout", "attempts", "retry_seconds", "budget", "budget_tokens"),
+    },
+    "prices": True,
+    "model": True,
+}
+"""Settings that say how and where a run went and not what it found; the model stands beside them."""
 
 
 @dataclass(frozen=True)

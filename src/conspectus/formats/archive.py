@@ -11,12 +11,11 @@ from xml.etree.ElementTree import Element
 from zipfile import BadZipFile, ZipFile
 
 from conspectus.errors import DocumentError
+from conspectus.formats.encryption import OLE, UNLOCK, holds_encrypted, unlocked
 from conspectus.formats.found import Options, too_large
 from conspectus.formats.trees import tree
 
-OLE = bytes.fromhex("d0cf11e0a1b11ae1")
-"""What the compound files of older programs begin with, and those that hold an encrypted document."""
-ENCRYPTED = "is encrypted; open it with its password and save it without one (--password-file is for PDF)"
+ENCRYPTED = f"is encrypted in a way that is not opened here; {UNLOCK}"
 
 
 class Archive:
@@ -27,9 +26,9 @@ class Archive:
 
     def __init__(self, path: str, data: bytes, options: Options) -> None:
         self._limit = self._left = options.max_bytes
-        if data.startswith(OLE):
-            if "EncryptedPackage".encode("utf-16-le") in data:
-                raise DocumentError(ENCRYPTED)
+        if holds_encrypted(data):
+            data = unlocked(data, options)
+        elif data.startswith(OLE):
             raise DocumentError("is of an old binary format of Office, whatever its name says; save it in the new one")
         if not data.startswith(b"PK"):
             raise DocumentError(f"is not what its name says: {PurePosixPath(path).suffix} files are zip archives")

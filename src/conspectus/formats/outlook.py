@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import Any, cast
 
 from conspectus.errors import DocumentError
-from conspectus.formats.archive import OLE
+from conspectus.formats.encryption import OLE
 from conspectus.formats.found import Found, Options
 from conspectus.formats.mail import HEADERS, message
 from conspectus.formats.text import decode

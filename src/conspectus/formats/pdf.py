@@ -11,6 +11,7 @@ from typing import Any
 
 from conspectus.errors import DocumentError
 from conspectus.formats.dates import of_pdf
+from conspectus.formats.encryption import NO_PASSWORD, WRONG_PASSWORD
 from conspectus.formats.found import Found, Options, Prose
 
 _BROKEN_WORD = re.compile("[\x02\ufffe](?:\r?\n)?")
@@ -65,9 +66,7 @@ def _opened(data: bytes, options: Options) -> Any:
         except pypdfium2.PdfiumError as error:
             if "password" not in str(error).lower():
                 raise DocumentError(_why_not_opened(data, str(error))) from None
-    if options.passwords:
-        raise DocumentError("is encrypted, and no line of the file of --password-file is its password; add it there")
-    raise DocumentError("is encrypted; put its password on a line of a file, and name that by --password-file FILE")
+    raise DocumentError(f"is encrypted, and {WRONG_PASSWORD}" if options.passwords else f"is encrypted; {NO_PASSWORD}")
 
 
 def _why_not_opened(data: bytes, error: str) -> str:

@@ -54,6 +54,22 @@ def _lines(text: str) -> Iterator[object]:
                 yield DocumentError(f"is not JSON: {_where(error, number)}")
 
 
+JSON = (".json", ".jsonl", ".ndjson")
+"""What files of records in JSON are called."""
+
+
+def json_values(text: str, suffix: str) -> Iterator[tuple[int, object]]:
+    """Yield number and value of each record of a file of JSON, as `parse` counts them; None for what is no JSON."""
+    if suffix != ".json":
+        yield from enumerate((None if isinstance(v, DocumentError) else v for v in _lines(text)), start=1)
+        return
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    yield from enumerate(cast("list[object]", value) if isinstance(value, list) else [value], start=1)
+
+
 def _where(error: ValueError | RecursionError, line: int | None = None) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"line {line or error.lineno}, column {error.colno}: {error.msg}"

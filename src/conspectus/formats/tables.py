@@ -10,6 +10,7 @@ from zipfile import BadZipFile, ZipFile
 
 from conspectus.errors import DocumentError
 from conspectus.formats.archive import ENCRYPTED
+from conspectus.formats.encryption import OLE, holds_encrypted, unlocked
 from conspectus.formats.found import Found, Options, Prose, row, too_large
 from conspectus.formats.records import records
 from conspectus.rows import Failure
@@ -21,19 +22,9 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Failure]
     Raises:
         DocumentError: it is encrypted, damaged, too large, or empty.
     """
-    import python_calamine as calamine
-
-    _refuse_bombs(data, options)
-    try:
-        book = calamine.CalamineWorkbook.from_filelike(BytesIO(data))
-        sheets = {name: book.get_sheet_by_name(name) for name in book.sheet_names}
-    except calamine.PasswordError:
-        raise DocumentError(ENCRYPTED) from None
-    except calamine.CalamineError as error:
-        encrypted = "EncryptedPackage".encode("utf-16-le") in data
-        raise DocumentError(
-            ENCRYPTED if encrypted else f"is no workbook, or cut off or damaged: {error}; save it again"
-        ) from None
+    if holds_encrypted(data):
+        data = unlocked(data, options)
+    sheets = _sheets(data, options)
     first = next(iter(sheets.values()), None)
     rows = first.iter_rows() if first is not None and first.height else iter(())
     header = [_cell(value) for value in next(rows, list[Any]())]
@@ -49,6 +40,22 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Failure]
                 prose.add(said, gap)
                 gap = "\n"
     yield prose.found()
+
+
+def _sheets(data: bytes, options: Options, *, locked: bool = True) -> dict[str, Any]:
+    """Return the sheets by their names; `locked` tells that a password may still open them (XLS)."""
+    import python_calamine as calamine
+
+    _refuse_bombs(data, options)
+    try:
+        book = calamine.CalamineWorkbook.from_filelike(BytesIO(data))
+        return {name: book.get_sheet_by_name(name) for name in book.sheet_names}
+    except calamine.PasswordError:
+        if locked and data.startswith(OLE):
+            return _sheets(unlocked(data, options), options, locked=False)
+        raise DocumentError(ENCRYPTED) from None
+    except calamine.CalamineError as error:
+        raise DocumentError(f"is no workbook, or cut off or damaged: {error}; save it again") from None
 
 
 def _refuse_bombs(data: bytes, options: Options) -> None:

@@ -9,6 +9,7 @@ from conspectus.corrections import STAGE, Entry
 from conspectus.index.resolve import Names
 from conspectus.rows import Failure, Join, Span
 
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a correction; `why` says why it was not applied, or not wholly."""

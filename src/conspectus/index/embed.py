@@ -9,8 +9,8 @@ Names under which an index keeps them, rows of length 1:
   and usearch is installed; without one search is exact.
 
 Vectors of chunks and sentences are of the text with the title of its document before it. The `vectors` of the settings
-say whose they are: `embedder` (what `open_embedder` opens), `model` and `dimension`; with a graph also `breadth` and
-`recall`.
+say whose they are: `embedder` (what `open_embedder` opens), `model`, `dimension` and `unread`, the share of the letters
+of the sentences that the model does not know; with a graph also `breadth` and `recall`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ def embedded(
     for array, said in texts.items():
         kind = np.float32 if array == CHUNKS and not linked else np.float16
         arrays[array] = _vectors(said, embedder, kind, known.get(array), tick)
-    made: dict[str, Any] = {"embedder": name, "model": embedder.name, "dimension": embedder.dimension}
+    unread = round(embedder.unread(_sample(texts[SENTENCES])), 3)
+    made: dict[str, Any] = {
+        "embedder": name, "model": embedder.name, "dimension": embedder.dimension, "unread": unread
+    }  # fmt: skip
     if linked:
         if progress:
             progress.stage("neighbours", 0)
@@ -101,6 +104,10 @@ def _sentences(documents: Sequence[Document], titles: list[str], spans: Array) -
         if document != at:  # sentences come document by document
             at, text = document, documents[document].text
         yield _titled(titles[document], ": ", " ".join(text[start:end].split()))
+
+
+def _sample(texts: list[str]) -> list[str]:
+    return [texts[i] for i in np.linspace(0, len(texts) - 1, min(SAMPLE, len(texts))).astype(int).tolist()]
 
 
 def _titled(title: str, joint: str, text: str) -> str:

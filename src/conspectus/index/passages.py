@@ -43,7 +43,10 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
         **walk_terms(documents, table, starts, ids, number),
         **walk_arrays(documents, chunks, table, texts, vocabulary),
     }
-    recorded = {**settings.model_dump(mode="json", by_alias=True), "language": ",".join(languages_in(documents, settings.language))}
+    recorded = {
+        **settings.model_dump(mode="json", by_alias=True),
+        "language": ",".join(languages_in(documents, settings.language)),
+    }
     return Index(documents=documents, chunks=chunks, words=tuple(number), arrays=arrays, settings=recorded)
 
 

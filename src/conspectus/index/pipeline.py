@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from conspectus.rows import Chunk, Community, Document, Failure, Report
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.text.language import in_languages, languages_in
+from conspectus.working import no_collector
 
 if TYPE_CHECKING:  # what comes after the extraction is imported while the first calls are waited for: see `_lexicon`
     from conspectus.index.describe import DescribedGraph
@@ -81,7 +81,7 @@ async def build_index(
     Raises Unusable where nothing more can be asked of the model.
     """
     show = progress or Silent()
-    with _no_collector():
+    with no_collector():
         documents = in_languages(documents, settings.language)
         chunks = cut(documents, settings.chunk)
         language, *_ = languages = languages_in(documents, settings.language)
@@ -122,7 +122,7 @@ async def build_index(
     )
 
 
-HEAD_START = 0.05
+HEAD_START = 0.2
 """Seconds in which the first calls go out before other work takes the processor."""
 SWITCH_SECONDS = 0.0005
 LATER = ("index.drawing", "index.reports", "index.lexical", "index.incidence", "columns")
@@ -216,15 +216,3 @@ def _often_switching() -> Generator[None]:
         yield
     finally:
         sys.setswitchinterval(before)
-
-
-@contextmanager
-def _no_collector() -> Generator[None]:
-    """Hold back Python's cycle collector: a build makes a million rows that live, and it would visit them all often."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

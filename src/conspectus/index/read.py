@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from conspectus.settings import ReadSettings
 
 MANIFEST = "manifest.json"
+OWN = ("conspectus.toml", "corrections.toml")
+"""Files beside documents that are ours."""
 _NUMBER = re.compile("([0-9]+)")
 
 
@@ -48,7 +50,7 @@ def read(sources: Sources, settings: ReadSettings) -> Read:
     """Read all documents of files and folders; objects with fields and rows of data frames are documents.
 
     Strings are paths here; `read_texts` takes them as documents. Folders are read with all that is in them,
-    except hidden files and folders, indexes, and, without `follow_symlinks`, what links lead to outside.
+    except hidden files and folders, our own files, indexes, and, without `follow_symlinks`, what links lead to outside.
 
     Returns:
         The documents, what could not be read and why, and what was passed over and why.
@@ -237,7 +239,7 @@ def _files_of(source: str, *, follow: bool) -> Iterator[tuple[str, str] | Failur
             continue
         for entry in entries:
             inner = _name(name, entry.name)
-            if entry.name.startswith("."):
+            if entry.name.startswith(".") or entry.name in OWN:
                 continue
             if entry.is_symlink():
                 links.append((entry.path, inner))

@@ -1,4 +1,4 @@
-"""Files of triples: lines `head|relation|tail`, separated values with or without a header, N-Triples."""
+"""Files of triples: lines `head|relation|tail`, separated values with or without a header, JSON, N-Triples."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from conspectus.errors import DocumentError
-from conspectus.formats.records import delimited
+from conspectus.formats.records import JSON, delimited, json_values
 from conspectus.formats.text import decode
 from conspectus.rows import Failure
 
@@ -41,9 +42,9 @@ class GivenGraph:
 def read_triples(path: Path) -> GivenGraph:
     """Read a file of triples.
 
-    Lines `head|relation|tail`; CSV or TSV, with a header (`HEADERS`) or three columns without one; N-Triples
-    (.nt), whose addresses become names (see `ntriples`). Lines that begin with `#` and are no triple are
-    comments.
+    Lines `head|relation|tail`; CSV or TSV, with a header (`HEADERS`) or three columns without one; JSON or JSON
+    lines, each an object with such fields or a list of three; N-Triples (.nt), whose addresses become names (see
+    `ntriples`). Lines of a table that begin with `#` and are no triple are comments.
 
     Raises DocumentError where the file cannot be read or holds no triple.
     """
@@ -57,7 +58,9 @@ def read_triples(path: Path) -> GivenGraph:
         raise DocumentError(f"{path} cannot be read: {error.strerror}") from None
     except DocumentError as error:
         raise DocumentError(f"{path} {error}") from None
-    return _of_ntriples(text, path) if suffix == ".nt" else _of_columns(text, path)
+    if suffix == ".nt":
+        return _of_ntriples(text, path)
+    return _of_json(text, path) if suffix in JSON else _of_columns(text, path)
 
 
 def _of_ntriples(text: str, path: Path) -> GivenGraph:
@@ -66,6 +69,28 @@ def _of_ntriples(text: str, path: Path) -> GivenGraph:
     lines = list(statements(text))
     said, told = named([statement for _, statement in lines if statement])
     return _graph(said, [n for n, statement in lines if not statement], path, told)
+
+
+def _of_json(text: str, path: Path) -> GivenGraph:
+    said: list[Sequence[str]] = []
+    bad: list[int] = []
+    for n, value in json_values(text, path.suffix.lower()):
+        parts = list(_parts(value))
+        if len(parts) == 3 and all(isinstance(part, str | int | float) for part in parts):
+            said.append([str(part) for part in parts])
+        else:
+            bad.append(n)
+    return _graph(said, bad, path, {}, "record")
+
+
+def _parts(value: object) -> Iterator[object]:
+    """Yield head, relation and tail of a record: three fields of an object, or a list of three."""
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, object]", value)
+        values = list(fields.values())
+        yield from (values[place] for place in columns_of(list(fields), HEADERS) or ())
+    elif isinstance(value, list):
+        yield from cast("list[object]", value)
 
 
 def _of_columns(text: str, path: Path) -> GivenGraph:
@@ -90,7 +115,9 @@ def columns_of(header: Sequence[str], names: Sequence[Sequence[str]]) -> list[in
     return places if min(places) >= 0 and len(set(places)) == len(places) else None
 
 
-def _graph(said: Sequence[Sequence[str]], bad: Sequence[int], path: Path, told: Mapping[str, str]) -> GivenGraph:
+def _graph(
+    said: Sequence[Sequence[str]], bad: Sequence[int], path: Path, told: Mapping[str, str], unit: str = "line"
+) -> GivenGraph:
     values = ((" ".join(head.split()), " ".join(r.split()), " ".join(tail.split())) for head, r, tail in said)
     triples = list(dict.fromkeys(value for value in values if all(value)))
     if not triples:
@@ -98,9 +125,11 @@ def _graph(said: Sequence[Sequence[str]], bad: Sequence[int], path: Path, told: 
             f"{path} holds no triples; write one on each line as head|relation|tail, or as a table whose first "
             "line names the columns head, relation and tail"
         )
-    failures = [Failure("import", f"line {n} is no triple of head, relation and tail", str(path)) for n in bad[:NAMED]]
+    failures = [
+        Failure("import", f"{unit} {n} is no triple of head, relation and tail", str(path)) for n in bad[:NAMED]
+    ]
     if len(bad) > NAMED:
-        failures.append(Failure("import", f"{len(bad) - NAMED:,} more lines are no triples", str(path)))
+        failures.append(Failure("import", f"{len(bad) - NAMED:,} more {unit}s are no triples", str(path)))
     return GivenGraph(triples, failures, told)
 
 

@@ -7,7 +7,6 @@ of its documents; its triples say nothing of texts, and stay as they were given.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from conspectus.errors import DocumentError, UsageError
-from conspectus.formats.records import delimited, delimiter_of
+from conspectus.formats.records import JSON, delimited, delimiter_of, json_values
 from conspectus.formats.text import decode
 from conspectus.index.chunk import chunk
 from conspectus.index.triple_files import GivenGraph, columns_of
@@ -160,27 +159,15 @@ def listed_links(documents: Sequence[Document]) -> Iterator[Link]:
 
 def _json_file(path: str) -> str:
     file = path.rpartition("#")[0]
-    return file if PurePosixPath(file).suffix.lower() in (".json", ".jsonl", ".ndjson") else ""
+    return file if PurePosixPath(file).suffix.lower() in JSON else ""
 
 
 def _lists_of(file: str) -> Iterator[tuple[str, list[str]]]:
     """Yield path and listed entities of each record of a file that was read before: only its lists are new."""
-    text = decode(Path(file).read_bytes())
-    lines = [] if file.lower().endswith(".json") else [line for line in text.split("\n") if line.strip()]
-    values = [_parsed(line) for line in lines] if lines else _parsed(text)
-    records = cast("list[object]", values) if isinstance(values, list) else [values]
-    for number, record in enumerate(records, 1):
-        if isinstance(record, Mapping):
-            names = cast("Mapping[str, Any]", record).get(ENTITIES)
-            if isinstance(names, list):
-                yield f"{file}#{number}", [str(name) for name in cast("list[Any]", names) if name]
-
-
-def _parsed(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    for number, record in json_values(decode(Path(file).read_bytes()), PurePosixPath(file).suffix.lower()):
+        names = cast("Mapping[str, Any]", record).get(ENTITIES) if isinstance(record, Mapping) else None
+        if isinstance(names, list):
+            yield f"{file}#{number}", [str(name) for name in cast("list[Any]", names) if name]
 
 
 def read_links(path: Path) -> list[Link]:

@@ -13,17 +13,21 @@ from conspectus.references import TABLES, Reference, between, find, rewrite, str
 from conspectus.rows import Chunk, Citation, Claim, Entity, Relationship, Report, Source, Span
 from conspectus.tables import Index
 from conspectus.text.sentences import sentences
+from conspectus.text.words import CJK, is_unspaced
 
 MOST_SOURCES = 5
 """Places shown for one citation that quotes nothing."""
 _KINDS: dict[str, str] = dict(zip(TABLES, ("report", "source", "entity", "relationship", "claim"), strict=True))
-_QUOTED = re.compile(r"[\"“]([^\"”]{15,})[\"”]")
-_WHOLE = re.compile(r"[\"“](.{15,})[\"”]", re.DOTALL)
+_QUOTED = re.compile(rf"[\"“]([^\"”]{{15,}}|(?=[^\"”]*{CJK.pattern})[^\"”]{{6,}})[\"”]")
+_WHOLE = re.compile(rf"[\"“](.{{15,}}|(?=.*{CJK.pattern}).{{6,}})[\"”]", re.DOTALL)
 """From the first mark of quotation to the last: a quotation may hold another."""
 
 _OPENED = re.compile(r"^(?:[-*>#\d.]+\s+)+")
 FEW, LONGEST = 5, 60
 """Words, and characters, of a statement that is cited by the sentence that holds it."""
+UNSPACED_LEAST = 5
+"""Characters of a quotation in a script without spaces that are too few to be told from others."""
+_NEIGHBOUR = rf"(?!{CJK.pattern})[^\W_]"
 
 Row = Report | Chunk | Entity | Relationship | Claim
 
@@ -115,16 +119,19 @@ def _bare(text: str) -> str:
 
 def _quoted(statement: str, span: Span, index: Index) -> list[Span]:
     """Return where inside a span the words stand that a statement quotes, or that it is as a whole."""
+    said = _OPENED.sub("", statement)
+    if is_unspaced(said) and (place := _locate(said, span, index)):
+        return [place]  # what it quotes is part of it
     if (whole := _WHOLE.search(statement)) and (place := _locate(whole.group(1), span, index)):
         return [place]
-    parts = [m.group(1) for m in _QUOTED.finditer(statement)] or [_OPENED.sub("", statement)]
+    parts = [m.group(1) for m in _QUOTED.finditer(statement)] or [said]
     return [place for words in parts if (place := _locate(words, span, index))]
 
 
 def _locate(words: str, span: Span, index: Index) -> Span | None:
     """Return the characters inside a span that hold the words, whatever the white space and case."""
     parts = words.split()
-    if len(parts) < 3:
+    if len(parts) < 3 and not (is_unspaced(words) and len(words) > UNSPACED_LEAST):
         return None
     text = index.document_of[span.document_id].text
     found = re.compile(r"\s+".join(map(re.escape, parts)), re.IGNORECASE).search(text, span.start, span.end)
@@ -138,7 +145,7 @@ def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
         return None
     text = index.document_of[span.document_id].text
     joined = r"\s+".join(map(re.escape, words))
-    pattern = rf"(?<![A-Za-z0-9]){joined}(?![A-Za-z0-9])"  # where no spaces are written, a neighbour is no part of it
+    pattern = rf"(?<!{_NEIGHBOUR}){joined}(?!{_NEIGHBOUR})"  # where no spaces are written, a neighbour is no part of it
     found = re.compile(pattern, re.IGNORECASE).search(text, span.start, span.end)
     if found is None:
         return None

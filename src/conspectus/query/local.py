@@ -68,10 +68,10 @@ def entities_in(question: str, index: Index) -> list[Entity]:
     at = 0
     while at < len(words):
         sizes = range(min(longest, len(words) - at), 0, -1)
-        size = next((n for n in sizes if _keys(words[at : at + n]) & known.keys()), 0)
+        size = next((n for n in sizes if _keys(words[at : at + n], index) & known.keys()), 0)
         if size == 1 and (words[at] in STOPWORDS or CJK.match(words[at])):
             size = 0
-        for key in _keys(words[at : at + size]) & known.keys():
+        for key in _keys(words[at : at + size], index) & known.keys():
             number = known[key]
             found[number] = (-size, index.entities[number].degree)
         at += max(size, 1)
@@ -85,9 +85,11 @@ def _known_in_pieces(index: Index) -> Mapping[str, int]:
     return index.derived["keys in pieces"]
 
 
-def _keys(words: Sequence[str]) -> set[str]:
-    """Return the keys under which words may be known: as written, and with the last one in its stem."""
-    return {" ".join(words), " ".join((*words[:-1], stem(words[-1])))} if words else set()
+def _keys(words: Sequence[str], index: Index) -> set[str]:
+    """Return the keys under which words may be known: as written, with the last one in its stem, or declined."""
+    if not words:
+        return set()
+    return {" ".join(words), " ".join((*words[:-1], stem(words[-1]))), *index.stems_of(" ".join(words))}
 
 
 def _edges(

@@ -10,7 +10,7 @@ import numpy as np
 from conspectus.algorithms.neighbours import NeighbourGraph, nearest, products
 from conspectus.errors import UsageError
 from conspectus.models.base import Model
-from conspectus.models.embedders import NONE, Embedder, open_embedder, same_model
+from conspectus.models.embedders import MOST_UNREAD, NONE, Embedder, open_embedder, same_model
 from conspectus.query.bm25 import answer_from, hit
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
@@ -26,6 +26,11 @@ NEAR = 400
 def has_vectors(index: Index) -> bool:
     """Tell whether an index has vectors of its chunks."""
     return "vectors.chunks" in index.arrays
+
+
+def reads_texts(index: Index) -> bool:
+    """Tell whether the model of an index's vectors is made for its script: a model of another says little of it."""
+    return index.settings.get("vectors", {}).get("unread", 0.0) < MOST_UNREAD
 
 
 def embedder_of(index: Index, settings: Settings) -> Embedder:

@@ -29,7 +29,7 @@ from conspectus.models.base import Model
 from conspectus.query.bm25 import answer_from, hits_of
 from conspectus.query.hybrid import likeness
 from conspectus.query.seeds import Graph, Seeds, seeds_of
-from conspectus.query.vector import has_vectors, question_vectors
+from conspectus.query.vector import has_vectors, question_vectors, reads_texts
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tables import Index
@@ -100,7 +100,7 @@ def scores_of(question: str, index: Index, settings: Settings) -> Floats:
 
 
 def _by_meaning(index: Index, settings: Settings) -> bool:
-    return settings.walk.vectors and has_vectors(index)
+    return settings.walk.vectors and has_vectors(index) and reads_texts(index)
 
 
 # How like the question something is

@@ -198,28 +198,37 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
 
 def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
     """The same where all nouns have capitals: words without articles, and what stands beside another capital so that
-    it tells: a title before it, a name before it, an adjective with a capital of its own ("Deutsche Bank"), a word
-    for an organization ("Universität Heidelberg").
+    it tells: a title or a given name before it, a word that it recurs with, an adjective with a capital of its own
+    ("die Deutsche Bank"), a word for an organization ("Universität Heidelberg").
     """
-    word = vocabulary.token_word
-    usable = vocabulary.alone[word]
-    beside = np.zeros(len(word), bool)
-    beside[:-1] = named[1:] & named[:-1] & (vocabulary.sentence[1:] == vocabulary.sentence[:-1])
-    titles, heads = vocabulary.rules.titles, organizations_of(vocabulary.rules.language)
-    title = np.array([form.lower() in titles for form in vocabulary.forms], bool)[vocabulary.form]
-    head = np.array([w.endswith(heads) for w in vocabulary.words], bool)[word]
-    adjective = (vocabulary.lower[word] > 0) & ~vocabulary.first & named
-    bare = (vocabulary.articled[word] == 0) & ~np.array(
-        [w.endswith(vocabulary.rules.noun_endings) for w in vocabulary.words], bool
-    )[word]
-    usable[1:] |= title[:-1] & named[1:] & (vocabulary.sentence[1:] == vocabulary.sentence[:-1])
-    for _ in range(2):  # a name of three words is reached in two steps
-        usable[1:] |= beside[:-1] & usable[:-1] & bare[1:]
-    usable[:-1] |= (head & beside)[:-1] & usable[1:]
-    opens = adjective & beside
-    usable |= opens
+    rules, word = vocabulary.rules, vocabulary.token_word
+    inside = np.zeros(len(word), bool)  # whether the next token is in the same sentence
+    inside[:-1] = vocabulary.sentence[1:] == vocabulary.sentence[:-1]
+    beside = named & inside & np.append(named[1:], False)
+    title, given, article = (
+        np.array([w in words for w in vocabulary.words], bool)[word]
+        for words in (rules.titles, GIVEN_NAMES, rules.articles)
+    )
+    head, noun, adjective = (
+        np.array([w.endswith(ends) for w in vocabulary.words], bool)[word]
+        for ends in (organizations_of(rules.language), rules.noun_endings, _ADJECTIVE)
+    )
+    bare = (vocabulary.articled[word] == 0) & ~noun
+    pair = word[:-1].astype(np.int64) * len(vocabulary.words) + word[1:]
+    _, kind, count = np.unique(pair, return_inverse=True, return_counts=True)
+    recurs = np.append(count[kind] > 1, False)
+    opens = beside & ~vocabulary.first & (vocabulary.lower[word] > 0)
+    opens[1:] |= beside[1:] & adjective[1:] & article[:-1] & inside[:-1]
+    usable = vocabulary.alone[word] | (given & named & bare) | opens
+    usable[1:] |= (title & inside)[:-1] & named[1:]
     usable[1:] |= opens[:-1]
+    for _ in range(2):  # a name of three words is reached in two steps
+        usable[1:] |= (beside & usable & (given | title | recurs))[:-1] & bare[1:]
+    usable[:-1] |= (head & beside)[:-1] & usable[1:]
     return usable
+
+
+_ADJECTIVE = ("e", "en", "er", "es", "em")
 
 
 def is_telling(words: Sequence[str], rules: Rules = ENGLISH_RULES) -> bool:

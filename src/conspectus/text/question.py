@@ -129,8 +129,17 @@ def read_question(text: str, *languages: str) -> Question:
 
 
 def _asked_in(text: str, language: str, languages: Sequence[str]) -> tuple[str, ...]:
+    if language == "zh":
+        text = _BUILT_ZH.sub(" ", text)
     building = SCAFFOLDING if language == ENGLISH else SCAFFOLDING | scaffolding_in(language)
     return tuple(t for t in _stems_of(text, languages) if t not in building)
+
+
+_BUILT_ZH = re.compile(
+    "什么样?|哪[里儿个些位一]?|何[时地处人]|怎么样?|怎样|如何|为什么|为何|多少|几[个位名次年]?|是?谁|有没有|是不是|是否|"
+    "(?:有什么|之间的?)?(?:关系|联系|关联)|介绍一?下?|说说|讲讲|谈谈|描述|解释|请问?|[吗呢吧啊的了在和与是有被及，。？?]"
+)
+"""What a Chinese question is built with; what stands on both sides of it makes no pair."""
 
 
 def _stems_of(text: str, languages: Sequence[str]) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ TITLES = frozenset(
     "chairman uncle aunt".split()
 )
 """Words before the name of a person that are no part of it."""
-INFLECTING = frozenset("ru uk bg pl cs el fi hu tr".split())
+INFLECTING = frozenset("de ru uk bg pl cs el fi hu tr".split())
 """Languages that decline names, so that forms of one name share but their stems."""
 
 UNCASED = frozenset("zh ja ko th ar fa he hi".split())
@@ -90,7 +90,7 @@ def _is_noun(word: str) -> bool:
 
 
 def _is_attribute(word: str) -> bool:
-    return _is_noun(word) or (len(word) > 1 and tag_of(word) in ("a", "b", "v", "s", "t", "m"))
+    return _is_noun(word) or (len(word) > 1 and tag_of(word) in ("a", "b", "v", "s", "t"))
 
 
 _TOLD: Mapping[str, tuple[Callable[[str], bool], Callable[[str], bool]]] = {"zh": (_is_noun, _is_attribute)}

@@ -24,8 +24,8 @@ CUT = 12
 OPENING = 200
 """Characters at the start of a document in which a shared header is looked for."""
 
-_LABEL = re.compile(r"[^\w(\[]*([^\W\d_][\w.'’\- ]{0,40}?)\s*(?:\([^)]{1,20}\))?:(?=\s|$)\s*")
-_ASIDE = re.compile(r"[(\[][^)\]]{1,60}[)\]][.!?]?")
+_LABEL = re.compile(r"[^\w(\[]*([^\W\d_][\w.'’\- ]{0,40}?)\s*(?:[(（][^)）]{1,20}[)）])?(?::(?=\s|$)|：)\s*")
+_ASIDE = re.compile(r"[(\[（【][^)\]）】]{1,60}[)\]）】][.!?。！？]?")
 _FILE_LIKE = re.compile(r"\S*(?:_\S*|\.[a-z]{2,5})(?:\s+[./\\]+)*\s+")
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -70,7 +70,7 @@ def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[s
                 name = _full(label.group(1), speakers, at_start=start == headers[number])
                 if name:
                     speaker, start = name, label.end()
-            for a, b in sentences(text, start, end):
+            for a, b in sentences(text, start, end, document.language):
                 sentence = " ".join(text[a:b].split())
                 if _LETTER.search(sentence) and not _ASIDE.fullmatch(sentence) and not _cut_label(sentence, speakers):
                     rows.append((number, a, b, speaker))

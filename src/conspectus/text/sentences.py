@@ -5,18 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from conspectus.text.grammar import grammar_of
+from conspectus.text.language import ENGLISH
+
 _END = re.compile(
-    r"""[.!?…]+["'”’)\]]*(?=\s+["'“‘(\[]*[^\W_a-zß-öø-ÿ])"""  # what follows does not go on in lower case
+    r"""[.!?…؟۔।॥]+["'”’“»)\]]*(?=\s+["'“‘„«¿¡(\[]*[^\W_a-zß-öø-ÿ])"""  # what follows does not go on in lower case
     r"|[。！？；…]+[”’」』）》]*"  # full-width marks need no space after them
 )
+_GREEK_END = re.compile(_END.pattern.replace("[.!?", "[.!;?"))
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[\"“'])(?:Mr|Mrs|Ms|Dr|Prof|Sr|Jr|St|Gen|Col|Capt|Lt|Sgt|Rev|Hon|Cllr|Gov|Sen|Rep|vs|No|Nos|Vol|Fig|"
     r"Eq|Inc|Ltd|Co|Corp|Bros|approx|cf|e\.g|i\.e|al|pp|ca|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec|[^\W\d_]"
     r"|(?:[^\W\d_]\.)+[^\W\d_])$"
 )
+_ABBREVIATION_ELSEWHERE = re.compile(
+    r"(?:^|[\s(\[«„“'])(?:bzw|usw|vgl|evtl|geb|gest|Nr|Hr|Fr|Abs|Abb|Str|Bd|Mio|Mrd|Mme|Mlle|MM|env|art|Sra|Srta|Dra|Ud|"
+    r"Uds|pág|aprox|Exmo|Sig|Dott|mevr|dhr|blz|гг|ул|им|др|тыс|млн|млрд|рис|стр|д-р|проф|акад|св|Αγ|κ|πρ|μ)$"
+)
+_ORDINAL = re.compile(r"(?:^|\W)(?:\d{1,3}|[IVX]{1,4})$")
+_NEXT_WORD = re.compile(r"\W*(\w+)")
+ORDINALS = frozenset("de da no fi pl cs hu".split())
+"""Languages that write a full stop after an ordinal number."""
 _BLANK = re.compile(r"\n\s*\n")
 _BULLET = re.compile(r"\s*(?:[-*•–—>#|]|\d+[.)]\s|[a-z][.)]\s)")
-_LABEL = re.compile(r"\s*[^\W\d_][^:\n]{0,40}:(?:\s|$)")
+_LABEL = re.compile(r"\s*[^\W\d_][^:：\n]{0,40}(?::(?:\s|$)|：)")
 WRAPPED = 55
 """A line of so many characters may have been broken to fit a page; its sentence may go on in the next."""
 
@@ -51,18 +63,38 @@ def lines(text: str) -> Iterator[tuple[int, int]]:
         yield start, len(text)
 
 
-def sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+def sentences(
+    text: str, start: int = 0, end: int | None = None, language: str = ENGLISH
+) -> Iterator[tuple[int, int]]:
     """Yield the spans of the sentences of a line, without the white space around them."""
     end = len(text) if end is None else end
     begin = start
-    for mark in _END.finditer(text, start, end):
+    for mark in (_GREEK_END if language == "el" else _END).finditer(text, start, end):
         stop = mark.end()
         before = max(begin - 1, mark.start() - 12, 0)  # with the character before a sentence, where one is
         if mark.group()[0] == "." and _ABBREVIATION.search(text, before, mark.start()):
             continue
+        if language != ENGLISH and _goes_on(text, before, mark, language):
+            continue
         yield from _trimmed(text, begin, stop)
         begin = stop
     yield from _trimmed(text, begin, end)
+
+
+def _goes_on(text: str, before: int, mark: re.Match[str], language: str) -> bool:
+    """Tell whether a sentence goes on after an end mark: in lower case, after an abbreviation, or after a number that
+    the mark makes an ordinal ("am 3. Oktober"), where no function word opens another sentence.
+    """
+    following = _NEXT_WORD.match(text, mark.end())
+    word = following.group(1) if following else ""
+    if word[:1].islower() and text[mark.end() : mark.end() + 1].isspace():
+        return True
+    if mark.group() != ".":
+        return False
+    if _ABBREVIATION_ELSEWHERE.search(text, before, mark.start()):
+        return True
+    opens = word.lower() in grammar_of(language).function_words
+    return language in ORDINALS and not opens and bool(_ORDINAL.search(text, before, mark.start()))
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -119,7 +119,8 @@ class Vocabulary:
         if not self.rules.nouns_capitalised:
             return self.proper
         noun = np.array([bool(word.endswith(self.rules.noun_endings)) for word in self.words], bool)
-        return self.proper & ~noun & (self.capitalised > 1) & (self.articled <= ARTICLED * self.capitalised)
+        written = self._counted(self.token_word[self.capital[self.form]])
+        return self.proper & ~noun & (written > 1) & (self.articled <= ARTICLED * written)
 
     @cached_property
     def articled(self) -> Ints:

@@ -27,6 +27,11 @@ WORD = re.compile(r"\w+(?:['’]\w+)*")
 CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 """A character of Chinese or Japanese."""
 
+UNSPACED = re.compile(
+    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]"
+)
+"""A character of any script that writes no spaces between words."""
+
 PAIRED = re.compile("[\uac00-\ud7af\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]")
 """A character of a script whose words stand in one piece with others (Thai, Lao, Burmese, Khmer) or with their
 particles (Korean); they are searched for by pairs of characters too.
@@ -198,6 +203,11 @@ def words_in(text: str) -> list[str]:
     """Return the words of a folded text."""
     marked = not text.isascii() and _MARKED.search(text)
     return (_MARKED_WORD if marked else WORD).findall(text)
+
+
+def is_unspaced(text: str) -> bool:
+    """Tell whether a text is mostly in a script that writes no spaces between words."""
+    return not text.isascii() and len(UNSPACED.findall(text)) > 0.3 * len(text)
 
 
 def tokens_in(text: str) -> list[str]:

@@ -57,6 +57,10 @@ class ServedEmbedder:
             raise ServerFailed(f"{self.name} gave vectors of {known} numbers before, and of {self._dimension} now")
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
+    def unread(self, texts: Sequence[str]) -> float:
+        """Return 0: its server does not tell."""
+        return 0.0
+
     def _vectors(self, texts: Sequence[str], tick: Tick) -> NDArray[np.float32]:
         return _apart(self._asked(texts, tick))
 

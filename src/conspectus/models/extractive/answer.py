@@ -12,9 +12,11 @@ from conspectus.models.extractive.statements import reading, split, subject_term
 from conspectus.references import Reference, find, strip, write
 from conspectus.rows import Chunk, Report
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, is_short
-from conspectus.text.question import Question, read_question
+from conspectus.text.language import ENGLISH
+from conspectus.text.question import Question
+from conspectus.wording import wording
 
-NOTICE = "Assembled from quotations of the sources, without a language model."
+NOTICE = wording(ENGLISH).assembled
 QUOTES = 4
 """Quotations in a section at the most."""
 SECTIONS = 6
@@ -32,7 +34,7 @@ _SECTION = re.compile(r"^### ", re.MULTILINE)
 
 def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     """Answer from one window: sections for its relevant reports (or chunks), best first; score 0 for none."""
-    question = read_question(task.question)
+    question = searcher.read(task.question)
     if question.about_whole and task.evidence.reports:
         return _overview(task.question, task.evidence.reports, searcher)
     found = searcher.find(question)
@@ -148,7 +150,7 @@ def _overview(question: str, given: Sequence[Report], searcher: Searcher) -> Par
 
 def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
     """Put the sections of all partial answers into one, the most relevant first, nothing said twice."""
-    whole = read_question(task.question).about_whole
+    whole = searcher.read(task.question).about_whole
     most_sections, most_quotes = (OVERVIEW_SECTIONS, OVERVIEW_QUOTES) if whole else (SECTIONS, QUOTES)
     merged: dict[str, tuple[str, list[str]]] = {}
     said: list[frozenset[str]] = []
@@ -167,7 +169,11 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
     body = "\n\n".join(
         f"{heading}\n\n" + "\n".join(lines) if heading else "\n".join(lines) for heading, lines in merged.values()
     )
-    return f"*{NOTICE}*\n\n{body}"
+    return f"{_notice(task.question, searcher)}\n\n{body}"
+
+
+def _notice(question: str, searcher: Searcher) -> str:
+    return f"*{wording(searcher.index.language_of(question)).assembled}*"
 
 
 def _ordered(task: ReduceAnswer, searcher: Searcher) -> list[tuple[str, list[str]]]:
@@ -196,19 +202,19 @@ def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
 
 def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
     """Answer from a window of rows: the sentences of its chunks that hold most of what is asked."""
-    question = read_question(task.question)
+    question = searcher.read(task.question)
     if is_short(task.response) and not question.about_whole:
         short = short_answer(task.question, task.evidence, searcher)
         return f"{short[0]} {write(_source(short[1].sentence, searcher))}" if short else ""
     if question.about_whole and task.evidence.reports:
-        return f"*{NOTICE}*\n\n{_overview(task.question, task.evidence.reports, searcher).text}"
+        return f"{_notice(task.question, searcher)}\n\n{_overview(task.question, task.evidence.reports, searcher).text}"
     lines = [quote(f, searcher) for f in speaking(task.question, task.evidence, searcher)]
-    return f"*{NOTICE}*\n\n" + "\n".join(lines) if lines else ""
+    return f"{_notice(task.question, searcher)}\n\n" + "\n".join(lines) if lines else ""
 
 
 def speaking(question: str, evidence: Evidence, searcher: Searcher) -> list[Found]:
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
     named = {entity.number for entity in evidence.entities}
-    found = searcher.near(read_question(question), evidence.sources, named)
+    found = searcher.near(searcher.read(question), evidence.sources, named)
     # Here an "I" may speak too: the question says what it is about, and the citation who it is.
     return list(_distinct(found, searcher, 2 * QUOTES, subject_terms))

@@ -11,11 +11,18 @@ from functools import lru_cache
 
 from conspectus.tasks import DescribeElement, Description
 from conspectus.text.quality import quality
+from conspectus.text.words import is_unspaced, unspaced_terms
 
 MOST_SENTENCES = {"entity": 3, "relationship": 2}
 MOST_WORDS = 70
-_QUOTED = re.compile(r'^([^":]{2,40}): "(.*)"$', re.DOTALL)
-_DEFINES = re.compile(r"^.{0,12}\b(?:is|was|are|were|has been|became|founded|created|means|works?)\b", re.IGNORECASE)
+_QUOTED = re.compile(r'^([^":：]{2,40})(?:: "(.*)"|：“(.*)”)$', re.DOTALL)
+_DEFINES = re.compile(
+    r"^.{0,12}\b(?:is|was|are|were|has been|became|founded|created|means|works?|ist|war|sind|waren|wurde|est|était|sont|fut|"
+    r"es|era|fue|son|é|foi|são|è|fu|sono|werd|zijn|является|являлся|был|была|είναι|ήταν)\b"
+    r"|^[^，。；]{0,14}(?:是|为|為|即|指|位于|位於|成立于|创立|创办|生于|とは|である|です)"
+    r"|^\s*(?:—|هو|هي)\s",
+    re.IGNORECASE,
+)
 
 
 def describe_element(task: DescribeElement, worth: Mapping[str, float]) -> Description:
@@ -26,8 +33,8 @@ def describe_element(task: DescribeElement, worth: Mapping[str, float]) -> Descr
     chosen: list[int] = []
     words: set[str] = set()
     length = 0
-    for i in sorted(range(len(task.descriptions)), key=lambda i: (-_merit(task.name, task.descriptions[i], worth), i)):
-        own = frozenset(task.descriptions[i].lower().split())
+    for i in sorted(range(len(task.descriptions)), key=lambda i: (-_merit(task, task.descriptions[i], worth), i)):
+        own = _words(task.descriptions[i])
         if chosen and (len(own & words) > 0.6 * len(own) or length + len(own) > MOST_WORDS):
             continue
         chosen.append(i)
@@ -38,17 +45,24 @@ def describe_element(task: DescribeElement, worth: Mapping[str, float]) -> Descr
     return Description("\n".join(task.descriptions[i] for i in chosen), tuple(chosen))
 
 
+def _words(description: str) -> frozenset[str]:
+    """Return the words of a description; where there are no spaces, its pairs of characters."""
+    text = description.lower()
+    return frozenset(unspaced_terms(text)) if is_unspaced(text) else frozenset(text.split())
+
+
 @lru_cache(maxsize=1 << 17)
-def _reading(description: str) -> tuple[float, str, str]:
+def _reading(description: str, language: str) -> tuple[float, str, str]:
     """Return the quality of a description, who says it, and what is said."""
     first, *more = description.splitlines() or [""]
     match = _QUOTED.match(first)
-    speaker, said = (match.group(1), match.group(2)) if match else ("", first)
-    return min(quality(said), *(0.9 * _reading(line)[0] for line in more), 1.0), speaker, said
+    speaker, said = (match.group(1), match.group(2) or match.group(3) or "") if match else ("", first)
+    return min(quality(said, language), *(0.9 * _reading(line, language)[0] for line in more), 1.0), speaker, said
 
 
-def _merit(name: str, description: str, worth: Mapping[str, float]) -> float:
-    merit, speaker, said = _reading(description)
+def _merit(task: DescribeElement, description: str, worth: Mapping[str, float]) -> float:
+    name = task.name
+    merit, speaker, said = _reading(description, task.language)
     merit *= worth.get(said, 1.0)
     if name == speaker:  # what somebody says is no description of them
         merit -= 1

@@ -10,9 +10,11 @@ import numpy as np
 
 from conspectus.rows import Chunk, Document, Span
 from conspectus.tables import Index
+from conspectus.text.language import with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.quality import quality, without_opening
 from conspectus.text.vocabulary import Ints
+from conspectus.wording import wording
 
 NEAR = 200
 """Characters between two sentences that are still neighbours."""
@@ -53,8 +55,9 @@ class Passages:
     @classmethod
     def of_chunk(cls, chunk: Chunk, entity_types: tuple[str, ...]) -> Passages:
         """Read a chunk alone, for where the corpus that it comes from is not known."""
-        document = Document(chunk.document_id, 0, "", " " * chunk.start + chunk.text, "")
-        return cls.read([document], read_lexicon([document], entity_types))
+        alone = Document(chunk.document_id, 0, "", " " * chunk.start + chunk.text, "")
+        documents = with_languages([alone])
+        return cls.read(documents, read_lexicon(documents, entity_types))
 
     @classmethod
     def of_index(cls, index: Index) -> Passages:
@@ -126,6 +129,17 @@ class Passages:
             text = self._texts[sentence] = " ".join(self.documents[document].text[start:end].split())
         return text
 
+    def language(self, sentence: int) -> str:
+        """Return the language of the document that a sentence is in."""
+        document = self._spans[sentence][0]
+        if document not in self._languages:
+            self._languages[document] = self.documents[document].language
+        return self._languages[document]
+
+    @cached_property
+    def _languages(self) -> dict[int, str]:
+        return {}
+
     def follows(self, sentence: int) -> bool:
         """Tell whether a sentence follows closely on the one before it in the table."""
         if sentence == 0:
@@ -140,20 +154,23 @@ class Passages:
 
     def quoted(self, sentence: int) -> str:
         """Return a sentence as it is quoted: its linking words left out, who says it before it."""
-        text = without_opening(self.text(sentence))
+        text = without_opening(self.text(sentence), self.language(sentence))
         speaker = self._speakers[sentence]
-        return f'{self.names[speaker]}: "{text.strip(QUOTES)}"' if speaker >= 0 else text
+        if speaker < 0:
+            return text
+        return wording(self.language(sentence)).quote.format(self.names[speaker], text.strip(QUOTES))
 
     def quality(self, sentence: int) -> float:
         """Return how well a sentence reads alone, 0 to 1; set phrases take away from it."""
-        return quality(self.text(sentence)) * max(0.0, 1 - SET_PHRASE * self._templated[sentence] / 100)
+        left = max(0.0, 1 - SET_PHRASE * self._templated[sentence] / 100)
+        return quality(self.text(sentence), self.language(sentence)) * left
 
     @cached_property
     def worth(self) -> dict[str, float]:
         """What is left of the worth of each sentence that holds set phrases, by its words as quoted."""
         worth: dict[str, float] = {}
         for sentence in np.flatnonzero(self.templated).tolist():
-            words = without_opening(self.text(sentence)).strip(QUOTES)
+            words = without_opening(self.text(sentence), self.language(sentence)).strip(QUOTES)
             worth[words] = max(0.0, 1 - SET_PHRASE * self._templated[sentence] / 100)
         return worth
 

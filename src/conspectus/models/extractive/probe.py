@@ -10,12 +10,12 @@ import numpy as np
 
 from conspectus.algorithms.bm25 import idf
 from conspectus.models.extractive.answer import QUOTES, map_answer, percent, quote, speaking
-from conspectus.models.extractive.report import upper
+from conspectus.models.extractive.report import names_in_title, upper
 from conspectus.models.extractive.search import Found, Searcher
 from conspectus.references import Reference, write
 from conspectus.tasks import FollowUp, MapAnswer, PrimeAnswer, Probe, PursueFollowUp
-from conspectus.text.question import read_question
-from conspectus.text.words import CJK, terms
+from conspectus.text.language import language_of
+from conspectus.wording import wording
 
 STEP = 10
 """What each place in the order of reports takes from the score of the follow-up that it gives, of 100."""
@@ -23,10 +23,10 @@ STEP = 10
 
 def prime_answer(task: PrimeAnswer, searcher: Searcher) -> Probe:
     """Answer from reports, and cross the question with what the sentences of their communities name."""
-    question = read_question(task.question)
+    question = searcher.read(task.question)
     partial = map_answer(MapAnswer(task.question, task.evidence), searcher)
     if question.about_whole:
-        heads = (report.title.split(", ")[0] for report in task.evidence.reports)
+        heads = (names_in_title(report.title)[0] for report in task.evidence.reports)
         asked = (FollowUp(_about(head, task.question), 100 - STEP * i) for i, head in enumerate(heads))
         return Probe(partial.text, partial.score, tuple(asked)[: task.count])
     found = [f for r in task.evidence.reports for f in searcher.by_community(question, r.level).get(r.community, ())]
@@ -61,13 +61,13 @@ def _crossed(
             weights[entity] += f.score
     frequency = np.bincount(searcher.passages.mentions, minlength=len(searcher.passages.names))
     telling = {e: w * idf(len(searcher.passages), int(frequency[e])) for e, w in weights.items()}
-    whole = read_question(question).about_whole
-    known = [set(terms(text)) for text in (question, *asked)]
+    whole = searcher.read(question).about_whole
+    known = [set(searcher.index.terms(text)) for text in (question, *asked)]
     chosen: list[FollowUp] = []
     best = max(telling.values(), default=0.0)
     for entity in sorted(telling, key=lambda e: (-telling[e], e)):
         name = searcher.passages.names[entity]
-        words = set(terms(name))
+        words = set(searcher.index.terms(name))
         if searcher.passages.types[entity] == "date" or any(words <= other or other <= words for other in known):
             continue
         known.append(words)
@@ -79,9 +79,8 @@ def _crossed(
 
 
 def _with(name: str, question: str) -> str:
-    bare = question.rstrip(" ?？。.")
-    return f"{bare}（{name}）？" if CJK.search(question) else f"{bare} ({name})?"
+    return wording(language_of([question])).crossed.format(question.rstrip(" ?？؟。."), name)
 
 
 def _about(name: str, question: str) -> str:
-    return f"关于{name}说了什么？" if CJK.search(question) else f"What is said of {name}?"
+    return wording(language_of([question])).told_of.format(name)

@@ -7,7 +7,6 @@ import math
 from conspectus.models.extractive.answer import relevance
 from conspectus.models.extractive.search import Searcher
 from conspectus.tasks import RateReport
-from conspectus.text.question import read_question
 
 SOMEWHAT, BEST = 2, 5
 FULL = 0.6
@@ -16,7 +15,7 @@ FULL = 0.6
 
 def rate_report(task: RateReport, searcher: Searcher) -> int:
     """Return 0 to 5; for a question about the whole, everything is somewhat relevant."""
-    question = read_question(task.question)
+    question = searcher.read(task.question)
     if not question.terms or question.about_whole:
         return SOMEWHAT
     return min(BEST, math.ceil(BEST * relevance(question, task.report, searcher) / FULL))

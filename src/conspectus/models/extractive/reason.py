@@ -99,17 +99,17 @@ def next_thought(task: NextThought, index: Index) -> str:
     """
     number = index.number_of_word
     words = Postings.of(index.arrays, "chunk_terms")
-    thought = {t for said in task.thoughts for t in terms(said)}
+    thought = {t for said in task.thoughts for t in index.terms(said)}
     weights = {
         t: idf(len(words.lengths), words.frequency(number[t])) ** 2
-        for t in dict.fromkeys(terms(task.question))
+        for t in dict.fromkeys(index.terms(task.question))
         if t in number and t not in thought
     }
     best, chosen = 0.0, ""
     for place, chunk in enumerate(task.evidence.sources):
         for start, end in sentences(chunk.text):
             sentence = " ".join(chunk.text[start:end].split())
-            held = sum(weights.get(t, 0.0) for t in set(terms(sentence))) / (1 + PLACE * place)
+            held = sum(weights.get(t, 0.0) for t in set(index.terms(sentence))) / (1 + PLACE * place)
             if held > best and sentence not in task.thoughts:
                 best, chosen = held, sentence
     return chosen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,11 @@ from conspectus.models.extractive.statements import Statement, speaker_of, state
 from conspectus.references import write
 from conspectus.rows import Entity, Finding
 from conspectus.tasks import ReportDraft, WriteReport
-from conspectus.text.words import VAGUE, WORD, fold, is_content, name_key
+from conspectus.text.cutting import cut
+from conspectus.text.mentions import units
+from conspectus.text.rules import rules_of
+from conspectus.text.words import CJK, VAGUE, WORD, fold, is_content, name_key
+from conspectus.wording import Wording, wording
 
 MOST_FINDINGS = 10
 SUPPORT = 2
@@ -25,6 +30,8 @@ COMMON = 0.7
 """What a date, and what a single common word, weighs as a topic beside a name."""
 TOO_ALIKE = 0.45
 """Share of a statement's terms that another one may already have said."""
+
+_NAMES_IN_TITLE = re.compile("[,،] |、")
 
 
 @dataclass(frozen=True)
@@ -38,15 +45,16 @@ class _Candidate:
 
 def write_report(task: WriteReport, worth: Mapping[str, float]) -> ReportDraft:
     """Write the report of a community; `worth` is what set phrases leave of a statement's worth."""
-    evidence = task.evidence
+    evidence, language = task.evidence, task.language
+    words = wording(language)
     topics = _topics(evidence)
-    candidates = _ranked(statements(evidence, worth), topics)
+    candidates = _ranked(statements(evidence, worth, language), topics)
     chosen = _cover(candidates)
     used = [candidate.statement.terms for candidate in chosen]
     leads = chosen[1:] if len(chosen) > 2 else chosen  # the best one opens the summary
-    findings = tuple(_finding(lead, candidates, used) for lead in leads)
-    rating, why = _rating(evidence)
-    return ReportDraft(_title(topics, evidence), _summary(chosen, topics), rating, why, findings)
+    findings = tuple(_finding(lead, candidates, used, language) for lead in leads)
+    rating, why = _rating(evidence, words)
+    return ReportDraft(_title(topics, evidence, words), _summary(chosen, topics, words), rating, why, findings)
 
 
 def _topics(evidence: Evidence) -> dict[str, float]:
@@ -67,7 +75,7 @@ def _topics(evidence: Evidence) -> dict[str, float]:
     most = max(weights.values(), default=1.0) or 1.0
     written = {name_key(name): name for name in weights}
     for report in evidence.reports:
-        for rank, name in enumerate(report.title.split(", ")):
+        for rank, name in enumerate(names_in_title(report.title)):
             size = math.sqrt(report.size / max(r.size for r in evidence.reports))
             name = written.setdefault(name_key(name), name)
             weights[name] = weights.get(name, 0.0) + most * size * report.rating / 10 / (1 + rank)
@@ -78,6 +86,8 @@ def _telling(entity: Entity) -> float:
     """Weigh how much a name tells of its community: a date little, a single common word less than a name."""
     if entity.type == "date":
         return DATED
+    if CJK.match(entity.name):  # a script without capitals
+        return COMMON if entity.type == "concept" else 1.0
     return 1.0 if " " in entity.name or entity.name[:1].isupper() else COMMON
 
 
@@ -100,7 +110,7 @@ def _by_first_word(names: Iterable[str]) -> dict[str, list[tuple[tuple[str, ...]
     """Return the words of each name with the name, by the first of them, the longest first."""
     found: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for name in names:
-        words = tuple(name_key(name).split())
+        words = tuple(units(name_key(name)))
         if words:
             found.setdefault(words[0], []).append((words, name))
     for alike in found.values():
@@ -125,7 +135,7 @@ def _named(statement: Statement, names: Mapping[str, list[tuple[tuple[str, ...],
 
 @lru_cache(maxsize=1 << 16)
 def _words(statement: str) -> tuple[str, ...]:
-    return tuple(name_key(words_of(statement)).split())
+    return tuple(units(name_key(words_of(statement))))
 
 
 def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:
@@ -153,7 +163,7 @@ def _repeats(statement: Statement, said: Sequence[frozenset[str]]) -> bool:
     return any(len(terms & other) > TOO_ALIKE * min(len(terms), len(other)) for other in said)
 
 
-def _finding(lead: _Candidate, candidates: Sequence[_Candidate], used: list[frozenset[str]]) -> Finding:
+def _finding(lead: _Candidate, candidates: Sequence[_Candidate], used: list[frozenset[str]], language: str) -> Finding:
     """Return a finding: the lead, and what else is said of its things; `used` is what no other may repeat."""
     about = set(lead.named[:2])
     support: list[Statement] = []
@@ -165,21 +175,26 @@ def _finding(lead: _Candidate, candidates: Sequence[_Candidate], used: list[froz
             support.append(statement)
             used.append(statement.terms)
     explanation = "\n".join(f"{s.text} {write(s.references)}" for s in (lead.statement, *support))
-    return Finding(_heading(lead), explanation)
+    return Finding(_heading(lead, language), explanation)
 
 
-def _heading(lead: _Candidate) -> str:
+def _heading(lead: _Candidate, language: str) -> str:
+    words = wording(language)
     speaker = speaker_of(lead.statement.text)
     things = [name for name in lead.named if name != speaker][:2]
-    subject = " and ".join(things) or _gist(words_of(lead.statement.text))
-    return f"{speaker} on {subject}" if speaker else upper(subject)
+    subject = words.listed(things or _gist(words_of(lead.statement.text), language)) or words.this
+    return words.on.format(speaker, subject) if speaker else upper(subject)
 
 
-def _gist(said: str) -> str:
+def _gist(said: str, language: str) -> list[str]:
     """Return the longest words of a statement that names no topic, as they stand there."""
-    words = [w for w in WORD.findall(said) if fold(w) not in VAGUE and is_content(fold(w))]
+    rules = rules_of(language)
+    if rules.tells_noun:
+        words = [w for w in cut(said, language) if rules.tells_noun(w) and w not in rules.vague]
+    else:
+        words = [w for w in WORD.findall(said) if fold(w) not in VAGUE and is_content(fold(w), language)]
     longest = sorted(words, key=lambda w: (-len(w), w))[:2]
-    return " and ".join(w for w in words if w in longest) or "this"
+    return [w for w in words if w in longest]
 
 
 def upper(text: str) -> str:
@@ -187,30 +202,33 @@ def upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _title(topics: Mapping[str, float], evidence: Evidence) -> str:
+def names_in_title(title: str) -> list[str]:
+    """Return the names that a title was made of."""
+    return _NAMES_IN_TITLE.split(title)
+
+
+def _title(topics: Mapping[str, float], evidence: Evidence, words: Wording) -> str:
     names = list(topics)[:3] or [entity.name for entity in evidence.entities[:3]]
-    return upper(", ".join(names)) or "Unnamed"
+    return upper(words.comma.join(names)) or words.unnamed
 
 
-def _summary(chosen: Sequence[_Candidate], topics: Mapping[str, float]) -> str:
+def _summary(chosen: Sequence[_Candidate], topics: Mapping[str, float], words: Wording) -> str:
     """Open with the statement that says most, then say what the community holds."""
     lead = chosen[0].statement if chosen else None
     opening = f"{lead.text} {write(lead.references)} " if lead else ""
     names = list(topics)[:6]
     if len(names) < 2:
-        return opening.strip() or f"The sources mention {names[0] if names else 'nothing more'}."
+        return opening.strip() or words.mentions.format(names[0] if names else words.no_more)
     more = len(topics) - len(names)
-    others = f", and {more} more" if more > 0 else ""
-    return f"{opening}The sources link {', '.join(names[:-1])} and {names[-1]}{others}."
+    others = words.others.format(more) if more > 0 else ""
+    return opening + words.links.format(words.listed(names) + others)
 
 
-def _rating(evidence: Evidence) -> tuple[float, str]:
+def _rating(evidence: Evidence, words: Wording) -> tuple[float, str]:
     """Rate a community by how often the sources state its relationships, on a logarithmic scale."""
     stated = sum(r.weight for r in evidence.relationships)
     below = max((report.rating for report in evidence.reports), default=0.0)
     rating = round(min(10.0, max(math.log2(1 + stated), below + 0.5 if below else 0.0)), 1)
     entities, relationships = len(evidence.entities), len(evidence.relationships)
-    parts = f", and on {len(evidence.reports)} reports of its parts" if evidence.reports else ""
-    return rating, (
-        f"It stands on {relationships} relationships of {entities} entities, stated {int(stated)} times{parts}."
-    )
+    parts = words.rating_parts.format(len(evidence.reports)) if evidence.reports else ""
+    return rating, words.rating.format(relationships, entities, int(stated), parts)

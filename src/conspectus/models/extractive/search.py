@@ -16,7 +16,7 @@ from conspectus.algorithms.bm25 import Postings, idf
 from conspectus.models.extractive.passages import Passages
 from conspectus.rows import Chunk, Span
 from conspectus.tables import Index
-from conspectus.text.question import Question
+from conspectus.text.question import Question, read_question
 from conspectus.text.words import VAGUE, name_key, stems, terms
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
@@ -51,7 +51,7 @@ _VAGUE = stems(VAGUE)
 _OF_TIME = stems(["date", "day", "month", "year"])
 _FIGURE = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twenty|thirty|forty|fifty|hundred|"
-    r"thousand|million|half|twice|once)\b",
+    r"thousand|million|half|twice|once)\b|[一二两三四五六七八九十百千万萬亿億]",
     re.IGNORECASE,
 )
 
@@ -103,6 +103,13 @@ class Searcher:
         """
         return idf(len(self._postings.lengths), self._frequency(term)) ** 2
 
+    def read(self, question: str) -> Question:
+        """Read a question in the languages of the index."""
+        return read_question(question, *self.index.languages)
+
+    def _terms(self, sentence: int) -> list[str]:
+        return terms(self.passages.text(sentence), self.passages.language(sentence))
+
     def _frequency(self, term: str) -> int:
         number = self._number.get(term)
         in_sentences = number is not None and number + 1 < len(self._postings.starts)
@@ -123,7 +130,7 @@ class Searcher:
         total = sum(weights.values())
         if not total or not any(map(self._frequency, weights)):
             return []
-        named = {t for name in question.names for t in terms(name)}
+        named = {t for name in question.names for t in self.index.terms(name)}
         telling = [t for t in weights if t not in named and not t.isdigit()]
         known = [t for t in telling if self._frequency(t)]
         enough = STRICT_SHARE
@@ -158,10 +165,10 @@ class Searcher:
         for name in names:
             words = name.split()
             if len(words) > 1 and words[0][:1].isupper() and asked.isdisjoint(name_key(name).split()):
-                inside.update(terms(name))
+                inside.update(self.index.terms(name))
         if not inside:
             return set()
-        held = Counter(terms(self.passages.text(sentence)))
+        held = Counter(self._terms(sentence))
         return {term for term, count in inside.items() if held[term] <= count}
 
     def near(self, question: Question, chunks: Sequence[Chunk], named: set[int]) -> list[Found]:
@@ -201,7 +208,7 @@ class Searcher:
 
         Words that say too little to ask for anything, as what happened, count where there are no others.
         """
-        names = {t for n in named for t in terms(self.passages.names[n])}
+        names = {t for n in named for t in self.index.terms(self.passages.names[n])}
         kind = _OF_TIME if question.wants == "date" else frozenset[str]()  # "on what date": no date says that it is one
         beside = [t for t in self._words(question.focus) if t not in names | kind]
         every = [t for t in self._words(question.focus or question.terms) if t not in kind]
@@ -219,7 +226,7 @@ class Searcher:
         """Tell which sentences hold all words of a name of several words, however they are written."""
         naming = np.zeros(len(self._postings.lengths), bool)
         for entity in named:
-            words = set(terms(self.passages.names[entity]))
+            words = set(self.index.terms(self.passages.names[entity]))
             if len(words) > 1:
                 naming |= self._sum(dict.fromkeys(words, 1.0)) == len(words)
         return naming
@@ -258,7 +265,7 @@ class Searcher:
         """Return the words that stand in the best sentences far more than elsewhere, with weights."""
         counts: Counter[str] = Counter()
         for i in best[:FEEDBACK].tolist():
-            counts.update(set(terms(self.passages.text(i))) - weights.keys())
+            counts.update(set(self._terms(i)) - weights.keys())
         bound = {t: n * self.weight(t) for t, n in counts.items() if n >= 3 and self.weight(t) > TELLING}
         chosen = sorted(bound, key=lambda t: (-bound[t], t))[:RELATED]
         return {t: RELATED_WEIGHT * self.weight(t) for t in chosen}

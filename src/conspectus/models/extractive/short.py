@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from conspectus.evidence import Evidence
 from conspectus.models.extractive.search import Found, Searcher
 from conspectus.text.dates import date_spans
-from conspectus.text.question import Question, read_question
-from conspectus.text.words import CJK, WORD, fold, terms
+from conspectus.text.question import Question
+from conspectus.text.words import CJK, WORD, fold
 
 READ = 12
 """Sentences that are read."""
@@ -25,7 +25,7 @@ PLAIN = 0.6
 
 _NUMBER = re.compile(r"(?:[£$€¥]\s?)?\d[\d,.]*\d|(?:[£$€¥]\s?)?\d")
 _UNIT = re.compile(
-    r"\s?(?:%|per cent|percent|(?:hundred|thousand|million|billion)\b(?:\s[a-z]{3,})?|[a-z]{2,}\b"
+    r"\s?(?:%|per cent|percent|(?:hundred|thousand|million|billion)\b(?:\s[^\W\d_A-Z]{3,})?|[^\W\d_A-Z]{2,}\b"
     r"|[万亿千百]*[个名位次年岁公里米元分钟吨人部集座]{0,2})"
 )
 _KINDS = {"person": "person", "place": "location"}
@@ -34,17 +34,17 @@ _CLAUSE = re.compile(r"[^，。；！？,;.!?]+")
 
 def short_answer(question_text: str, evidence: Evidence, searcher: Searcher) -> tuple[str, Found] | None:
     """Return the answer alone and the sentence that it stands in, None where no sentence speaks to the question."""
-    question = read_question(question_text)
+    question = searcher.read(question_text)
     named = {entity.number for entity in evidence.entities}
     found = searcher.near(question, evidence.sources, named)[:READ]
-    asked = frozenset(terms(question_text))
+    asked = frozenset(searcher.index.terms(question_text))
     best: tuple[float, str, Found] | None = None
     for f in found:
         text = searcher.passages.text(f.sentence)
-        places = _places(text, asked)
+        places = _places(text, asked, searcher)
         for start, end, weight in _candidates(question, f.sentence, text, searcher):
             answer = text[start:end].strip(" ,.;:()")
-            if not answer or asked.issuperset(terms(answer)):
+            if not answer or asked.issuperset(searcher.index.terms(answer)):
                 continue
             gap = min((abs(len(text[:start].split()) - place) for place in places), default=2 * NEAR)
             score = f.score * weight / (1 + gap / NEAR)
@@ -79,9 +79,10 @@ def _candidates(question: Question, sentence: int, text: str, searcher: Searcher
                 yield start, start + len(name), 1.0 if kind or name[:1].isupper() else PLAIN
 
 
-def _places(text: str, asked: frozenset[str]) -> Sequence[int]:
+def _places(text: str, asked: frozenset[str], searcher: Searcher) -> Sequence[int]:
     """Return the places, in words, of the question's words in a sentence."""
-    return [len(text[: m.start()].split()) for m in WORD.finditer(text) if asked.intersection(terms(m.group()))]
+    words = ((m, searcher.index.terms(m.group())) for m in WORD.finditer(text))
+    return [len(text[: m.start()].split()) for m, said in words if asked.intersection(said)]
 
 
 def _clauses(text: str) -> list[str]:
@@ -90,4 +91,4 @@ def _clauses(text: str) -> list[str]:
 
 
 def _held(clause: str, asked: frozenset[str], searcher: Searcher) -> float:
-    return math.fsum(searcher.weight(term) for term in asked.intersection(terms(clause)))
+    return math.fsum(searcher.weight(term) for term in asked.intersection(searcher.index.terms(clause)))

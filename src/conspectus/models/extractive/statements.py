@@ -9,15 +9,18 @@ from functools import lru_cache
 
 from conspectus.evidence import Evidence
 from conspectus.references import Reference, strip
+from conspectus.text.language import ENGLISH
 from conspectus.text.quality import quality
 from conspectus.text.sentences import sentences
-from conspectus.text.words import VAGUE, fold, stem, terms
+from conspectus.text.words import VAGUE, fold, is_unspaced, stem, terms
 
-_SPEAKER = re.compile(r'([^\s":][^":]{1,40}): "')
+_SPEAKER = re.compile(r'([^\s":：][^":：]{1,40})(?:: "|：“)')
 _VAGUE_STEMS = frozenset(stem(word) for word in VAGUE)
 _FIRST_PERSON = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|my|me)\b")
 _RUN_ON = 420
 """Characters of a statement at the most: longer ones are no single sentence."""
+RUN_ON_UNSPACED = 160
+"""The same in Chinese and Japanese."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Statement:
     """What it gains from the evidence that it comes from."""
 
 
-def statements(evidence: Evidence, worth: Mapping[str, float]) -> list[Statement]:
+def statements(evidence: Evidence, worth: Mapping[str, float], language: str = ENGLISH) -> list[Statement]:
     """Return the distinct statements of a piece of evidence, with references by its local numbers.
 
     `worth` says what is left of the quality of those that hold set phrases, by their words.
@@ -44,7 +47,7 @@ def statements(evidence: Evidence, worth: Mapping[str, float]) -> list[Statement
         weights[text] = max(weights.get(text, 0.0), weight)
     found: list[Statement] = []
     for text, references in gathered.items():
-        quality_of, words = reading(text)
+        quality_of, words = reading(text, language)
         left = worth.get(words_of(text), 1.0) if worth else 1.0
         found.append(Statement(text, tuple(dict.fromkeys(references)), quality_of * left, words, weights[text]))
     return found
@@ -73,25 +76,25 @@ def split(description: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1 << 17)
-def reading(text: str) -> tuple[float, frozenset[str]]:
+def reading(text: str, language: str = ENGLISH) -> tuple[float, frozenset[str]]:
     """Return how well a statement reads alone, and the terms that it is about."""
     said = words_of(text)
     if said == text and _FIRST_PERSON.search(text):  # nobody knows who speaks
-        return 0.5 * quality(said), frozenset()
-    if len(text) > _RUN_ON:
-        return 0.2 * quality(said), frozenset()
-    return quality(said), subject_terms(said)
+        return 0.5 * quality(said, language), frozenset()
+    if len(text) > (RUN_ON_UNSPACED if is_unspaced(text) else _RUN_ON):
+        return 0.2 * quality(said, language), frozenset()
+    return quality(said, language), subject_terms(said, language)
 
 
-def subject_terms(said: str) -> frozenset[str]:
+def subject_terms(said: str, language: str = ENGLISH) -> frozenset[str]:
     """Return the terms that words are about, without the vague ones and without numbers."""
-    return frozenset(t for t in terms(fold(said)) if t not in _VAGUE_STEMS and not t.isdigit())
+    return frozenset(t for t in terms(fold(said), language) if t not in _VAGUE_STEMS and not t.isdigit())
 
 
 def words_of(statement: str) -> str:
     """Return what a statement quotes, without who says it."""
     match = _SPEAKER.match(statement)
-    return statement[match.end() :].rstrip('"') if match else statement
+    return statement[match.end() :].rstrip('"”') if match else statement
 
 
 def speaker_of(statement: str) -> str:

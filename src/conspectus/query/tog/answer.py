@@ -79,7 +79,7 @@ def _with_graph(quoted: Answer, found: Explored, notice: str) -> tuple[Answer, E
         (sum(t in held for t in asked) / len(asked) for text in texts if asked and (held := {*terms(text)})),
         default=0.0,
     )
-    if texts and (not found.answers or said > _said(asked, found.trails[0])):
+    if not found.answers or said > _said(asked, found.trails[0]):
         return quoted, replace(found, answers=())
     told = (_listed(found), quoted.text) if texts else (_listed(found),)
     return replace(quoted, text="\n\n".join(told), notices=(*quoted.notices, notice)), found

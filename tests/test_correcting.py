@@ -1,0 +1,458 @@
+"""Corrections of an index: checked when they are made, kept, applied whenever it is made, and taken away again."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from llm_corpus import documents as llm_documents
+from llm_corpus import settings as llm_settings
+from simulated_server import Behaviour, SimulatedServer
+
+import conspectus
+from conspectus import api
+from conspectus.corrections import SAID, AddFact, Correction, Delete, Merge, Rename, Retype, Split
+from conspectus.errors import NotFound, UsageError
+from conspectus.explore import entity_view
+from conspectus.rows import Entity, Relationship
+from conspectus.tables import Index
+from conspectus.text.mentions import hash_of, units
+
+SAMPLE = Path(conspectus.__file__).parent / "sample"
+TEXTS = {
+    "mill.txt": "The Orran Mill stood on the river Tarn. Ada Brook bought the Orran Mill in 1901. She paid for it.",
+    "flood.txt": "In March 1903 the river Tarn flooded Hollin. The flood broke the wheel of the Orran Mill.",
+    "council.txt": "The Hollin Council met on Monday. Ruben Vale refused to pay. Ada Brook called Ruben Vale a coward.",
+    "bridge.txt": "Ruben Vale opened the Tarn Bridge in 1905. The Hollin Council paid for the Tarn Bridge.",
+}
+TAUGHT = "Ishbel Corran taught Farida Nassar to sail in 1998."
+CORRECTIONS: list[Correction] = [
+    Merge(("Tamsin Garrick", "Wilf Garrick")),
+    Rename("Lapwing", "MV Lapwing"),
+    Retype("Tide Watch", "project"),
+    Delete("Sandle Bank"),
+    AddFact("Ishbel Corran", "Farida Nassar", TAUGHT),
+    AddFact("Basil Henshaw", "Dorothea Quill", "Henshaw knew Quill.", quote="a maddern chart"),
+]
+
+
+def a_corpus(folder: Path) -> Path:
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small corpus in `corpus` and its index in `index`; not to be changed."""
+    folder = tmp_path_factory.mktemp("small")
+    api.build(a_corpus(folder / "corpus"), folder / "index")
+    return folder
+
+
+@pytest.fixture
+def own(small: Path, tmp_path: Path) -> Path:
+    """The same, to be changed."""
+    return Path(shutil.copytree(small, tmp_path / "own"))
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """The index of the sample as it is without corrections."""
+    return api.build(SAMPLE, tmp_path_factory.mktemp("before")).index
+
+
+@pytest.fixture(scope="module")
+def corrected(before: Index, tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """The index of the sample with corrections of every kind."""
+    assert before.folder
+    folder = Path(shutil.copytree(before.folder, tmp_path_factory.mktemp("after") / "index"))
+    quote = next(d.text for d in before.documents if "Henshaw" in d.text)[:40]
+    for correction in CORRECTIONS:
+        chosen = (
+            replace(correction, quote=quote) if isinstance(correction, AddFact) and correction.quote else correction
+        )
+        api.correct(folder, chosen, author="Anna" if chosen is correction else "")
+    made = api.apply_corrections(folder)
+    assert not made.failures
+    return api.open_index(folder)
+
+
+# What becomes of the sample
+
+
+def test_a_question_about_a_fact_is_answered_by_who_said_it(corrected: Index):
+    answer = api.ask("Who taught Farida Nassar to sail?", corrected)
+
+    assert f'A person: "{TAUGHT}" [1]' in answer.text
+    assert [(s.document, s.place, s.text) for s in answer.citations[0].sources] == [
+        (SAID, "correction 5 by Anna", TAUGHT)
+    ]
+    assert "[1] is what a person said, and no document: correction 5 by Anna." in answer.notices
+
+
+@pytest.mark.parametrize("method", ["local", "global", "bm25", "walk"])
+def test_every_method_finds_the_fact(corrected: Index, method: str):
+    assert TAUGHT in api.ask("Who taught Farida Nassar to sail?", corrected, method=method).text
+
+
+def test_answers_from_documents_alone_do_not_say_that_people_spoke(corrected: Index):
+    answer = api.ask("Who taught Farida Nassar to sail?", corrected, where="path!~said by people")
+
+    assert TAUGHT not in answer.text
+    assert not any("person" in notice for notice in answer.notices)
+
+
+def test_a_quoted_fact_leads_to_its_document(corrected: Index):
+    edge = next(
+        e for e in entity_view("Basil Henshaw", corrected, most=99).relationships if e.target == "Dorothea Quill"
+    )
+
+    assert "Henshaw knew Quill." in edge.description
+    assert all(source.document != SAID for source in edge.sources)
+
+
+def test_a_merged_entity_has_what_both_had(before: Index, corrected: Index):
+    old = [before.entities[before.entity_of_name[name]] for name in ("Tamsin Garrick", "Wilf Garrick")]
+    now = corrected.entities[corrected.entity_of_name["Tamsin Garrick"]]
+
+    assert "Wilf Garrick" in now.aliases
+    assert "Wilf Garrick" not in corrected.entity_of_name
+    assert set(now.chunk_ids) == set(old[0].chunk_ids) | set(old[1].chunk_ids)
+    assert ("Wilf Garrick", "Tamsin Garrick", "person") in {(j.name, j.into, j.rule) for j in corrected.joins}
+
+
+def test_a_renamed_entity_keeps_its_places_and_weights(before: Index, corrected: Index):
+    old, now = (
+        before.entities[before.entity_of_name["Lapwing"]],
+        corrected.entities[corrected.entity_of_name["MV Lapwing"]],
+    )
+    weights = {
+        r.weight: r.spans for r in map(before.relationships.__getitem__, before.edges_of(old.number)) if r.weight > 1
+    }
+
+    assert (now.spans, now.chunk_ids, now.description, now.degree) == (
+        old.spans,
+        old.chunk_ids,
+        old.description,
+        old.degree,
+    )
+    assert weights == {
+        r.weight: r.spans
+        for r in map(corrected.relationships.__getitem__, corrected.edges_of(now.number))
+        if r.weight > 1
+    }
+    assert api.ask("What is the Lapwing?", corrected, method="local").why.startswith("from what the graph knows of MV")
+
+
+def test_an_entity_has_the_type_that_it_was_given(corrected: Index):
+    assert entity_view("Tide Watch", corrected).type == "project"
+
+
+def test_a_deleted_entity_leaves_no_trace(before: Index, corrected: Index):
+    gone = before.entities[before.entity_of_name["Sandle Bank"]]
+    names = {gone.name, *gone.aliases}
+
+    assert hash_of(units("sandle bank")) in before.arrays["walk.names"]
+    assert hash_of(units("sandle bank")) not in corrected.arrays["walk.names"]
+    for table in ("entities", "relationships", "claims", "joins", "triples", "failures"):
+        for row in getattr(corrected, table):
+            held = {
+                getattr(row, f.name) for f in fields(row) if f.name in ("name", "into", "source", "target", "subject")
+            }
+            assert held.isdisjoint(names), row
+    assert not any(set(report.title.split(", ")) & names for report in corrected.reports)
+    for window in api.context("What is said of Sandle Bank?", corrected, method="local").windows:
+        assert names.isdisjoint(entity.name for entity in window.entities)
+    with pytest.raises(NotFound):
+        entity_view("Sandle Bank", corrected)
+
+
+def test_the_walk_of_a_sentence_still_goes_on_to_all_of_its_names(corrected: Index):
+    arrays = corrected.arrays
+    starts, weights = arrays["walk.out_starts"], arrays["walk.out_weights"]
+    sums = np.add.reduceat(weights, starts[:-1][np.diff(starts) > 0])
+
+    assert starts[-1] == len(weights) == len(arrays["walk.out_names"])
+    assert arrays["walk.in_starts"][-1] == len(arrays["walk.in_sentences"])
+    assert len(arrays["walk.in_starts"]) == len(arrays["walk.names"]) + 1
+    assert arrays["walk.out_names"].max() < len(arrays["walk.names"])
+    np.testing.assert_allclose(sums, 1, rtol=1e-4)
+
+
+def test_a_fact_changes_nothing_else(before: Index, tmp_path: Path):
+    assert before.folder
+    folder = Path(shutil.copytree(before.folder, tmp_path / "index"))
+    api.correct(folder, AddFact("Ishbel Corran", "Corsey Viaduct", "Ishbel Corran painted the Corsey Viaduct."))
+    api.apply_corrections(folder)
+    after = api.open_index(folder)
+
+    def told(row: Entity | Relationship) -> dict[str, Any]:
+        numbered = ("number", "degree", "combined_degree")
+        return {f.name: getattr(row, f.name) for f in fields(row) if f.name not in numbered}
+
+    assert list(map(told, after.entities)) == list(map(told, before.entities))
+    assert [told(r) for r in after.relationships if {r.source, r.target} != {"Ishbel Corran", "Corsey Viaduct"}] == [
+        told(r) for r in before.relationships
+    ]
+    assert [*after.documents][:-1] == [*before.documents]
+    assert [*after.chunks][:-1] == [*before.chunks]
+
+
+# What becomes of it in time
+
+
+def test_corrections_are_applied_by_every_run_and_a_run_that_changes_nothing_does_nothing(own: Path):
+    api.correct(own / "index", Rename("Ada Brook", "Dame Ada"))
+
+    first = api.build(own / "corpus", own / "index")
+    again = api.build(own / "corpus", own / "index")
+    (own / "corpus" / "bridge.txt").unlink()
+    updated = api.build(own / "corpus", own / "index")
+    fresh = api.build(own / "corpus", own / "index", fresh=True)
+
+    assert not first.update.nothing
+    assert again.update.nothing
+    assert again.snapshot == first.snapshot
+    for made in (first, updated, fresh):
+        assert "Dame Ada" in made.index.entity_of_name
+        assert "Ada Brook" not in made.index.entity_of_name
+
+
+def test_a_correction_that_is_undone_leaves_the_index_as_it_was(own: Path):
+    was = api.build(own / "corpus", own / "index", fresh=True).snapshot
+    for correction in (
+        Merge(("Ada Brook", "Ruben Vale")),
+        Rename("Tarn", "River Tarn"),
+        AddFact("Tarn Bridge", "Orran Mill", "Stones of the Orran Mill are in the Tarn Bridge."),
+        Delete("Hollin"),
+    ):
+        api.correct(own / "index", correction)
+    changed = api.build(own / "corpus", own / "index", fresh=True).snapshot
+    for number in (4, 3, 2, 1):
+        api.undo(own / "index", number)
+
+    assert changed != was
+    assert api.build(own / "corpus", own / "index", fresh=True).snapshot == was
+    assert api.corrections(own / "index").rows == ()
+
+
+def test_applying_at_once_is_the_same_as_indexing_again(own: Path, small: Path, tmp_path: Path):
+    other = Path(shutil.copytree(small / "index", tmp_path / "other"))
+    for folder in (own / "index", other):
+        api.correct(folder, Delete("Hollin Council"), day="")
+
+    assert api.apply_corrections(other).snapshot == api.build(own / "corpus", own / "index").snapshot
+
+
+def test_the_same_corrections_give_the_same_index_whatever_came_before(own: Path, tmp_path: Path):
+    api.correct(own / "index", Rename("Ada Brook", "Dame Ada"))
+    once = api.build(own / "corpus", own / "index", fresh=True)
+    new = api.build(
+        own / "corpus", tmp_path / "new", settings={"store.corrections": str(own / "index/corrections.toml")}
+    )
+
+    assert new.snapshot == once.snapshot
+
+
+def test_what_no_longer_applies_is_told_by_every_run(own: Path):
+    api.correct(own / "index", Merge(("Tarn Bridge", "Hollin Council")))
+    api.correct(own / "index", Retype("Ada Brook", "miller"))
+    api.build(own / "corpus", own / "index")
+    (own / "corpus" / "bridge.txt").unlink()
+
+    changed = api.build(own / "corpus", own / "index")
+    again = api.build(own / "corpus", own / "index")
+
+    for made in (changed, again):
+        assert [(f.stage, f.error) for f in made.failures] == [
+            ("correction 1", "merge Hollin Council into Tarn Bridge: nothing is called 'Tarn Bridge'")
+        ]
+    assert again.update.nothing
+    standing = api.corrections(own / "index").rows
+    assert [row.state for row in standing] == ["failing", "applied"]
+    assert standing[0].why == "nothing is called 'Tarn Bridge'"
+
+
+def test_what_waits_and_what_was_undone_is_told(own: Path):
+    api.correct(own / "index", Retype("Ada Brook", "miller"))
+    api.apply_corrections(own / "index")
+    api.undo(own / "index", 1)
+
+    found = api.corrections(own / "index")
+    assert (found.rows, found.undone) == ((), (1,))
+    with pytest.raises(UsageError, match="correction 1 was undone or edited since the index was made"):
+        api.correct(own / "index", Delete("Hollin"))
+    api.apply_corrections(own / "index")
+    api.correct(own / "index", Delete("Hollin"))
+    assert [row.state for row in api.corrections(own / "index").rows] == ["waiting"]
+
+
+def test_a_file_that_is_wrong_stops_a_run_before_anything_is_read(own: Path):
+    (own / "index" / "corrections.toml").write_text("[[correction]]\nnumber = 1\n", encoding="utf-8")
+
+    with pytest.raises(UsageError, match=r"corrections\.toml, line 1: correction 1 says nothing"):
+        api.build(own / "nowhere", own / "index")
+
+
+def test_corrections_beside_the_corpus_are_found_again_by_the_index(own: Path):
+    kept = own / "corpus" / "corrections.toml"
+    api.build(own / "corpus", own / "index", settings={"store.corrections": str(kept)})
+    api.build(own / "corpus", own / "other", settings={"store.corrections": str(kept)})
+
+    api.correct(own / "other", Rename("Ada Brook", "Dame Ada"))
+    made = api.build(own / "corpus", own / "other")
+
+    assert kept.exists()
+    assert "Dame Ada" in made.index.entity_of_name
+    assert not made.skipped
+    assert api.corrections(own / "other").file == kept
+
+
+def test_an_imported_graph_is_not_corrected(tmp_path: Path):
+    (tmp_path / "graph.csv").write_text("head,relation,tail\nAda,owns,Mill\n", encoding="utf-8")
+    api.import_triples(tmp_path / "graph.csv", tmp_path / "index")
+
+    with pytest.raises(UsageError, match="imported, and is taken as it was given"):
+        api.correct(tmp_path / "index", Rename("Ada", "Dame Ada"))
+    with pytest.raises(UsageError, match="imported"):
+        api.apply_corrections(tmp_path / "index")
+
+
+# What is wrong when it is said
+
+
+@pytest.mark.parametrize(
+    ("correction", "said"),
+    [
+        (Rename("Ada Brok", "Dame Ada"), "there is no 'Ada Brok' in the graph; did you mean Ada Brook"),
+        (Rename("Ada Brook", "Ruben Vale"), "there is a Ruben Vale already; if both are one, merge them"),
+        (Rename("Ada Brook", "Ada Brook"), "is called Ada Brook already"),
+        (Merge(("Ada Brook", "ada brook", "the Ada Brook")), "merge takes two names or more"),
+        (Split("Ada Brook", "Ada"), "split takes documents"),
+        (Split("Ada Brook", "Ada", where=("shelf=3",)), "no document has a field 'shelf'"),
+        (Split("Ada Brook", "Ada", where=("path~*.pdf",)), r"no document meets path~\*.pdf"),
+        (Split("Ada Brook", "Ada", where=("path~bridge*",)), "nothing of 'Ada Brook' is called so in documents"),
+        (Split("Ada Brook", "Ada", aliases=("Mrs Brook",)), "Ada Brook is not called 'Mrs Brook' anywhere"),
+        (Split("Ada Brook", "Ada", aliases=("Ada Brook",)), "that is all that Ada Brook is called; rename it"),
+        (AddFact("Ada Brook", "Zork", "They met."), "there is no 'Zork' in the graph.*--create makes it"),
+        (AddFact("Ada Brook", "Ruben Vale", "They met.", quote="they met"), "no document says 'they met'"),
+        (AddFact("Ada Brook", "Ruben Vale", "They met.", strength=0), "strength of a fact is 1 to 10"),
+    ],
+)
+def test_what_makes_no_sense_is_said_at_once_and_not_kept(own: Path, correction: Correction, said: str):
+    with pytest.raises((UsageError, NotFound), match=said):
+        api.correct(own / "index", correction)
+    assert api.corrections(own / "index").rows == ()
+
+
+@pytest.mark.parametrize("applied", [False, True])
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (Delete("Hollin"), Rename("Hollin", "Tuesday"), "correction 1 deletes 'Hollin'|there is no 'Hollin'"),
+        (
+            Rename("Tarn", "River Tarn"),
+            Rename("tarn", "The Tarn"),
+            "at odds with correction 1 .rename Tarn to River Tarn",
+        ),
+        (Retype("Tarn", "river"), Retype("Tarn", "stream"), "at odds with correction 1"),
+        (Retype("Tarn", "river"), Retype("Tarn", "river"), "correction 1 says so already"),
+        (
+            Split("Ada Brook", "Ada of Hollin", where=("path~council*",)),
+            Merge(("Ada Brook", "Ada of Hollin")),
+            "at odds with correction 1",
+        ),
+        (Merge(("Ada Brook", "Ruben Vale")), Merge(("Ruben Vale", "Ada Brook")), "are one already: Ada Brook"),
+        (
+            Merge(("Ada Brook", "Ruben Vale")),
+            Split("Ada Brook", "RV", aliases=("Ruben Vale",)),
+            "at odds with correction 1",
+        ),
+        (AddFact("Tarn", "Ada Brook", "She swam in it."), Delete("Tarn"), "at odds with correction 1"),
+    ],
+)
+def test_what_is_at_odds_with_another_correction_is_refused(
+    own: Path, first: Correction, second: Correction, said: str, applied: bool
+):
+    api.correct(own / "index", first)
+    if applied:
+        api.apply_corrections(own / "index")
+
+    with pytest.raises((UsageError, NotFound), match=said):
+        api.correct(own / "index", second)
+
+
+def test_names_are_those_that_the_corrections_before_will_have_given(own: Path):
+    api.correct(own / "index", Rename("Ada Brook", "Dame Ada"))
+    api.correct(own / "index", Merge(("ADA BROOK", "Ruben Vale")))
+    api.correct(own / "index", AddFact("dame ada", "Hollin School", "Dame Ada founded Hollin School.", create=True))
+    api.correct(own / "index", Retype("hollin school", "school"))
+
+    kept = [row.entry.correction for row in api.corrections(own / "index").rows]
+    made = api.apply_corrections(own / "index")
+
+    assert kept[1] == Merge(("Dame Ada", "Ruben Vale"), "Dame Ada")
+    assert kept[2] == AddFact("Dame Ada", "Hollin School", "Dame Ada founded Hollin School.", create=True)
+    assert kept[3] == Retype("Hollin School", "school")
+    assert not made.failures
+    assert entity_view("Ruben Vale", made.index).name == "Dame Ada"
+    assert entity_view("Hollin School", made.index).type == "school"
+
+
+def test_what_later_corrections_stand_on_is_not_undone(own: Path):
+    api.correct(own / "index", Rename("Ada Brook", "Dame Ada"))
+    api.correct(own / "index", Retype("Dame Ada", "miller"))
+
+    with pytest.raises(UsageError, match=r"correction 2 .* names Dame Ada, which comes of it; undo correction 2 first"):
+        api.undo(own / "index", 1)
+    with pytest.raises(NotFound, match="has no correction 9"):
+        api.undo(own / "index", 9)
+
+
+# With a language model
+
+
+def test_a_language_model_is_asked_only_for_what_a_correction_changes(tmp_path: Path):
+    with SimulatedServer(Behaviour()) as server:
+        made = api.build(
+            documents=llm_documents(), folder=tmp_path, settings=llm_settings(server.url, extract__claims=True)
+        )
+        first = server.counts["requests"]
+        asked: list[int] = []
+        for correction in (
+            Retype("Vera Stone", "ship"),
+            Rename("Ada Byrne", "Augusta Byrne"),
+            AddFact("Sam Orr", "Rosa Field", "Sam Orr married Rosa Field."),
+        ):
+            api.correct(tmp_path, correction)
+            made = api.apply_corrections(tmp_path)
+            asked.append(server.counts["requests"] - first - sum(asked))
+
+    assert not made.failures
+    assert not made.update.anew
+    assert asked[0] == 0, "no prompt holds a type"
+    assert 0 < asked[1] <= 1 + len(made.index.edges_of(made.index.entity_of_name["Augusta Byrne"])) + 3
+    assert 0 < asked[2] <= 4, "the relationship, and the reports that tell of it"
+    assert {claim.subject for claim in made.index.claims} & {"Augusta Byrne"}
+    assert not {claim.subject for claim in made.index.claims} & {"Ada Byrne"}
+
+
+def test_an_estimate_knows_what_people_corrected(tmp_path: Path):
+    with SimulatedServer(Behaviour()) as server:
+        chosen = llm_settings(server.url)
+        api.build(documents=llm_documents(), folder=tmp_path, settings=chosen)
+        before = api.estimate(documents=llm_documents(), folder=tmp_path, settings=chosen)
+        api.correct(tmp_path, Rename("Ada Byrne", "Augusta Byrne"))
+        told = api.estimate(documents=llm_documents(), folder=tmp_path, settings=chosen)
+        first = server.counts["requests"]
+        api.build(documents=llm_documents(), folder=tmp_path, settings=chosen)
+        asked = server.counts["requests"] - first
+
+    assert not before.tasks
+    assert told.calls.low <= asked <= told.calls.high
