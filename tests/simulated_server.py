@@ -441,6 +441,9 @@ def main() -> None:
     given: dict[str, Any] = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
     lists: dict[str, Any] = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
 
+    for name in tokens.NAMES:  # before anybody waits for it
+        tokens.count("ready", name)
+
     async def serve() -> None:
         _, port = await listen(Service(Behaviour(**{**given, **lists})))
         print(f"http://127.0.0.1:{port}/v1", flush=True)

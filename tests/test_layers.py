@@ -20,6 +20,7 @@ FORBIDDEN = {
     "index": ("query", "evaluate", "api", "building", "asking", "cli"),
     "query": ("index", "evaluate", "api", "building", "asking", "cli"),
     "views": ("index", "query", "store", "evaluate", "api", "building", "asking", "cli"),
+    "corrections.py": ("models", "index", "query", "store", "evaluate", "api", "cli"),
     "gathering.py": ("models", "index", "query", "store", "evaluate", "api", "cli"),
     "building.py": ("asking", "measuring", "api", "cli"),
 }

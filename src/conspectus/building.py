@@ -103,6 +103,7 @@ async def build_of(
     with store.writing(target):
         update = update_of(target, index_documents, failures, chosen, corrections=corrections, fresh=fresh)
         if update.nothing and (standing := update.standing):
+            store.trim(target, chosen.model_dump(mode="json"))
             return Built(standing, standing.snapshot, target, tuple(skipped), update=update)
         from conspectus.index.pipeline import build_index  # here, for nobody else need wait until it is imported
 

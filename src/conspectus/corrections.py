@@ -235,7 +235,7 @@ def check_nothing_stands_on(entry: Entry, later: Sequence[Entry]) -> None:
 
 def is_said(path: str) -> bool:
     """Tell whether the path of a document, which may follow the name of an index, is that of what people said."""
-    return path.rpartition("/")[2] == SAID
+    return path == SAID or path.endswith(f":{SAID}")
 
 
 def documents_read(documents: Iterable[Document]) -> list[Document]:

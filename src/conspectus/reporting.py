@@ -61,4 +61,4 @@ def write_report(
     files[0].write_text(page(name, sections, data_of(found), len(found.questions)), encoding="utf-8")
     files[1].write_text(markdown(name, sections, found.questions), encoding="utf-8")
     lacks = (block.what for section in sections for block in section.blocks if isinstance(block, Missing))
-    return Reported(*files, tuple(lacks))
+    return Reported(*files, tuple(dict.fromkeys(lacks)))

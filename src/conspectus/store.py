@@ -5,6 +5,7 @@
       tables/entities-<hash>.parquet     the tables; see `columns`
       arrays/<name>-<hash>.npy           numbers that go with them, mapped into memory when used
       history/<snapshot>.json            the manifests of earlier snapshots, which one can go back to
+      corrections.toml                   what people corrected, and no snapshot holds; see `corrections_file`
       lock                               held, and holds the process id, while a process writes
 
 Files are named by their content and never change, so that snapshots share what is the same in both. A commit
@@ -85,13 +86,11 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
         generation=before.generation if before and not changed else 1 + max((m.generation for m in others), default=0),
     )
     text = manifest.to_json()  # before anything is replaced: settings may hold what JSON cannot
-    if changed:
+    if before and changed:
         _file(folder, before)
     _write(folder / manifests.NAME, [text])
     _sync(folder)
-    if changed:
-        others = [m for m in (before, *others) if m and m.snapshot != snapshot]
-        _sweep(folder, manifest, list({m.snapshot: m for m in others}.values())[: manifests.keep_of(settings) - 1])
+    trim(folder, settings)
     return snapshot
 
 
@@ -122,11 +121,22 @@ def _own(folder: Path) -> Path:
     return folder
 
 
-def _file(folder: Path, manifest: Manifest | None) -> None:
+def trim(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Remove all snapshots but the current one and as many of the newest as the settings keep (`store.snapshots`).
+
+    The one before the current one goes last. Must stand inside `with writing(folder)`.
+    """
+    folder = _own(folder)
+    now = _manifest(folder)
+    earlier = [m for m in manifests.kept(folder) if m.snapshot != now.snapshot]
+    earlier.sort(key=lambda m: m.snapshot != now.before)  # the others stay in their order
+    _sweep(folder, now, earlier[: manifests.keep_of(settings) - 1])
+
+
+def _file(folder: Path, manifest: Manifest) -> None:
     """Put a manifest among the earlier ones."""
-    if manifest:
-        _write(folder / manifests.HISTORY / f"{manifest.snapshot}.json", [manifest.to_json()])
-        _sync(folder / manifests.HISTORY)
+    _write(folder / manifests.HISTORY / f"{manifest.snapshot}.json", [manifest.to_json()])
+    _sync(folder / manifests.HISTORY)
 
 
 def _contents(index: Index) -> Iterator[tuple[str, str, list[bytes | memoryview]]]:
@@ -273,4 +283,4 @@ def _map(path: Path, facts: Mapping[str, Any], verify: bool) -> mmap.mmap:
     return content
 
 
-__all__ = ["Arrays", "Manifest", "Rows", "commit", "history", "read", "rollback", "table_files", "writing"]
+__all__ = ["Arrays", "Manifest", "Rows", "commit", "history", "read", "rollback", "table_files", "trim", "writing"]

@@ -22,8 +22,7 @@ from conspectus.rows import (
     Usage,
 )
 from conspectus.text.language import AUTO, ENGLISH, language_of
-from conspectus.text.rules import INFLECTING
-from conspectus.text.words import name_key, stem, terms
+from conspectus.text.words import INFLECTING, name_key, stem, terms, undeclined
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,27 +128,28 @@ class Index:
         """Numbers of entities by what all spellings of their names and aliases have in common.
 
         The last word of a name may also stand in its stem. An alias that several entities share leads to
-        none; a name goes before an alias.
+        none; a name goes before an alias, and an alias before the stem of another name.
         """
         keys: dict[str, int] = {name_key(e.name): e.number for e in reversed(self.entities)}
         aliases: dict[str, set[int]] = {}
         for entity in self.entities:
-            *head, last = name_key(entity.name).split() or [""]
-            keys.setdefault(" ".join((*head, stem(last))), entity.number)
             for alias in entity.aliases:
                 aliases.setdefault(name_key(alias), set()).add(entity.number)
         for key, numbers in aliases.items():
             if len(numbers) == 1:
                 keys.setdefault(key, min(numbers))
+        for entity in self.entities:
+            *head, last = name_key(entity.name).split() or [""]
+            keys.setdefault(" ".join((*head, stem(last))), entity.number)
         for key, number in list(keys.items()):
             for stems in self.stems_of(key):
                 keys.setdefault(stems, number)
         return keys
 
     def stems_of(self, key: str) -> Iterator[str]:
-        """Yield the stems of the words of a key in those languages of the index that decline names."""
-        for language in INFLECTING.intersection(self.languages):
-            yield " ".join(stem(word, language) for word in key.split())
+        """Yield a key without the endings of its words, in those languages of the index that decline names."""
+        for language in sorted(INFLECTING.intersection(self.languages)):
+            yield " ".join(undeclined(word, language) for word in key.split())
 
     @cached_property
     def _edges(self) -> Mapping[str, list[int]]:

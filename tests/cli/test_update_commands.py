@@ -155,3 +155,6 @@ def test_as_many_snapshots_are_kept_as_are_asked_for(changing: Path, run: Run, t
         run("index", "papers", "--set", "store.snapshots=3")
 
     assert len(told("status", "--history")["snapshots"]) == 3
+    run("index", "papers", "--set", "store.snapshots=1")  # also where nothing changed
+    assert len(told("status", "--history")["snapshots"]) == 1
+    assert api.open_index(".conspectus").documents

@@ -252,6 +252,9 @@ class Letters:
     name, dimension = "letters", 26
     usage = conspectus.rows.Usage()
 
+    def unread(self, texts: Any) -> float:
+        return 0.0
+
     def embed(self, texts: Any, tick: Callable[[], None] = lambda: None) -> Any:
         counts = np.array([[text.lower().count(chr(97 + i)) + 0.01 for i in range(26)] for text in texts])
         return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)

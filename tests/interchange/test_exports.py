@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from making import a_report, an_entity, an_index
 
 from conspectus.errors import UsageError
+from conspectus.index.triple_files import GivenGraph
+from conspectus.index.triples import index_of
 from conspectus.interchange.as_json import as_json
 from conspectus.interchange.book import book
 from conspectus.interchange.graphml import graphml
@@ -108,7 +110,19 @@ def test_a_statement_of_cypher_stays_on_its_line(index: Index):
 
     assert all("\n" not in line and line.endswith(";") for line in lines)
     assert sum("MERGE (n:Conspectus" in line for line in lines) == 4
-    assert any(":RELATED_TO]" in line for line in lines)
+    assert any(":RELATED_TO {key" in line for line in lines)
+
+
+def test_triples_between_two_things_stay_apart_with_their_directions(tmp_path: Path):
+    said = [("Ann", "met", "Bob"), ("Ann", "likes", "Bob"), ("Bob", "likes", "Ann")]
+    graph = index_of(GivenGraph(said))
+
+    write_csv(graph, tmp_path)
+
+    rows = list(csv.DictReader((tmp_path / "triple.csv").open(encoding="utf-8", newline="")))
+    name = {f"e{e.number}": e.name for e in graph.entities}
+    assert [(name[row[":START_ID"]], row["relation"], name[row[":END_ID"]]) for row in rows] == said
+    assert any("[r:TRIPLE {key: row.set.key}]" in line for line in cypher(graph))
 
 
 @given(st.text())

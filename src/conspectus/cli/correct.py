@@ -301,7 +301,7 @@ def _keep(correction: Correction, folder: Path, file: Path | None, author: str, 
     if json:
         show.as_json(_flat(entry))
     else:
-        show.out(f"Correction {entry.number}: {str(entry.correction).rstrip('.')}.")
+        show.out(f"Correction {entry.number}: {str(entry.correction).rstrip('.。')}.")
         show.note(WHEN)
 
 

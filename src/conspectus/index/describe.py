@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from conspectus.errors import ModelError, Unusable
 from conspectus.index.merge import Element, Merged
-from conspectus.models.base import Model, Tick, no_tick, together
+from conspectus.models.base import AT_ONCE, Model, Tick, no_tick, together
 from conspectus.rows import Claim, Community, Entity, Failure, Relationship, Span
 from conspectus.tasks import DescribeElement
 
@@ -134,10 +134,12 @@ async def describe(
     async def table(rows: Described[R], first: Sequence[float]) -> None:
         for i, task in rows.tasks(language, first).items():
             work = rows.one(i, task, model, tick)
-            if model.generative:
-                rows.under_way[i] = asyncio.ensure_future(work)
-            else:
+            if not model.generative:
                 await work
+                continue
+            rows.under_way[i] = asyncio.ensure_future(work)
+            if i % AT_ONCE == 0:
+                await asyncio.sleep(0)  # so that the first calls go out before all are thought of
 
     await table(graph.entities, priority[0])
     await table(graph.relationships, priority[1])

@@ -15,7 +15,11 @@ from conspectus.index.decided import Fact
 from conspectus.index.decisions import key_of
 from conspectus.rows import Chunk, Document, Place, Span, content_id
 
-SPEAKER: Mapping[str, str] = {"en": "A person", "zh": "一位编者"}
+FORMS: Mapping[str, tuple[str, str]] = {
+    "en": ('A person{}: "{}"', " ({}, {})"),
+    "zh": ("一位编者{}：“{}”", "（{}、{}）"),
+}
+"""How a fact is told as somebody's words, and the names that it joins where it does not use them, by language."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,10 @@ def said_by_people(facts: Sequence[Fact], documents: int, chunks: int, language:
 
 
 def _line(fact: Fact, language: str) -> str:
-    """Return a fact as somebody's words, with the names that it joins where it does not use them."""
-    told = key_of(fact.description)
-    of = "" if all(key_of(name) in told for name in fact.names) else f" ({fact.names[0]}, {fact.names[1]})"
-    return f'{SPEAKER.get(language, SPEAKER["en"])}{of}: "{fact.description}"'
+    form, of = FORMS.get(language, FORMS["en"])
+    used = key_of(fact.description)
+    named = all(key_of(name) in used for name in fact.names)
+    return form.format("" if named else of.format(*fact.names), fact.description)
 
 
 def _named(fact: Fact) -> str:

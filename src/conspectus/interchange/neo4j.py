@@ -61,10 +61,11 @@ def cypher(index: Index) -> Iterator[str]:
         for rows in _batches([{"id": n.id, "set": n.properties} for n in group]):
             yield f"UNWIND {rows} AS row MERGE (n:Conspectus {{id: row.id}}) SET n:{label}, n += row.set;"
     for type_, found in sorted(_by_type(edges(index)).items()):
+        one = " {key: row.set.key}" if "key" in found[0].properties else ""  # there may be several between two nodes
         for rows in _batches([{"a": e.source, "b": e.target, "set": e.properties} for e in found]):
             yield (
                 f"UNWIND {rows} AS row MATCH (a:Conspectus {{id: row.a}}), (b:Conspectus {{id: row.b}}) "
-                f"MERGE (a)-[r:{type_}]->(b) SET r += row.set;"
+                f"MERGE (a)-[r:{type_}{one}]->(b) SET r += row.set;"
             )
 
 

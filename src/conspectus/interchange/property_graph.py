@@ -67,6 +67,9 @@ def edges(index: Index) -> Iterator[Edge]:
     for r in index.relationships:
         facts = {"key": r.id, "description": r.description, "weight": r.weight, "strength": r.strength}
         yield Edge(f"e{entity[r.source]}", f"e{entity[r.target]}", "RELATED_TO", facts)
+    for t in index.triples:
+        if t.head in entity and t.tail in entity:
+            yield Edge(f"e{entity[t.head]}", f"e{entity[t.tail]}", "TRIPLE", {"key": t.id, "relation": t.relation})
     for c in index.claims:
         if c.subject in entity:
             yield Edge(f"k{c.number}", f"e{entity[c.subject]}", "ABOUT", {})

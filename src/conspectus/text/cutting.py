@@ -7,11 +7,22 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
 
+from conspectus.text.grammar import grammar_of
 from conspectus.text.words import CJK, ELIDED, ELIDING, tokens_in
 
 _CJK_RUN = re.compile(rf"{CJK.pattern}+")
 _JAPANESE = re.compile("[\u3041-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々]+")
 """Runs of one kind: hiragana, katakana, Chinese characters."""
+_JAPANESE_JOINTS = re.compile(
+    "(?<=[都道府県])(?=[\u4e00-\u9fff]{1,5}[市区町村郡])|(?<=[\u4e00-\u9fff\u30a0-\u30ff]{2})(?=(?:"
+    + "|".join(sorted(grammar_of("ja").titles.split(), key=len, reverse=True))
+    + ")$)|(?<=^さん)(?=.)"
+)
+"""Where a run of Japanese is cut further: behind a prefecture, before and behind a title."""
+_ARABIC_JOINT = re.compile(r"\b([وفبك])(?=ال\w\w)")
+_KOREAN_PARTICLE = re.compile(
+    "(?<=[\uac00-\ud7af]{2})(?=(?:에서는|에서|에게|께서|으로|부터|까지|처럼|보다|은|는|을|를|의|에|와|과|도)$)"
+)
 
 
 def cut(sentence: str, language: str) -> list[str]:
@@ -25,7 +36,11 @@ def cut(sentence: str, language: str) -> list[str]:
     text = unicodedata.normalize("NFC", sentence)
     if language in ELIDING:
         text = ELIDED.sub(r"\g<0> ", text)
+    elif language == "ar":
+        text = _ARABIC_JOINT.sub(r"\1 ", text)
     tokens = tokens_in(text)
+    if language == "ko":
+        return [piece for token in tokens for piece in _KOREAN_PARTICLE.split(token)]
     if language not in ("zh", "ja"):
         return tokens
     return [piece for token in tokens for piece in (_pieces(token, language) if CJK.search(token) else (token,))]
@@ -36,7 +51,11 @@ def _pieces(token: str, language: str) -> Iterator[str]:
     for run in _CJK_RUN.finditer(token):
         if at < run.start():
             yield token[at : run.start()]
-        yield from _JAPANESE.findall(run.group()) if language == "ja" else words_of_run(run.group())
+        if language == "ja":
+            for part in _JAPANESE.findall(run.group()):
+                yield from filter(None, _JAPANESE_JOINTS.split(part))
+        else:
+            yield from words_of_run(run.group())
         at = run.end()
     if at < len(token):
         yield token[at:]

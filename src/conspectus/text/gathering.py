@@ -16,10 +16,10 @@ from conspectus.text.glosses import Glosses
 from conspectus.text.language import ENGLISH
 from conspectus.text.names import Mention, find_names, is_telling
 from conspectus.text.phrases import find_phrases
-from conspectus.text.rules import INFLECTING, Rules
+from conspectus.text.rules import UNCASED, Rules
 from conspectus.text.types import CONCEPT, DATE, PERSON, WORK, Context, type_in_context, type_of
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary, is_acronym
-from conspectus.text.words import name_key, stem
+from conspectus.text.words import name_key, stem, undeclined
 
 LARGE = 3000
 """From so many distinct sentences on, a single word must be named twice, and a concept three times."""
@@ -60,7 +60,7 @@ def gather(
         _note_name(found[_key(mention.words, vocabulary.rules)], mention, vocabulary)
     found = _sifted_names(found, vocabulary, large)
     _note_concepts(found, vocabulary, where, named, 3 if large else 2)
-    _note_dates_and_titles(found, texts, large, vocabulary.rules.language)
+    _note_dates_and_titles(found, texts, large, vocabulary.rules)
     lower = dict(zip(vocabulary.words, vocabulary.lower.tolist(), strict=True))
     given = gazetteer.GIVEN_NAMES | {name_key(s).split()[0] for s in speakers if " " in s}
     for thing in found.values():
@@ -89,15 +89,16 @@ def _patterns(language: str) -> Callable[[Vocabulary], Iterator[Mention]] | None
         from conspectus.text.chinese import find_chinese
 
         return find_chinese
+    if language in UNCASED:
+        from conspectus.text.uncased import find_uncased
+
+        return find_uncased
     return None
 
 
 def _key(words: Sequence[str], rules: Rules) -> str:
-    """Return what forms of a name have in common: its key, or where names are declined, the stems of that."""
-    key = name_key(" ".join(words))
-    if rules.language not in INFLECTING:
-        return key
-    return " ".join(stem(word, rules.language) for word in key.split())
+    """Return what forms of a name have in common: its key, or where names are declined, that without endings."""
+    return " ".join(undeclined(word, rules.language) for word in name_key(" ".join(words)).split())
 
 
 def _note_name(thing: Found, mention: Mention, vocabulary: Vocabulary) -> None:
@@ -187,24 +188,34 @@ def _stems(key: str, rules: Rules) -> str:
     return " ".join((*words[:keep], *(stem(word, rules.language) for word in words[keep:])))
 
 
-def _note_dates_and_titles(found: dict[str, Found], texts: list[str], large: bool, language: str) -> None:
+def _note_dates_and_titles(found: dict[str, Found], texts: list[str], large: bool, rules: Rules) -> None:
     dates: dict[str, Found] = defaultdict(Found)
     for sentence, text in enumerate(texts):
         if _DIGIT.search(text):
-            for date in find_dates(text, language):
+            for date in find_dates(text, rules.language):
                 dates[date].places.append((sentence, text.find(date.split()[0]) // 6))
                 dates[date].forms[tuple(date.split())] += 1
-        for title in find_titles(text, language):
-            thing = found.setdefault(name_key(title), Found())
+        for title in find_titles(text, rules.language):
+            thing = found.setdefault(_key_of_title(title, found, rules), Found())
             thing.forms[tuple(title.split())] += 1
             thing.context.quoted += 1
             if not thing.context.speaks and thing.type in ("", WORK):
                 thing.type = WORK if not thing.context.before else ""
             thing.places.append((sentence, text.find(title) // 6))
+    if rules.unspaced:  # there quotation marks only tell what is said again and again
+        for key in [key for key, thing in found.items() if 0 < thing.context.quoted == len(thing.places) < 2]:
+            del found[key]
     for date, thing in dates.items():
         if len(thing.places) >= (3 if large else 2) or " " in date:
             thing.type = DATE
             found.setdefault(date.lower(), thing)
+
+
+def _key_of_title(title: str, found: Mapping[str, Found], rules: Rules) -> str:
+    """Return the key of a quoted title, that of a name that it is but for its article where there is one."""
+    key = _key(title.split(), rules)
+    first, _, rest = key.partition(" ")
+    return rest if rules.language != ENGLISH and first in rules.articles and rest in found else key
 
 
 def written(forms: Counter[tuple[str, ...]]) -> str:

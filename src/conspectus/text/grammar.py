@@ -93,7 +93,7 @@ GRAMMARS = {
         "fait lui eux cela ça celui celle ceux là ici bien trop peu non oui pourquoi comment quoi rien",
         months="janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
         titles="monsieur madame mademoiselle m mme mlle maître docteur dr professeur pr président présidente "
-        "maire ministre roi reine comte comtesse duc duchesse abbé père sœur saint sainte",
+        "maire ministre roi reine comte comtesse duc duchesse abbé père sœur",
         organizations="université école lycée collège institut académie société compagnie entreprise association "
         "fédération fondation parti syndicat banque caisse ministère mairie conseil commission comité "
         "musée bibliothèque hôpital église journal éditions coopérative chambre cour tribunal club "
@@ -142,7 +142,7 @@ GRAMMARS = {
         "tem têm tinha tinham ter havia qual quais isto isso aquilo depois pois só apenas sempre lá aqui",
         months="janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
         titles="senhor senhora sr sra dom dona doutor doutora dr dra professor professora presidente prefeito "
-        "prefeita ministro ministra rei rainha conde condessa duque padre frei são santo santa",
+        "prefeita ministro ministra rei rainha conde condessa duque padre frei",
         organizations="universidade escola instituto colégio academia sociedade companhia empresa associação federação "
         "fundação partido sindicato banco caixa ministério câmara prefeitura conselho comissão comitê "
         "museu biblioteca hospital igreja jornal editora cooperativa tribunal clube orquestra teatro",
@@ -166,7 +166,7 @@ GRAMMARS = {
         "avere c'è qual quale quali quanto cosa ciò poi quindi solo sempre qui lì",
         months="gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
         titles="signor signora signorina sig dottor dottoressa dott dr professor professoressa prof presidente "
-        "sindaco sindaca ministro ministra re regina conte contessa duca don suor san santa papa",
+        "sindaco sindaca ministro ministra re regina conte contessa duca don suor papa",
         organizations="università scuola istituto liceo accademia società compagnia azienda associazione federazione "
         "fondazione partito sindacato banca cassa ministero comune consiglio commissione comitato museo "
         "biblioteca ospedale chiesa giornale casa editrice cooperativa camera tribunale club orchestra "
@@ -349,9 +349,9 @@ GRAMMARS = {
         nouns="في من إلى على عن مع بين خلال بعد قبل عند منذ حتى تحت فوق حول ضد دون كل بعض جميع هذا هذه ذلك تلك "
         "هؤلاء أي غير",
         verbs="هو هي هم هن أنا نحن أنت لا لم لن ما قد سوف يمكن يجب كان كانت كانوا يكون تكون ليس ليست",
-        others="و أو ثم لكن ولكن أن إن أنه أنها إنه لأن إذا كما حيث التي الذي الذين اللذين عندما متى أين كيف "
-        "ماذا لماذا هل أيضا فقط جدا أكثر وقد وهو وهي وكان وكانت له لها لهم به بها فيه فيها منه منها عليه "
-        "عليها",
+        others="عام سنة و أو ثم لكن ولكن أن إن أنه أنها إنه لأن إذا كما حيث التي الذي الذين اللذين عندما متى أين "
+        "كيف ماذا لماذا هل أيضا فقط جدا أكثر وقد وهو وهي وكان وكانت له لها لهم به بها فيه فيها منه منها "
+        "عليه عليها",
         months="يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر",
         titles="السيد السيدة الدكتور الدكتورة الأستاذ الأستاذة الرئيس الوزير الوزيرة الملك الملكة الأمير الشيخ "
         "المهندس المهندسة",
@@ -359,6 +359,27 @@ GRAMMARS = {
         "متحف مكتبة مستشفى كنيسة صحيفة تعاونية نادي مسرح",
         places="مدينة قرية شارع ساحة ميدان جسر ميناء محطة مطار قلعة برج جبل وادي بحيرة بحر نهر جزيرة غابة حديقة "
         "ساحل منطقة محافظة دولة جمهورية حي",
+    ),
+    "ja": Grammar(
+        others="は が を に で と も の へ や から まで より である です だった だ た した する "
+        "している いる ある という ため こと もの これ それ この その",
+        titles="さん 氏 様 君 先生 教授 博士 社長 会長 市長 町長 村長 知事 首相 大統領 大臣 監督 選手 "
+        "記者 医師 弁護士 部長 課長 所長 館長 校長 議員 夫人 夫妻",
+        organizations="大学 大学院 高校 学校 学院 会社 銀行 組合 協会 学会 連盟 財団 博物館 美術館 図書館 病院 "
+        "研究所 委員会 新聞 新聞社 出版 出版社 放送 機構 省 庁 党 鉄道 製作所 工業 商会 商店 劇場 "
+        "楽団",
+        places="都 道 府 県 市 区 町 村 郡 島 山 川 湖 岬 峠 駅 港 橋 空港 公園 城 寺 神社 通り "
+        "海 湾 平野 半島 諸島 温泉",
+    ),
+    "ko": Grammar(
+        others="은 는 을 를 의 에 에서 에서는 으로 와 과 도 에게 께서 부터 까지 처럼 보다 이다 그 이 "
+        "저 것 수 등 및 있다 있는 했다 하는 한다 되었다 된다 그리고 그러나 하지만 또한 때 때문에 "
+        "위해 대한 대해 통해",
+        titles="씨 교수 박사 대표 회장 사장 시장 도지사 대통령 총리 장관 감독 선수 기자 의원 작가 배우 "
+        "가수 선생 선생님 관장 교장",
+        organizations="대학교 대학 고등학교 중학교 초등학교 학교 회사 은행 협동조합 조합 협회 학회 연맹 재단 "
+        "박물관 미술관 도서관 병원 연구소 위원회 신문 신문사 출판사 방송 공사 그룹 극장",
+        places="특별시 광역시 시 군 구 읍 면 도 섬 산 강 호 역 항 공항 공원 해변 시장 다리",
     ),
     "fa": Grammar(
         nouns="در از به با برای تا بر روی بین پس پیش هر همه این آن یک چند",

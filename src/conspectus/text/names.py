@@ -20,7 +20,7 @@ from conspectus.text.gazetteer import CALENDAR, GIVEN_NAMES
 from conspectus.text.rules import ENGLISH_RULES, Rules
 from conspectus.text.types import organizations_of
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary
-from conspectus.text.words import name_key
+from conspectus.text.words import INFLECTING, name_key, stem
 
 LONGEST = 7
 """Words in a name at the most; longer runs are headings."""
@@ -156,9 +156,26 @@ def _classes(vocabulary: Vocabulary, in_headings: bool) -> tuple[Codes, Ints]:
     named = np.isin(classes, np.frombuffer(b"CISH", np.uint8))
     usable = vocabulary.heading if in_headings else _usable(vocabulary, named)
     classes[named & ~usable] = ord("x")
+    if vocabulary.rules.heads:
+        classes[_heads(classes, vocabulary)] = ord("C")
     dated = np.array([form.lower() in CALENDAR for form in vocabulary.forms], bool)[vocabulary.form[:-1]]
     classes[:-1][dated & (classes[1:] == ord("D"))] = ord("x")  # "Thursday 11" is a date
     return classes, vocabulary.sentence
+
+
+def _heads(classes: Codes, vocabulary: Vocabulary) -> Ints:
+    """Return the small words that close a name, such as the sea of `Белое море`."""
+    stems = np.array([stem(w, vocabulary.rules.language) in vocabulary.rules.heads for w in vocabulary.words], bool)
+    behind = classes[:-1] == ord("C")
+    behind &= np.array([w.endswith(_ADJECTIVE_SLAVIC) for w in vocabulary.words], bool)[vocabulary.token_word[:-1]]
+    behind &= vocabulary.sentence[1:] == vocabulary.sentence[:-1]
+    return 1 + np.flatnonzero(behind & stems[vocabulary.token_word[1:]])
+
+
+_ADJECTIVE_SLAVIC = tuple(
+    "ый ий ой ая яя ое ее ые ие ого его ому ему ым им ом ем ую юю ых их ыми ими ої ий а я е є ого ому у ю ні ски ска ско ske "
+    "ský ská ské ého ému ých ým ou ski ska skie skiego skiej skim ny na ne nego nej nym".split()
+)
 
 
 def _class(form: str, rules: Rules) -> str:
@@ -178,7 +195,7 @@ def _class(form: str, rules: Rules) -> str:
     if word in rules.titles:
         return "T"
     if word.replace("’", "'") in rules.stop and form not in ("US", "IT", "WHO"):
-        return "x"
+        return "C" if word in rules.articles and not rules.nouns_capitalised else "x"  # Le Goff, La Paz
     if len(form) == 1:
         return "I"
     return "S" if form.endswith(_POSSESSIVE) else "C"
@@ -193,6 +210,8 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
     before_name = np.zeros(len(word), bool)
     before_name[:-1] = named[1:] & (vocabulary.sentence[1:] == vocabulary.sentence[:-1]) & ~first[1:]
     seldom_lower = vocabulary.lower[word] <= vocabulary.capitalised[word]
+    if vocabulary.rules.language in INFLECTING:  # there a noun may stand before a name without a word between
+        seldom_lower &= (vocabulary.capitalised[word] > 0) | _recurring(vocabulary)
     return (~first | proper | (before_name & seldom_lower)) & ~vocabulary.heading
 
 
@@ -214,9 +233,7 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
         for ends in (organizations_of(rules.language), rules.noun_endings, _ADJECTIVE)
     )
     bare = (vocabulary.articled[word] == 0) & ~noun
-    pair = word[:-1].astype(np.int64) * len(vocabulary.words) + word[1:]
-    _, kind, count = np.unique(pair, return_inverse=True, return_counts=True)
-    recurs = np.append(count[kind] > 1, False)
+    recurs = _recurring(vocabulary)
     opens = beside & ~vocabulary.first & (vocabulary.lower[word] > 0)
     opens[1:] |= beside[1:] & adjective[1:] & article[:-1] & inside[:-1]
     usable = vocabulary.alone[word] | (given & named & bare) | opens
@@ -226,6 +243,14 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
         usable[1:] |= (beside & usable & (given | title | recurs))[:-1] & bare[1:]
     usable[:-1] |= (head & beside)[:-1] & usable[1:]
     return usable
+
+
+def _recurring(vocabulary: Vocabulary) -> Bools:
+    """Tell of each token whether it stands before the same word again somewhere."""
+    word = vocabulary.token_word
+    pair = word[:-1].astype(np.int64) * len(vocabulary.words) + word[1:]
+    _, kind, count = np.unique(pair, return_inverse=True, return_counts=True)
+    return np.append(count[kind] > 1, False)
 
 
 _ADJECTIVE = ("e", "en", "er", "es", "em")

@@ -69,6 +69,9 @@ def _candidates(vocabulary: Vocabulary, size: int) -> Ints:
     last = _can_end(vocabulary)[word] & small
     inner = _can_stand_inside(vocabulary)[word] & small
     ok = np.ones(max(n - size + 1, 0), bool)
+    if vocabulary.rules.adjectives_follow and size > 1:
+        last |= (vocabulary.nominal >= 0)[word] & (_content(vocabulary) & (vocabulary.closing >= CLOSING))[word] & small
+        ok &= (vocabulary.nominal >= NOMINAL)[word][: n - size + 1]
     for k in range(size - 1):
         ok &= inner[k : n - size + 1 + k]
         ok &= vocabulary.sentence[k : n - size + 1 + k] == vocabulary.sentence[size - 1 :]

@@ -6,6 +6,7 @@ words for is left to the statistics of the corpus.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +15,7 @@ from conspectus.text import chinese_words
 from conspectus.text.cutting import tag_of
 from conspectus.text.grammar import grammar_of
 from conspectus.text.language import ENGLISH
-from conspectus.text.words import STOPWORDS, VAGUE, stopwords
+from conspectus.text.words import STOPWORDS, VAGUE, stem, stopwords
 
 DETERMINERS = frozenset(
     "a an the this that these those my your his her its our their some any every each no many much few "
@@ -34,9 +35,8 @@ TITLES = frozenset(
     "chairman uncle aunt".split()
 )
 """Words before the name of a person that are no part of it."""
-INFLECTING = frozenset("de ru uk bg pl cs el fi hu tr".split())
-"""Languages that decline names, so that forms of one name share but their stems."""
 
+SLAVIC = frozenset("ru uk bg pl cs".split())
 UNCASED = frozenset("zh ja ko th ar fa he hi".split())
 """Languages whose scripts have no capitals."""
 
@@ -64,6 +64,10 @@ class Rules:
     noun_endings: tuple[str, ...] = ()
     """How nouns end that are no names, where all nouns have capitals."""
 
+    heads: frozenset[str] = frozenset()
+    """Stems of words for organizations and places that stay small behind a name that is an adjective (Белое море)."""
+    adjectives_follow: bool = False
+    """Whether an adjective stands behind its noun."""
     tells_noun: Callable[[str], bool] | None = None
     """Tells of a word that it may close a noun phrase, where the word itself says so, by its kind or script."""
     tells_attribute: Callable[[str], bool] | None = None
@@ -93,7 +97,26 @@ def _is_attribute(word: str) -> bool:
     return _is_noun(word) or (len(word) > 1 and tag_of(word) in ("a", "b", "v", "s", "t"))
 
 
-_TOLD: Mapping[str, tuple[Callable[[str], bool], Callable[[str], bool]]] = {"zh": (_is_noun, _is_attribute)}
+def _is_run(word: str) -> bool:
+    return len(word) > 1 and bool(_RUN.fullmatch(word))
+
+
+def _is_definite(word: str) -> bool:
+    return len(word) > 4 and word.startswith("ال")
+
+
+def _is_word(word: str) -> bool:
+    return len(word) > 1 and word[0].isalpha()
+
+
+_RUN = re.compile("[\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff々]+")
+"""Katakana and Chinese characters, which Japanese writes nouns with."""
+_TOLD: Mapping[str, tuple[Callable[[str], bool], Callable[[str], bool]]] = {
+    **dict.fromkeys(UNCASED, (_is_word, _is_word)),
+    "zh": (_is_noun, _is_attribute),
+    "ja": (_is_run, _is_run),
+    "ar": (_is_definite, _is_word),
+}
 _ADVERBS = {"fr": ("ment",), "es": ("mente",), "pt": ("mente",), "it": ("mente",)}
 
 
@@ -122,6 +145,8 @@ def rules_of(language: str) -> Rules:
         titles=frozenset(own.titles.split()),
         adverbs=_ADVERBS.get(language, ()),
         noun_endings=tuple(own.endings.split()),
+        heads=frozenset(stem(w, language) for w in f"{own.organizations} {own.places}".split() if language in SLAVIC),
+        adjectives_follow=language in ("fr", "es", "pt", "it", "ro", "ca", "ar", "he", "fa", "id", "vi"),
         tells_noun=noun,
         tells_attribute=attribute,
     )

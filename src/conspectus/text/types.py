@@ -9,7 +9,8 @@ from functools import cache
 from conspectus.text import gazetteer as known
 from conspectus.text.grammar import grammar_of
 from conspectus.text.language import ENGLISH
-from conspectus.text.rules import PARTICLES, UNCASED
+from conspectus.text.rules import PARTICLES, SLAVIC, UNCASED
+from conspectus.text.words import stem
 
 PERSON, ORGANIZATION, LOCATION = "person", "organization", "location"
 EVENT, DATE, WORK, CONCEPT = "event", "date", "work", "concept"
@@ -102,8 +103,13 @@ def _head(lower: list[str]) -> str:
 def _told_by_words(lower: list[str], language: str) -> str:
     """Return the type that any word of a name tells in another language, or the end of a compound of one."""
     for kind, heads in ((ORGANIZATION, organizations_of(language)), (LOCATION, _places_of(language))):
+        stems = {stem(head, language) for head in heads} if language in SLAVIC else ()
         for word in lower:
-            if word in heads or (language in _COMPOUNDING and len(word) > 7 and word.endswith(heads)):
+            if (
+                word in heads
+                or stem(word, language) in stems
+                or (language in _COMPOUNDING and len(word) > 7 and word.endswith(heads))
+            ):
                 return kind
     return ""
 

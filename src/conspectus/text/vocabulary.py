@@ -25,7 +25,7 @@ HEADING_WITH_END = 0.85
 ARTICLED = 0.15
 """Of the uses of a name, the share at the most that have an article, where all nouns have capitals."""
 _END_MARKS = frozenset(".!?…")
-_OPENERS = frozenset("\"“‘'([:-–—")
+_OPENERS = frozenset("\"“‘'([:-–—«„¿¡")
 
 
 @dataclass(frozen=True)

@@ -144,8 +144,11 @@ _PARTICLES_KO = re.compile(
     "들을|들의|은|는|이|가|을|를|의|에|로|와|과|도|만|나|란|들)$"
 )
 
-_NAME_MARKS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u0640\u064b-\u065f\u0670]")
-"""Accents of Latin, Greek and Cyrillic letters, points of Hebrew and Arabic ones: names are the same without."""
+_NAME_MARKS = re.compile(
+    "[\u0300-\u0305\u0307-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u0640\u064b-\u065f\u0670]|(?<![\u0438\u0443])\u0306"
+)
+"""Accents of Latin, Greek and Cyrillic letters, points of Hebrew and Arabic ones: names are the same
+without, but for Cyrillic letters that a breve makes others."""
 _NAME_PUNCTUATION = re.compile(rf"[^\w&+#/ {_MARKS}]+")
 _POSSESSIVE = re.compile(r"'s\b|'(?=\s|$)")
 _ARTICLE = re.compile(r"^(?:the|a|an) (?=\S)")
@@ -183,6 +186,22 @@ def stem(word: str, language: str = ENGLISH) -> str:
     if language == "ko":
         return _PARTICLES_KO.sub("", word)
     return _stemmer(_STEMMERS.get(language, "english"))(word.removesuffix("'s"))
+
+
+INFLECTING = frozenset("de ru uk bg pl cs el fi hu tr".split())
+"""Languages that decline names, so that forms of one name share but a part."""
+_DECLINED = re.compile(
+    "(?<=..)(?:ыми|ими|ого|его|ому|ему|ами|ями|ой|ей|ою|ею|ом|ем|ым|им|ых|их|ах|ях|ая|яя|ое|ее|ые|ие|ый|ий|ую|юю|ам|ям|"
+    "ия|ии|ию|[аяоеыиуюьй])$"
+)
+
+
+@cache
+def undeclined(word: str, language: str) -> str:
+    """Return what the cases of a word of a name have in common, the word itself where names have no cases."""
+    if language not in INFLECTING:
+        return word
+    return _DECLINED.sub("", word) if language in ("ru", "uk", "bg") else stem(word, language)
 
 
 @cache

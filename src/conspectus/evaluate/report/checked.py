@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from typing import Any
 
 from conspectus.evaluate import claim_counts, grounding
@@ -23,7 +23,10 @@ def claims(held: Held) -> Section:
     if not rows:
         return Section("claims", title, (Missing("Claims were not counted.", f"eval claims {held.folder}"),))
     found = claim_counts.count(rows, held.judged.judgements if held.judged else ())
-    blocks: list[Block] = [_found_by(found.found_by, CLAIMS_BY_RULES), *_uncounted(held)]
+    blocks: list[Block] = [
+        _found_by(found.found_by, CLAIMS_BY_RULES),
+        *_unchecked(held, rows, held.claims_failed, "eval claims"),
+    ]
     blocks.append(Table(_claims_head(), [_claims(one) for one in found.conditions], 1, "Averages over answers."))
     blocks.append(f"{found.unique:,} different claims in all answers together.")
     if found.differences:
@@ -45,11 +48,15 @@ def _found_by(names: Sequence[str], by_rules: str) -> str:
     return by_rules if EXTRACTIVE in names else f"Found by {', '.join(names) or 'hand'}."
 
 
-def _uncounted(held: Held) -> Iterator[Block]:
+def _unchecked(held: Held, found: Sized, failed: Mapping[str, int], command: str) -> Iterator[Block]:
+    """Yield what was not looked at of the answers, and what failed."""
     answered = sum(not row.error for row in held.answers.values())
-    if (left := answered - len(held.claims)) > 0:
-        told = f"Of {left:,} of {answered:,} answers the claims are not counted, or are of a text changed since."
-        yield Missing(told, f"eval claims {held.folder}")
+    if (left := answered - len(found)) > 0:
+        told = f"Of {answered:,} answers {len(found):,} were looked at; {left:,} were not, or have changed since."
+        yield Missing(told, f"{command} {held.folder}")
+    if failed:
+        told = ", ".join(f"{n:,} of {name}" for name, n in failed.items())
+        yield Missing(f"Failed: {told}.", f"{command} {held.folder}")
 
 
 def _claims_head() -> tuple[str, ...]:
@@ -109,9 +116,7 @@ def ground(held: Held) -> Section:
     head = ("Condition", "Answers", "Sentences", "Uncited", "Supported, %", "95 %", "Of cited, %")
     more = ("Consistent, %", "95 %") if sampled else ()
     blocks: list[Block] = [_found_by(found.found_by, GROUNDED_BY_RULES)]
-    if sum(held.grounding_failed.values()):
-        told = ", ".join(f"{n} of {name}" for name, n in held.grounding_failed.items())
-        blocks.append(Missing(f"Failed: {told}.", f"eval grounding {held.folder}"))
+    blocks += _unchecked(held, rows, held.grounding_failed, "eval grounding")
     caption = "Supported: sentences that follow from what they cite, the mean of answers"
     caption += "; consistent: the share of sampled answers that a sentence follows from." if sampled else "."
     blocks.append(Table((*head, *more), [_grounded(one, sampled) for one in found.conditions], 1, caption))
@@ -135,7 +140,7 @@ def loss(held: Held) -> Section:
     """Show which share of the facts of the text each stage of the index still has."""
     title = "What gets lost between text and answer"
     if held.loss is None:
-        lacks = Missing("It was not measured.", f"eval loss --index DIR --out {held.folder}")
+        lacks = Missing("What gets lost was not measured.", f"eval loss --index DIR --out {held.folder}")
         return Section("loss", title, (lacks,))
     told = held.loss
     rows: list[Row] = []

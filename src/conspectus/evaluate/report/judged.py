@@ -21,7 +21,7 @@ def win_rates(held: Held) -> Section:
     found = matrices(held.compared)
     note = (
         "How often the row wins over the column, in %; a tie is half a win. Bold: it differs from 50 (p < 0.05, "
-        "Wilcoxon, Holm). A cell leads to the questions and judgements behind it."
+        "Wilcoxon, Holm). In the page a cell leads to the questions and judgements behind it."
     )
     blocks: list[Block] = [note, *map(_matrix, found), *_missing(held.compared, held)]
     return Section("winrates", "Win rates (Figure 2)", tuple(blocks))
@@ -66,7 +66,7 @@ def statistics(held: Held) -> Section:
     """Show the tests of each pair by each criterion (P1 Table 6), the bias to a place, and why judges preferred."""
     found = held.compared
     if found is None:
-        lacks = Missing("There is nothing to test: no answers were judged.", f"eval judge {held.folder}")
+        lacks = Missing("No answers were judged.", f"eval judge {held.folder} --judge-model NAME")
         return Section("statistics", "Statistics (Table 6)", (lacks,))
     blocks: list[Block] = [
         "Scores of 100 for a win, 50 for a tie and 0 for a loss, averaged over replicates. Wilcoxon's signed-rank test "

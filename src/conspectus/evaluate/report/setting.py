@@ -12,6 +12,7 @@ from conspectus.evaluate.report.comparison import Held
 from conspectus.evaluate.report.parts import Block, Cell, Heading, Missing, Row, Section, Table
 from conspectus.evaluate.set_up import SetUp
 from conspectus.query.finish import NOTHING
+from conspectus.settings import Settings
 
 if TYPE_CHECKING:
     from conspectus.status import Spending
@@ -42,12 +43,11 @@ def set_up(held: Held) -> Section:
         blocks.append(Missing(f"{UNRECORDED} ({', '.join(missing)})", f"eval answers {held.folder}"))
     if held.set_ups:
         blocks.append(_conditions(held))
-    common, own = _settings([held.set_ups[name] for name in held.conditions if name in held.set_ups])
-    if common:
+    found = [held.set_ups[name] for name in held.conditions if name in held.set_ups]
+    common, own = _settings(found)
+    if found:
         rows = [[key, _said(value)] for key, value in sorted(common.items())]
         blocks.append(Table(("Setting of all conditions", "Value"), rows, 2, "All other settings are their defaults."))
-    elif held.set_ups:
-        blocks.append("All settings that conditions share are their defaults.")
     if own:
         blocks.append(Table(("Condition", "Settings of its own"), own, 2))
     return Section("setup", "Set-up", tuple(blocks))
@@ -93,8 +93,8 @@ def _method(one: SetUp) -> str:
 
 
 def _settings(found: Sequence[SetUp]) -> tuple[dict[str, Any], list[Row]]:
-    """Return the settings that all conditions share, and those of each alone."""
-    said = [dict(one.settings or {}) for one in found]
+    """Return the settings that all conditions share, the main ones in any case, and those of each alone."""
+    said = [_main(one) | dict(one.settings or {}) for one in found]
     common = {k: v for k, v in said[0].items() if all(one.get(k) == v for one in said)} if said else {}
     own: list[Row] = []
     for one, values in zip(found, said, strict=True):
@@ -102,6 +102,15 @@ def _settings(found: Sequence[SetUp]) -> tuple[dict[str, Any], list[Row]]:
         if rest:
             own.append([one.condition, ", ".join(f"{k} = {_said(v)}" for k, v in sorted(rest.items()))])
     return common, own
+
+
+def _main(one: SetUp) -> dict[str, Any]:
+    """Return the defaults of what a reader wants to know in any case."""
+    usual = Settings()
+    window = {"global.context_tokens": usual.global_.context_tokens}
+    if one.model == "extractive":
+        return window
+    return window | {"answer.response": usual.answer.response, "llm.temperature": usual.llm.temperature}
 
 
 def _said(value: Any) -> str:

@@ -1,0 +1,127 @@
+"""Names where no capitals tell them: by titles and by words for organizations and places beside them.
+
+What is told so somewhere is found wherever it stands. Arabic, Hebrew and others with spaces write such words before the
+name; Japanese and Korean write them at its end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from conspectus.text.cutting import joined
+from conspectus.text.grammar import grammar_of
+from conspectus.text.names import Mention
+from conspectus.text.types import LOCATION, ORGANIZATION, PERSON
+from conspectus.text.vocabulary import Bools, Vocabulary
+
+_Span = tuple[int, int, str]
+PREFECTURE = tuple("都道府県")
+LONGEST = 5
+"""Tokens of a name at the most."""
+
+
+def find_uncased(vocabulary: Vocabulary) -> Iterator[Mention]:
+    """Yield every mention of a name in the corpus, typed; of several names at a place the longest."""
+    language = vocabulary.rules.language
+    after = language in ("ja", "ko")
+    told = list((_told_behind if after else _told_before)(vocabulary))
+    kinds: dict[tuple[int, ...], Counter[str]] = {}
+    words: list[int] = vocabulary.token_word.tolist()
+    for start, end, kind in told:
+        kinds.setdefault(tuple(words[start:end]), Counter())[kind] += 1
+    titled = {(start, end) for start, end, kind in told if kind == PERSON}
+    for start, end in _anywhere(words, vocabulary.sentence.tolist(), kinds.keys()):
+        kind = kinds[tuple(words[start:end])].most_common(1)[0][0]
+        forms = vocabulary.written(start, end)
+        name = (joined(forms),) if vocabulary.rules.unspaced else tuple(forms)
+        yield Mention(start, end, name, (start, end) in titled, kind)
+
+
+def _anywhere(
+    words: list[int], sentence: list[int], known: Iterator[tuple[int, ...]] | object
+) -> Iterator[tuple[int, int]]:
+    """Yield where known names stand, from each token on the longest."""
+    names = set(known)  # type: ignore[call-overload]
+    first = {name[0] for name in names}
+    at = 0
+    while at < len(words):
+        size = 0
+        if words[at] in first:
+            sizes = range(min(LONGEST, len(words) - at), 0, -1)
+            size = next(
+                (n for n in sizes if tuple(words[at : at + n]) in names and sentence[at] == sentence[at + n - 1]), 0
+            )
+        if size:
+            yield at, at + size
+        at += size or 1
+
+
+def _told_before(vocabulary: Vocabulary) -> Iterator[_Span]:
+    """Yield what stands behind a title, two words, and behind a word for an organization or place: with it where both
+    are written together again, else for places alone.
+    """
+    grammar, rules = grammar_of(vocabulary.rules.language), vocabulary.rules
+    heads = dict.fromkeys(grammar.titles.split(), PERSON)
+    heads |= dict.fromkeys(grammar.organizations.split(), ORGANIZATION) | dict.fromkeys(
+        grammar.places.split(), LOCATION
+    )
+    kind_of = [heads.get(word, "") for word in vocabulary.words]
+    content = _content(vocabulary).tolist()
+    words, sentence = vocabulary.token_word.tolist(), vocabulary.sentence.tolist()
+    pairs = Counter(zip(words, words[1:], strict=False))
+    for at, word in enumerate(words):
+        kind = kind_of[word]
+        if not kind or at + 1 >= len(words) or sentence[at + 1] != sentence[at] or not content[words[at + 1]]:
+            continue
+        more = at + 2 < len(words) and sentence[at + 2] == sentence[at] and content[words[at + 2]]
+        more = more and not kind_of[words[at + 1]]
+        if kind == PERSON:
+            if not kind_of[words[at + 1]]:
+                yield at + 1, at + 2 + more, kind
+        elif pairs[word, words[at + 1]] > 1:
+            again = more and pairs[words[at + 1], words[at + 2]] > 1
+            yield at, at + 2 + again, kind
+        elif kind == LOCATION and rules.language == "ar" and vocabulary.words[words[at + 1]].startswith("ال"):
+            yield at + 1, at + 2, kind
+
+
+def _told_behind(vocabulary: Vocabulary) -> Iterator[_Span]:
+    """Yield what stands before a title, and what ends like an organization or place."""
+    grammar = grammar_of(vocabulary.rules.language)
+    titles = frozenset(grammar.titles.split())
+    ends = ((ORGANIZATION, tuple(grammar.organizations.split())), (LOCATION, tuple(grammar.places.split())))
+    noun = _nouns(vocabulary).tolist()
+    forms = vocabulary.written(0, len(vocabulary.form))
+    sentence: list[int] = vocabulary.sentence.tolist()
+    for at, form in enumerate(forms):
+        start = at
+        while start and at - start < LONGEST - 1 and sentence[start - 1] == sentence[at] and noun[start - 1]:
+            if not vocabulary.rules.unspaced or forms[start - 1].endswith(PREFECTURE):
+                break
+            start -= 1
+        if form in titles:
+            if start < at and 2 <= len(joined(forms[start:at])) <= 7:
+                yield start, at, PERSON
+            continue
+        goes_on = at + 1 < len(forms) and noun[at + 1] and sentence[at + 1] == sentence[at]
+        if not noun[at] or (goes_on and not form.endswith(PREFECTURE)):
+            continue
+        whole = joined(forms[start : at + 1]) if vocabulary.rules.unspaced else form
+        begin = start if vocabulary.rules.unspaced else at
+        for kind, suffixes in ends:
+            suffix = next((s for s in suffixes if whole.endswith(s)), "")
+            if suffix and len(whole) > len(suffix) + 1:
+                yield begin, at + 1, kind
+                break
+
+
+def _content(vocabulary: Vocabulary) -> Bools:
+    return np.array([len(w) > 1 and w[0].isalpha() for w in vocabulary.words], bool) & ~vocabulary.stop
+
+
+def _nouns(vocabulary: Vocabulary) -> Bools:
+    tells = vocabulary.rules.tells_noun or (lambda word: len(word) > 1 and word[0].isalpha())
+    return (np.array([tells(w) for w in vocabulary.words], bool) & ~vocabulary.stop)[vocabulary.token_word]

@@ -1,0 +1,166 @@
+"""Tests of `conspectus correct`, and of what other commands say of corrections."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from conspectus import api
+from conspectus.corrections import Retype
+
+Run = Callable[..., Result]
+Told = Callable[..., Any]
+WHEN = "This takes effect with the next conspectus index, or at once with conspectus correct apply."
+
+
+@pytest.fixture
+def own(indexed: Path, tmp_path: Path) -> Path:
+    """The folder of an index of the small corpus that may be changed."""
+    return Path(shutil.copytree(indexed, tmp_path / "index"))
+
+
+def test_each_kind_of_correction_is_kept_and_said_back(run: Run, own: Path):
+    said = [
+        (
+            ("merge", "tarn bridge", "hollin school", "--into", "The Works"),
+            "merge Tarn Bridge, Hollin School into The Works",
+        ),
+        (("rename", "ada brook", "Dame Ada"), "rename Ada Brook to Dame Ada"),
+        (("retype", "Ada Brook", "person"), "retype Dame Ada as person"),
+        (("delete", "the hollin council"), "delete Hollin Council"),
+        (
+            ("split", "Orran Mill", "--into", "The Sluice", "--where", "path~letter*"),
+            "split Orran Mill: what is it where path~letter* is The Sluice",
+        ),
+        (("add-fact", "Ada Brook", "Ruben Vale", "They wed."), "add fact Dame Ada - Ruben Vale: They wed"),
+    ]
+    for number, (command, told) in enumerate(said, 1):
+        result = run("correct", *command, "--index", own)
+        assert result.stdout == f"Correction {number}: {told}.\n"
+        assert WHEN in result.stderr
+
+    listed = run("correct", "list", "--index", own)
+    assert listed.stdout.splitlines()[0].split() == ["State", "Correction"]
+    assert [line.split()[:2] for line in listed.stdout.splitlines()[1:7]] == [[str(n), "waiting"] for n in range(1, 7)]
+    assert f"They are kept in {own / 'corrections.toml'}." in listed.stderr
+
+    applied = run("correct", "apply", "--index", own)
+    assert "Indexed 6 documents" in applied.stdout
+    assert "Corrections: 6 applied" in applied.stdout
+    assert run("correct", "list", "--index", own).stdout.count("applied") == 6
+
+
+def test_corrections_are_told_to_machines(told: Told, own: Path):
+    made = told(
+        "correct", "retype", "Ada Brook", "miller", "--author", "Anna", "--note", "see the deed", "--index", own
+    )
+    listed = told("correct", "list", "--index", own)
+
+    kept = {
+        "number": 1,
+        "kind": "retype",
+        "name": "Ada Brook",
+        "type": "miller",
+        "author": "Anna",
+        "note": "see the deed",
+    }
+    assert made.items() >= kept.items()
+    assert listed["corrections"] == [made | {"state": "waiting", "why": ""}]
+    assert listed["undone"] == []
+    assert told("status", "--index", own)["corrections"] == {
+        "file": str(own / "corrections.toml"), "applied": 0, "waiting": 1, "failing": 0, "undone": 0,
+    }  # fmt: skip
+    assert told("correct", "apply", "--index", own)["corrections"]["applied"] == 1
+    assert told("correct", "undo", "1", "--index", own) == made
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        (("rename", "Ada Brok", "Dame Ada"), 1, "error: there is no 'Ada Brok' in the graph; did you mean Ada Brook"),
+        (("merge", "Ada Brook"), 2, "error: merge takes two names or more"),
+        (("split", "Ada Brook", "--into", "Ada"), 2, "error: split takes documents (where) or aliases"),
+        (("undo", "3"), 1, "has no correction 3; it has none"),
+        (("add-fact", "Ada Brook", "Ruben Vale", "x", "--strength", "11"), 2, "less than or equal to 10"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_nothing_is_kept(
+    run: Run, own: Path, command: tuple[str, ...], code: int, said: str
+):
+    assert said in run("correct", *command, "--index", own, code=code).stderr
+    assert not (own / "corrections.toml").exists()
+
+
+def test_a_new_type_is_pointed_out(run: Run, own: Path):
+    result = run("correct", "retype", "Ada Brook", "persn", "--index", own)
+
+    assert "No entity is of type persn so far; there are" in result.stderr
+
+
+def test_a_correction_that_fails_is_listed_with_why_and_told_by_the_exit_code(run: Run, corpus: Path, tmp_path: Path):
+    files = Path(shutil.copytree(corpus, tmp_path / "corpus"))
+    folder = tmp_path / "index"
+    api.build(files, folder)
+    api.correct(folder, Retype("Hollin School", "school"))
+    (files / "school.txt").unlink()
+
+    result = run("index", files, "--index", folder, code=3)
+    again = run("index", files, "--index", folder, code=3)
+
+    assert "Corrections: 1 failing" in result.stdout
+    for said in (result, again):
+        assert "correction 1: retype Hollin School as school: nothing is called 'Hollin School'" in said.stderr
+    listed = run("correct", "list", "--index", folder)
+    assert "1 is not in force, or not wholly: nothing is called 'Hollin School'." in listed.stdout
+    assert "Corrections: 1 failing" in run("status", "--index", folder).stdout
+
+
+def test_what_was_undone_but_is_in_the_index_yet_is_told(run: Run, own: Path):
+    run("correct", "delete", "Ruben Vale", "--index", own)
+    run("correct", "apply", "--index", own)
+    run("correct", "undo", "1", "--index", own)
+
+    listed = run("correct", "list", "--index", own)
+    assert "There are no corrections.\n\nUndone or edited, and still in the index as it was: 1." in listed.stdout
+    assert WHEN in listed.stderr
+    assert "Corrections: 1 undone since" in run("status", "--index", own).stdout
+
+
+def test_corrections_can_be_kept_beside_the_corpus(run: Run, corpus: Path, tmp_path: Path):
+    files = Path(shutil.copytree(corpus, tmp_path / "corpus"))
+    kept, folder = files / "corrections.toml", tmp_path / "index"
+    (files / "conspectus.toml").write_text('store.corrections = "corrections.toml"\n', encoding="utf-8")
+
+    run("index", files, "--index", folder)
+    run("correct", "rename", "Ada Brook", "Dame Ada", "--index", folder)
+    result = run("index", files, "--index", folder)
+
+    assert "rename = " in kept.read_text(encoding="utf-8")
+    assert f"Corrections: 1 applied ({kept})" in result.stdout
+    assert "Skipped" not in result.stderr
+    elsewhere = run("index", files, "--index", tmp_path / "other", "--corrections", kept)
+    assert f"Corrections: 1 applied ({kept})" in elsewhere.stdout
+
+
+def test_a_reader_is_told_that_a_person_said_so(run: Run, own: Path):
+    run("correct", "add-fact", "Ada Brook", "Ruben Vale", "Ada Brook wed Ruben Vale in Venice.", "--index", own)
+    run("correct", "apply", "--index", own)
+
+    result = run("ask", "Whom did Ada Brook wed in Venice?", "--index", own)
+
+    assert 'A person: "Ada Brook wed Ruben Vale in Venice." [1]' in result.stdout
+    assert "[1] said by people, correction 1, characters" in result.stdout
+    assert "[1] is what a person said, and no document: correction 1." in result.output
+
+
+def test_names_are_completed(own: Path):
+    from conspectus.cli.correct import _entities  # pyright: ignore[reportPrivateUsage]
+
+    assert _entities(SimpleNamespace(params={"folder": own}), "ada") == ["Ada Brook"]  # type: ignore[arg-type]
+    assert _entities(SimpleNamespace(params={"folder": own / "nowhere"}), "ada") == []  # type: ignore[arg-type]
