@@ -12,7 +12,8 @@ and system) are those of the whole process. 1 % of the files, spread evenly, are
 
 and one file is `added`, or `renamed`, or nothing is (`same`). Calls are shares of those of the first build. A community
 is the one of before if it has the same members on the same level, a report if it also says the same. Modularity is
-that of the view of each level, by the mean of five partitions from nothing, which differ by their seed.
+that of the view of each level, by the mean of five partitions from nothing, which differ by their seed; how far their
+own lie apart stands in brackets.
 """
 
 from __future__ import annotations
@@ -175,7 +176,8 @@ def compared(before: Index, after: Index) -> dict[str, Any]:
     return {
         "communities_kept": round(np.mean([c.id in known for c in after.communities]), 4),
         "reports_kept": round(np.mean([written.get(r.id) == said(r) for r in after.reports]), 4),
-        "modularity": modularities(after),
+        "modularity": (levels := modularities(after))[0],
+        "new_ones": levels[1],
     }
 
 
@@ -184,25 +186,24 @@ def said(report: Report) -> tuple[str, ...]:
     return (report.title, strip(report.summary), *(f"{f.summary}\n{strip(f.explanation)}" for f in report.findings))
 
 
-def modularities(index: Index) -> list[float]:
-    """Return the modularity of each level by the mean of that of partitions from nothing."""
+def modularities(index: Index) -> tuple[list[float], list[tuple[float, float]]]:
+    """Return the modularity of each level, and the least and the most of partitions from nothing, by their mean."""
     place = {entity.name: entity.number for entity in index.entities}
     edges = [(place[r.source], place[r.target], r.weight) for r in index.relationships]
     source, target, weight = (np.array(column) for column in zip(*edges, strict=True))
     n = len(place)
-    own = [np.zeros(n, np.int64) for _ in index.levels]
-    for level, row in enumerate(own):
+    fresh = [memberships(hierarchical_leiden(source, target, weight, n, seed=seed), n) for seed in SEEDS]
+    ratios: list[float] = []
+    ranges: list[tuple[float, float]] = []
+    for level in index.levels:
+        row = np.zeros(n, np.int64)
         for community in index.communities_at(level):
             row[list(community.entity_numbers)] = community.number
-    fresh = [memberships(hierarchical_leiden(source, target, weight, n, seed=seed), n) for seed in SEEDS]
-    return [
-        round(
-            modularity(source, target, weight, row)
-            / float(np.mean([modularity(source, target, weight, f[min(level, len(f) - 1)]) for f in fresh])),
-            4,
-        )
-        for level, row in enumerate(own)
-    ]
+        new = [modularity(source, target, weight, f[min(level, len(f) - 1)]) for f in fresh]
+        mean = float(np.mean(new))
+        ratios.append(round(modularity(source, target, weight, row) / mean, 4))
+        ranges.append((round(min(new) / mean, 4), round(max(new) / mean, 4)))
+    return ratios, ranges
 
 
 def line(run: dict[str, Any]) -> str:
@@ -213,7 +214,8 @@ def line(run: dict[str, Any]) -> str:
     cells.append(f"{run['reports']:>7,}")
     if "communities_kept" in run:
         cells += [f"{100 * run['communities_kept']:6.1f} %", f"{100 * run['reports_kept']:6.1f} %"]
-        cells.append(" ".join(f"{ratio:.3f}" for ratio in run["modularity"]))
+        levels = zip(run["modularity"], run["new_ones"], strict=True)
+        cells.append("  ".join(f"{ratio:.3f} ({low:.2f}-{high:.2f})" for ratio, (low, high) in levels))
     return "  ".join(cells)
 
 

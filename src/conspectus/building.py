@@ -167,18 +167,17 @@ def import_triples(
     from conspectus.index.triple_files import read_triples
     from conspectus.index.triples import index_of
 
-    given = read_triples(Path(file))
+    given, chosen = read_triples(Path(file)), resolved(settings)
     if documents:
         from conspectus.interchange.linked import linked_index, listed_links, read_links
 
-        chosen = resolved(settings)
         stated = read_links(Path(links)) if links else []
         texts, failures, _ = read_sources(documents, None, chosen)
         index = linked_index(given, texts, [*listed_links(texts), *stated], chosen, failures)
     elif links:
         raise UsageError("links go from entities to documents: name the documents, too")
     else:
-        index = index_of(given)
+        index = index_of(given, chosen.communities)
     target = Path(folder)
     with store.writing(target):
         store.commit(target, index, settings=index.settings, usage={})

@@ -54,7 +54,7 @@ def corrections_for(settings: Settings, folder: Path) -> tuple[Settings, list[En
     """
     path = file_of(folder, settings.store.corrections)
     if path != folder / FILE_NAME:
-        kept = settings.store.model_copy(update={"corrections": str(path)})
+        kept = settings.store.model_copy(update={"corrections": str(path.absolute())})
         settings = settings.model_copy(update={"store": kept})
     return settings, read_file(path)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,8 @@ class Status:
     snapshot: str
     usage: Usage
     """The sum over the tasks of the build."""
+    languages: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many documents are in each language, the commonest first; by code."""
 
 
 def status_of(index: Index) -> Status:
@@ -104,6 +107,7 @@ def status_of(index: Index) -> Status:
         failures=tuple(index.failures),
         snapshot=index.snapshot,
         usage=_sum(index.usage.values()),
+        languages=dict(sorted(Counter(d.language for d in index.documents).items(), key=lambda item: -item[1])),
     )
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from making import a_document, whole_chunk
 
-from conspectus.corrections import SAID, AddFact, Correction, Delete, Entry, Merge, Rename, Retype, Split
+from conspectus.corrections import SAID, AddFact, Correction, Delete, Entry, Merge, Rename, Retype, Split, is_said
 from conspectus.index.claims import merge_claims
 from conspectus.index.correct import decide
-from conspectus.index.corrected import corrected, kept_claims, kept_triples
+from conspectus.index.corrected import corrected, kept_claims, kept_triples, without_names
 from conspectus.index.decided import Decided
 from conspectus.index.merge import Merged, merge
 from conspectus.index.resolve import resolve
@@ -21,6 +23,7 @@ from conspectus.index.said import Said, said_by_people
 from conspectus.rows import Entity, Relationship, Span
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import FoundClaim, FoundEntity, FoundRelationship, FoundTriple, Graph
+from conspectus.text.mentions import hash_of, units
 
 TEXTS = {
     "planets/orbit.txt": "Mercury circles the Sun. Venus follows Mercury.",
@@ -290,6 +293,20 @@ def test_a_fact_that_a_person_says_stands_on_their_words():
     assert edge.chunk_ids == (now.said.chunks[0].id,)
 
 
+def test_what_people_say_is_told_in_the_language_of_the_corpus():
+    now = made(AddFact("Sun", "Venus", "太阳照亮金星。"))
+
+    (document,) = said_by_people(now.decided.facts, 3, 3, "zh").documents
+    assert document.text == "一位编者（Sun、Venus）：“太阳照亮金星。”"
+    assert document.language == "zh"
+
+
+def test_what_people_said_is_known_in_several_indexes_that_are_asked_as_one():
+    assert is_said(SAID)
+    assert is_said(f"letters:{SAID}")
+    assert not is_said(f"letters/{SAID}.txt")
+
+
 def test_facts_that_do_not_name_their_ends_are_told_with_them():
     now = made(AddFact("Ada Brook", "Mercury", "She discovered it."), AddFact("Sun", "Venus", "The Sun lights Venus."))
 
@@ -401,6 +418,35 @@ def test_every_relationship_ends_in_entities_and_every_span_in_a_document(order:
         assert all(0 <= span.start < span.end <= lengths[span.document_id] for span, _ in element.instances)
     assert len({entity.name for entity in now.merged.entities}) == len(now.merged.entities)
     assert sum(entity.degree for entity in now.merged.entities) == 2 * len(now.merged.relationships)
+
+
+def test_without_a_name_the_walk_is_that_of_the_others():
+    arrays: dict[str, np.ndarray[Any, Any]] = {
+        "walk.names": np.array(sorted(hash_of(units(name)) for name in ("ada", "tarn", "mill")), np.uint64),
+        "walk.frequency": np.array([1, 2, 3], np.int32),
+        "walk.kinds": np.array([0, 1, 2], np.uint8),
+        "walk.out_starts": np.array([0, 3, 4]),
+        "walk.out_names": np.array([0, 1, 2, 1], np.int32),
+        "walk.out_weights": np.array([0.2, 0.5, 0.3, 1.0], np.float32),
+        "walk.in_starts": np.array([0, 1, 3, 4]),
+        "walk.in_sentences": np.array([0, 0, 1, 0], np.int32),
+        "walk.in_weights": np.array([1.0, 2.0, 3.0, 4.0], np.float32),
+        "other": np.zeros(2),
+    }
+    names = arrays["walk.names"].tolist()
+    middle = next(name for name in ("ada", "tarn", "mill") if hash_of(units(name)) == names[1])
+
+    left = without_names(arrays, {middle, "nobody"})
+
+    assert left["walk.names"].tolist() == [names[0], names[2]]
+    assert left["walk.frequency"].tolist() == [1, 3]
+    assert left["walk.out_starts"].tolist() == [0, 2, 2]
+    assert left["walk.out_names"].tolist() == [0, 1]
+    np.testing.assert_allclose(left["walk.out_weights"], [0.4, 0.6])
+    assert left["walk.in_starts"].tolist() == [0, 1, 2]
+    assert left["walk.in_sentences"].tolist() == [0, 0]
+    assert left["walk.in_weights"].tolist() == [1, 4]
+    assert {name: array.dtype for name, array in left.items()} == {name: array.dtype for name, array in arrays.items()}
 
 
 def test_no_corrections_change_nothing():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from conspectus.cli import show
-from conspectus.cli.correct import counted, summary
+from conspectus.cli.corrections import counted, summary
 from conspectus.cli.history import print_history
 from conspectus.cli.options import FOLDER, AsJson, ConfigFile, IndexFolder, LogFile, settings_of
 from conspectus.errors import IndexMissing, UsageError
@@ -65,6 +65,8 @@ def status(
     )
     values = (getattr(figures, show.plural(noun)) for noun in counts)
     show.out(", ".join(show.counted(value, noun) for value, noun in zip(values, counts, strict=True)))
+    if figures.languages.keys() - {"en"}:
+        show.out("Languages of the documents: " + ", ".join(f"{code} {n:,}" for code, n in figures.languages.items()))
     show.out()
     if figures.chunks:
         show.table(_levels(figures))

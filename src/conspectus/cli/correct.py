@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from conspectus.cli import corrections as kept
 from conspectus.cli import show
-from conspectus.cli.guard import DONE, WITH_FAILURES, Group
+from conspectus.cli.guard import Group
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
-    BaseUrl,
-    Budget,
-    BudgetTokens,
     IndexFolder,
     LogFile,
-    SetKeys,
-    TraceFile,
-    model_flags,
-    overrides,
 )
 from conspectus.errors import ConspectusError
 
 if TYPE_CHECKING:
-    from conspectus.api import Built
-    from conspectus.correcting import Corrections, Standing
-    from conspectus.corrections import Correction, Entry
-
-STATES = ("applied", "waiting", "failing")
+    from conspectus.corrections import Correction
 
 app = typer.Typer(
     cls=Group,
@@ -58,15 +45,6 @@ def _name(metavar: str, text: str) -> Any:
     return typer.Argument(metavar=metavar, help=text, autocompletion=_entities, show_default=False)
 
 
-File = Annotated[
-    Path | None,
-    typer.Option(
-        "--corrections",
-        metavar="FILE",
-        help="Where corrections are kept, as beside the corpus; corrections.toml in the index's folder if not given.",
-        show_default=False,
-    ),
-]
 Author = Annotated[str, typer.Option(metavar="NAME", help="Who says so.", show_default=False)]
 Note = Annotated[str, typer.Option(metavar="TEXT", help="Why, in words.", show_default=False)]
 
@@ -78,7 +56,7 @@ def merge(
         str, typer.Option(metavar="NAME", help="What it is called, one of them or another name; the first of them.")
     ] = "",
     folder: IndexFolder = FOLDER,
-    corrections: File = None,
+    corrections: kept.File = None,
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
@@ -109,7 +87,7 @@ def split(
         list[str] | None, typer.Option(metavar="NAME", help="By which of its names it is the other one; repeatable.")
     ] = None,
     folder: IndexFolder = FOLDER,
-    corrections: File = None,
+    corrections: kept.File = None,
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
@@ -129,13 +107,16 @@ def rename(
     name: Annotated[str, _name("NAME", "An entity.")],
     to: Annotated[str, typer.Argument(metavar="TO", help="What it is called.", show_default=False)],
     folder: IndexFolder = FOLDER,
-    corrections: File = None,
+    corrections: kept.File = None,
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Say what an entity is called. The name it had becomes an alias."""
+    """Say what an entity is called.
+
+    The name it had becomes an alias.
+    """
     from conspectus.corrections import Rename
 
     _keep(Rename(name, to), folder, corrections, author, note, json)
@@ -146,7 +127,7 @@ def retype(
     name: Annotated[str, _name("NAME", "An entity.")],
     type: Annotated[str, typer.Argument(metavar="TYPE", help="What it is, as person.", show_default=False)],
     folder: IndexFolder = FOLDER,
-    corrections: File = None,
+    corrections: kept.File = None,
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
@@ -174,13 +155,16 @@ def _tell_types(type: str, folder: Path) -> None:
 def delete(
     name: Annotated[str, _name("NAME", "What is no entity.")],
     folder: IndexFolder = FOLDER,
-    corrections: File = None,
+    corrections: kept.File = None,
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Say that something is no entity: it goes, with its relationships and claims. The documents stay as they are."""
+    """Say that something is no entity.
+
+    It goes, with its relationships and claims. The documents stay as they are.
+    """
     from conspectus.corrections import Delete
 
     _keep(Delete(name), folder, corrections, author, note, json)
@@ -202,7 +186,7 @@ def add_fact(
     ] = "",
     create: Annotated[bool, typer.Option("--create", help="Make an entity of an end that is none.")] = False,
     folder: IndexFolder = FOLDER,
-    corrections: File = None,
+    corrections: kept.File = None,
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
@@ -219,128 +203,17 @@ def add_fact(
     _keep(fact, folder, corrections, author, note, json)
 
 
-@app.command("list")
-def list_(folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson = False, log: LogFile = None) -> None:
-    """List the corrections in the order in which they are applied, and what became of each."""
-    from conspectus import api
-
-    found = api.corrections(folder, file=corrections or "")
-    if json:
-        rows = [_flat(row.entry) | {"state": row.state, "why": row.why} for row in found.rows]
-        show.as_json({"file": str(found.file), "corrections": rows, "undone": found.undone})
-        return
-    if found.rows:
-        show.table([["", "State", "Correction"], *(_row(row) for row in found.rows)], texts=3)
-        for row in found.rows:
-            if row.why:
-                show.out(f"\n{row.entry.number} is not in force, or not wholly: {row.why}.")
-    else:
-        show.out("There are no corrections.")
-    if found.undone:
-        show.out(f"\nUndone or edited, and still in the index as it was: {', '.join(map(str, found.undone))}.")
-    show.note(f"\nThey are kept in {found.file}.")
-    if found.undone or any(row.state == "waiting" for row in found.rows):
-        show.note(WHEN)
-
-
-@app.command()
-def undo(
-    number: Annotated[int, typer.Argument(metavar="N", help="The number of a correction.", show_default=False)],
-    folder: IndexFolder = FOLDER,
-    corrections: File = None,
-    json: AsJson = False,
-    log: LogFile = None,
-) -> None:
-    """Take a correction away again."""
-    from conspectus import api
-
-    entry = api.undo(folder, number, file=corrections or "")
-    if json:
-        show.as_json(_flat(entry))
-    else:
-        show.out(f"Undone: {entry}.")
-        show.note(WHEN)
-
-
-@app.command()
-def apply(
-    folder: IndexFolder = FOLDER,
-    corrections: File = None,
-    base_url: BaseUrl = None,
-    budget: Budget = None,
-    budget_tokens: BudgetTokens = None,
-    trace: TraceFile = None,
-    json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")] = False,
-    set_: SetKeys = None,
-    log: LogFile = None,
-) -> None:
-    """Make the index again with the corrections as they are now, from the documents that it holds.
-
-    Documents are not read anew. What language models replied is kept, so that they are asked only for what changes.
-    """
-    from conspectus import api
-    from conspectus.cli.index import tell  # which says of corrections what is here
-    from conspectus.cli.progress import Bars
-
-    said = overrides(set_, model_flags(None, base_url, None, budget, budget_tokens, trace))
-    began = time.perf_counter()
-    with Bars(quiet=quiet or json) as bars:
-        built = api.apply_corrections(folder, file=corrections or "", settings=said, progress=bars)
-    tell(built, time.perf_counter() - began, json=json, quiet=quiet)
-    raise typer.Exit(WITH_FAILURES if built.failures else DONE)
-
-
-WHEN = "This takes effect with the next conspectus index, or at once with conspectus correct apply."
-
-
 def _keep(correction: Correction, folder: Path, file: Path | None, author: str, note: str, json: bool) -> None:
     from conspectus import api
 
     entry = api.correct(folder, correction, file=file or "", author=author, note=note)
     if json:
-        show.as_json(_flat(entry))
+        show.as_json(kept.flat(entry))
     else:
         show.out(f"Correction {entry.number}: {str(entry.correction).rstrip('.。')}.")
-        show.note(WHEN)
+        show.note(kept.WHEN)
 
 
-def _flat(entry: Entry) -> dict[str, Any]:
-    """Return a correction as one object, its kind under `kind`."""
-    return {
-        "number": entry.number,
-        "kind": entry.correction.kind,
-        **asdict(entry.correction),
-        "date": entry.date,
-        "author": entry.author,
-        "note": entry.note,
-    }
-
-
-def _row(row: Standing) -> Sequence[str]:
-    said = ", ".join(part for part in (row.entry.date, row.entry.author, row.entry.note) if part)
-    return [str(row.entry.number), row.state, f"{row.entry.correction}" + (f"  ({said})" if said else "")]
-
-
-def of_built(built: Built) -> Corrections:
-    """Return the corrections that an index was just made with."""
-    from conspectus.api import corrections
-    from conspectus.corrections_file import FILE_NAME
-
-    kept = str(built.index.settings.get("store", {}).get("corrections", ""))
-    return corrections(built.folder, file=kept or built.folder / FILE_NAME)
-
-
-def summary(found: Corrections) -> Iterator[str]:
-    """Yield a line that says how many corrections there are, if there are any."""
-    counts = Counter(row.state for row in found.rows)
-    told = [f"{counts[state]:,} {state}" for state in STATES if counts[state]]
-    told += [f"{len(found.undone):,} undone since"] if found.undone else []
-    if told:
-        yield f"Corrections: {', '.join(told)} ({found.file})."
-
-
-def counted(found: Corrections) -> dict[str, Any]:
-    """Return the same for machines."""
-    counts = Counter(row.state for row in found.rows)
-    return {"file": str(found.file), **{state: counts[state] for state in STATES}, "undone": len(found.undone)}
+app.command("list")(kept.list_)
+app.command()(kept.undo)
+app.command()(kept.apply)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from conspectus.cli import changes, correct, show
+from conspectus.cli import changes, show
+from conspectus.cli import corrections as kept
 from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
 from conspectus.cli.options import (
     FOLDER,
@@ -179,7 +180,7 @@ def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
             "skipped": [asdict(s) for s in built.skipped],
             "notices": built.notices,
             "seconds": seconds,
-            "corrections": correct.counted(correct.of_built(built)),
+            "corrections": kept.counted(kept.of_built(built)),
         }
         show.as_json(asdict(status) | more | changes.as_json(built.update))
         return
@@ -189,7 +190,7 @@ def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     show.out(f"Graph: {graph}.")
     levels = ", ".join(f"{r.communities:,}" for r in status.levels) if status.reports else ""
     show.out(f"Reports by level: {levels or 'none'}.")
-    for line in (*changes.done(built), *correct.summary(correct.of_built(built))):
+    for line in (*changes.done(built), *kept.summary(kept.of_built(built))):
         show.out(line)
     show.out(f"Snapshot: {status.snapshot}")
     if not quiet:

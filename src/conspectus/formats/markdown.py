@@ -18,7 +18,7 @@ _CLOSING = re.compile(r"[ \t]+#+[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _UNDERLINE = re.compile(r" {0,3}=+[ \t]*")
 _FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)\n?^\1[ \t]*(?:\n\s*|\Z)", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"([A-Za-z_][\w .-]*?)[ \t]*:(?:[ \t]+(.*))?")
+_FIELD = re.compile(r"([^\W\d][\w .-]*?)[ \t]*:(?:[ \t]+(.*))?")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")
 _AUTHORS = ("author", "authors", "creator", "by")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -98,13 +98,13 @@ def _kept(triple: FoundTriple, chunk: Chunk, names: Corrected) -> FoundTriple | 
     return FoundTriple(ends[0], triple.relation, ends[1]) if ends[0] != ends[1] else None
 
 
-def without_names(arrays: Mapping[str, np.ndarray[Any, Any]], gone: Iterable[str]) -> Arrays:
-    """Return the arrays of the walk (`incidence`) without some names, by their keys."""
+def without_names(arrays: Mapping[str, np.ndarray[Any, Any]], gone: Collection[str]) -> Arrays:
+    """Return the arrays of an index, those of the walk (`incidence`) without some names, by their keys."""
+    if not gone:
+        return dict(arrays)
     walk = {name: array for name, array in arrays.items() if name.startswith("walk.")}
     hashes = np.array([hash_of(units(key)) for key in gone], np.uint64)
     kept = ~np.isin(walk["walk.names"], hashes)
-    if kept.all():
-        return dict(arrays)
     number = np.cumsum(kept) - 1
     of_sentence = np.repeat(np.arange(len(walk["walk.out_starts"]) - 1), np.diff(walk["walk.out_starts"]))
     out = kept[walk["walk.out_names"]]

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from conspectus.index.glossed import glossed
 from conspectus.rows import Chunk, Document, Join
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import Graph
@@ -70,6 +71,8 @@ def resolve(
     names = _known_names(chunks, graphs, source_of)
     result = Names({key: _display(name) for key, name in names.items()}, {}, {}, source_of, [])
     if settings.resolve == "aliases":
+        for key, into in glossed(chunks, names.keys()):
+            _join(result, key, into, "gloss", "the text gives it in brackets after the other")
         _join_acronyms(names, chunks, result)
         _join_forms(names, result)
         _join_short_names(names, result)
@@ -105,7 +108,7 @@ def _join(result: Names, key: str, into: str, rule: str, evidence: str) -> None:
 
 def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Names) -> None:
     """Join an acronym with the one name that has its initials, where the text gives one in brackets."""
-    short = {key for key, name in names.items() if re.fullmatch(r"[A-Z][A-Z&.]{1,7}", _display(name))}
+    short = {key for key, name in names.items() if _is_acronym(_display(name))}
     by_initials: dict[str, set[str]] = defaultdict(set)
     for key in names:
         for initials in _initials(_display(names[key])):
@@ -116,6 +119,10 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
         stated = [c for c in stated if _in_brackets(names[c], names[key], chunks)]
         if len(stated) == 1:
             _join(result, key, stated[0], "acronym", "the text gives one in brackets after the other")
+
+
+def _is_acronym(name: str) -> bool:
+    return 1 < len(name) <= 8 and name[0].isupper() and all(c.isupper() or c in "&." for c in name)
 
 
 def _initials(name: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.formats.text import decode
@@ -17,17 +17,25 @@ from conspectus.rows import Entity, Failure, Relationship, Triple, content_id
 from conspectus.tables import Index
 from conspectus.tasks import FoundTriple
 
+if TYPE_CHECKING:
+    from conspectus.settings import CommunitySettings
+
 OPENIE = "openie"
 """Where the origin of an index names the file whose triples it was given."""
 
 # A graph that is given
 
 
-def index_of(graph: GivenGraph) -> Index:
-    """Return an index of a graph alone: names as entities, triples, and what joins two names as
-    relationships.
+def index_of(graph: GivenGraph, settings: CommunitySettings | None = None) -> Index:
+    """Return an index of a graph alone: names as entities, triples, what joins two names as relationships, and the
+    communities that these make.
     """
-    return Index(**graph_rows(graph), failures=graph.failures, **_no_text())
+    from conspectus.index.communities import find_communities
+    from conspectus.settings import CommunitySettings
+
+    rows = graph_rows(graph)
+    communities = find_communities(rows["entities"], rows["relationships"], settings or CommunitySettings())
+    return Index(**rows, communities=communities, failures=graph.failures, **_no_text())
 
 
 def graph_rows(graph: GivenGraph) -> dict[str, Any]:

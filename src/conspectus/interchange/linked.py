@@ -18,6 +18,7 @@ from conspectus.errors import DocumentError, UsageError
 from conspectus.formats.records import JSON, delimited, delimiter_of, json_values
 from conspectus.formats.text import decode
 from conspectus.index.chunk import chunk
+from conspectus.index.communities import find_communities
 from conspectus.index.triple_files import GivenGraph, columns_of
 from conspectus.index.triples import graph_rows
 from conspectus.interchange.sentences import with_sentences
@@ -74,10 +75,12 @@ def linked_index(
     held: dict[int, dict[str, None]] = defaultdict(dict)
     for entity, document in sorted(set(found)):
         held[entity] |= dict.fromkeys(of_document[documents[document].id])
+    entities = [replace(e, chunk_ids=tuple(held.get(e.number, ()))) for e in entities]
     index = Index(
         documents=documents,
         chunks=chunks,
-        entities=[replace(e, chunk_ids=tuple(held.get(e.number, ()))) for e in entities],
+        entities=entities,
+        communities=find_communities(entities, rows["relationships"], settings.communities, chunks),
         failures=[*graph.failures, *failures, *unknown],
         settings=settings.model_dump(mode="json", by_alias=True) | {"imported": {"format": "triples"}},
         **rows,

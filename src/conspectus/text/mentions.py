@@ -41,7 +41,8 @@ _YEAR = re.compile(r"[12]\d{3}$")
 _CHINESE_QUOTED = re.compile(r"《([^》]{1,30})》|[“\"「『]([^”\"」』]{2,20})[”\"」』]")
 _CHINESE_DATE = re.compile(r"(\d{4}年)(?:\d{1,2}月(?:\d{1,2}日)?)?|\d{1,2}月\d{1,2}日")
 _DOTTED = re.compile(r"[\u4e00-\u9fff]{1,6}(?:·[\u4e00-\u9fff]{1,8})+")
-_LATIN = re.compile(r"[A-Za-z][A-Za-z0-9.\-]*(?: [A-Z0-9][A-Za-z0-9.\-]*)*")
+_LETTERS = rf"(?:(?!{CJK.pattern})[\w.\-])"
+_LATIN = re.compile(rf"(?!{CJK.pattern})[^\W\d_]{_LETTERS}*(?: (?!{CJK.pattern})[^\W_a-z]{_LETTERS}*)*")
 _NAME_TAGS = ("nr", "ns", "nt", "nz", "nrt", "nrfg")
 
 

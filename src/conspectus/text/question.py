@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from conspectus.text.asking import asking_in, found, scaffolding_in
 from conspectus.text.language import ENGLISH, language_of
+from conspectus.text.rules import rules_of
 from conspectus.text.words import name_key, stems, terms
 
 SCAFFOLDING = stems(
@@ -117,7 +118,10 @@ class Question:
     @property
     def names(self) -> tuple[str, ...]:
         """The capitalised words inside it, as keys."""
-        return tuple(dict.fromkeys(name_key(m.group()) for m in _NAME.finditer(self.text)))
+        articles = rules_of(self.language).articles if rules_of(self.language).nouns_capitalised else frozenset[str]()
+        found = (m for m in _NAME.finditer(self.text) if m.group()[0].isupper())
+        told = (m for m in found if self.text[: m.start()].split()[-1:] == [] or self.text[: m.start()].split()[-1] not in articles)
+        return tuple(dict.fromkeys(name_key(m.group()) for m in told))
 
 
 def read_question(text: str, *languages: str) -> Question:

@@ -51,7 +51,7 @@ ALIKE = """
 """Words of like meaning."""
 
 _WORD = re.compile(r"[^\W_]+")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CAMEL = re.compile("(?<=[a-zß-öø-ÿа-яё])(?=[A-ZÀ-ÖØ-ÞА-ЯЁ])")
 _AGENT = ("or", "er", "e")
 
 

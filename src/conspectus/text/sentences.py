@@ -27,7 +27,7 @@ _NEXT_WORD = re.compile(r"\W*(\w+)")
 ORDINALS = frozenset("de da no fi pl cs hu".split())
 """Languages that write a full stop after an ordinal number."""
 _BLANK = re.compile(r"\n\s*\n")
-_BULLET = re.compile(r"\s*(?:[-*•–—>#|]|\d+[.)]\s|[a-z][.)]\s)")
+_BULLET = re.compile(r"\s*(?:[-*•–—>#|]|\d+[.)]\s|[a-zа-яα-ω][.)]\s)")
 _LABEL = re.compile(r"\s*[^\W\d_][^:：\n]{0,40}(?::(?:\s|$)|：)")
 WRAPPED = 55
 """A line of so many characters may have been broken to fit a page; its sentence may go on in the next."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from conspectus.evaluate.kept import Question
 from conspectus.evaluate.report.parts import Block, Cell, Folded, Heading, Missing, Picture, Section, Table, text_of
+
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def markdown(title: str, sections: Sequence[Section], questions: Sequence[Question]) -> str:
@@ -53,4 +56,5 @@ def _cell(cell: str | Cell) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())
+    """Return a text on one line, in which nothing is a tag."""
+    return _TAG.sub(r"\\<", " ".join(text.split()))

@@ -10,17 +10,18 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from conspectus.tasks import DescribeElement, Description
+from conspectus.text.language import ENGLISH
 from conspectus.text.quality import quality
 from conspectus.text.words import is_unspaced, unspaced_terms
 
 MOST_SENTENCES = {"entity": 3, "relationship": 2}
 MOST_WORDS = 70
 _QUOTED = re.compile(r'^([^":：]{2,40})(?:: "(.*)"|：“(.*)”)$', re.DOTALL)
-_DEFINES = re.compile(
-    r"^.{0,12}\b(?:is|was|are|were|has been|became|founded|created|means|works?|ist|war|sind|waren|wurde|est|était|sont|fut|"
-    r"es|era|fue|son|é|foi|são|è|fu|sono|werd|zijn|является|являлся|был|была|είναι|ήταν)\b"
-    r"|^[^，。；]{0,14}(?:是|为|為|即|指|位于|位於|成立于|创立|创办|生于|とは|である|です)"
-    r"|^\s*(?:—|هو|هي)\s",
+_DEFINES = re.compile(r"^.{0,12}\b(?:is|was|are|were|has been|became|founded|created|means|works?)\b", re.IGNORECASE)
+_DEFINES_ELSEWHERE = re.compile(
+    r"^.{0,12}\b(?:ist|war|sind|waren|wurde|est|était|sont|fut|es|era|fue|son|é|foi|são|è|fu|sono|werd|zijn|"
+    r"является|являлся|был|была|είναι|ήταν)\b"
+    r"|^[^，。；]{0,14}(?:是|为|為|即|指|位于|位於|成立于|创立|创办|生于|とは|である|です)|^\s*(?:—|هو|هي)\s",
     re.IGNORECASE,
 )
 
@@ -69,6 +70,7 @@ def _merit(task: DescribeElement, description: str, worth: Mapping[str, float]) 
     at = said.lower().find(name.lower())
     if at >= 0:
         merit += 0.15 if at < 20 else 0.0
-        if _DEFINES.match(said[at + len(name) :]):
+        defines = _DEFINES if task.language == ENGLISH else _DEFINES_ELSEWHERE
+        if defines.match(said[at + len(name) :]):
             merit += 0.35
     return merit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
-from functools import singledispatchmethod
+from functools import cached_property, singledispatchmethod
 from typing import Any, TypeVar, cast
 
 from conspectus.errors import ModelError, NotSupported
@@ -58,9 +58,12 @@ from conspectus.tasks import (
     Task,
     WriteReport,
 )
+from conspectus.text.language import language_of
 from conspectus.text.lexicon import read_lexicon
 
 R = TypeVar("R")
+LOOKED_AT = 8
+"""Descriptions, and reports of parts, that tell the language of a report."""
 
 
 def globalized(draft: ReportDraft, evidence: Evidence) -> ReportDraft:
@@ -121,7 +124,8 @@ class ExtractiveModel:
 
     @_do.register
     def _(self, task: WriteReport) -> ReportDraft:
-        return globalized(write_report(task, self._worth()), task.evidence)
+        spoken = replace(task, language=self._language_of(task))
+        return globalized(write_report(spoken, self._worth()), task.evidence)
 
     @_do.register
     def _(self, task: AnyMissed) -> bool:
@@ -186,6 +190,22 @@ class ExtractiveModel:
     @_do.register
     def _(self, task: Entails) -> bool:
         return entails(task)
+
+    def _language_of(self, task: WriteReport) -> str:
+        """Return the language of a report: that of its evidence, where a corpus has several."""
+        several = len(self._languages) > 1 if self._index is None else len(self._index.languages) > 1
+        if not several:
+            return task.language
+        evidence = task.evidence
+        told = (
+            *(e.description for e in evidence.entities[:LOOKED_AT]),
+            *(r.summary for r in evidence.reports[:LOOKED_AT]),
+        )
+        return language_of(told, [task.language])
+
+    @cached_property
+    def _languages(self) -> frozenset[str]:
+        return frozenset(document.language for document in (self._passages.documents if self._passages else ()))
 
     def _worth(self) -> Mapping[str, float]:
         """Return what set phrases leave of the worth of sentences, by their words."""

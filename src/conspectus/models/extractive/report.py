@@ -194,7 +194,7 @@ def _gist(said: str, language: str) -> list[str]:
     else:
         words = [w for w in WORD.findall(said) if fold(w) not in VAGUE and is_content(fold(w), language)]
     longest = sorted(words, key=lambda w: (-len(w), w))[:2]
-    return [w for w in words if w in longest]
+    return list(dict.fromkeys(w for w in words if w in longest))
 
 
 def upper(text: str) -> str:
