@@ -4,8 +4,9 @@
 
 P1 is *From Local to Global*, P2 *Graph RAG: Efficient and Powerful LLM Enhancement Systems*. No language model is
 asked, so that only tables are here that need none: what the levels of a hierarchy read (P1 Table 2), and retrieval (P2
-Table IV). Indexes are built in the work folder, or found there. Those of the papers that a model must write (claims,
-win rates, EM and F1, Hits@1) come from `conspectus eval` with `--model`.
+Table IV). Claims and clusters (P1 tables 3 and 4) are those of extractive answers, counted by rules, which is another
+thing than the papers' and says so. Indexes are built in the work folder, or found there. Figures that a model must
+write (claims as the paper counts them, win rates, EM and F1, Hits@1) come from `conspectus eval` with `--model`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,19 @@ TABLE_2 = {
         "%": (2.3, 20.7, 57.4, 66.8, 100.0),
     },
 }
+TABLE_3 = {"Podcast": (32.21, 32.20, 32.46, 32.28, 31.39, 26.50), "News": (34.18, 32.50, 31.62, 33.14, 32.89, 25.23)}
+"""Claims an answer, of C0 to C3, TS and SS."""
+TABLE_4 = {
+    "Podcast": {
+        0.5: (23.16, 22.62, 22.52, 21.93, 21.14, 18.55),
+        0.8: (19.26, 18.77, 18.46, 17.89, 16.66, 15.07),
+    },
+    "News": {
+        0.5: (23.42, 21.85, 21.90, 22.13, 21.80, 17.92),
+        0.8: (18.86, 17.78, 17.82, 17.79, 17.30, 14.80),
+    },
+}
+"""Clusters an answer by the threshold of the distance, as far as we have them."""
 METHODS = ("bm25", "walk", "ircot")
 
 
@@ -106,6 +120,38 @@ def _imported(source: Path, folder: Path) -> Index:
     return api.open_index(folder)
 
 
+def tables_3_and_4(data: Path, work: Path) -> Table:
+    """Claims and clusters an answer: the paper's, and those of extractive answers to its 125 questions, by rules."""
+    rows: list[tuple[str, str, Sequence[str]]] = []
+    for corpus, means in TABLE_3.items():
+        rows.append((f"{corpus}, claims", "the paper's", [f"{mean:.2f}" for mean in means]))
+        for threshold, values in TABLE_4[corpus].items():
+            rows.append((f"{corpus}, clusters at {threshold}", "the paper's", [f"{mean:.2f}" for mean in values]))
+    _built(data / "podcast" / "input", work / "podcast")
+    study = work / "podcast-study"
+    answered = api.answer_questions(
+        data / "podcast" / "questions.csv", work / "podcast", CONDITIONS, study, settings={}
+    )
+    counted = {one.condition: one for one in api.evaluate_claims(study, settings={}).found.conditions}
+    found = [counted.get(name) for name in (*CONDITIONS, "SS")]
+    for measure in ("claims", "clusters at 0.5", "clusters at 0.6", "clusters at 0.7", "clusters at 0.8"):
+        cells = [f"{one.averages[measure].mean:.2f}" if one and one.averages else "-" for one in found]
+        rows.append((f"Podcast, {measure}", "here, extractive answers, by rules: not comparable", cells))
+    return Table(
+        "P1, Tables 3 and 4: claims and clusters an answer",
+        (*CONDITIONS, "SS"),
+        rows,
+        (
+            "The rows of this program are of another thing than the paper's, and stand here to show what it is: its "
+            "answers are written by a model and taken apart into simple claims by a model; ours are quotations, and a "
+            "claim is a sentence of them as it stands, where it names something or gives a number. So fewer claims say "
+            "nothing of comprehensiveness, and nearly as many clusters as claims are what quotations are like. "
+            f"{answered.questions} questions; SS needs vectors. `conspectus eval claims --model` counts as the paper "
+            "does.",
+        ),
+    )
+
+
 def table_iv(data: Path, work: Path) -> Table:
     """Recall of the gold passages among the first two and five, without a language model or vectors."""
     rows: list[tuple[str, str, Sequence[str]]] = [(method, "the paper's", cells) for method, cells in TABLE_IV.items()]
@@ -144,10 +190,12 @@ def _hippo(data: Path, work: Path) -> str:
     return _recalls(api.evaluate_retrieval(source, ["hippo"], index_folder=folder, settings={})["hippo"])
 
 
-TABLES: dict[str, Callable[[Path, Path], Table]] = {"p1-2": table_2, "p2-4": table_iv}
+TABLES: dict[str, Callable[[Path, Path], Table]] = {"p1-2": table_2, "p1-3": tables_3_and_4, "p2-4": table_iv}
 ABSENT = {
-    "P1, Tables 3, 4 and 6": "claims, clusters and win rates of answers that a language model wrote and judged: "
-    "`conspectus eval answers`, `eval claims` and `eval judge`, with `--model`",
+    "P1, Figure 2 and Table 6": "win rates of answers that a language model wrote and judged: `conspectus eval "
+    "answers` and `eval judge`, with `--model`",
+    "P1, Figure 3 and appendix C": "entity references by gleaning, and answers by window: `conspectus eval ablate "
+    "chunks` and `eval ablate window`, with `--model`",
     "P2, Tables II and III": "answers of a language model to WebQSP, AdvHotpotQA, QALD-10, FEVER, Creak and Zero-Shot "
     "RE. None of these sets is here; `conspectus eval kgqa FILE --methods direct,cot,cot-sc,tog --model` takes them",
     "P2, Table V": "EM and F1 of short answers, which a language model gives: `conspectus eval qa FOLDER --methods "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -92,6 +93,16 @@ def test_extraction_is_done_again_by_the_rules_that_an_index_was_built_with() ->
     (texts,) = stages.texts["extraction"].values()
     assert any("Ada Brook bought the Orran Mill in 1901." in text for text in texts)
     assert stages.notices == ()
+
+
+def test_vectors_that_an_index_was_given_later_do_not_hide_its_extraction():
+    index = a_built_index(TEXT)
+    made = {**index.settings, "vectors": {"embedder": "local", "model": "small", "dimension": 26}}
+
+    stages = asyncio.run(stages_of(replace(index, settings=made), index.chunks))
+
+    assert "extraction" in stages.texts
+    assert not stages.notices
 
 
 def test_facts_are_counted_at_each_stage_and_lost_at_the_first_that_lacks_them() -> None:

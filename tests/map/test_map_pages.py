@@ -17,6 +17,8 @@ import pytest
 from making import a_report, an_index
 
 from conspectus.errors import UsageError
+from conspectus.index.triple_files import GivenGraph
+from conspectus.index.triples import index_of
 from conspectus.map import page as pages
 from conspectus.map.colours import GREY, colours, hexadecimal
 from conspectus.map.page import page
@@ -164,6 +166,29 @@ def test_a_report_links_what_it_cites_and_its_parts(scene: Scene, tmp_path: Path
     assert "[Data:" not in told
     assert ">Ada</a>" in told
     assert "The &lt;i&gt;left&lt;/i&gt;</a>" in told
+
+
+def test_a_source_leads_back_to_what_it_was_opened_from(scene: Scene, tmp_path: Path):
+    acts = (
+        "conspectusMap.choose('entity', 3, false);"
+        "document.querySelector('#text blockquote a').click(); document.body.dataset.opened = $('#text pre') !== null;"
+        "[...document.querySelectorAll('#text a')].find((a) => a.textContent.startsWith('←')).click();"
+    ).replace("$(", "document.querySelector(")
+
+    dom = in_browser(page(scene, title="A"), tmp_path, acts)
+
+    assert 'data-opened="true"' in dom
+    assert "<h2>&lt;b&gt;Zoë&lt;/b&gt;</h2>" in panel(dom)
+
+
+def test_a_graph_without_text_is_told_by_its_triples(tmp_path: Path):
+    graph = index_of(GivenGraph([("Rook", "built_at", "Kell"), ("Rook", "owned_by", "Ada")]))
+
+    told = panel(in_browser(page(scene_of(graph), title="A"), tmp_path, at="#e0"))
+
+    assert "Rook built at Kell" in told
+    assert "Told in" not in told
+    assert ">Rook, Kell, Ada</a>" in told  # their community, which has no report
 
 
 def test_search_finds_a_thing_and_goes_to_it(scene: Scene, tmp_path: Path):

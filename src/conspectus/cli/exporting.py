@@ -201,7 +201,10 @@ def check(
 
 def _title(index: Index) -> str:
     documents = list(index.documents)
-    return documents[0].title if len(documents) == 1 else show.counted(len(documents), "document")
+    if len(documents) == 1:
+        return documents[0].title
+    held = (documents, "document") if documents else (index.entities, "entity")
+    return show.counted(len(held[0]), held[1])
 
 
 def _known(level: int | None, index: Index) -> None:

@@ -150,8 +150,9 @@ def _settings_of(index: Index) -> Settings | None:
     """Return the settings that an index was built with; None where it was not built here."""
     if not index.settings or "imported" in index.settings:
         return None
+    said = {name: values for name, values in index.settings.items() if name != "vectors"}  # which tell what made them
     try:
-        settings = Settings.model_validate(index.settings)
+        settings = Settings.model_validate(said)
     except ValidationError:  # of another version
         return None
     return settings.model_copy(update={"llm": settings.llm.model_copy(update={"trace": ""})})

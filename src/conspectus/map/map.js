@@ -14,7 +14,7 @@ async function unpack() {
 let D;
 try { D = await unpack(); } catch (error) { note(String(error.message || error)); return; }
 const E = D.entities, L = D.edges, C = D.communities, n = E.name.length;
-const GREY = "#9a9a9a";
+const GREY = "#9a9a9a", MANY = 3000;
 const state = { level: D.level, folded: D.folded, open: new Set(), chosen: null, over: null };
 note("");
 
@@ -139,7 +139,8 @@ function paint() {
     if (!batches.has(key)) batches.set(key, []);
     batches.get(key).push(it);
   }
-  const rim = Math.min(1.2, 0.35 * s);
+  const quick = !still && items.length > MANY;  // while much moves, small discs may be squares without a rim
+  const rim = quick ? 0 : Math.min(1.2, 0.35 * s);
   pen.lineWidth = rim; pen.strokeStyle = paper;
   for (const [key, some] of batches) {
     pen.globalAlpha = key.endsWith("-") ? 0.14 : 1;
@@ -147,7 +148,7 @@ function paint() {
     pen.beginPath();
     for (const it of some) {
       const r = it.r * s, x = sx(it.x), y = sy(it.y);
-      if (r < 1.3) pen.rect(x - r, y - r, 2 * r, 2 * r);
+      if (r < (quick ? 3 : 1.3)) pen.rect(x - r, y - r, 2 * r, 2 * r);
       else { pen.moveTo(x + r, y); pen.arc(x, y, r, 0, 7); }
     }
     pen.fill(); if (rim > 0.4) pen.stroke();
@@ -187,9 +188,9 @@ function paintEdges(lit, bright) {
 }
 
 function paintLabels(paper, ink, lit) {
-  const boxes = [], family = getComputedStyle(document.body).fontFamily, s = view.scale;
-  const header = document.querySelector("header").getBoundingClientRect();
-  boxes.push([header.left, header.top, header.right, header.bottom]);
+  const family = getComputedStyle(document.body).fontFamily, s = view.scale;
+  const boxes = ["header", "aside"].map((tag) => document.querySelector(tag)).filter((node) => !node.hidden)
+    .map((node) => node.getBoundingClientRect()).map((box) => [box.left, box.top, box.right, box.bottom]);
   pen.textAlign = "center"; pen.textBaseline = "middle"; pen.lineJoin = "round"; pen.fillStyle = ink; pen.strokeStyle = paper;
   const put = (text, x, y, size, weight) => {
     if (x < -100 || x > wide + 100 || y < 0 || y > high) return;
@@ -200,14 +201,28 @@ function paintLabels(paper, ink, lit) {
     boxes.push(box); pen.lineWidth = size / 3.5;
     rows.forEach((row, i) => { const at = y + (i - (rows.length - 1) / 2) * size * 1.18; pen.strokeText(row, x, at); pen.fillText(row, x, at); });
   };
+  const named = (it, size, weight) => put(name(it), sx(it.x), sy(it.y) + it.r * s + 8, size, weight);
   if (state.over !== null && items[state.over]) { const it = items[state.over]; put(name(it), sx(it.x), sy(it.y) - it.r * s - 12, 13, 600); }
+  const one = state.chosen && state.chosen.kind === "entity";
+  if (one && items[itemOf[state.chosen.i]]) named(items[itemOf[state.chosen.i]], 14, 650);
+  if (one) putNames(named, lit);
+  pen.globalAlpha = one ? 0.45 : 1;
+  putTitles(put);
+  pen.globalAlpha = 1;
+  if (!one) putNames(named, lit);
+}
+function putTitles(put) {
+  const s = view.scale;
   const shown = state.folded ? items.filter((it) => it.e < 0).map((it) => it.c) : [...new Set(D.home[state.level] || [])].filter((c) => c >= 0);
   shown.sort((a, b) => C[b].circle[2] - C[a].circle[2]);
   for (const c of shown.slice(0, 400)) {
-    const [x, y, r] = C[c].circle, size = Math.min(19, r * s * (state.folded ? 0.26 : 0.18));
-    if (size < 8.5) break;
-    if (r * s < Math.max(wide, high) * 0.5) put(C[c].title, sx(x), sy(y), size, 650);
+    const [x, y, r] = C[c].circle;
+    if (r * s < 26) break;
+    if (r * s < Math.max(wide, high) * 0.5) put(C[c].title, sx(x), sy(y), Math.max(10, Math.min(19, r * s * (state.folded ? 0.26 : 0.18))), 650);
   }
+}
+function putNames(put, lit) {
+  const s = view.scale;
   let tried = 0;
   for (const i of order) {
     const it = items[i];
@@ -215,14 +230,14 @@ function paintLabels(paper, ink, lit) {
     if (it.r * s < 5 && !(lit && lit.size < 200 && lit.has(i))) { if (!lit) break; continue; }
     if (lit && !lit.has(i)) continue;
     if (++tried > (still ? 500 : 60)) break;
-    put(name(it), sx(it.x), sy(it.y) + it.r * s + 8, Math.min(14, 9.5 + it.r * s * 0.12), 450);
+    put(it, Math.min(14, 9.5 + it.r * s * 0.12), 450);
   }
 }
 const name = (it) => it.e < 0 ? `${C[it.c].title} (${C[it.c].size.toLocaleString()})` : E.name[it.e];
 function wrapped(text, width) {
-  const rows = [""];
-  for (const word of text.split(/\s+/)) {
-    if (rows[rows.length - 1].length + word.length > width && rows[rows.length - 1]) rows.push("");
+  const rows = [""], wides = /[\u2e80-\uffdc]/.test(text) ? width / 2 : width;  // a script of wide letters, without spaces
+  for (const word of text.split(/\s+/).flatMap((word) => word.length > 1.5 * wides ? word.match(new RegExp(`.{1,${wides}}`, "gu")) : [word])) {
+    if (rows[rows.length - 1].length + word.length > wides && rows[rows.length - 1]) rows.push("");
     rows[rows.length - 1] += (rows[rows.length - 1] ? " " : "") + word;
   }
   return rows.length > 3 ? [...rows.slice(0, 2), rows[2] + "…"] : rows;
@@ -349,13 +364,14 @@ function tellEntity(e) {
   for (let i = 0; i < L.source.length; i++) if (L.source[i] === e || L.target[i] === e) rows.push(i);
   const held = [...new Set(D.home.map((home) => home[e]))].filter((c) => c >= 0);
   const list = make("ul", {}), more = (from) => {
-    for (const i of rows.slice(from, from + 20)) list.append(make("li", {}, entityLink(L.source[i] === e ? L.target[i] : L.source[i]), " ", link(`(${L.weight[i]})`, () => tellEdge(i))));
+    for (const i of rows.slice(from, from + 20)) list.append(make("li", {}, entityLink(L.source[i] === e ? L.target[i] : L.source[i]), " ", link(`(${L.weight[i]})`, () => tellEdge(i)),
+      L.at[i].length ? null : make("div", { className: "soft", textContent: L.said[i] })));  // of a given graph: no text says it
     if (rows.length > from + 20) { const li = make("li", {}, link(`${rows.length - from - 20} more`, () => { li.remove(); more(from + 20); })); list.append(li); }
   };
   more(0);
-  show(make("h2", { textContent: E.name[e] }), make("div", { className: "soft", textContent: `${D.types[E.type[e]]}, ${counted(rows.length, "relationship")}` }),
+  show(make("h2", { textContent: E.name[e] }), make("div", { className: "soft", textContent: [D.types[E.type[e]], counted(rows.length, "relationship")].filter((x) => x).join(", ") }),
     said(E.said[e]), make("h3", { textContent: "In" }), held.length ? make("ul", {}, ...held.map((c) => make("li", {}, communityLink(c)))) : make("p", { className: "soft", textContent: "no community" }),
-    make("h3", { textContent: "Told in" }), ...E.at[e].map(quotation), make("h3", { textContent: "Relationships" }), list);
+    E.at[e].length ? make("h3", { textContent: "Told in" }) : null, ...E.at[e].map(quotation), make("h3", { textContent: "Relationships" }), list);
 }
 function tellEdge(i) {
   show(make("h2", {}, entityLink(L.source[i]), " – ", entityLink(L.target[i])), make("div", { className: "soft", textContent: `weight ${L.weight[i]}` }), said(L.said[i]), ...L.at[i].map(quotation));
@@ -363,7 +379,8 @@ function tellEdge(i) {
 function tellPlaces(text, places) { show(text ? said(text) : null, ...places.map(quotation)); }
 function tellDocument(d, start, end) {
   const [title, text] = D.documents[d], mark = make("mark", {}, points(text, start, end));
-  show(make("h2", { textContent: title }), make("pre", {}, points(text, 0, start), mark, points(text, end, text.length)));
+  const from = state.chosen, back = from && link(`← ${from.kind === "entity" ? E.name[from.i] : C[from.i].title}`, () => choose(from.kind, from.i, false));
+  show(back ? make("p", {}, back) : null, make("h2", { textContent: title }), make("pre", {}, points(text, 0, start), mark, points(text, end, text.length)));
   mark.scrollIntoView({ block: "center" });
 }
 function tellCommunity(c) {
@@ -392,7 +409,8 @@ function choose(kind, i, go) {
   if (go) {
     const [x, y, r] = kind === "entity" ? [E.x[i], E.y[i], 60] : C[i].circle;
     view.scale = Math.min(kind === "entity" ? Math.max(view.scale, 3) : 8, 0.36 * Math.min(wide, high) / Math.max(r, 8));
-    view.x = x + (wide > 760 ? 40 : 0) / view.scale; view.y = y;
+    const small = wide <= 760;  // the panel covers what is right of the middle, or below it
+    view.x = x + (small ? 0 : 40) / view.scale; view.y = y + (small ? 0.16 * high : 0) / view.scale;
   }
   moving();
 }
