@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -38,7 +39,7 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
     """Index in this process and return what it took; `began` is when the process was started."""
     import conspectus
 
-    files = sorted(Path(given["corpus"]).iterdir())[:FILES]
+    files = [Path(given["corpus"]) / name for name in sorted(os.listdir(given["corpus"]))[:FILES]]
     settings = {
         "model": given["model"],
         "llm.base_url": given["base_url"],

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from conspectus.index.describe import DescribedGraph
     from conspectus.index.pipeline import Check, Progress
     from conspectus.index.read import Read
+    from conspectus.interchange.graphrag import Imported
     from conspectus.models.opening import Session
     from conspectus.text.lexicon import Lexicon
     from conspectus.tune import Tuned
@@ -155,6 +156,7 @@ def import_triples(
     documents: str | Path | Sequence[str | Path] = (),
     links: str | Path | None = None,
     settings: Given = None,
+    progress: Progress | None = None,
 ) -> Index:
     """Make the index in a folder from a knowledge graph, alone or with documents about its entities, and return it.
 
@@ -167,21 +169,45 @@ def import_triples(
     from conspectus.index.triple_files import read_triples
     from conspectus.index.triples import index_of
 
+    if progress:
+        progress.stage("read", 0)
     given, chosen = read_triples(Path(file)), resolved(settings)
     if documents:
         from conspectus.interchange.linked import linked_index, listed_links, read_links
 
         stated = read_links(Path(links)) if links else []
         texts, failures, _ = read_sources(documents, None, chosen)
+        if progress:
+            progress.stage("lexical", 0)
         index = linked_index(given, texts, [*listed_links(texts), *stated], chosen, failures)
     elif links:
         raise UsageError("links go from entities to documents: name the documents, too")
     else:
+        if progress:
+            progress.stage("communities", 0)
         index = index_of(given, chosen.communities)
     target = Path(folder)
     with store.writing(target):
         store.commit(target, index, settings=index.settings, usage={})
     return open_index(target)
+
+
+def import_graphrag(
+    source: str | Path, folder: str | Path = DEFAULT_FOLDER, *, progress: Progress | None = None
+) -> Imported:
+    """Make the index in a folder from an output folder of Microsoft GraphRAG, and return it with what did not fit.
+
+    See `interchange.graphrag` for the rules. What stood in the folder is replaced.
+
+    Raises IndexMissing where there is no such output, IndexDamaged where its tables lack what is needed.
+    """
+    from conspectus.interchange.graphrag import read_graphrag
+
+    imported = read_graphrag(Path(source), progress)
+    index, target = imported.index, Path(folder)
+    with store.writing(target):
+        store.commit(target, index, settings=index.settings, usage={})
+    return replace(imported, index=open_index(target))
 
 
 def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, settings: Given = None) -> Index:

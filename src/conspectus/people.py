@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from conspectus.evaluate.pairing import LeftOut
     from conspectus.evaluate.people.agreement import Agreements
 
-SAMPLE = 10
-"""Questions that are rated where no number is named: people tire."""
-
 
 @dataclass(frozen=True)
 class Exported:
@@ -48,7 +45,7 @@ def export_pairs(
     *,
     criteria: Sequence[str] = (),
     pairs: Sequence[str] = (),
-    sample: int | None = SAMPLE,
+    sample: int | None = 10,
     seed: int = 0,
     title: str = "Which answer is better?",
 ) -> Exported:

@@ -21,6 +21,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -42,6 +43,8 @@ from conspectus.tables import Index
 if TYPE_CHECKING:
     import numpy as np
 
+WRITERS = 8
+"""Files that are written at once."""
 
 T = TypeVar("T")
 
@@ -69,7 +72,13 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
         before, others = _manifest(folder), manifests.kept(folder)
     except (IndexMissing, IndexOutdated):
         before, others = None, []
-    files = dict(_put(folder, *content) for content in _contents(index))
+
+    def put(content: Content) -> tuple[str, dict[str, Any]]:
+        return _put(folder, *content)
+
+    files = dict(map(put, _tables(index)))
+    with ThreadPoolExecutor(WRITERS) as pool:  # many small files, each of which waits for the disk
+        files |= pool.map(put, _arrays(index))
     _sync(folder / "tables", folder / "arrays")
     names = "\n".join(f"{path} {files[path]['sha256']}" for path in sorted(files))
     snapshot = sha256(names.encode()).hexdigest()[:16]
@@ -139,12 +148,18 @@ def _file(folder: Path, manifest: Manifest) -> None:
     _sync(folder / manifests.HISTORY)
 
 
-def _contents(index: Index) -> Iterator[tuple[str, str, list[bytes | memoryview]]]:
-    """Yield path without hash, suffix and content (in parts) of every file of a snapshot."""
+Content = tuple[str, str, list[bytes | memoryview]]
+"""Path without hash, suffix and content (in parts) of a file of a snapshot."""
+
+
+def _tables(index: Index) -> Iterator[Content]:
     from conspectus.columns import encode
 
     for name, content in encode(index):
         yield f"tables/{name}", ".parquet", [content]
+
+
+def _arrays(index: Index) -> Iterator[Content]:
     for name in sorted(index.arrays):
         yield f"arrays/{name}", ".npy", _npy(name, index.arrays[name])
 

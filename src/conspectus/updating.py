@@ -156,8 +156,8 @@ def _open(
         yield f"{failed:,} calls that failed"
     if [f for f in standing.failures if f.stage == "read"] != list(failures):
         yield "what could not be read"
-    if [d.id for d in documents_read(standing.documents)] != [d.id for d in documents]:
-        yield "the order of the documents"
+    if [(d.id, d.path) for d in documents_read(standing.documents)] != [(d.id, d.path) for d in documents]:
+        yield "where the documents stand"
     if settings.vectors.embedder not in ("none", own_embedder(standing)):
         yield f"vectors by {settings.vectors.embedder}"
 

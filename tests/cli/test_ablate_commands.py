@@ -13,7 +13,7 @@ from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
 
 from conspectus import api
-from conspectus.cli.ablating import heading
+from conspectus.evaluate.ablations.found import heading
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]

@@ -29,6 +29,32 @@ def test_a_graph_is_imported_asked_and_measured(tmp_path: Path):
     assert len((tmp_path / "answers.jsonl").read_text().splitlines()) == 2
 
 
+def test_a_graph_and_its_documents_are_imported_and_asked(tmp_path: Path):
+    kb, documents, folder = tmp_path / "kb.csv", tmp_path / "docs.jsonl", str(tmp_path / "index")
+    kb.write_text("head,relation,tail\nRook,built_at,Kell\nRook,owned_by,Ada Byrne\n")
+    documents.write_text(json.dumps({"title": "Rook", "text": "The mast of Rook was cut from an Oslin pine."}) + "\n")
+
+    imported = RUN.invoke(app, ["import", "triples", str(kb), "--documents", str(documents), "--index", folder])
+    again = RUN.invoke(app, ["import", "triples", str(kb), "--documents", str(documents), "--index", folder, "--json"])
+    answered = RUN.invoke(app, ["ask", "From what was the mast of Rook cut?", "--method", "tog", "--index", folder])
+
+    assert imported.exit_code == 0, imported.output
+    assert "Linked 1 of 1 document to 1 of 3 entities, by 1 link." in imported.output
+    assert json.loads(again.stdout)["linked"] == {"documents": 1, "entities": 1, "links": 1}
+    assert "Oslin pine" in answered.output
+
+
+def test_documents_that_nothing_links_are_told_what_links_them(tmp_path: Path):
+    (tmp_path / "kb.txt").write_text("Rook|owner|Ada\n")
+    (tmp_path / "bread.txt").write_text("Bread rises.")
+    given = [str(tmp_path / "kb.txt"), "--documents", str(tmp_path / "bread.txt"), "--index", str(tmp_path / "index")]
+
+    told = RUN.invoke(app, ["import", "triples", *given])
+
+    assert "Linked 0 of 1 document" in told.output
+    assert "--links FILE" in told.output
+
+
 def test_triples_of_passages_are_imported_into_their_index(tmp_path: Path):
     corpus, openie = tmp_path / "corpus.jsonl", tmp_path / "openie.jsonl"
     corpus.write_text(json.dumps({"_id": "7", "title": "Rook", "text": "Rook was built at Kell for Ada Byrne."}) + "\n")

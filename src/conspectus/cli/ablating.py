@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conspectus.cli import ablation_tables as tables
 from conspectus.cli import show
 from conspectus.cli.comparing import DryRun, Quiet, Yes, condition_names
-from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
+from conspectus.cli.guard import INTERRUPTED
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
@@ -32,10 +31,7 @@ from conspectus.cli.options import (
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
-    from conspectus.ablating import Ablated, AblationPreview
-    from conspectus.estimate import Estimate
     from conspectus.evaluate.ablations.experiment import Experiment
-    from conspectus.evaluate.ablations.found import Cell
     from conspectus.settings import Settings
 
 app = typer.Typer(help="Vary one thing, keep all else, and measure what it changes.", no_args_is_help=True)
@@ -241,10 +237,10 @@ def _done(experiment: Experiment, settings: Settings, *, dry_run: bool, yes: boo
     if dry_run or settings.model != "extractive":
         seen = api.preview_ablation(experiment)
         if dry_run:
-            _previewed(seen, json=json)
+            tables.preview(seen, json=json)
             return
         if seen.estimates and not quiet:
-            show.table(_estimates(seen), show.note)
+            show.table(tables.estimates(seen), show.note)
             if not yes and sys.stdin.isatty() and sys.stderr.isatty():
                 typer.confirm("Go on?", abort=True, err=True)
     from conspectus.cli.progress import Bars
@@ -255,81 +251,4 @@ def _done(experiment: Experiment, settings: Settings, *, dry_run: bool, yes: boo
     except KeyboardInterrupt:
         show.note(f"interrupted: what was found is kept in {experiment.folder}; the same command goes on from there")
         raise typer.Exit(INTERRUPTED) from None
-    _told(done, json=json, quiet=quiet)
-
-
-def _previewed(seen: AblationPreview, *, json: bool) -> None:
-    if json:
-        show.as_json(asdict(seen))
-        return
-    show.out(f"{show.counted(seen.cells, 'piece')} of work; {seen.cells - seen.left:,} are done, {seen.left:,} left.")
-    if seen.estimates:
-        show.table(_estimates(seen))
-
-
-def _estimates(seen: AblationPreview) -> Iterator[Sequence[str]]:
-    """Yield what each variant asks: calls, tokens asked and written, and money where the price is known."""
-    from conspectus.evaluate.answers_estimate import total
-
-    yield ["", "Calls", "Tokens asked", "Tokens written", "Cost"]
-    for name, one in (*seen.estimates.items(), ("All", total(seen.estimates.values()))):
-        yield [name, *_figures(one)]
-
-
-def _figures(estimate: Estimate) -> list[str]:
-    cost = show.ranging(estimate.cost, 4) if estimate.cost else "unknown"
-    return [*map(show.ranging, (estimate.calls, estimate.prompt_tokens, estimate.completion_tokens)), cost]
-
-
-# After
-
-
-def _told(done: Ablated, *, json: bool, quiet: bool) -> None:
-    found = done.found
-    if json:
-        show.as_json(found.as_json())
-    else:
-        show.out(f"{show.bold(found.title)}\n")
-        if found.rows:
-            texts = sum(isinstance(value, str) for value in found.rows[0].values())
-            show.table(_table(found.rows), texts=max(1, texts))
-    if not quiet:
-        show.note("")
-        for line in found.notices:
-            show.note(line)
-        show.note(f"Written to {done.folder}: {', '.join(done.files)}")
-        if found.panels and not any(name.endswith(".png") for name in done.files):
-            show.note("A PNG of the chart needs Pillow: pip install 'conspectus[map]'")
-        failed = sum(found.errors.values())
-        show.listed(
-            f"Failed {failed:,}; the same command tries again:", [f"{n:,} x {e}" for e, n in found.errors.items()]
-        )
-        show.listed("Of the model's replies:", done.notices)
-        show.spent(done.usage)
-    raise typer.Exit(WITH_FAILURES if found.errors else DONE)
-
-
-def _table(rows: Sequence[Any]) -> Iterator[Sequence[str]]:
-    columns = list(rows[0])
-    yield [heading(column) for column in columns]
-    shown: dict[str, Callable[[Cell], str]] = {column: _shower([row[column] for row in rows]) for column in columns}
-    for row in rows:
-        yield [shown[column](row[column]) for column in columns]
-
-
-def heading(column: str) -> str:
-    """Return the name of a column as a reader sees it: `entities_named_%` is `entities named, %`."""
-    name = column.removesuffix("_%").replace("_", " ")
-    return f"{name}, %" if column.endswith("_%") else name
-
-
-def _shower(values: Sequence[Cell]) -> Callable[[Cell], str]:
-    """Return how the values of a column are printed: all with as many decimals as the one that has most."""
-    decimals = max((len(str(v).partition(".")[2]) for v in values if isinstance(v, float) and v % 1), default=0)
-
-    def shown(value: Cell) -> str:
-        if value is None:
-            return "-"
-        return value if isinstance(value, str) else f"{value:,.{decimals}f}"
-
-    return shown
+    tables.told(done, json=json, quiet=quiet)

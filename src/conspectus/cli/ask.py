@@ -186,7 +186,7 @@ def _print_answer(answer: Answer, json: bool, many: object, *, streamed: bool = 
         show.markdown(answer.text)
     for notice in answer.notices:
         show.out(f"\n{notice}")
-    show.citations(answer.citations, language_of([answer.text]))
+    show.citations(answer.citations, language_of([answer.text]), answer.text)
     read = show.counted(answer.context_tokens, "token")
     show.note(f"\n{_how(answer)} ({read} read, {answer.seconds:.2f} s)")
     if answer.removed_references:

@@ -213,7 +213,7 @@ def _print_report(name: str, index: Index, json: bool) -> None:
         f"Rated {r.rating:g} of 10. {r.rating_explanation}"
     )
     _print_neighbours(view)
-    show.citations(citations)
+    show.citations(citations, text=text)
 
 
 def _link(report: Report | None) -> dict[str, Any] | None:

@@ -111,4 +111,4 @@ def _sources(answer: Answer | None) -> None:
     else:
         from conspectus.text.language import language_of
 
-        show.citations(answer.citations, language_of([answer.text]))
+        show.citations(answer.citations, language_of([answer.text]), answer.text)

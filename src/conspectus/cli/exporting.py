@@ -134,7 +134,7 @@ def map_(
     sources: Annotated[bool, typer.Option("--sources/--no-sources", help="Keep the source texts in the page.")] = True,
     font: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="TrueType font for a PNG, for scripts that the usual one lacks."),
+        typer.Option(metavar="FILE", help="TrueType font for a PNG, for scripts that those of the system lack."),
     ] = None,
     folder: IndexFolder = FOLDER,
     log: LogFile = None,

@@ -33,35 +33,34 @@ def graphrag(
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Read an index of Microsoft GraphRAG (3.x or 2.x): reports, claims and text units included.
+    """Read an index of Microsoft GraphRAG (3.x, 2.x or 1.x): reports, claims and text units included.
 
     What does not fit is kept, completed or dropped by rules that are told with how often each was applied.
     The index in the folder is replaced when the new one is whole.
     """
-    from conspectus import store
-    from conspectus.interchange.graphrag import read_graphrag
+    from conspectus import api
+    from conspectus.cli.progress import Bars
 
-    imported = read_graphrag(source)
+    with Bars(quiet=json) as bars:
+        imported = api.import_graphrag(source, folder, progress=bars)
     index = imported.index
-    with store.writing(folder):
-        snapshot = store.commit(folder, index, settings=index.settings, usage={})
     tables = ("document", "chunk", "entity", "relationship", "claim", "report")
     if json:
         rows = {show.plural(noun): len(getattr(index, show.plural(noun))) for noun in tables}
-        show.as_json({"index": str(folder), "snapshot": snapshot, "rows": rows, "counts": dict(imported.counts)})
+        show.as_json({"index": str(folder), "snapshot": index.snapshot, "rows": rows, "counts": dict(imported.counts)})
         return
     held = ", ".join(show.counted(len(getattr(index, show.plural(noun))), noun) for noun in tables)
     show.out(f"Imported {held} into {folder}.")
     for line in imported.told():
         show.out(f"  {line}")
-    show.out(f"Snapshot: {snapshot}")
+    show.out(f"Snapshot: {index.snapshot}")
 
 
 @app.command("triples")
 def triples(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="Lines head|relation|tail, a .csv or .tsv, or N-Triples (.nt)."),
+        typer.Argument(metavar="FILE", help="Lines head|relation|tail, a .csv, .tsv or .jsonl, or N-Triples (.nt)."),
     ],
     documents: Annotated[
         list[Path] | None,
@@ -86,9 +85,12 @@ def triples(
     The index in the folder is replaced when the new one is whole.
     """
     from conspectus import api
+    from conspectus.cli.progress import Bars
 
     settings = settings_of(overrides(set_), config)
-    index = api.import_triples(file, folder, documents=documents or (), links=links, settings=settings)
+    given: list[str | Path] = list(documents or ())
+    with Bars(quiet=json) as bars:
+        index = api.import_triples(file, folder, documents=given, links=links, settings=settings, progress=bars)
     tables = ("triple", "entity", "relationship", *(("document", "chunk") if documents else ()))
     _told(index, folder, tables, json, linked=bool(documents))
 

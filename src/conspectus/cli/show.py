@@ -88,20 +88,22 @@ def snippet(text: str, most: int = SNIPPET) -> str:
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
-def place(source: Source, indent: str = "    ", language: str = "en") -> str:
-    """Return where something is said, and what, on two lines."""
+def place(source: Source, indent: str = "    ", language: str = "en", statement: str = "") -> str:
+    """Return where something is said, and what, on two lines; of a long source what is nearest to a statement."""
+    from conspectus.cli.quoting import nearest
     from conspectus.wording import wording
 
     where = f", {source.place}" if source.place else ""
     characters = wording(language).characters.format(source.start, source.end)
-    return f"{source.document}{where}, {characters}\n{indent}“{snippet(source.text)}”"
+    return f"{source.document}{where}, {characters}\n{indent}“{snippet(nearest(source.text, statement))}”"
 
 
-def citations(cited: Sequence[Citation], language: str = "en") -> None:
+def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -> None:
     """Print what the numbers in a text lead to, in its language; neighbours that lead to the same places together."""
+    from conspectus.cli.quoting import statements
     from conspectus.wording import wording
 
-    words = wording(language)
+    words, said = wording(language), statements(text)
     if cited:
         out(f"\n{bold(words.sources)}\n")
     for sources, group in groupby(cited, key=lambda c: c.sources):
@@ -111,7 +113,7 @@ def citations(cited: Sequence[Citation], language: str = "en") -> None:
             out(head + "; ".join(f"{words.kind(c.kind)}: {c.title}" for c in same))
             head = "    "
         for source in sources[:PLACES]:
-            out(head + place(source, language=language))
+            out(head + place(source, language=language, statement=said.get(same[0].marker, "")))
             head = "    "
         if (more := len(sources) - PLACES) > 0:
             out(f"    {words.more_places.format(more)}")

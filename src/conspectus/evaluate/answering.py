@@ -24,12 +24,12 @@ from conspectus.evaluate.qa import accuracy, exact_match, f1, is_judgement, norm
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.models.rerankers import Reranker
 from conspectus.query import METHODS, RANKINGS, rerank
-from conspectus.query.finish import NOTHING
 from conspectus.query.style import Styled
 from conspectus.rows import Answer
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tables import Index
 from conspectus.tasks import SHORT
+from conspectus.wording import says_nothing
 
 _MARKERS = re.compile(r"\s*\[\d+\]")
 
@@ -147,7 +147,7 @@ def _shortly(settings: Settings) -> Settings:
 
 def short_of(answer: Answer) -> tuple[str, ...]:
     """Return the short answers of an answer; its text where the method gives none."""
-    return answer.short or ((_MARKERS.sub("", answer.text).strip(),) if answer.text != NOTHING else ())
+    return answer.short or ((_MARKERS.sub("", answer.text).strip(),) if not says_nothing(answer.text) else ())
 
 
 def _scored(method: str, asked: Sequence[Asked], answered: Sequence[Answered], score: Score) -> Scored:

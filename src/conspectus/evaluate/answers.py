@@ -18,11 +18,11 @@ from conspectus.evaluate.conditions import Condition, answering, check, made_wit
 from conspectus.evaluate.kept import CitedText, ConditionAnswer, Kept, Question
 from conspectus.evaluate.metering import Metered, Tally, Watched
 from conspectus.models.base import Model, Tick, no_tick
-from conspectus.query.finish import NOTHING
 from conspectus.query.style import Styled
 from conspectus.rows import Answer, Citation
 from conspectus.settings import Settings
 from conspectus.tables import Index
+from conspectus.wording import says_nothing
 
 MARK_OF_OMISSION = " […] "
 """Stands between places of the documents that are not next to each other."""
@@ -192,7 +192,7 @@ def _summary(condition: str, rows: Sequence[ConditionAnswer]) -> Summary:
     return Summary(
         condition,
         answers=len(good),
-        nothing=sum(row.text == NOTHING for row in good),
+        nothing=sum(says_nothing(row.text) for row in good),
         failed=len(rows) - len(good),
         units=mean([row.units for row in good]),
         context_tokens=mean([row.context_tokens for row in good]),

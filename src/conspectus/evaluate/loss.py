@@ -28,7 +28,7 @@ from conspectus.models.extractive.statements import split
 from conspectus.rows import Answer, Chunk, Entity
 from conspectus.tables import Index
 from conspectus.tasks import Entails
-from conspectus.text.language import language_of
+from conspectus.text.language import ENGLISH, language_of
 from conspectus.text.words import fold
 
 READ = 1500
@@ -176,7 +176,7 @@ async def _facts(
 ) -> list[Fact]:
     sentences = sentences_of(chunk, passages)
     language = language_of(sentence.text for sentence in sentences)
-    claims = await claims_of(ABOUT[language], sentences, model)
+    claims = await claims_of(ABOUT.get(language, ABOUT[ENGLISH]), sentences, model)
     names = asked_about(claims, stages.entities.get(chunk.id, ()), len(index.chunks))
     about = [claim for claim in claims if _names_one(claim, names)]
     texts: dict[str, tuple[Sequence[str], Sequence[str]]] = {

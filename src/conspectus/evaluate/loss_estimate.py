@@ -21,7 +21,7 @@ from conspectus.rows import Chunk
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.tasks import Entails
-from conspectus.text.language import language_of
+from conspectus.text.language import ENGLISH, language_of
 
 FACTS = Range(0.3, 2.0)
 """Facts of a sentence."""
@@ -44,7 +44,7 @@ async def estimate_loss(
     """
     passages = Passages.of_index(index)
     texts = {chunk.id: sentences_of(chunk, passages) for chunk in chunks}
-    of_chunks = [(ABOUT[language_of(one.text for one in some)], some) for some in texts.values()]
+    of_chunks = [(ABOUT.get(language_of(one.text for one in some), ABOUT[ENGLISH]), some) for some in texts.values()]
     first = claiming(of_chunks, session, settings)
     estimator = Estimator(session.model, session.sender, settings)
     sentences = sum(map(len, texts.values()))

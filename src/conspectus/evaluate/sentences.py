@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from conspectus.evaluate.kept import ConditionAnswer
-from conspectus.models.extractive.answer import NOTICE
 from conspectus.models.extractive.statements import speaker_of
-from conspectus.query.finish import NOTHING
 from conspectus.text.sentences import sentences
+from conspectus.wording import WORDINGS
 
 _MARKERS = re.compile(r"[ \t]*((?:\[\d+\])+)")
 _HEADING = re.compile(r"#{1,6}\s+|\*\*[^*]+\*\*:?$|__[^_]+__:?$")
@@ -19,7 +18,7 @@ _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 _RULE = re.compile(r"\|?\s*:?-+[-:|\s]*$")
 """What stands below the head of a table."""
 _HASHES = re.compile(r"#+\s*")
-_OURS = frozenset((NOTICE, NOTHING))
+_OURS = frozenset(text for words in WORDINGS.values() for text in (words.assembled, words.nothing))
 """What the program says, and no answer."""
 
 

@@ -9,11 +9,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from conspectus.evaluate import claiming, compared, grounding
 from conspectus.evaluate.asked_answers import AskedAnswer, asked_answers, names_in
+from conspectus.evaluate.conditions import place_of
 from conspectus.evaluate.criteria import PAPER
 from conspectus.evaluate.judging import judges_of, standing
 from conspectus.evaluate.kept import (
@@ -58,19 +60,24 @@ class Judged:
 def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
     """Return the judgements of a folder that hold, of the judge that is named or who judged most; None without any.
 
-    A criterion is described as it was when it was judged by (statistics.json), else as the paper's. Raises UsageError
-    as `pairing.plan` does.
+    The plan has the pairs of which there is any judgement, in the order of conditions. A criterion is described as it
+    was when it was judged by (statistics.json), else as the paper's. Raises UsageError as `pairing.plan` does.
     """
     rows = list(judgements_in(folder).rows.values())
     if not rows:
         return None
     questions = read_list(folder)
     described = _described(folder, language_of(one.text for one in questions))
-    there = dict.fromkeys(row.criterion for row in rows)
-    names = [*(name for name in PAPER if name in there), *(name for name in there if name not in PAPER)]
-    criteria = [Criterion(name, described.get(name, "")) for name in names]
+    named = dict.fromkeys(row.criterion for row in rows)
+    ordered = [*(name for name in PAPER if name in named), *(name for name in named if name not in PAPER)]
+    criteria = [Criterion(name, described.get(name, "")) for name in ordered]
     replicates = max(row.replicate for row in rows)
-    planned = plan(folder, questions, criteria, replicates=replicates)
+    there = {frozenset((row.first, row.second)) for row in rows}
+    names = sorted({row.condition for row in answers_now(folder).values()}, key=place_of)
+    pairs = [f"{one}:{other}" for one, other in combinations(names, 2) if frozenset((one, other)) in there]
+    if not pairs:  # all are of conditions that have no answers any more
+        return None
+    planned = plan(folder, questions, criteria, pairs, replicates)
     votes = Counter(row.made_with.rpartition(" ")[0] for row in rows)
     by = judge if judge is not None else max(votes, key=lambda name: (votes[name], name))
     held = standing(planned, judgements_in(folder), (by,) if by else ())

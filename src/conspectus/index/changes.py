@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conspectus.rows import Document
+
+_RECORD = re.compile(r"#\d+$")
+"""The number of a record in the path of a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +30,12 @@ class Changes:
 def changes_of(before: Sequence[Document], now: Sequence[Document]) -> Changes:
     """Compare the documents of an index with those that were read now.
 
-    A document is unchanged that has the same path and says and states the same; renamed where its text has another
-    path; edited where its path has another text, or other facts are stated with it (its date, its pages).
+    A document is unchanged that has the same path and says and states the same (of the records of one file, whichever
+    number they have now); renamed where its text has another path; edited where its path has another text, or other
+    facts are stated with it (its date, its pages).
     """
     old, new = list(before), list(now)
-    unchanged = len(_paired(old, new, _stated))
+    unchanged = len(_paired(old, new, _stated)) + len(_paired(old, new, _stated_in_file))
     restated = _paired(old, new, lambda d: (d.path, d.text))
     renamed = _paired(old, new, lambda d: d.text)
     rewritten = _paired(old, new, lambda d: d.path)
@@ -44,9 +49,12 @@ def changes_of(before: Sequence[Document], now: Sequence[Document]) -> Changes:
     )
 
 
-def _stated(document: Document) -> Hashable:
-    d = document
+def _stated(d: Document) -> Hashable:
     return d.path, d.text, d.title, d.date, tuple(sorted(d.metadata.items())), d.places
+
+
+def _stated_in_file(d: Document) -> Hashable:
+    return _stated(replace(d, path=_RECORD.sub("", d.path)))
 
 
 def _paired(

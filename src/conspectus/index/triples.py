@@ -205,7 +205,7 @@ def with_openie_of(before: Index, index: Index) -> tuple[Index, tuple[str, ...]]
     lost = sum(chunk.id not in known for chunk in before.chunks)
     new = len(known) - (len(before.chunks) - lost)
     told = (
-        f"Imported triples were kept of {len(known) - new:,} chunks that are the same; those of {lost:,} others are "
-        f"gone, and {new:,} new ones have none: conspectus import openie {source or 'FILE'} brings theirs.",
+        f"Imported triples were kept of {len(known) - new:,} chunks that are the same; {lost:,} chunks are gone with "
+        f"theirs, and {new:,} new ones have none: conspectus import openie {source or 'FILE'} brings them.",
     )
     return replace(index, triples=triples, origin={**index.origin, OPENIE: source}), told if lost or new else ()

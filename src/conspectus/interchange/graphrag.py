@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from conspectus import tokens
 from conspectus.errors import IndexDamaged
@@ -34,6 +34,9 @@ from conspectus.interchange.sentences import with_sentences
 from conspectus.rows import Chunk, Community, Document, Entity, Relationship, content_id
 from conspectus.tables import Index
 from conspectus.text.language import with_languages
+
+if TYPE_CHECKING:
+    from conspectus.index.pipeline import Progress
 
 T = TypeVar("T", Entity, Relationship, Community)
 
@@ -69,11 +72,13 @@ class Imported:
                 yield f"{self.counts[what]:,} {what}: {rule}"
 
 
-def read_graphrag(folder: Path) -> Imported:
+def read_graphrag(folder: Path, progress: Progress | None = None) -> Imported:
     """Read an output folder of GraphRAG, or a project folder that has one.
 
     Raises IndexMissing where there is none, IndexDamaged where a table lacks what is needed.
     """
+    if progress:
+        progress.stage("read", 0)
     files = tables_in(folder)
     tables = {name: _rows(path) for name, path in files.items()}
     counts: Counter[str] = Counter()
@@ -102,6 +107,8 @@ def read_graphrag(folder: Path) -> Imported:
         claims=claims, communities=communities, reports=reports,
         settings={"imported": {"format": "graphrag", "counts": dict(counts)}},
     )  # fmt: skip
+    if progress:
+        progress.stage("lexical", 0)
     return Imported(with_sentences(index), dict(counts))
 
 

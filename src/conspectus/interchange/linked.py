@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from conspectus.errors import DocumentError, UsageError
+from conspectus.formats import suffix_of
 from conspectus.formats.records import JSON, delimited, delimiter_of, json_values
 from conspectus.formats.text import decode
 from conspectus.index.chunk import chunk
@@ -31,6 +32,8 @@ ENTITIES = "entities"
 """The field of a record that lists the entities of its document."""
 HEADERS = (("entity", "name", "node", "head"), ("document", "doc", "id", "_id", "path", "title", "text"))
 """What the header of a table of links may call its two columns."""
+
+MARKDOWN = (".md", ".markdown")
 
 Link = tuple[str, str]
 """What an entity is called, and what a document is called."""
@@ -152,11 +155,14 @@ def _titled(entities: Sequence[Entity], documents: Sequence[Document]) -> Iterat
 
 
 def listed_links(documents: Sequence[Document]) -> Iterator[Link]:
-    """Yield the links to what documents list: a list in a JSON record, else a text parted by `;` or `|`."""
+    """Yield the links to what documents list: a list in a JSON record, else a text parted by `;` or `|`, or the
+    list of front matter, which commas part.
+    """
     files = {file for d in documents if (file := _json_file(d.path))}
     lists = {path: names for file in sorted(files) for path, names in _lists_of(file)}
     for d in documents:
-        stated = re.split(r"\s*[;|]\s*", d.metadata.get(ENTITIES, ""))
+        parted = "[;|,]" if suffix_of(d.path) in MARKDOWN else "[;|]"
+        stated = (name.strip() for name in re.split(parted, d.metadata.get(ENTITIES, "")))
         yield from ((name, d.path) for name in dict.fromkeys((*lists.get(d.path, ()), *stated)) if name)
 
 

@@ -8,9 +8,11 @@ shapes."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +28,10 @@ NAMES = 40
 """Names of entities, the best connected."""
 BETWEEN = "#8a8a8a"
 """Edges between communities."""
+FACES = ("Arial.ttf", "arial.ttf", "LiberationSans-Regular.ttf", "NotoSans-Regular.ttf", "DejaVuSans.ttf")
+"""Fonts of a PNG, the first that the system has; the one built into Pillow knows few letters beside English ones."""
+WIDE_FACES = ("NotoSansCJK-Regular.ttc", "PingFang.ttc", "msyh.ttc", "wqy-zenhei.ttc", "DroidSansFallbackFull.ttf")
+"""The same for Chinese, Japanese and Korean."""
 FONT = "Helvetica, Arial, 'Noto Sans', sans-serif"
 _SANS = 0.56
 """Mean width of a letter as a share of its height."""
@@ -82,13 +88,13 @@ def svg(scene: Scene, level: int, width: int = 1600) -> str:
 
 
 def png(scene: Scene, level: int, path: Path, width: int = 2400, font: Path | None = None) -> None:
-    """Write the map as a PNG of `width` pixels; `font` names a TrueType file for scripts that the built-in
-    one lacks.
+    """Write the map as a PNG of `width` pixels; `font` names a TrueType file, for scripts that those of the
+    system lack.
 
     Raises UsageError where Pillow is missing or the font cannot be read.
     """
     try:
-        from PIL import Image, ImageDraw, ImageFont
+        from PIL import Image, ImageDraw
     except ImportError:
         raise UsageError("a PNG needs Pillow: pip install 'conspectus[map]' (SVG and HTML do without)") from None
     left, top, wide, high = frame(scene.places, scene.radius)
@@ -107,18 +113,38 @@ def png(scene: Scene, level: int, path: Path, width: int = 2400, font: Path | No
         x, y = at(*scene.places[i].tolist())
         r = float(scene.radius[i]) * twice
         draw.ellipse((x - r, y - r, x + r, y + r), _colour(scene, level, i), "#fff")
-    for label in labels(scene, level):
+    shown = labels(scene, level)
+    name = str(font) if font else _font_of("".join(line for label in shown for line in label.lines))
+    for label in shown:
         pixels = label.size * twice
-        try:
-            face = ImageFont.truetype(str(font), pixels) if font else ImageFont.load_default(pixels)
-        except OSError as error:
-            raise UsageError(f"the font {font} cannot be read ({error}); name a .ttf or .otf file") from None
+        face = _face(name, pixels)
         middle = at(label.x, label.y)
         draw.multiline_text(
             middle, "\n".join(label.lines), "#111", face, "mm", align="center",
             stroke_width=max(1, round(pixels / 9)), stroke_fill="#fff",
         )  # fmt: skip
     image.resize((width, image.height // 2), Image.Resampling.LANCZOS).save(path)
+
+
+def _font_of(text: str) -> str:
+    """Return the first font of the system that is likely to know the letters of a text, "" where it has none."""
+    from PIL import ImageFont
+
+    wide = any("\u2e80" <= letter <= "\uffdc" for letter in text)
+    for name in (*WIDE_FACES, *FACES) if wide else FACES:
+        with suppress(OSError):
+            ImageFont.truetype(name, 10)
+            return name
+    return ""
+
+
+def _face(name: str, pixels: float) -> Any:
+    from PIL import ImageFont
+
+    try:
+        return ImageFont.truetype(name, pixels) if name else ImageFont.load_default(pixels)
+    except OSError as error:
+        raise UsageError(f"the font {name} cannot be read ({error}); name a .ttf or .otf file") from None
 
 
 def _colour(scene: Scene, level: int, entity: int) -> str:

@@ -40,4 +40,6 @@ async def finish(
 
 def nothing_found(question: str, *, method: str, level: int | None = None, context_tokens: int = 0) -> Answer:
     """Return the answer of a method that found nothing: it says so and cites nothing."""
-    return Answer(question, wording(language_of([question])).nothing, method, level=level, context_tokens=context_tokens)
+    return Answer(
+        question, wording(language_of([question])).nothing, method, level=level, context_tokens=context_tokens
+    )

@@ -201,7 +201,9 @@ def _unknown(question: str, index: Index) -> str:
         return quoted[-1]
     if CJK.search(question):
         return _opening(question, index)
-    names = re.findall(r"(?<!^)(?<![.?!] )\b[A-Z][\w'’.-]*(?: (?:(?:of|the|de|van) )?[A-Z][\w'’.-]*)*", question)
+    capital = r"[^\W\d_a-zß-öø-ÿа-яё]"
+    pattern = rf"(?<!^)(?<![.?!] )\b{capital}[\w'’.-]*(?: (?:(?:of|the|de|van) )?{capital}[\w'’.-]*)*"
+    names = [name for name in re.findall(pattern, question) if name[0].isupper()]
     return names[-1].removesuffix("'s").removesuffix("’s") if names else ""
 
 

@@ -47,7 +47,11 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     """
     if not index.communities:
         raise UsageError("rollup needs communities, and this index has none: its documents name too little")
-    found = [] if read_question(question, *index.languages).about_whole else matched(question, index, settings, settings.rollup.matches)
+    found = (
+        []
+        if read_question(question, *index.languages).about_whole
+        else matched(question, index, settings, settings.rollup.matches)
+    )
     least = settings.reports.min_report_entities
     scores = communities_of(found, index, least) if found else {}
     if not found and read_question(question, *index.languages).about_whole:

@@ -184,7 +184,7 @@ def _reach(dot: int, step: int, vocabulary: Vocabulary) -> int:
     """Return the farthest token of the part of a name on one side of its dot, the dot itself where there is none."""
     at = dot
     while 0 <= at + step < len(vocabulary.form) and vocabulary.sentence[at + step] == vocabulary.sentence[dot]:
-        form = vocabulary.forms[vocabulary.form[at + step]]
+        form = vocabulary.forms[int(vocabulary.form[at + step])]
         if not CJK.match(form) or not (SPELLING.issuperset(form) or (at == dot and len(form) < 5)):
             break
         at += step

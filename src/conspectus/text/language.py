@@ -22,8 +22,11 @@ SAMPLE = 300
 """Characters from the beginning, the middle and the end of a document that are looked at."""
 CHINESE = 0.2
 """The share of Chinese characters among letters from which on a text is Chinese; kana make it Japanese."""
-LEAST = 1.0
-"""Function words that tell a language; one that several share counts less."""
+LEAST, UNLOOKED_FOR = 1.0, 2.0
+"""Function words that tell a language, and one that is neither likely nor English; one that several share counts less.
+
+Each word counts once: what is repeated tells no more. English `met` and `over` are Dutch words too.
+"""
 AHEAD = 1.3
 """How many times as many as the next best language has."""
 LIKELY, IN_SHORT = 2.0, 0.1
@@ -75,12 +78,15 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
     first, *words = _WORD.findall(text) or [""]
     beforehand = min(LIKELY, IN_SHORT * len(words))
     scores |= dict.fromkeys((code for code in likely if code in possible), beforehand)
-    for word in (first.lower(), *words):  # one with a capital is part of a name
+    for word in dict.fromkeys((first.lower(), *words)):  # one with a capital is part of a name
         for language, weight in known.get(word, ()):
             scores[language] += weight
     ordered = sorted(scores.keys() & set(possible), key=lambda language: (-scores[language], language))
-    if ordered and scores[ordered[0]] >= max(LEAST, AHEAD * max((scores[code] for code in ordered[1:]), default=0.0)):
-        return ordered[0]
+    if ordered:
+        best, next_best = ordered[0], max((scores[code] for code in ordered[1:]), default=0.0)
+        looked_for = best in likely or best == ENGLISH or bool(script)
+        if scores[best] >= max(LEAST if looked_for else UNLOOKED_FOR, AHEAD * next_best):
+            return best
     return script
 
 

@@ -118,10 +118,11 @@ class Question:
     @property
     def names(self) -> tuple[str, ...]:
         """The capitalised words inside it, as keys."""
-        articles = rules_of(self.language).articles if rules_of(self.language).nouns_capitalised else frozenset[str]()
+        rules = rules_of(self.language)
         found = (m for m in _NAME.finditer(self.text) if m.group()[0].isupper())
-        told = (m for m in found if self.text[: m.start()].split()[-1:] == [] or self.text[: m.start()].split()[-1] not in articles)
-        return tuple(dict.fromkeys(name_key(m.group()) for m in told))
+        if rules.nouns_capitalised:  # there what has an article is no name
+            found = (m for m in found if self.text[: m.start()].split()[-1].lower() not in rules.articles)
+        return tuple(dict.fromkeys(name_key(m.group()) for m in found))
 
 
 def read_question(text: str, *languages: str) -> Question:

@@ -52,7 +52,7 @@ def _by_word(vocabulary: Vocabulary, number: dict[str, int]) -> tuple[Ints, Ints
 
 
 def _unspaced(texts: Sequence[str], inside: Ints, language: str, number: dict[str, int]) -> tuple[Ints, Ints]:
-    held = [[number.setdefault(term, len(number)) for term in terms(texts[i], language)] for i in inside.tolist()]
+    held = [[number.setdefault(term, len(number)) for term in terms(texts[int(i)], language)] for i in inside]
     return np.array([len(ids) for ids in held], np.int64), np.array([t for ids in held for t in ids], np.int32)
 
 

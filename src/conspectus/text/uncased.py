@@ -7,7 +7,8 @@ name; Japanese and Korean write them at its end.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -40,11 +41,9 @@ def find_uncased(vocabulary: Vocabulary) -> Iterator[Mention]:
         yield Mention(start, end, name, (start, end) in titled, kind)
 
 
-def _anywhere(
-    words: list[int], sentence: list[int], known: Iterator[tuple[int, ...]] | object
-) -> Iterator[tuple[int, int]]:
+def _anywhere(words: list[int], sentence: list[int], known: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, int]]:
     """Yield where known names stand, from each token on the longest."""
-    names = set(known)  # type: ignore[call-overload]
+    names = set(known)
     first = {name[0] for name in names}
     at = 0
     while at < len(words):
@@ -70,8 +69,9 @@ def _told_before(vocabulary: Vocabulary) -> Iterator[_Span]:
     )
     kind_of = [heads.get(word, "") for word in vocabulary.words]
     content = _content(vocabulary).tolist()
-    words, sentence = vocabulary.token_word.tolist(), vocabulary.sentence.tolist()
-    pairs = Counter(zip(words, words[1:], strict=False))
+    words: list[int] = vocabulary.token_word.tolist()
+    sentence: list[int] = vocabulary.sentence.tolist()
+    pairs = Counter(pairwise(words))
     for at, word in enumerate(words):
         kind = kind_of[word]
         if not kind or at + 1 >= len(words) or sentence[at + 1] != sentence[at] or not content[words[at + 1]]:
@@ -123,5 +123,8 @@ def _content(vocabulary: Vocabulary) -> Bools:
 
 
 def _nouns(vocabulary: Vocabulary) -> Bools:
-    tells = vocabulary.rules.tells_noun or (lambda word: len(word) > 1 and word[0].isalpha())
+    def is_word(word: str) -> bool:
+        return len(word) > 1 and word[0].isalpha()
+
+    tells = vocabulary.rules.tells_noun or is_word
     return (np.array([tells(w) for w in vocabulary.words], bool) & ~vocabulary.stop)[vocabulary.token_word]

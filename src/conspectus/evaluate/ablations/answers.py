@@ -12,7 +12,7 @@ from pathlib import Path
 
 from conspectus import tokens
 from conspectus.estimate import Estimate
-from conspectus.evaluate.ablations.found import Ablation, Cell, mean
+from conspectus.evaluate.ablations.found import Cell, mean
 from conspectus.evaluate.answer_folder import Laid, estimates, make
 from conspectus.evaluate.charts import Panel, Series
 from conspectus.evaluate.kept import ConditionAnswer
@@ -22,8 +22,8 @@ from conspectus.index.pipeline import Progress
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.opening import Session
-from conspectus.query.finish import NOTHING
 from conspectus.settings import Settings
+from conspectus.wording import says_nothing
 
 CITATIONS, DOCUMENTS, NOTHING_FOUND = "citations", "documents_cited", "nothing_found_%"
 CLAIMS = "claims"
@@ -60,10 +60,6 @@ class OfAnswers:
         """Make the answers that are left."""
         stand_in = ExtractiveModel.of_index(self.laid.index)
         await make(self.laid, session, model or stand_in, stand_in, progress)
-
-    def told(self) -> Ablation:
-        """Return what the answers amount to."""
-        raise NotImplementedError
 
     @property
     def rows(self) -> list[ConditionAnswer]:
@@ -118,7 +114,7 @@ def wins(criterion: str) -> str:
 def measured(rows: Sequence[ConditionAnswer], further: Further) -> dict[str, Cell]:
     """Return the means over answers; documents are None where answers do not say from which they quote."""
     good = [row for row in rows if not row.error]
-    told = [row for row in good if row.text != NOTHING]
+    told = [row for row in good if not says_nothing(row.text)]
     tellable = all(cited.documents for row in good for cited in row.cited)
     claims = [n for row in good if (n := further.claims.get((row.condition, row.question))) is not None]
     return {

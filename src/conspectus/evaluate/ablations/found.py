@@ -68,6 +68,12 @@ def write(found: Ablation, folder: Path) -> tuple[str, ...]:
     return f"{name}.json", f"{name}.csv", *drawn
 
 
+def heading(column: str) -> str:
+    """Return the name of a column as a reader sees it: `entities_named_%` is `entities named, %`."""
+    name = column.removesuffix("_%").replace("_", " ")
+    return f"{name}, %" if column.endswith("_%") else name
+
+
 def mean(values: Sequence[float], digits: int = 2) -> float | None:
     """Return a mean as it goes into a table; None of nothing."""
     return round(sum(values) / len(values), digits) if values else None

@@ -37,8 +37,10 @@ def _matrix(one: Matrix) -> Table:
 
 def _rate(one: Matrix, row: int, column: int) -> Cell:
     rate = one.rates[row][column]
-    if rate is None or row == column:
-        return Cell("-" if rate is None else "50", colour=heatmap.colour(rate))
+    if rate is None:
+        return Cell("-")
+    if row == column:
+        return Cell("50", colour=heatmap.colour(rate))
     to = ("pair", one.criterion, one.conditions[row], one.conditions[column])
     return Cell(f"{rate:.0f}", to, heatmap.colour(rate), one.significant[row][column])
 
@@ -68,10 +70,11 @@ def statistics(held: Held) -> Section:
     if found is None:
         lacks = Missing("No answers were judged.", f"eval judge {held.folder} --judge-model NAME")
         return Section("statistics", "Statistics (Table 6)", (lacks,))
+    pairs = len({(one.first, one.second) for one in found.results})
     blocks: list[Block] = [
         "Scores of 100 for a win, 50 for a tie and 0 for a loss, averaged over replicates. Wilcoxon's signed-rank test "
-        "over questions, p corrected (Holm) for all pairs of a criterion; r is the matched-pairs rank-biserial "
-        "correlation, d Cohen's of paired scores."
+        f"over questions, p corrected (Holm) for the {pairs} pairs that were judged by a criterion; r is the "
+        "matched-pairs rank-biserial correlation, d Cohen's of paired scores."
     ]
     for criterion in found.criteria:
         rows = [_test(one) for one in found.of(criterion) if one.questions]

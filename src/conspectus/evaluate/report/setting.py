@@ -11,8 +11,8 @@ from conspectus.evaluate.kept import ConditionAnswer
 from conspectus.evaluate.report.comparison import Held
 from conspectus.evaluate.report.parts import Block, Cell, Heading, Missing, Row, Section, Table
 from conspectus.evaluate.set_up import SetUp
-from conspectus.query.finish import NOTHING
 from conspectus.settings import Settings
+from conspectus.wording import says_nothing
 
 if TYPE_CHECKING:
     from conspectus.status import Spending
@@ -157,7 +157,7 @@ def _summary(held: Held) -> Table:
     for name in held.conditions:
         every = held.of(name)
         good = [row for row in every if not row.error]
-        counts = (len(good), sum(row.text == NOTHING for row in good), len(every) - len(good))
+        counts = (len(good), sum(says_nothing(row.text) for row in good), len(every) - len(good))
         means = (
             _mean([row.units for row in good]),
             _mean([row.context_tokens for row in good]),

@@ -43,7 +43,11 @@ REPAIR = "Repair"
 
 LANGUAGES = {
     "en": {"en": "English", "zh": "Chinese", "de": "German", "fr": "French", "es": "Spanish", "it": "Italian"}
-    | {"pt": "Portuguese", "nl": "Dutch", "ru": "Russian", "ja": "Japanese", "ko": "Korean", "ar": "Arabic"},
+    | {"pt": "Portuguese", "nl": "Dutch", "ru": "Russian", "ja": "Japanese", "ko": "Korean", "ar": "Arabic"}
+    | {"sv": "Swedish", "da": "Danish", "no": "Norwegian", "fi": "Finnish", "pl": "Polish", "cs": "Czech"}
+    | {"hu": "Hungarian", "ro": "Romanian", "ca": "Catalan", "tr": "Turkish", "id": "Indonesian", "vi": "Vietnamese"}
+    | {"uk": "Ukrainian", "bg": "Bulgarian", "el": "Greek", "fa": "Persian", "he": "Hebrew"}
+    | {"hi": "Hindi", "th": "Thai"},
     "zh": {"zh": "中文", "en": "英文"},
 }
 _KINDS_ZH = {"entity": "实体", "relationship": "关系", "claim": "声明"}

@@ -231,7 +231,7 @@ def _rating(text: str) -> int:
 def _question(text: str) -> str:
     """Return the one question of a reply, without the quotation marks or the label that it may stand behind."""
     line = re.sub(r"^(?:\W{0,2}(?:standalone |rewritten )?question\W{0,2}|问题)[:：]\s*", "", text, flags=re.IGNORECASE)
-    return " ".join(line.split()).strip("\"“”「」")
+    return " ".join(line.split()).strip('"“”「」')
 
 
 # Every task's form
