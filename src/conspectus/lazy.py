@@ -61,7 +61,7 @@ class Rows(Sequence[T]):
 class Arrays(Mapping[str, "np.ndarray[Any, Any]"]):
     """The stored arrays by name, read-only, each mapped into memory rather than read."""
 
-    def __init__(self, contents: Mapping[str, mmap.mmap]) -> None:
+    def __init__(self, contents: Mapping[str, mmap.mmap | bytes]) -> None:
         self._contents = contents
 
     def __getitem__(self, name: str) -> np.ndarray[Any, Any]:

@@ -48,6 +48,9 @@ WRITERS = 8
 
 T = TypeVar("T")
 
+SMALL = 1 << 16
+"""Bytes up to which a file is read when its index is opened: each that is mapped holds a file open."""
+
 _OURS = re.compile(r"[\w.-]+-[0-9a-f]{12}\.(parquet|npy)(\.tmp)?|[0-9a-f]{16}\.json(\.tmp)?", re.ASCII)
 
 
@@ -272,7 +275,7 @@ def history(folder: Path) -> list[Manifest]:
     return manifests.kept(folder)
 
 
-def _open(folder: Path, verify: bool) -> tuple[Manifest, dict[str, mmap.mmap]]:
+def _open(folder: Path, verify: bool) -> tuple[Manifest, dict[str, mmap.mmap | bytes]]:
     while True:
         manifest = _manifest(folder)
         try:
@@ -283,14 +286,15 @@ def _open(folder: Path, verify: bool) -> tuple[Manifest, dict[str, mmap.mmap]]:
             # commits have replaced the snapshot between reading its manifest and its files: take the new one
 
 
-def _map(path: Path, facts: Mapping[str, Any], verify: bool) -> mmap.mmap:
-    """Map a file into memory; it can be read even when it is removed later."""
+def _map(path: Path, facts: Mapping[str, Any], verify: bool) -> mmap.mmap | bytes:
+    """Map a file into memory, or read it where it is small; it can be used even when it is removed later."""
     advice = "restore it, or delete manifest.json and index again"
     try:
         with path.open("rb") as file:
             if (size := os.fstat(file.fileno()).st_size) != facts["size"]:
                 raise IndexDamaged(f"{path} has {size} bytes, its manifest says {facts['size']}; {advice}")
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            small = size <= SMALL
+            content = file.read() if small else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError:
         raise IndexDamaged(f"{path} is missing; {advice}") from None
     if verify and sha256(content).hexdigest() != facts["sha256"]:
