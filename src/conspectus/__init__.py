@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    **dict.fromkeys(("Built", "aask", "abuild", "ask", "build", "context"), "conspectus.api"),
-    **dict.fromkeys(("open_index", "preview", "search"), "conspectus.api"),
+    **dict.fromkeys(("Built", "abuild", "build", "open_index"), "conspectus.building"),
+    **dict.fromkeys(("aask", "ask", "context", "preview", "search"), "conspectus.api"),
     **dict.fromkeys(("entity_view", "path_between", "report_tree", "report_view"), "conspectus.explore"),
     **dict.fromkeys(("Answer", "Citation", "Hit"), "conspectus.rows"),
     "ConspectusError": "conspectus.errors",

@@ -21,7 +21,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 WRITERS = 8
 """Files that are written at once."""
+LARGE = 2**24
+"""Bytes of a file above which nothing else is encoded before it is written."""
 
 T = TypeVar("T")
 
@@ -76,12 +78,7 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
     except (IndexMissing, IndexOutdated):
         before, others = None, []
 
-    def put(content: Content) -> tuple[str, dict[str, Any]]:
-        return _put(folder, *content)
-
-    files = dict(map(put, _tables(index)))
-    with ThreadPoolExecutor(WRITERS) as pool:  # many small files, each of which waits for the disk
-        files |= pool.map(put, _arrays(index))
+    files = _put_all(folder, index)
     _sync(folder / "tables", folder / "arrays")
     names = "\n".join(f"{path} {files[path]['sha256']}" for path in sorted(files))
     snapshot = sha256(names.encode()).hexdigest()[:16]
@@ -151,18 +148,23 @@ def _file(folder: Path, manifest: Manifest) -> None:
     _sync(folder / manifests.HISTORY)
 
 
-Content = tuple[str, str, list[bytes | memoryview]]
-"""Path without hash, suffix and content (in parts) of a file of a snapshot."""
+def _put_all(folder: Path, index: Index) -> dict[str, dict[str, Any]]:
+    """Store every file of a snapshot, and return what each is by its path."""
+    waiting: list[Future[tuple[str, dict[str, Any]]]] = []
+    with ThreadPoolExecutor(WRITERS) as pool:  # many small files, each of which waits for the disk
+        for stem, suffix, parts in _contents(index):
+            waiting.append(pool.submit(_put, folder, stem, suffix, parts))
+            if sum(map(len, parts)) > LARGE:  # there is room for one of those
+                waiting[-1].result()
+    return dict(done.result() for done in waiting)
 
 
-def _tables(index: Index) -> Iterator[Content]:
+def _contents(index: Index) -> Iterator[tuple[str, str, list[bytes | memoryview]]]:
+    """Yield path without hash, suffix and content (in parts) of every file of a snapshot."""
     from conspectus.columns import encode
 
     for name, content in encode(index):
         yield f"tables/{name}", ".parquet", [content]
-
-
-def _arrays(index: Index) -> Iterator[Content]:
     for name in sorted(index.arrays):
         yield f"arrays/{name}", ".npy", _npy(name, index.arrays[name])
 

@@ -90,11 +90,17 @@ def apart(work: Coroutine[Any, Any, T]) -> T:
 
 @contextmanager
 def no_collector() -> Generator[None]:
-    """Hold back Python's cycle collector: a build makes a million rows that live, and it would visit them all often."""
+    """Hold back Python's cycle collector: a build makes a million rows that live, and it would visit them all often.
+
+    Afterwards they count as old, so that it does not visit them at once.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
+            if not gc.get_freeze_count():  # what somebody else has frozen stays frozen
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

@@ -1,11 +1,16 @@
-"""Which language a text is in, as far as prompts come in it."""
+"""Which language a text is in, and which languages a corpus."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 from making import some_documents
 
-from conspectus.text.language import corpus_language, language_of
+from conspectus.text.language import corpus_language, guess, language_of, languages_in, with_languages
+
+GERMAN = "Die Imker schleudern den Honig nicht zu früh, weil er sonst gärt."
+ENGLISH = "The keepers did not take the honey before it was ripe, and so it kept."
 
 
 @pytest.mark.parametrize(
@@ -24,6 +29,60 @@ def test_a_text_is_told_by_its_script_and_is_english_where_it_tells_nothing(text
     assert language_of([text]) == language
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (GERMAN, "de"),
+        ("Les pêcheurs ont nettoyé les plages pendant deux mois avec leurs mains.", "fr"),
+        ("Los pastores perdieron la mitad de las ovejas cuando el río se secó.", "es"),
+        ("Os pescadores não saíram para o mar porque o vento estava muito forte.", "pt"),
+        ("I pastori hanno perso la metà delle pecore quando il fiume si è seccato.", "it"),
+        ("De vissers gingen niet naar zee omdat de wind te sterk was.", "nl"),
+        ("Рыбаки не вышли в море, потому что ветер был очень сильный.", "ru"),
+        ("Рибалки не вийшли в море, тому що вітер був дуже сильний.", "uk"),
+        ("Οι ψαράδες δεν βγήκαν στη θάλασσα γιατί ο άνεμος ήταν πολύ δυνατός.", "el"),
+        ("لم يخرج الصيادون إلى البحر لأن الريح كانت قوية جدا.", "ar"),
+        ("הדייגים לא יצאו אל הים כי הרוח היתה חזקה מאוד.", "he"),
+        ("어부들은 바람이 강해서 바다에 나가지 않았다.", "ko"),
+        ("ชาวประมงไม่ได้ออกทะเลเพราะลมแรง", "th"),
+        ("मछुआरे समुद्र में नहीं गए क्योंकि हवा बहुत तेज़ थी।", "hi"),
+    ],
+)
+def test_function_words_tell_languages_of_one_script_apart(text: str, language: str):
+    assert guess(text) == language
+
+
+def test_names_in_another_language_do_not_make_an_english_text_one_in_it():
+    documents = some_documents(ENGLISH, ENGLISH, "La colpa di una madre is a 1952 film directed by Carlo Duse.")
+
+    assert languages_in(with_languages(documents)) == ("en",)
+
+
+def test_each_document_is_told_by_itself_and_what_tells_nothing_is_taken_for_its_neighbours():
+    documents = with_languages(some_documents(GERMAN, GERMAN, ENGLISH, "1811"))
+
+    assert [d.language for d in documents] == ["de", "de", "en", "de"]
+    assert languages_in(documents) == ("de", "en")
+
+
+def test_what_a_document_states_stands_unless_its_text_is_plainly_in_another_language():
+    stated = [
+        replace(d, metadata={"language": "en-GB"})
+        for d in some_documents(ENGLISH, "Le facteur est venu chez nous avec une lettre pour ma mère.")
+    ]
+
+    assert [d.metadata["language"] for d in with_languages(stated)] == ["en-GB", "fr"]
+    assert [d.language for d in with_languages(stated)] == ["en", "fr"]
+
+
 def test_a_language_that_is_set_is_taken():
     assert corpus_language(some_documents("The weir broke."), "zh") == "zh"
     assert corpus_language(some_documents("The weir broke.", "潮汐发电站在小镇。", "潮汐发电站。")) == "zh"
+    assert languages_in(with_languages(some_documents(ENGLISH)), "zh") == ("zh", "en")
+
+
+def test_a_short_question_is_in_the_language_of_the_index_where_it_could_be():
+    assert language_of(["Qui a fondé la coopérative ?"], ["fr"]) == "fr"
+    assert language_of(["Rivebelle?"], ["fr", "en"]) == "fr"
+    assert language_of(["Who founded Rivebelle?"], ["fr"]) == "en"
+    assert language_of(["谁创办了它？"], ["fr"]) == "zh"

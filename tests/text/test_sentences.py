@@ -117,3 +117,23 @@ def test_short_lines_and_finished_ones_stand_alone():
     text = "Tide gauge\nRead by Mara\nThe harbour office was told that the gauge had been read.\nThen it broke."
 
     assert cut_lines(text) == text.split("\n")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("de", "Am 3. Oktober kam er. Friedrich II. schlief.", ["Am 3. Oktober kam er.", "Friedrich II. schlief."]),
+        ("de", "Er war 12. Das war jung.", ["Er war 12.", "Das war jung."]),
+        ("de", "Sie kam, bzw. Karl kam. „Das Buch“ ist alt.", ["Sie kam, bzw. Karl kam.", "„Das Buch“ ist alt."]),
+        ("fr", "Mme Diallo habite ici. « Les Gens » parut.", ["Mme Diallo habite ici.", "« Les Gens » parut."]),
+        ("es", "¿Quién vino? ¡Nadie! La Sra. Ibarra.", ["¿Quién vino?", "¡Nadie!", "La Sra. Ibarra."]),
+        ("ru", "Он жил на ул. Ленина. Потом уехал.", ["Он жил на ул. Ленина.", "Потом уехал."]),
+        ("ar", "من أسس الجمعية؟ لا نعرف.", ["من أسس الجمعية؟", "لا نعرف."]),
+        ("hi", "वह आया। वह गया।", ["वह आया।", "वह गया।"]),
+        ("el", "Ποιος ήρθε; Κανένας.", ["Ποιος ήρθε;", "Κανένας."]),
+        ("ja", "雨が降った。風も吹いた！", ["雨が降った。", "風も吹いた！"]),
+        ("en", "He was first in 3. October came.", ["He was first in 3.", "October came."]),
+    ],
+)  # fmt: skip
+def test_sentences_end_as_their_language_ends_them(language: str, text: str, expected: list[str]):
+    assert [text[a:b] for a, b in sentences(text, language=language)] == expected

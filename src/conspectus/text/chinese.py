@@ -8,6 +8,7 @@ foreign names are spelled with.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
@@ -37,8 +38,10 @@ _DOTS = "·・‧•"
 _MARKS = {"《": "<", "〈": "<", "》": ">", "〉": ">", "（": "(", "(": "(", "）": ")", ")": ")"}
 _WORK = re.compile(rb"<[^<>\n]{1,20}>")
 _ORGANIZATION = re.compile(rb"(?:Q*O|[LOPTZEQs])(?:[LOPTZEQNtD]{0,4}?)o+|Q*O+")
+_PLAIN = re.compile(rb"N{1,2}o(?!o)")
+"""An organization whose name begins with a common noun: where it is named again."""
 _PLACE = re.compile(rb"(?:L|[PZ]|Tt*)l+|L")
-_PERSON = re.compile(rb"[Tt]*T[Tt]+|T|P|s[NtT](?![NtT])")
+_PERSON = re.compile(rb"[Tt]*T[Tt]+|T|P|s[NtTL](?![NtT])")
 _LONGEST = 9
 _SPELLED_ALONE = ("nr", "nrt", "ng", "g", "zg", "x", "j", "nz", "ns", "b", "q")
 
@@ -52,6 +55,7 @@ def find_chinese(vocabulary: Vocabulary) -> Iterator[Mention]:
         (WORK, _inner(_WORK, line, token)),
         (PERSON, _dotted(classes, vocabulary)),
         (ORGANIZATION, _matches(_ORGANIZATION, line, token)),
+        (ORGANIZATION, _recurring(_matches(_PLAIN, line, token), vocabulary)),
         (LOCATION, _matches(_PLACE, line, token)),
         (PERSON, _matches(_PERSON, line, token)),
     ):
@@ -123,16 +127,21 @@ def _class_of_person(form: str, tag: str) -> str:
         if tag.startswith("nr") and form in SURNAMES:
             return "s"
         return "t" if foreign and tag in _SPELLED_ALONE else "x"
-    if tag.startswith("nr") and _like_person(form) and tag != "nrt":
+    if tag.startswith("nr") and like_person(form) and tag != "nrt":
         return "P"
     if foreign and (tag in ("nr", "nrt", "nrfg", "x") or (tag == "nz" and len(form) > 2)) and not _common(form):
         return "T"
     if tag in ("nz", "j"):
         return "Z"
-    return "N" if tag in ("n", "vn", "s", "nrt", "nr", "b", "l") else "x"
+    return "N" if tag in ("n", "vn", "nrt", "nr", "b", "l") else "x"
 
 
-def _like_person(form: str) -> bool:
+def is_person(word: str) -> bool:
+    """Tell whether a word is the name of a person."""
+    return tag_of(word).startswith("nr") and like_person(word)
+
+
+def like_person(form: str) -> bool:
     """Tell whether a word is a surname with a given name."""
     surname = (form[0] in SURNAMES and len(form) <= 3) or (form[:2] in DOUBLE_SURNAMES and 3 <= len(form) <= 4)
     return surname and not _common(form)
@@ -158,6 +167,14 @@ def _lined(classes: np.ndarray[tuple[int], np.dtype[np.uint8]], vocabulary: Voca
 def _matches(pattern: re.Pattern[bytes], line: bytes, token: list[int]) -> Iterator[tuple[int, int]]:
     for match in pattern.finditer(line):
         yield token[match.start()], token[match.start()] + match.end() - match.start()
+
+
+def _recurring(spans: Iterator[tuple[int, int]], vocabulary: Vocabulary) -> Iterator[tuple[int, int]]:
+    """Yield the spans whose words are those of another one too, and say more than what kind of thing it is."""
+    found = [(span, tuple(vocabulary.written(*span))) for span in spans]
+    count = Counter(words for _, words in found)
+    vague = vocabulary.rules.vague
+    yield from (span for span, words in found if count[words] > 1 and not vague.intersection(words[:-1]))
 
 
 def _inner(pattern: re.Pattern[bytes], line: bytes, token: list[int]) -> Iterator[tuple[int, int]]:

@@ -42,7 +42,7 @@ NO_PERSONS = frozenset(
 )
 """Words that only look like a surname with a given name."""
 NO_GIVEN = frozenset(
-    "赛枝虫宫科院馆厂店路街线型式机车器会军殿语族教酸素盐家氏藤草树制权法局省市县区国队班组剧片书报费价税率量"
+    "赛枝虫宫科院馆厂店路街线型式机车器会殿语族教酸素盐家氏藤草制法局省市县区队班组剧片报费价税率量"
     "度层级期类种品物件票证站港湾州屿"
 )
 """How names of people do not end."""

@@ -6,23 +6,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import NamedTuple
 
 from conspectus.text.grammar import grammar_of
-from conspectus.text.words import CJK, ELIDED, ELIDING, tokens_in
-
-_CJK_RUN = re.compile(rf"{CJK.pattern}+")
-_JAPANESE = re.compile("[\u3041-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々]+")
-"""Runs of one kind: hiragana, katakana, Chinese characters."""
-_JAPANESE_JOINTS = re.compile(
-    "(?<=[都道府県])(?=[\u4e00-\u9fff]{1,5}[市区町村郡])|(?<=[\u4e00-\u9fff\u30a0-\u30ff]{2})(?=(?:"
-    + "|".join(sorted(grammar_of("ja").titles.split(), key=len, reverse=True))
-    + ")$)|(?<=^さん)(?=.)"
-)
-"""Where a run of Japanese is cut further: behind a prefecture, before and behind a title."""
-_ARABIC_JOINT = re.compile(r"\b([وفبك])(?=ال\w\w)")
-_KOREAN_PARTICLE = re.compile(
-    "(?<=[\uac00-\ud7af]{2})(?=(?:에서는|에서|에게|께서|으로|부터|까지|처럼|보다|은|는|을|를|의|에|와|과|도)$)"
-)
+from conspectus.text.words import CJK, ELIDED, ELIDING, TOKEN, tokens_in
 
 
 def cut(sentence: str, language: str) -> list[str]:
@@ -35,12 +22,12 @@ def cut(sentence: str, language: str) -> list[str]:
         return tokens_in(sentence)
     text = unicodedata.normalize("NFC", sentence)
     if language in ELIDING:
-        text = ELIDED.sub(r"\g<0> ", text)
-    elif language == "ar":
-        text = _ARABIC_JOINT.sub(r"\1 ", text)
+        return _patterns().eliding.findall(text)
+    if language == "ar":
+        text = _patterns().arabic_joint.sub(r"\1 ", text)
     tokens = tokens_in(text)
     if language == "ko":
-        return [piece for token in tokens for piece in _KOREAN_PARTICLE.split(token)]
+        return [piece for token in tokens for piece in _patterns().korean_particle.split(token)]
     if language not in ("zh", "ja"):
         return tokens
     return [piece for token in tokens for piece in (_pieces(token, language) if CJK.search(token) else (token,))]
@@ -48,17 +35,50 @@ def cut(sentence: str, language: str) -> list[str]:
 
 def _pieces(token: str, language: str) -> Iterator[str]:
     at = 0
-    for run in _CJK_RUN.finditer(token):
+    for run in _patterns().run.finditer(token):
         if at < run.start():
             yield token[at : run.start()]
         if language == "ja":
-            for part in _JAPANESE.findall(run.group()):
-                yield from filter(None, _JAPANESE_JOINTS.split(part))
+            for part in _patterns().japanese.findall(run.group()):
+                yield from filter(None, _patterns().japanese_joint.split(part))
         else:
             yield from words_of_run(run.group())
         at = run.end()
     if at < len(token):
         yield token[at:]
+
+
+class _Patterns(NamedTuple):
+    """What texts of other languages are cut by; compiled when the first is, for most corpora have none."""
+
+    run: re.Pattern[str]
+    """A stretch of Chinese or Japanese."""
+    japanese: re.Pattern[str]
+    """A stretch of one kind: hiragana, katakana, Chinese characters."""
+    japanese_joint: re.Pattern[str]
+    """Where such a stretch is cut further: behind a prefecture, before and behind a title."""
+    eliding: re.Pattern[str]
+    """Tokens, and what they elide."""
+    arabic_joint: re.Pattern[str]
+    korean_particle: re.Pattern[str]
+
+
+@cache
+def _patterns() -> _Patterns:
+    titles = "|".join(sorted(grammar_of("ja").titles.split(), key=len, reverse=True))
+    return _Patterns(
+        run=re.compile(rf"{CJK.pattern}+"),
+        japanese=re.compile("[\u3041-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々]+"),
+        japanese_joint=re.compile(
+            "(?<=[都道府県])(?=[\u4e00-\u9fff]{1,5}[市区町村郡])"
+            f"|(?<=[\u4e00-\u9fff\u30a0-\u30ff]{{2}})(?=(?:{titles})$)|(?<=^さん)(?=.)"
+        ),
+        eliding=re.compile(rf"(?i:{ELIDED.pattern})|{TOKEN.pattern}"),
+        arabic_joint=re.compile(r"\b([وفبك])(?=ال\w\w)"),
+        korean_particle=re.compile(
+            "(?<=[\uac00-\ud7af]{2})(?=(?:에서는|에서|에게|께서|으로|부터|까지|처럼|보다|은|는|을|를|의|에|와|과|도)$)"
+        ),
+    )
 
 
 def words_of_run(run: str) -> list[str]:

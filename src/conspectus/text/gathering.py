@@ -19,7 +19,7 @@ from conspectus.text.phrases import find_phrases
 from conspectus.text.rules import UNCASED, Rules
 from conspectus.text.types import CONCEPT, DATE, PERSON, WORK, Context, type_in_context, type_of
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary, is_acronym
-from conspectus.text.words import name_key, stem, undeclined
+from conspectus.text.words import INFLECTING, name_key, stem, undeclined
 
 LARGE = 3000
 """From so many distinct sentences on, a single word must be named twice, and a concept three times."""
@@ -68,6 +68,8 @@ def gather(
             words = thing.forms.most_common(1)[0][0]
             foreign = not any(lower.get(w.casefold()) for w in words)
             thing.type = type_of(words, thing.context, given, foreign, vocabulary.rules.language)
+    if vocabulary.rules.language in INFLECTING:  # a name is known to other languages by how it is mostly written
+        return {name_key(written(thing.forms)): thing for thing in found.values()}
     return found
 
 
@@ -206,7 +208,7 @@ def _note_dates_and_titles(found: dict[str, Found], texts: list[str], large: boo
         for key in [key for key, thing in found.items() if 0 < thing.context.quoted == len(thing.places) < 2]:
             del found[key]
     for date, thing in dates.items():
-        if len(thing.places) >= (3 if large else 2) or " " in date:
+        if len(thing.places) >= (3 if large else 2) or " " in date or "月" in date:
             thing.type = DATE
             found.setdefault(date.lower(), thing)
 

@@ -121,7 +121,9 @@ def with_languages(documents: Sequence[Document], default: str = AUTO) -> list[D
     found = [guess(_sample(document.text)) for document in documents]
     usual = default if default != AUTO else _commonest(found)
     return [
-        document if language == _stated(document) else _stating(document, _surely(document, language, usual))
+        document
+        if language and language == _stated(document)
+        else _stating(document, _surely(document, language, usual))
         for document, language in zip(documents, found, strict=True)
     ]
 

@@ -74,7 +74,7 @@ def _joined(
     for run in group[1:]:
         together = joined[_key(before, run, vocabulary)]
         joint = _between(before, run, vocabulary)
-        like = vocabulary.rules.joints.get(joint.split()[0].lower(), joint)
+        like = vocabulary.rules.joints.get(joint.split()[0].lower().rstrip("'’"), joint)
         if _belongs(together, like, alone, before, run) and len(current.words) + len(run.words) < LONGEST:
             words = (*_with_possessive(current.words, joint), *run.words)
             current = Mention(current.start, run.end, words, current.titled)
@@ -182,11 +182,12 @@ def _class(form: str, rules: Rules) -> str:
     word = form.lower()
     if form == ".":
         return "."
-    if word == "the" or form in rules.articles:
+    small = form.rstrip("'’")  # without what it is elided before
+    if word == "the" or small in rules.articles:
         return "t"
     if form in rules.particles:
         return "P"
-    if form in rules.joints or form.removesuffix("'").removesuffix("’") in rules.joints:
+    if small in rules.joints:
         return "J"
     if form.isdigit() and len(form) <= 3:
         return "D"

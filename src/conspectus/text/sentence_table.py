@@ -15,7 +15,10 @@ from itertools import pairwise
 import numpy as np
 
 from conspectus.rows import Document
+from conspectus.text.chinese import is_person
+from conspectus.text.chinese_words import ROLES
 from conspectus.text.sentences import lines, sentences
+from conspectus.text.words import CJK
 
 REPEATED = 4
 """A sentence that so many documents share is furniture (overlapping parts share theirs by twos)."""
@@ -129,6 +132,8 @@ def _speakers(documents: Sequence[Document], headers: Sequence[int]) -> set[str]
 
 def _written_as_name(label: str) -> bool:
     words = label.split()
+    if len(words) == 1 and CJK.match(label):
+        return is_person(label) or label.endswith(tuple(ROLES))
     return len(words) <= 5 and all(w[0].isupper() or not w[0].isalpha() for w in words) and (
         len(words) > 1 or words[0].isupper() or not words[0].isascii() or len(words[0]) > 2
     )  # fmt: skip

@@ -9,7 +9,7 @@ from conspectus.text.grammar import grammar_of
 from conspectus.text.language import ENGLISH
 
 _END = re.compile(
-    r"""[.!?…؟۔।॥]+["'”’“»)\]]*(?=\s+["'“‘„«¿¡(\[]*[^\W_a-zß-öø-ÿ])"""  # what follows does not go on in lower case
+    r"""[.!?…؟۔।॥]+["'”’“»)\]]*(?=\s+(?:["'“‘„¿¡(\[]|«\s?)*[^\W_a-zß-öø-ÿ])"""  # what follows does not go on in lower case
     r"|[。！？；…]+[”’」』）》]*"  # full-width marks need no space after them
 )
 _GREEK_END = re.compile(_END.pattern.replace("[.!?", "[.!;?"))

@@ -7,7 +7,7 @@ name; Japanese and Korean write them at its end.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -41,18 +41,18 @@ def find_uncased(vocabulary: Vocabulary) -> Iterator[Mention]:
         yield Mention(start, end, name, (start, end) in titled, kind)
 
 
-def _anywhere(words: list[int], sentence: list[int], known: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, int]]:
+def _anywhere(
+    words: Sequence[int], sentence: Sequence[int], names: Collection[tuple[int, ...]]
+) -> Iterator[tuple[int, int]]:
     """Yield where known names stand, from each token on the longest."""
-    names = set(known)
     first = {name[0] for name in names}
     at = 0
     while at < len(words):
         size = 0
         if words[at] in first:
-            sizes = range(min(LONGEST, len(words) - at), 0, -1)
-            size = next(
-                (n for n in sizes if tuple(words[at : at + n]) in names and sentence[at] == sentence[at + n - 1]), 0
-            )
+            last = min(at + LONGEST, len(words))
+            within = (end - at for end in range(last, at, -1) if sentence[end - 1] == sentence[at])
+            size = next((n for n in within if tuple(words[at : at + n]) in names), 0)
         if size:
             yield at, at + size
         at += size or 1

@@ -44,10 +44,14 @@ _MARKS = (
 )
 """What stands on or beside a letter and is none by itself: accents that are not composed, vowel signs, tones."""
 _MARKED = re.compile(f"[{_MARKS}]")
-_MARKED_WORD = re.compile(rf"[\w{_MARKS}]+(?:['’][\w{_MARKS}]+)*")
-_MARKED_TOKEN = re.compile(
-    TOKEN.pattern.replace(r"|\w+(?:", rf"|[\w{_MARKS}]+(?:").replace("&/+]\\w+)", f"&/+][\\w{_MARKS}]+)")
-)
+
+
+@cache
+def _marked() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of words and tokens where letters have such marks."""
+    token = TOKEN.pattern.replace(r"|\w+(?:", rf"|[\w{_MARKS}]+(?:").replace("&/+]\\w+)", f"&/+][\\w{_MARKS}]+)")
+    return re.compile(rf"[\w{_MARKS}]+(?:['’][\w{_MARKS}]+)*"), re.compile(token)
+
 
 ELIDED = re.compile(
     r"\b(?:[cdjlmnst]|(?:lors|puis|jus|quoi)?qu|(?:da|de|ne|su|a)?ll|un|quest|quell|sant|gl)['’](?=\w)", re.IGNORECASE
@@ -221,7 +225,7 @@ def is_content(word: str, language: str = ENGLISH) -> bool:
 def words_in(text: str) -> list[str]:
     """Return the words of a folded text."""
     marked = not text.isascii() and _MARKED.search(text)
-    return (_MARKED_WORD if marked else WORD).findall(text)
+    return (_marked()[0] if marked else WORD).findall(text)
 
 
 def is_unspaced(text: str) -> bool:
@@ -232,7 +236,7 @@ def is_unspaced(text: str) -> bool:
 def tokens_in(text: str) -> list[str]:
     """Return the tokens of a text (see `TOKEN`)."""
     marked = not text.isascii() and _MARKED.search(text)
-    return (_MARKED_TOKEN if marked else TOKEN).findall(text)
+    return (_marked()[1] if marked else TOKEN).findall(text)
 
 
 def terms(text: str, *languages: str) -> list[str]:

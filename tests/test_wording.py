@@ -1,0 +1,38 @@
+"""The fixed words of answers and reports, in every language that has them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from conspectus.wording import WORDINGS, Wording, says_nothing, wording
+
+
+@pytest.mark.parametrize("language", WORDINGS)
+def test_every_language_has_the_same_places_for_names_and_numbers(language: str):
+    english, words = WORDINGS["en"], WORDINGS[language]
+    for field in fields(Wording):
+        of_english, own = getattr(english, field.name), getattr(words, field.name)
+        assert own
+        assert len(own) == len(of_english) if isinstance(own, tuple) else own.count("{") == of_english.count("{")
+
+
+@pytest.mark.parametrize("language", WORDINGS)
+def test_names_are_listed_as_the_language_does(language: str):
+    words = wording(language)
+
+    assert words.listed(["A"]) == "A"
+    assert words.listed([]) == ""
+    assert words.listed(["A", "B", "C"]) == f"A{words.comma}B{words.pair}C"
+
+
+def test_what_has_no_words_of_its_own_is_told_in_english():
+    assert wording("xx") is WORDINGS["en"]
+    assert wording("de-AT") is WORDINGS["de"]
+
+
+def test_an_answer_that_found_nothing_is_known_in_any_language():
+    assert says_nothing(wording("zh").nothing)
+    assert says_nothing(wording("fr").nothing)
+    assert not says_nothing("Bees swarm.")

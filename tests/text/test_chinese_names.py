@@ -1,0 +1,91 @@
+"""Names in Chinese sentences: people, places, organizations and works."""
+
+from __future__ import annotations
+
+import pytest
+from making import some_documents
+
+from conspectus.text.chinese import find_chinese
+from conspectus.text.language import with_languages
+from conspectus.text.lexicon import Lexicon, read_lexicon
+from conspectus.text.vocabulary import read_vocabulary
+
+
+def found(*sentences: str) -> dict[str, str]:
+    """The names of sentences with their types."""
+    vocabulary = read_vocabulary(sentences, ["zh"] * len(sentences))
+    return {mention.words[0]: mention.type for mention in find_chinese(vocabulary)}
+
+
+def read(*texts: str) -> Lexicon:
+    return read_lexicon(with_languages(some_documents(*texts)))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name", "kind"),
+    [
+        ("黑龙江省博物馆位于红军街。", "黑龙江省博物馆", "organization"),
+        ("他毕业于复旦大学。", "复旦大学", "organization"),
+        ("中华民国法务部调查局前局长叶盛茂出席。", "中华民国法务部调查局", "organization"),
+        ("中华民国法务部调查局前局长叶盛茂出席。", "叶盛茂", "person"),
+        ("毕业生欧阳修写了这篇文章。", "欧阳修", "person"),
+        ("演员罗宾·吉布发行了唱片。", "罗宾·吉布", "person"),
+        ("他写了《越南亡国史》一书。", "越南亡国史", "work"),
+        ("神奈川县在东京以南。", "神奈川县", "location"),
+        ("公司在莫斯科设有分部。", "莫斯科", "location"),
+        ("他们走过淮海中路回家。", "淮海中路", "location"),
+    ],
+)
+def test_names_are_told_by_surnames_endings_and_marks(sentence: str, name: str, kind: str):
+    assert found(sentence).get(name) == kind
+
+
+@pytest.mark.parametrize(
+    "sentence", ["这个城市的公司很多。", "金属和石油都在上市。", "温泉的入口在山坡上。", "高中生喜欢音乐。"]
+)
+def test_common_nouns_are_no_names(sentence: str):
+    assert found(sentence) == {}
+
+
+def test_a_foreign_name_after_a_word_for_being_somewhere_is_a_place():
+    lexicon = read("他住在卡塞雷斯。", "他前往卡塞雷斯旅行。", "列车从卡塞雷斯出发。")
+
+    assert dict(zip(lexicon.names, lexicon.types, strict=True))["卡塞雷斯"] == "location"
+
+
+def test_latin_words_in_brackets_are_names_only_behind_the_name_that_they_spell():
+    lexicon = read(
+        "保罗·塞里诺（Paul Sereno）发现了化石。这种动物（Plioplatecarpinae）很大。",
+        "保罗·塞里诺在芝加哥任教。研究由National Geographic资助。",
+    )
+
+    assert "Paul Sereno" in lexicon.names
+    assert "National Geographic" in lexicon.names
+    assert "Plioplatecarpinae" not in lexicon.names
+
+
+def test_what_a_chinese_corpus_keeps_coming_back_to_is_a_concept():
+    texts = [f"第{i}号文件讨论垃圾分类。垃圾分类需要宣传。" for i in range(3)]
+    lexicon = read(*texts, *(f"第{i}号文件讨论学校的预算和老师的课程安排。" for i in range(9)))
+
+    assert lexicon.types[lexicon.names.index("垃圾分类")] == "concept"
+
+
+def test_dates_in_chinese_are_told_by_their_signs():
+    lexicon = read("协会成立于1962年3月4日。", "1999年重建，1999年开放。", "1999年更名。")
+
+    assert {n for n, t in zip(lexicon.names, lexicon.types, strict=True) if t == "date"} == {"1962年3月4日", "1999年"}
+
+
+def test_what_is_in_quotation_marks_once_is_no_name():
+    lexicon = read("他说这是“不可能的任务”。", "他们在复旦大学学习。")
+
+    assert "不可能的任务" not in lexicon.names
+
+
+def test_who_speaks_is_told_by_full_width_colons_too():
+    lexicon = read(
+        "主持人：欢迎大家来到节目现场。\n王小明：我在复旦大学学习历史。\n主持人：谢谢你的分享。\n王小明：这本书很好看。\n王小明：再见。"
+    )
+
+    assert "王小明" in lexicon.sentences.speakers

@@ -1,0 +1,54 @@
+"""Tokens by language."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conspectus.text.cutting import cut, joined
+from conspectus.text.words import tokens_in
+
+
+def test_chinese_is_cut_into_the_words_of_a_dictionary_and_latin_words_stay_whole():
+    assert cut("他毕业于复旦大学，在NBA打球。", "zh") == [
+        "他",
+        "毕业",
+        "于",
+        "复旦大学",
+        "，",
+        "在",
+        "NBA",
+        "打球",
+        "。",
+    ]
+
+
+def test_japanese_is_cut_into_runs_of_one_kind_prefectures_and_titles():
+    assert cut("長野県松本市の高橋教授がカメラを買う", "ja") == [
+        "長野県", "松本市", "の", "高橋", "教授", "が", "カメラ", "を", "買", "う",
+    ]  # fmt: skip
+    assert cut("田中和子さんは", "ja") == ["田中和子", "さん", "は"]
+
+
+def test_what_french_and_italian_elide_is_a_token_of_its_own():
+    assert cut("l'île d'Anna", "fr") == ["l'", "île", "d'", "Anna"]
+    assert cut("dell'Università", "it") == ["dell'", "Università"]
+    assert cut("She'd see Anna's", "en") == ["She'd", "see", "Anna's"]
+
+
+def test_particles_of_korean_and_arabic_are_parted_from_their_words():
+    assert cut("서울에서는 회사를", "ko") == ["서울", "에서", "는", "회사", "를"]
+    assert cut("سالم والمهندسة ليلى", "ar") == ["سالم", "و", "المهندسة", "ليلى"]
+
+
+def test_tokens_are_joined_as_they_stand_in_a_text_without_spaces():
+    assert joined(["Dairy", "Queen", "餐厅", "2"]) == "Dairy Queen餐厅2"
+
+
+@given(st.text(max_size=40), st.sampled_from(["zh", "ja", "ko", "th", "ar", "fr", "de", "xx"]))
+def test_nothing_but_white_space_is_lost(text: str, language: str):
+    composed = unicodedata.normalize("NFC", text)
+
+    assert "".join(cut(text, language)) == "".join("".join(tokens_in(composed)).split())
