@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from conspectus.text import gazetteer
+from conspectus.text.chinese import find_chinese, like_person
 from conspectus.text.cutting import joined
 from conspectus.text.dates import find_dates, find_titles
 from conspectus.text.glosses import Glosses
@@ -18,6 +19,7 @@ from conspectus.text.names import Mention, find_names, is_telling
 from conspectus.text.phrases import find_phrases
 from conspectus.text.rules import UNCASED, Rules
 from conspectus.text.types import CONCEPT, DATE, PERSON, WORK, Context, type_in_context, type_of
+from conspectus.text.uncased import find_uncased
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary, is_acronym
 from conspectus.text.words import INFLECTING, name_key, stem, undeclined
 
@@ -88,14 +90,8 @@ def _names(vocabulary: Vocabulary) -> Iterator[Mention]:
 def _patterns(language: str) -> Callable[[Vocabulary], Iterator[Mention]] | None:
     """Return what finds names in a language that has no capitals, None for one that has."""
     if language == "zh":
-        from conspectus.text.chinese import find_chinese
-
         return find_chinese
-    if language in UNCASED:
-        from conspectus.text.uncased import find_uncased
-
-        return find_uncased
-    return None
+    return find_uncased if language in UNCASED else None
 
 
 def _key(words: Sequence[str], rules: Rules) -> str:
@@ -128,7 +124,8 @@ def _sifted_names(found: Mapping[str, Found], vocabulary: Vocabulary, large: boo
             continue
         if thing.kinds:
             if is_sure(thing, large):
-                thing.type = type_in_context(thing.kinds.most_common(1)[0][0], thing.context)
+                kind, name = thing.kinds.most_common(1)[0][0], written(thing.forms)
+                thing.type = kind if like_person(name) else type_in_context(kind, thing.context)
                 kept[key] = thing
             continue
         words = thing.forms.most_common(1)[0][0]
