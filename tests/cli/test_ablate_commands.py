@@ -141,7 +141,7 @@ def test_levels_and_communities_need_no_model(run: Run, told: Told, sampled: Pat
     assert Path("l/ablation_levels.svg").exists()
 
     try:
-        import networkx  # noqa: F401  # pyright: ignore[reportMissingImports, reportUnusedImport]
+        import networkx  # noqa: F401  # pyright: ignore[reportMissingImports, reportMissingModuleSource, reportUnusedImport]
     except ImportError:
         told_ = run("eval", "ablate", "communities", "--index", sampled, "--seeds", 1, code=2).stderr
         assert "pip install 'conspectus[eval]'" in told_

@@ -25,6 +25,7 @@ from conspectus.rows import Document, Failure, content_id
 from conspectus.settings import ReadSettings
 
 SETTINGS = ReadSettings()
+ENGLISH = {"language": "en"}
 
 
 def fill(folder: Path, files: dict[str, str | bytes]) -> Path:
@@ -309,7 +310,7 @@ def test_fields_of_a_record_go_to_title_date_and_metadata(tmp_path: Path):
     (document,) = read([tmp_path], ReadSettings(text_field="body", title_field="head"))[0]
 
     assert (document.text, document.title, document.date) == ("one\ntwo\ufffd", "On bees", "2024-05-01")
-    assert document.metadata == {"n": "3", "ok": "true", "title": "x"}
+    assert document.metadata == {"n": "3", "ok": "true", "title": "x", **ENGLISH}
 
 
 def test_a_date_that_states_none_is_metadata(tmp_path: Path):
@@ -317,9 +318,9 @@ def test_a_date_that_states_none_is_metadata(tmp_path: Path):
     documents, _, _ = read([tmp_path], SETTINGS)
 
     assert [(d.date, dict(d.metadata)) for d in documents] == [
-        (None, {"date": "unknown"}),
-        ("1998", {}),
-        (None, {}),
+        (None, {"date": "unknown", **ENGLISH}),
+        ("1998", ENGLISH),
+        (None, ENGLISH),
     ]
 
 
@@ -329,8 +330,8 @@ def test_csv_fields_may_hold_commas_newlines_and_a_whole_book(tmp_path: Path):
     content = codecs.BOM_UTF8 + f'title,text,year\r\n\r\nOne,"{book}",1998\r\nTwo,two,\r\n'.encode()
     one, two = read([fill(tmp_path, {"a.csv": content})], SETTINGS)[0]
 
-    assert (one.text, one.title, one.metadata) == (book, "One", {"year": "1998"})
-    assert (two.text, two.title, two.metadata) == ("two", "Two", {})
+    assert (one.text, one.title, one.metadata) == (book, "One", {"year": "1998", **ENGLISH})
+    assert (two.text, two.title, two.metadata) == ("two", "Two", ENGLISH)
     assert csv.field_size_limit() == before
 
 
@@ -406,7 +407,7 @@ def test_texts_and_objects_from_memory_are_documents():
         ("three", "8", "T"),
         ("five", "memory#5", ""),
     ]
-    assert documents[1].metadata == {"id": "7"}
+    assert documents[1].metadata == {"id": "7", **ENGLISH}
     assert failure.document == "memory#4"
 
 
@@ -426,7 +427,7 @@ def test_anything_with_to_dict_is_a_data_frame():
 
     (document,) = read(Frame(), SETTINGS)[0]
 
-    assert (document.text, document.path, document.metadata) == ("one", "memory#1", {"year": "1998.0"})
+    assert (document.text, document.path, document.metadata) == ("one", "memory#1", {"year": "1998.0", **ENGLISH})
 
 
 def test_a_real_data_frame_is_read_without_its_gaps():
@@ -441,8 +442,8 @@ def test_a_real_data_frame_is_read_without_its_gaps():
     documents, (failure,), _ = read(frame, SETTINGS)
 
     assert [(d.text, d.date, dict(d.metadata)) for d in documents] == [
-        ("one", "2024-05-01T00:00:00", {"n": "1"}),
-        ("two", None, {}),
+        ("one", "2024-05-01T00:00:00", {"n": "1", **ENGLISH}),
+        ("two", None, ENGLISH),
     ]
     assert failure.document == "memory#3"
 

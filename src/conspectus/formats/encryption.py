@@ -37,7 +37,7 @@ def unlocked(data: bytes, options: Options) -> bytes:
     if find_spec("msoffcrypto") is None:
         extra = "the extra `passwords` opens it, by --password-file FILE: pip install 'conspectus[passwords]'"
         raise DocumentError(f"is encrypted; {extra}; or {UNLOCK}")
-    from msoffcrypto.exceptions import DecryptionError, FileFormatError, InvalidKeyError, ParseError
+    from msoffcrypto.exceptions import DecryptionError, FileFormatError, InvalidKeyError, ParseError  # pyright: ignore[reportMissingTypeStubs]
 
     for password in (*options.passwords, USUAL):
         try:
@@ -52,8 +52,8 @@ def unlocked(data: bytes, options: Options) -> bytes:
 
 
 def _decrypted(data: bytes, password: str) -> bytes:
-    from msoffcrypto import OfficeFile
-    from msoffcrypto.format.ooxml import OOXMLFile
+    from msoffcrypto import OfficeFile  # pyright: ignore[reportMissingTypeStubs]
+    from msoffcrypto.format.ooxml import OOXMLFile  # pyright: ignore[reportMissingTypeStubs]
 
     opened: Any = OfficeFile(BytesIO(data))
     asked = {"verify_password": True} if isinstance(opened, OOXMLFile) else {}  # others verify it in any case
