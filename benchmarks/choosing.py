@@ -31,9 +31,9 @@ from unittest.mock import patch
 import numpy as np
 from derived import single_hop
 
-from conspectus.evaluate.beir import Query, RetrievalData, read_beir
-from conspectus.evaluate.measures import recall
-from conspectus.evaluate.retrieval import passage_index
+from conspectus.evaluate.ranking.beir import Query, RetrievalData, read_beir
+from conspectus.evaluate.ranking.measures import recall
+from conspectus.evaluate.ranking.retrieval import passage_index
 from conspectus.query import RANKINGS, hybrid, seeds, vector, walk
 from conspectus.settings import Settings
 from conspectus.tables import Index

@@ -23,7 +23,7 @@ from retrieval import SETS
 
 from conspectus import api, store
 from conspectus.errors import IndexMissing
-from conspectus.evaluate.retrieval import Measured
+from conspectus.evaluate.ranking.retrieval import Measured
 from conspectus.interchange.graphrag import read_graphrag
 from conspectus.tables import Index
 

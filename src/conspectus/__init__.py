@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from conspectus.api import Built, aask, abuild, ask, build, context, open_index, preview, search
-    from conspectus.conversing import Conversation
+    from conspectus.api.conversing import Conversation
     from conspectus.errors import ConspectusError
     from conspectus.explore import entity_view, path_between, report_tree, report_view
     from conspectus.rows import Answer, Citation, Hit
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    **dict.fromkeys(("Built", "abuild", "build", "open_index"), "conspectus.building"),
+    **dict.fromkeys(("Built", "abuild", "build", "open_index"), "conspectus.api.building"),
     **dict.fromkeys(("aask", "ask", "context", "preview", "search"), "conspectus.api"),
     **dict.fromkeys(("entity_view", "path_between", "report_tree", "report_view"), "conspectus.explore"),
     **dict.fromkeys(("Answer", "Citation", "Hit"), "conspectus.rows"),
     "ConspectusError": "conspectus.errors",
-    "Conversation": "conspectus.conversing",
+    "Conversation": "conspectus.api.conversing",
     "Index": "conspectus.tables",
     "Settings": "conspectus.settings",
     "status_of": "conspectus.status",

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from conspectus import api, asking
+from conspectus import api
+from conspectus.api import asking
 from conspectus.errors import BadKey, BadReply
 from conspectus.rows import Answer
 from conspectus.tables import Index

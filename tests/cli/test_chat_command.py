@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from conspectus.api.conversing import Conversation
 from conspectus.cli import chat
-from conspectus.conversing import Conversation
 from conspectus.tables import Index
 
 Run = Callable[..., Any]

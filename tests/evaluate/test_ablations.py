@@ -29,9 +29,9 @@ from conspectus.evaluate.ablations.hierarchies import hierarchy, louvain
 from conspectus.evaluate.ablations.levels import JOINING, LOOKUP, THING, WHOLE, type_of
 from conspectus.evaluate.ablations.report_texts import Support, named, support
 from conspectus.evaluate.charts import Panel, Series, axis_ticks
-from conspectus.evaluate.conditions import place_of
+from conspectus.evaluate.comparing.conditions import place_of
+from conspectus.evaluate.comparing.set_up import set_ups_in
 from conspectus.evaluate.kept import Question, answers_in
-from conspectus.evaluate.set_up import set_ups_in
 from conspectus.index.extract import Extracted
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel

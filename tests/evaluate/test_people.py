@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from conspectus import api
 from conspectus.errors import UsageError
+from conspectus.evaluate.comparing.listed import write_list
+from conspectus.evaluate.judging.pairing import plan
 from conspectus.evaluate.kept import ConditionAnswer, Judgement, Question, answers_in, judgements_in
-from conspectus.evaluate.listed import write_list
-from conspectus.evaluate.pairing import plan
 from conspectus.evaluate.people.agreement import agreements, bounded, cohens_kappa, fleiss_kappa, share
 from conspectus.evaluate.people.forms import page, table
 from conspectus.evaluate.people.pairs import blinded, keys_in, write_key

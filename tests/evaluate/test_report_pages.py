@@ -19,6 +19,10 @@ from making import an_index
 
 from conspectus import api
 from conspectus.errors import UsageError
+from conspectus.evaluate.comparing.listed import write_list
+from conspectus.evaluate.comparing.standing import claims_now, grounding_now, judged_in
+from conspectus.evaluate.judging.pairing import plan
+from conspectus.evaluate.judging.reasons import Reasons, reasons_in
 from conspectus.evaluate.kept import (
     AnswerClaims,
     CitedText,
@@ -28,14 +32,10 @@ from conspectus.evaluate.kept import (
     claims_in,
     judgements_in,
 )
-from conspectus.evaluate.listed import write_list
-from conspectus.evaluate.pairing import plan
 from conspectus.evaluate.people.pairs import read
 from conspectus.evaluate.people.ratings import Rating, ratings_in
-from conspectus.evaluate.reasons import Reasons, reasons_in
 from conspectus.evaluate.report.comparison import held
 from conspectus.evaluate.report.parts import Missing
-from conspectus.evaluate.standing import claims_now, grounding_now, judged_in
 from conspectus.tasks import Criterion
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -223,7 +223,7 @@ def test_settings_that_change_no_table_make_nothing_anew(corpus: Path):
 
 
 def test_an_index_of_another_version_is_made_anew(corpus: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("conspectus.updating.__version__", "9.9")
+    monkeypatch.setattr("conspectus.index.updating.__version__", "9.9")
 
     assert conspectus.build("corpus", "index").update.anew == ("0.1.0 made it, this is Conspectus 9.9",)
 

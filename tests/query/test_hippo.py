@@ -108,8 +108,8 @@ def test_an_index_without_a_graph_is_refused():
 
 @pytest.mark.long
 def test_gpt_triples_of_musique_lift_recall_far_above_bm25_without_an_embedder(shared: Path):
-    from conspectus.evaluate.beir import read_beir
-    from conspectus.evaluate.measures import recall
+    from conspectus.evaluate.ranking.beir import read_beir
+    from conspectus.evaluate.ranking.measures import recall
 
     data = read_beir(shared / "docqa/musique")
     index = index_passages(read_texts(data.passages, Settings().read)[0], Settings())

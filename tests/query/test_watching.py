@@ -6,7 +6,7 @@ import pytest
 from making import a_built_index
 
 from conspectus import api
-from conspectus.asking import acontext
+from conspectus.api.asking import acontext
 from conspectus.errors import UsageError
 from conspectus.models.scripted import ScriptedModel
 from conspectus.query import METHODS

@@ -12,8 +12,8 @@ from conspectus.cli import show
 from conspectus.cli.guard import DONE, WITH_FAILURES
 
 if TYPE_CHECKING:
-    from conspectus.ablating import Ablated, AblationPreview
-    from conspectus.estimate import Estimate
+    from conspectus.api.ablating import Ablated, AblationPreview
+    from conspectus.costs.estimate import Estimate
     from conspectus.evaluate.ablations.found import Cell
 
 
@@ -29,7 +29,7 @@ def preview(seen: AblationPreview, *, json: bool) -> None:
 
 def estimates(seen: AblationPreview) -> Iterator[Sequence[str]]:
     """Yield what each variant asks: calls, tokens asked and written, and money where the price is known."""
-    from conspectus.evaluate.answers_estimate import total
+    from conspectus.evaluate.comparing.answers_estimate import total
 
     yield ["", "Calls", "Tokens asked", "Tokens written", "Cost"]
     for name, one in (*seen.estimates.items(), ("All", total(seen.estimates.values()))):

@@ -34,7 +34,7 @@ from conspectus.errors import CallFailed, UsageError
 
 if TYPE_CHECKING:
     from conspectus.api import Context
-    from conspectus.conversing import Conversation
+    from conspectus.api.conversing import Conversation
     from conspectus.evidence import Evidence
     from conspectus.rows import Answer, Hit
 
@@ -114,7 +114,7 @@ def ask(
     if chat or conversation:
         if questions or context_only or (chat and question is not None):
             raise UsageError("a conversation goes with neither --questions nor --context-only, --chat with no QUESTION")
-        from conspectus.conversing import Conversation
+        from conspectus.api.conversing import Conversation
 
         talk = Conversation(opened, method=method, level=at, settings=settings, file=conversation)
         _converse(talk, question, streams=streams, json=json)
@@ -158,7 +158,7 @@ def _converse(talk: Conversation, question: str | None, *, streams: bool, json: 
 
 
 def _asked(question: str | None, file: Path | None) -> list[str]:
-    from conspectus.evaluate.listed import read_list
+    from conspectus.evaluate.comparing.listed import read_list
 
     if (question is None) == (file is None):
         raise UsageError('ask one question (conspectus ask "...") or those of a file (--questions FILE)')

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from conspectus.api import Built, Preview
+    from conspectus.costs.outlook import Part
     from conspectus.index.changes import Changes
-    from conspectus.outlook import Part
-    from conspectus.updating import Update
+    from conspectus.index.updating import Update
 
 
 def as_json(update: Update) -> dict[str, Any]:

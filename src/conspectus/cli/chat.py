@@ -16,7 +16,7 @@ from conspectus.cli.guard import WITH_FAILURES, one_line
 from conspectus.errors import CallFailed, Unusable, UsageError
 
 if TYPE_CHECKING:
-    from conspectus.conversing import Conversation
+    from conspectus.api.conversing import Conversation
     from conspectus.rows import Answer
 
 Print = Callable[["Answer", bool], None]

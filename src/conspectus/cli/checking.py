@@ -35,7 +35,7 @@ from conspectus.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from conspectus.checking import Checked, CheckPreview
+    from conspectus.api.checking import Checked, CheckPreview
     from conspectus.cli.progress import Bars
     from conspectus.settings import Settings
 

@@ -31,9 +31,9 @@ from conspectus.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from conspectus.comparing import Answered, AnswersPreview
-    from conspectus.estimate import Estimate
-    from conspectus.evaluate.table2 import Units
+    from conspectus.api.comparing import Answered, AnswersPreview
+    from conspectus.costs.estimate import Estimate
+    from conspectus.evaluate.comparing.table2 import Units
     from conspectus.rows import Usage
 
 COMPARISON = Path("comparison")
@@ -45,7 +45,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take,
 
 def condition_names(incomplete: str) -> list[str]:
     """Return what a list of conditions may go on with; for completion by the shell."""
-    from conspectus.evaluate.conditions import PAPER
+    from conspectus.evaluate.comparing.conditions import PAPER
     from conspectus.query import METHODS
 
     before, comma, last = incomplete.rpartition(",")
@@ -151,7 +151,7 @@ def _previewed(seen: AnswersPreview, *, json: bool) -> None:
 
 def _estimates(seen: AnswersPreview) -> Iterator[Sequence[str]]:
     """Yield a row for each condition: answers, calls, tokens asked and written, and money where the price is known."""
-    from conspectus.evaluate.answers_estimate import total
+    from conspectus.evaluate.comparing.answers_estimate import total
 
     if not seen.estimates:
         yield ["Condition", "Answers"]

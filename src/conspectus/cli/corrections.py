@@ -29,7 +29,7 @@ from conspectus.cli.options import (
 
 if TYPE_CHECKING:
     from conspectus.api import Built
-    from conspectus.correcting import Corrections, Standing
+    from conspectus.api.correcting import Corrections, Standing
     from conspectus.corrections import Entry
 
 STATES = ("applied", "waiting", "failing")
@@ -139,7 +139,7 @@ def _row(row: Standing) -> Sequence[str]:
 def of_built(built: Built) -> Corrections:
     """Return the corrections that an index was just made with."""
     from conspectus.api import corrections
-    from conspectus.corrections_file import FILE_NAME
+    from conspectus.corrections.file import FILE_NAME
 
     kept = str(built.index.settings.get("store", {}).get("corrections", ""))
     return corrections(built.folder, file=kept or built.folder / FILE_NAME)

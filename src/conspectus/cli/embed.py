@@ -72,7 +72,7 @@ def embed(
 
 def _estimate(folder: Path, embedder: str, settings: Settings, json: bool) -> None:
     from conspectus import api
-    from conspectus.estimate import Estimate
+    from conspectus.costs.estimate import Estimate
 
     task = api.estimate_embedding(folder, embedder, settings=settings)
     if json:

@@ -28,7 +28,7 @@ from conspectus.cli.options import (
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
-    from conspectus.evaluate.retrieval import Measured
+    from conspectus.evaluate.ranking.retrieval import Measured
     from conspectus.settings import Settings
 
 app = typer.Typer(help="Measure how well methods retrieve and answer.", no_args_is_help=True)
@@ -65,7 +65,7 @@ def retrieval(
     log: LogFile = None,
 ) -> None:
     """Rank the passages of a folder for each of its questions; shares of relevant ones found, in percent."""
-    from conspectus.evaluate import retrieval as measuring
+    from conspectus.evaluate.ranking import retrieval as measuring
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
     flags = {"vectors.embedder": embedder, "rerank.by": rerank, "model": model}

@@ -34,7 +34,7 @@ from conspectus.errors import ConspectusError, UsageError
 
 if TYPE_CHECKING:
     from conspectus.api import Built, Preview
-    from conspectus.estimate import Estimate
+    from conspectus.costs.estimate import Estimate
     from conspectus.rows import Failure, Skipped
     from conspectus.settings import Settings
     from conspectus.status import Status

@@ -27,11 +27,11 @@ from conspectus.cli.options import (
 from conspectus.evaluate.shown import figure, probability
 
 if TYPE_CHECKING:
-    from conspectus.evaluate.compared import Compared, Comparison
-    from conspectus.evaluate.judge_folder import Judged, JudgingPreview
-    from conspectus.evaluate.matrices import Matrix
-    from conspectus.evaluate.pairing import LeftOut
-    from conspectus.evaluate.verdicts import Position
+    from conspectus.evaluate.judging.compared import Compared, Comparison
+    from conspectus.evaluate.judging.judge_folder import Judged, JudgingPreview
+    from conspectus.evaluate.judging.matrices import Matrix
+    from conspectus.evaluate.judging.pairing import LeftOut
+    from conspectus.evaluate.judging.verdicts import Position
     from conspectus.settings import Settings
 
 BIASED = 10
@@ -215,7 +215,7 @@ def _told(found: Comparison, folder: Path, *, json: bool, quiet: bool) -> None:
     if json:
         show.as_json(found.as_json())
         return
-    from conspectus.evaluate.matrices import matrices
+    from conspectus.evaluate.judging.matrices import matrices
 
     for matrix in matrices(found):
         show.out(show.bold(f"{matrix.criterion[:1].upper()}{matrix.criterion[1:]}"))

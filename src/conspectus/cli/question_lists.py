@@ -28,7 +28,7 @@ from conspectus.cli.options import (
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
-    from conspectus.comparing import Listed
+    from conspectus.api.comparing import Listed
 
 PREVIEWED = 3
 """Questions that are shown of those that were made."""

@@ -15,7 +15,7 @@ import typer
 from conspectus.rows import Citation, Failure, Source, Usage
 
 if TYPE_CHECKING:
-    from conspectus.estimate import Estimate, Range
+    from conspectus.costs.estimate import Estimate, Range
     from conspectus.status import VectorFigures
 
 SNIPPET = 160

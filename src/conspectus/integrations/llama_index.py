@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conspectus.asking import search
+from conspectus.api.asking import search
 from conspectus.errors import UsageError
 from conspectus.integrations.hits import metadata_of
 from conspectus.tables import Index

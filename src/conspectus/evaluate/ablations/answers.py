@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conspectus import tokens
-from conspectus.estimate import Estimate
+from conspectus.costs.estimate import Estimate
 from conspectus.evaluate.ablations.found import Cell, mean
-from conspectus.evaluate.answer_folder import Laid, estimates, make
 from conspectus.evaluate.charts import Panel, Series
+from conspectus.evaluate.comparing.answer_folder import Laid, estimates, make
+from conspectus.evaluate.comparing.standing import Judged, Key, claims_now, judged_in
+from conspectus.evaluate.judging.verdicts import tally
 from conspectus.evaluate.kept import ConditionAnswer
-from conspectus.evaluate.standing import Judged, Key, claims_now, judged_in
-from conspectus.evaluate.verdicts import tally
 from conspectus.index.pipeline import Progress
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel

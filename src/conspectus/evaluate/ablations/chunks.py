@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from conspectus import __version__, locks
+from conspectus.costs.estimate import Estimate, Estimator
 from conspectus.errors import UsageError
-from conspectus.estimate import Estimate, Estimator
 from conspectus.evaluate.ablations.found import Ablation, Row
 from conspectus.evaluate.charts import Panel, Series
-from conspectus.evaluate.conditions import digest, spoken
+from conspectus.evaluate.comparing.conditions import digest, spoken
+from conspectus.evaluate.comparing.metering import MeteredSender, Tally
 from conspectus.evaluate.kept import Kept
-from conspectus.evaluate.metering import MeteredSender, Tally
 from conspectus.index.chunk import chunk
 from conspectus.index.extract import Extracted, extract
 from conspectus.index.merge import merge

@@ -12,12 +12,12 @@ import numpy as np
 from conspectus import __version__, locks
 from conspectus.algorithms.graph import Floats, Ints, adjacency, modularity
 from conspectus.algorithms.leiden import Part, memberships
+from conspectus.costs.estimate import Estimate
 from conspectus.errors import UsageError
-from conspectus.estimate import Estimate
 from conspectus.evaluate.ablations.found import Ablation, Cell, mean
 from conspectus.evaluate.ablations.hierarchies import METHODS, Hierarchy, hierarchy
 from conspectus.evaluate.charts import Panel, Series
-from conspectus.evaluate.conditions import digest, snapshot_of
+from conspectus.evaluate.comparing.conditions import digest, snapshot_of
 from conspectus.evaluate.kept import Kept
 from conspectus.gathering import Gatherer
 from conspectus.index.pipeline import Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from conspectus.estimate import Estimate
+from conspectus.costs.estimate import Estimate
 from conspectus.evaluate.ablations.found import Ablation
 from conspectus.index.pipeline import Progress
 from conspectus.models.base import Model

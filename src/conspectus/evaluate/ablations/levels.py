@@ -19,7 +19,7 @@ from conspectus.evaluate.ablations.answers import (
     wins,
 )
 from conspectus.evaluate.ablations.found import Ablation, Cell, mean
-from conspectus.evaluate.answer_folder import lay_out
+from conspectus.evaluate.comparing.answer_folder import lay_out
 from conspectus.evaluate.kept import ConditionAnswer, Question
 from conspectus.models.base import Model
 from conspectus.query.auto import choose

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conspectus.errors import CallFailed
-from conspectus.evaluate.loss import follows
-from conspectus.evaluate.sentences import sentences_of
+from conspectus.evaluate.checking.loss import follows
+from conspectus.evaluate.checking.sentences import sentences_of
 from conspectus.models.base import Model
 from conspectus.references import Reference, rewrite, strip
 from conspectus.rows import Chunk, Claim, Community, Entity, Relationship, Report

@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from conspectus import locks
+from conspectus.costs.estimate import Estimate, Estimator, Range
 from conspectus.errors import UsageError
-from conspectus.estimate import Estimate, Estimator, Range
 from conspectus.evaluate.ablations.answers import CITATIONS, CLAIMS, NOTHING_FOUND, Further, OfAnswers, measured, wins
 from conspectus.evaluate.ablations.found import Ablation, Cell, mean
 from conspectus.evaluate.ablations.report_texts import Support, named, support
 from conspectus.evaluate.ablations.written import Shelf
-from conspectus.evaluate.answer_folder import lay_out as lay_out_answers
-from conspectus.evaluate.asked_answers import made_with
 from conspectus.evaluate.at_once import each
 from conspectus.evaluate.charts import Panel, Series
-from conspectus.evaluate.checking_estimate import VERDICT
-from conspectus.evaluate.conditions import Condition, digest, snapshot_of
+from conspectus.evaluate.checking.checking_estimate import VERDICT
+from conspectus.evaluate.comparing.answer_folder import lay_out as lay_out_answers
+from conspectus.evaluate.comparing.asked_answers import made_with
+from conspectus.evaluate.comparing.conditions import Condition, digest, snapshot_of
+from conspectus.evaluate.comparing.set_up import IMPORTED, writer_of
 from conspectus.evaluate.kept import Kept, Question
-from conspectus.evaluate.set_up import IMPORTED, writer_of
 from conspectus.index.pipeline import Progress
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel

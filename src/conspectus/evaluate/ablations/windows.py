@@ -17,9 +17,9 @@ from conspectus.evaluate.ablations.answers import (
     wins,
 )
 from conspectus.evaluate.ablations.found import Ablation, Cell
-from conspectus.evaluate.answer_folder import Laid, lay_out, possible
-from conspectus.evaluate.answers import Work
-from conspectus.evaluate.conditions import Condition, conditions_of
+from conspectus.evaluate.comparing.answer_folder import Laid, lay_out, possible
+from conspectus.evaluate.comparing.answers import Work
+from conspectus.evaluate.comparing.conditions import Condition, conditions_of
 from conspectus.evaluate.kept import ConditionAnswer, Question
 from conspectus.models.base import Model
 from conspectus.settings import Settings

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from conspectus import __version__
-from conspectus.estimate import REPORT, Estimate, Estimator, Range
-from conspectus.evaluate.conditions import digest, snapshot_of, spoken
+from conspectus.costs.estimate import REPORT, Estimate, Estimator, Range
+from conspectus.evaluate.comparing.conditions import digest, snapshot_of, spoken
 from conspectus.evaluate.kept import Kept
 from conspectus.gathering import Gatherer
 from conspectus.index.reports import reported, write_reports

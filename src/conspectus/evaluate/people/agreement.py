@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from conspectus.evaluate.judging.verdicts import majority
 from conspectus.evaluate.kept import Judgement
 from conspectus.evaluate.people.ratings import Rating
-from conspectus.evaluate.verdicts import majority
 
 TIE, FIRST, SECOND = "tie", "first", "second"
 ALL = "all criteria"

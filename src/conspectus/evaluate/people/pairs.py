@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from conspectus.errors import UsageError
-from conspectus.evaluate.criteria import criteria_of
-from conspectus.evaluate.listed import read_list
-from conspectus.evaluate.pairing import LeftOut, plan
-from conspectus.evaluate.standing import judged_in
+from conspectus.evaluate.comparing.listed import read_list
+from conspectus.evaluate.comparing.standing import judged_in
+from conspectus.evaluate.judging.criteria import criteria_of
+from conspectus.evaluate.judging.pairing import LeftOut, plan
 from conspectus.tasks import Criterion
 from conspectus.text.language import language_of
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conspectus.errors import DocumentError, UsageError
+from conspectus.evaluate.comparing.standing import answers_now, questions_in
 from conspectus.evaluate.kept import Judgement, Kept
 from conspectus.evaluate.people.forms import COLUMNS
 from conspectus.evaluate.people.pairs import Keys, keys_in, read
-from conspectus.evaluate.standing import answers_now, questions_in
 
 CHOICES = {"1": 1, "2": 2, "tie": 0, "0": 0, "=": 0, "equal": 0, "none": 0, "neither": 0}
 """What a rater may say, and which of the answers it prefers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from typing import Any
 
-from conspectus.evaluate import claim_counts, grounding
+from conspectus.evaluate.checking import claim_counts, grounding
 from conspectus.evaluate.report.comparison import Held
 from conspectus.evaluate.report.parts import Block, Cell, Heading, Missing, Row, Section, Table
 from conspectus.evaluate.shown import figure, probability

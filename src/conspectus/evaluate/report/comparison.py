@@ -9,8 +9,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from conspectus.errors import UsageError
-from conspectus.evaluate.compared import Comparison, compare
-from conspectus.evaluate.conditions import place_of
+from conspectus.evaluate.comparing.conditions import place_of
+from conspectus.evaluate.comparing.listed import read_list
+from conspectus.evaluate.comparing.set_up import SetUp, set_ups_in
+from conspectus.evaluate.comparing.standing import Judged, Key, answers_now, claims_now, grounding_now, judged_in
+from conspectus.evaluate.judging.compared import Comparison, compare
+from conspectus.evaluate.judging.reasons import reasons_in
 from conspectus.evaluate.kept import (
     AnswerClaims,
     AnswerGrounding,
@@ -20,11 +24,7 @@ from conspectus.evaluate.kept import (
     claims_in,
     grounding_in,
 )
-from conspectus.evaluate.listed import read_list
 from conspectus.evaluate.people.ratings import Rating, ratings_now
-from conspectus.evaluate.reasons import reasons_in
-from conspectus.evaluate.set_up import SetUp, set_ups_in
-from conspectus.evaluate.standing import Judged, Key, answers_now, claims_now, grounding_now, judged_in
 
 LOSS = "loss.json"
 

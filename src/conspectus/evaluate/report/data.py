@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from conspectus.evaluate.comparing.standing import Key
+from conspectus.evaluate.judging.reasons import named
 from conspectus.evaluate.kept import AnswerClaims, AnswerGrounding, ConditionAnswer
-from conspectus.evaluate.reasons import named
 from conspectus.evaluate.report.comparison import Held
-from conspectus.evaluate.standing import Key
 
 
 def data_of(held: Held) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conspectus.evaluate import heatmap
-from conspectus.evaluate.compared import Compared, Comparison
-from conspectus.evaluate.matrices import Matrix, matrices
+from conspectus.evaluate.judging import heatmap
+from conspectus.evaluate.judging.compared import Compared, Comparison
+from conspectus.evaluate.judging.matrices import Matrix, matrices
+from conspectus.evaluate.judging.verdicts import Position
 from conspectus.evaluate.report.comparison import Held
 from conspectus.evaluate.report.parts import Block, Cell, Folded, Heading, Missing, Row, Section, Table
 from conspectus.evaluate.shown import figure, probability
-from conspectus.evaluate.verdicts import Position
 
 
 def win_rates(held: Held) -> Section:

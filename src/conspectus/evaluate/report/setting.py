@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from conspectus import tokens
+from conspectus.evaluate.comparing.set_up import SetUp
 from conspectus.evaluate.kept import ConditionAnswer
 from conspectus.evaluate.report.comparison import Held
 from conspectus.evaluate.report.parts import Block, Cell, Heading, Missing, Row, Section, Table
-from conspectus.evaluate.set_up import SetUp
 from conspectus.settings import Settings
 from conspectus.wording import says_nothing
 

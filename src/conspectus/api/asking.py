@@ -1,0 +1,267 @@
+"""Ask an index, search it, and show what an answer would be made from."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from conspectus.api.building import open_index
+from conspectus.corrections import said_in
+from conspectus.errors import UsageError
+from conspectus.evidence import Evidence
+from conspectus.models.base import Model
+from conspectus.rows import Answer, Hit
+from conspectus.settings import Settings
+from conspectus.tables import Index
+from conspectus.tasks import is_short
+from conspectus.views.view import View, seen
+from conspectus.working import DEFAULT_FOLDER, Given, apart, named, resolved, run, session_for
+
+Asked = Index | View | str | Path | Sequence[Index | str | Path]
+"""What a question is asked of: an index or its folder, or several of them, which are then asked as one."""
+Level = int | Literal["auto"] | None
+"""A level of the hierarchy, `auto` to descend from the root where it is relevant, None for the usual one."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an answer would be made from: the evidence that a method gathers, window by window."""
+
+    question: str
+    method: str
+    level: int | None
+    why: str
+    """Why this method was taken, where it was chosen by the question, and what it did, as in the answer."""
+    windows: tuple[Evidence, ...]
+    context_tokens: int
+    """The same as in the answer."""
+
+
+def ask(
+    question: str,
+    index: Asked = DEFAULT_FOLDER,
+    *,
+    method: str = "auto",
+    level: Level = None,
+    where: str | Sequence[str] = (),
+    settings: Given = None,
+    model: Model | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Answer:
+    """Answer a question from an index, with citations that lead to characters of the documents.
+
+    `method` is one of `query.METHODS`, or `auto`, which chooses by the question and says why in the answer. `where`
+    are conditions on the documents that it is answered from, as `folder=reports/2024`; see `views.conditions`. Several
+    indexes answer as one; paths then begin with the name of the index.
+    """
+    asked = aask(question, index, method=method, level=level, where=where, settings=settings, model=model, tell=tell)
+    return run(asked)
+
+
+async def aask(
+    question: str,
+    index: Asked = DEFAULT_FOLDER,
+    *,
+    method: str = "auto",
+    level: Level = None,
+    where: str | Sequence[str] = (),
+    settings: Given = None,
+    model: Model | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Answer:
+    """Do what `ask` does, inside a running event loop; `tell` is given the answer's text piece by piece."""
+    from conspectus.query import METHODS  # not at the top: building needs none of it
+    from conspectus.query.rerank import answered, reranker_for
+    from conspectus.query.style import Styled
+    from conspectus.query.telling import Telling
+
+    began = time.perf_counter()
+    view = viewed(index, where)
+    opened = view.index
+    method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
+    answering = named(METHODS, method)
+    view.check(method)
+    async with (
+        session_for(chosen, opened.folder, model) as session,
+        reranker_for(method, chosen, opened.folder, model=model, session=session) as reranker,
+    ):
+        performer = model or (session.model if session else model_of(opened))
+        if performer.generative or is_short(chosen.answer.response):
+            performer = Styled(performer, question, chosen.answer)
+        if tell is not None:
+            performer = Telling(performer, opened, tell)
+        result = await answered(answering, question, opened, performer, chosen, reranker)
+        usage = session.total if session else reranker.usage if reranker else result.usage
+    reason = "; ".join(part for part in (why, result.why) if part)
+    notices = (*view.notices(result.method), *missing(opened), *said_in(result.citations), *result.notices)
+    return replace(result, why=reason, notices=notices, usage=usage, seconds=time.perf_counter() - began)
+
+
+async def astream(
+    question: str,
+    index: Asked = DEFAULT_FOLDER,
+    *,
+    method: str = "auto",
+    level: Level = None,
+    where: str | Sequence[str] = (),
+    settings: Given = None,
+    model: Model | None = None,
+) -> AsyncGenerator[str | Answer]:
+    """Yield the text of an answer piece by piece, with references once they are checked, and last the whole answer."""
+    pieces: asyncio.Queue[str | None] = asyncio.Queue()
+
+    async def work() -> Answer:
+        try:
+            return await aask(
+                question, index, method=method, level=level, where=where, settings=settings, model=model,
+                tell=pieces.put_nowait,
+            )  # fmt: skip
+        finally:
+            pieces.put_nowait(None)
+
+    answering = asyncio.ensure_future(work())
+    try:
+        while (piece := await pieces.get()) is not None:
+            yield piece
+        yield await answering
+    finally:
+        answering.cancel()
+
+
+def context(
+    question: str,
+    index: Asked = DEFAULT_FOLDER,
+    *,
+    method: str = "auto",
+    level: Level = None,
+    where: str | Sequence[str] = (),
+    settings: Given = None,
+    model: Model | None = None,
+) -> Context:
+    """Gather what `ask` would answer from, and answer nothing.
+
+    A language model is asked for what a method needs on the way, as the ratings of reports. Raises UsageError where
+    a method has nothing to show before its answer.
+    """
+    return run(acontext(question, index, method=method, level=level, where=where, settings=settings, model=model))
+
+
+async def acontext(
+    question: str,
+    index: Asked = DEFAULT_FOLDER,
+    *,
+    method: str = "auto",
+    level: Level = None,
+    where: str | Sequence[str] = (),
+    settings: Given = None,
+    model: Model | None = None,
+) -> Context:
+    """Do what `context` does, inside a running event loop."""
+    from conspectus.query import METHODS
+    from conspectus.query.rerank import answered, reranker_for
+    from conspectus.query.style import Styled
+    from conspectus.query.watching import UNSEEN, Watching
+
+    view = viewed(index, where)
+    opened = view.index
+    method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
+    answering = named(METHODS, method)
+    view.check(method)
+    if method in UNSEEN:
+        raise UsageError(UNSEEN[method])
+    async with (
+        session_for(chosen, opened.folder, model) as session,
+        reranker_for(method, chosen, opened.folder, model=model, session=session) as reranker,
+    ):
+        performer = model or (session.model if session else model_of(opened))
+        watching = Watching(Styled(performer, question, chosen.answer) if performer.generative else performer)
+        result = await answered(answering, question, opened, watching, chosen, reranker)
+    reason = "; ".join(part for part in (why, result.why) if part)
+    return Context(question, method, result.level, reason, tuple(watching.windows), result.context_tokens)
+
+
+def search(
+    question: str,
+    index: Asked = DEFAULT_FOLDER,
+    *,
+    method: str = "bm25",
+    k: int | None = None,
+    where: str | Sequence[str] = (),
+    settings: Given = None,
+) -> list[Hit]:
+    """Return the chunks that rank highest for a question, the best first, of documents that meet all conditions."""
+    view = viewed(index, where)
+    view.check(method)
+    chosen = resolved(settings)
+    if k is not None:
+        if k < 1:
+            raise UsageError(f"k is the number of chunks to return, at least 1, and not {k}")
+        chosen = chosen.model_copy(update={"search": chosen.search.model_copy(update={"k": k})})
+    from conspectus.query import RANKINGS
+    from conspectus.query.rerank import ranked, wanted
+
+    ranking = named(RANKINGS, method)
+    if not wanted(chosen):
+        return ranking(question, view.index, chosen)
+    return apart(ranked(ranking, question, view.index, chosen))
+
+
+def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> View:
+    """Open what a question is asked of: several indexes as one, and of their documents those that meet all conditions.
+
+    Raises UsageError where a condition makes no sense, NotFound where no document meets them, and what `open_index`
+    does.
+    """
+    if isinstance(index, View):
+        if where:
+            raise UsageError("conditions are given when a view is opened, not when it is asked")
+        return index
+    given = [index] if isinstance(index, Index | str | Path) else list(index)
+    if not given:
+        raise UsageError("name an index to ask")
+    return seen([one if isinstance(one, Index) else open_index(one) for one in given], where)
+
+
+def model_of(index: Index) -> Model:
+    """Return the extractive model over an index; it is made once for each index that is open."""
+    from conspectus.models.extractive.model import ExtractiveModel
+
+    model = _models.get(id(index))
+    if model is None or model[0] is not index:
+        _models.clear()
+        model = _models[id(index)] = (index, ExtractiveModel.of_index(index))
+    return model[1]
+
+
+_models: dict[int, tuple[Index, Model]] = {}
+
+
+def _chosen(question: str, index: Index, method: str, level: Level, settings: Settings) -> tuple[str, str, Settings]:
+    """Return the method to answer by, why it was taken where `auto` was asked for, and the settings with the level."""
+    if not question.strip():
+        raise UsageError("the question is empty")
+    if level is not None:
+        if method not in ("auto", "global"):
+            raise UsageError(f"a level goes with the method global, not with {method}")
+        if level != "auto" and level < 0:
+            raise UsageError(f"levels start at 0, the root; there is no level {level}")
+        update = {"descend": True} if level == "auto" else {"level": level, "descend": False}
+        settings = settings.model_copy(update={"global_": settings.global_.model_copy(update=update)})
+    if method != "auto":
+        return method, "", settings
+    from conspectus.query import auto
+
+    choice, why = ("global", "a level was given") if level is not None else auto.choose(question, index)
+    return choice, why, settings
+
+
+def missing(index: Index) -> Iterator[str]:
+    """Yield a line that tells an answer's reader what the index lacks, if it lacks anything that a model failed on."""
+    failed = [failure for failure in index.failures if failure.stage in ("extract", "describe", "reports")]
+    if failed:
+        why = failed[0].error
+        yield f"This index lacks {len(failed)} parts that the model failed on ({why}); index again to ask for them."

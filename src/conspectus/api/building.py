@@ -1,0 +1,303 @@
+"""Build an index, or bring one up to date, and bring in graphs from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conspectus import store
+from conspectus.api.embedding import check_embedder, with_vectors
+from conspectus.corrections import Entry
+from conspectus.corrections.file import corrections_for
+from conspectus.errors import ModelError, UsageError
+from conspectus.index.updating import Update, origin_of, own_embedder, update_of
+from conspectus.models.base import Model
+from conspectus.rows import Community, Document, Failure, Skipped, Usage
+from conspectus.settings import Settings
+from conspectus.tables import Index
+from conspectus.working import DEFAULT_FOLDER, Given, no_collector, read_sources, resolved, run, session_for
+
+if TYPE_CHECKING:
+    from conspectus.index.describe import DescribedGraph
+    from conspectus.index.pipeline import Check, Progress
+    from conspectus.index.read import Read
+    from conspectus.interchange.graphrag import Imported
+    from conspectus.models.opening import Session
+    from conspectus.text.lexicon import Lexicon
+    from conspectus.tune import Tuned
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build made: the index, its snapshot's id, and what was passed over."""
+
+    index: Index
+    snapshot: str
+    folder: Path
+    skipped: tuple[Skipped, ...] = ()
+    notices: tuple[str, ...] = ()
+    """What a language model's replies lacked, and what else is worth knowing, a line each."""
+    update: Update = field(default_factory=Update)
+    """How it follows on the index that stood in the folder."""
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What could not be done, while the rest was."""
+        return tuple(self.index.failures)
+
+
+def build(
+    sources: str | Path | Sequence[str | Path] = (),
+    folder: str | Path = DEFAULT_FOLDER,
+    *,
+    documents: Iterable[Any] | None = None,
+    settings: Given = None,
+    progress: Progress | None = None,
+    fresh: bool = False,
+) -> Built:
+    """Read files and folders, or documents from memory, into an index in a folder, and return it.
+
+    `documents` are strings, dicts with `text` (and `title`, `id` or `path`, `date`), or a DataFrame with such columns.
+    An index that stands in the folder is replaced when the new one is whole; until then it stays readable. Where
+    neither documents nor settings changed, it is what is returned. Its communities are carried on, and with them
+    their reports, as far as they did not change; not with `fresh`, which makes everything anew.
+
+    Raises UsageError for sources that are not there, NothingToIndex where none can be read, IndexBusy where another
+    process writes to the folder.
+    """
+    return run(abuild(sources, folder, documents=documents, settings=settings, progress=progress, fresh=fresh))
+
+
+async def abuild(
+    sources: str | Path | Sequence[str | Path] = (),
+    folder: str | Path = DEFAULT_FOLDER,
+    *,
+    documents: Iterable[Any] | None = None,
+    settings: Given = None,
+    progress: Progress | None = None,
+    fresh: bool = False,
+) -> Built:
+    """Do what `build` does, inside a running event loop."""
+    target = Path(folder)
+    chosen, corrections = corrections_for(resolved(settings), target)  # first, for the file may be wrong
+    if progress:
+        progress.stage("read", 0)
+    with no_collector():
+        read = read_sources(sources, documents, chosen)
+        return await build_of(read, target, chosen, corrections, progress, fresh=fresh)
+
+
+async def build_of(
+    read: Read,
+    target: Path,
+    chosen: Settings,
+    corrections: Sequence[Entry],
+    progress: Progress | None = None,
+    *,
+    fresh: bool = False,
+) -> Built:
+    """Do what `build` does with what was read."""
+    index_documents, failures, skipped = read
+    with store.writing(target):
+        update = update_of(target, index_documents, failures, chosen, corrections=corrections, fresh=fresh)
+        if update.nothing and (standing := update.standing):
+            store.trim(target, chosen.model_dump(mode="json"))
+            return Built(standing, standing.snapshot, target, tuple(skipped), update=update)
+        from conspectus.index.pipeline import build_index  # here, for nobody else need wait until it is imported
+
+        chosen = _with_own_embedder(chosen, update, target)
+        async with session_for(chosen, target) as session:
+            performer = session.model if session else _fitted
+            check = _rest_fits(session, chosen, progress) if session else None
+            index = await build_index(
+                index_documents, failures, performer, chosen, progress, check, update.before, corrections
+            )
+            index = replace(index, usage=session.usage if session else {}, origin=origin_of(chosen, corrections))
+            notices = session.notices if session else ()
+            spent = session.total if session else Usage()
+        if update.standing:
+            from conspectus.index.triples import with_openie_of
+
+            index, lost = with_openie_of(update.standing, index)
+            notices = (*notices, *lost)
+        index, more = with_vectors(index, chosen, target, spent, progress)
+        notices = (*notices, *more)
+        snapshot = store.commit(target, index, settings=index.settings, usage=index.usage)
+    return Built(replace(index, snapshot=snapshot, folder=target), snapshot, target, tuple(skipped), notices, update)
+
+
+def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
+    """Open the index in a folder; raise IndexMissing where there is none, IndexDamaged where files are not whole."""
+    return store.read(Path(folder))
+
+
+def rollback(folder: str | Path = DEFAULT_FOLDER, snapshot: str = "") -> Index:
+    """Make a kept snapshot the current one again, and return it; the one that was stays kept: see `history`.
+
+    It is named by the first characters of its id; without one it is the snapshot before the current one. Whoever asks
+    meanwhile gets the one or the other, whole.
+
+    Raises NotFound where no such snapshot is kept, IndexDamaged where a file of it is not what it was.
+    """
+    target = Path(folder)
+    open_index(target)  # or else a folder would be made where there is none
+    with store.writing(target):
+        store.rollback(target, snapshot)
+        return open_index(target)
+
+
+def import_triples(
+    file: str | Path,
+    folder: str | Path = DEFAULT_FOLDER,
+    *,
+    documents: str | Path | Sequence[str | Path] = (),
+    links: str | Path | None = None,
+    settings: Given = None,
+    progress: Progress | None = None,
+) -> Index:
+    """Make the index in a folder from a knowledge graph, alone or with documents about its entities, and return it.
+
+    See `index.triple_files.read_triples` for the files it takes, `interchange.linked` for how documents are linked;
+    `links` names a table of entities and documents. What stood in the folder is replaced.
+
+    Raises DocumentError where the file holds no triples, UsageError for links that cannot be read or without
+    documents, and what `build` does for sources.
+    """
+    from conspectus.index.triple_files import read_triples
+    from conspectus.index.triples import index_of
+
+    if progress:
+        progress.stage("read", 0)
+    given, chosen = read_triples(Path(file)), resolved(settings)
+    if documents:
+        from conspectus.interchange.linked import linked_index, listed_links, read_links
+
+        stated = read_links(Path(links)) if links else []
+        texts, failures, _ = read_sources(documents, None, chosen)
+        if progress:
+            progress.stage("lexical", 0)
+        index = linked_index(given, texts, [*listed_links(texts), *stated], chosen, failures)
+    elif links:
+        raise UsageError("links go from entities to documents: name the documents, too")
+    else:
+        if progress:
+            progress.stage("communities", 0)
+        index = index_of(given, chosen.communities)
+    target = Path(folder)
+    with store.writing(target):
+        store.commit(target, index, settings=index.settings, usage={})
+    return open_index(target)
+
+
+def import_graphrag(
+    source: str | Path, folder: str | Path = DEFAULT_FOLDER, *, progress: Progress | None = None
+) -> Imported:
+    """Make the index in a folder from an output folder of Microsoft GraphRAG, and return it with what did not fit.
+
+    See `interchange.graphrag` for the rules. What stood in the folder is replaced.
+
+    Raises IndexMissing where there is no such output, IndexDamaged where its tables lack what is needed.
+    """
+    from conspectus.interchange.graphrag import read_graphrag
+
+    imported = read_graphrag(Path(source), progress)
+    index, target = imported.index, Path(folder)
+    with store.writing(target):
+        store.commit(target, index, settings=index.settings, usage={})
+    return replace(imported, index=open_index(target))
+
+
+def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, settings: Given = None) -> Index:
+    """Give the index in a folder the triples of its passages that a file holds, and return it.
+
+    Where the index has vectors, the triples get them too. Its graph and reports stay what they are.
+    """
+    from conspectus.index.embed import embedded
+    from conspectus.index.triples import read_openie, with_openie
+    from conspectus.query.vector import embedder_of, has_vectors
+
+    passages = read_openie(Path(file))
+    target = Path(folder)
+    open_index(target)  # or else a folder would be made where there is none
+    with store.writing(target):
+        standing = open_index(target)
+        index = with_openie(standing, passages, str(file))
+        if has_vectors(standing):
+            own = standing.settings["vectors"]["embedder"]
+            index = embedded(index, embedder_of(standing, resolved(settings)), own, standing)
+        store.commit(target, index, settings=index.settings, usage=index.usage)
+    return open_index(target)
+
+
+def tune(
+    sources: str | Path | Sequence[str | Path],
+    folder: str | Path,
+    *,
+    settings: Given = None,
+    examples: int = 2,
+) -> Tuned:
+    """Read a sample of a corpus and write prompts made for it into a folder; see `tune.tune`.
+
+    The replies are kept there too. Raises UsageError where the model is the extractive one, which has no prompts.
+    """
+    from conspectus.index.chunk import chunk
+    from conspectus.models.opening import opened
+    from conspectus.text.language import corpus_language
+    from conspectus.tune import tune as tuned
+
+    chosen = resolved(settings)
+    if chosen.model == "extractive":
+        raise UsageError("the extractive model has no prompts to tune: name a language model with --model")
+    documents, _, _ = read_sources(sources, None, chosen)
+    language = corpus_language(documents, chosen.language)
+
+    async def work() -> Tuned:
+        async with opened(chosen, Path(folder)) as session:
+            chunks = chunk(documents, chosen.chunk)
+            return await tuned(chunks, session.model, Path(folder), language, examples=examples)
+
+    return run(work())
+
+
+def _with_own_embedder(settings: Settings, update: Update, folder: Path) -> Settings:
+    """Return settings whose embedder can be had: the one that they name, or else that of the index that stands.
+
+    Texts are not sent to a server that the settings do not name. Raises as `check_embedder` does.
+    """
+    from conspectus.models.embedders import NONE, is_served
+
+    own = own_embedder(update.standing) if update.standing else ""
+    if settings.vectors.embedder == NONE and own and not is_served(own):
+        vectors = settings.vectors.model_copy(update={"embedder": own})
+        with suppress(UsageError, ModelError):  # it cannot be had here: then there will be no vectors, which is told
+            check_embedder(inherited := settings.model_copy(update={"vectors": vectors}), folder)
+            return inherited
+    check_embedder(settings, folder)
+    return settings
+
+
+def _rest_fits(session: Session, settings: Settings, progress: Progress | None) -> Check | None:
+    """Return what estimates the rest when extraction is done, and checks the budget; None where nobody needs it."""
+    ledger = session.sender.ledger
+    if not ledger.limited and not (progress and progress.shown):
+        return None
+    from conspectus.costs.estimate import NONE, Estimator, in_words
+
+    def check(graph: DescribedGraph, communities: Sequence[Community], language: str) -> None:
+        rest = Estimator(session.model, session.sender, settings).rest(graph, communities, language)
+        if progress:
+            progress.note(f"The graph took {in_words(session.total)}; the rest will take {in_words(rest)}.")
+        if session.total.calls:  # who runs again when all of it is bought has been told, and wants to go on
+            ledger.check_room(rest.tokens.low, (rest.cost or NONE).low)
+
+    return check
+
+
+def _fitted(documents: Sequence[Document], lexicon: Lexicon) -> Model:
+    from conspectus.models.extractive.model import ExtractiveModel
+    from conspectus.models.extractive.passages import Passages
+
+    return ExtractiveModel(Passages.read(documents, lexicon))

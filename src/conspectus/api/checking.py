@@ -1,0 +1,296 @@
+"""Check answers, and what they stand on: factual claims, grounding, and what an index loses (P1 4.2, future work)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from conspectus.api.asking import model_of
+from conspectus.api.building import open_index
+from conspectus.models.base import Model, Tick, no_tick
+from conspectus.rows import Answer, Usage
+from conspectus.settings import Settings
+from conspectus.tables import Index
+from conspectus.working import DEFAULT_FOLDER, Given, folder_of, resolved, run, session_for
+
+if TYPE_CHECKING:
+    from conspectus.costs.estimate import Estimate
+    from conspectus.evaluate.checking.claim_counts import ClaimCounts
+    from conspectus.evaluate.checking.grounding import Grounding
+    from conspectus.evaluate.checking.loss import Loss
+    from conspectus.evaluate.comparing.conditions import Condition
+    from conspectus.index.pipeline import Progress
+    from conspectus.models.opening import Session
+
+T = TypeVar("T")
+STEPS = ("SelectFactual", "ClearSentences", "FactualClaims")
+"""The tasks by which claims are found."""
+NONE = Usage()
+
+
+@dataclass(frozen=True)
+class Checked(Generic[T]):
+    """What a check found, what it took of a language model, and what its replies lacked, a line each."""
+
+    found: T
+    usage: Usage = NONE
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CheckPreview:
+    """What a check would do: so many in all, so many that are left, and what these would take of a language model."""
+
+    all: int
+    left: int
+    estimate: Estimate | None = None
+    """None where the rules check, which costs nothing."""
+
+
+def evaluate_claims(
+    folder: str | Path,
+    *,
+    conditions: Sequence[str] = (),
+    sample: int | None = None,
+    settings: Given = None,
+    model: Model | None = None,
+    progress: Progress | None = None,
+) -> Checked[ClaimCounts]:
+    """Find the factual claims of the answers in a comparison's folder, and count them and their clusters (P1 4.2).
+
+    Claims that are kept are not looked for again, failed ones are. Without a language model the sentences that state
+    something are the claims. Raises UsageError where there are no answers, or no such condition.
+    """
+    from conspectus.evaluate.checking.checking_estimate import estimate_claims as cost
+    from conspectus.evaluate.checking.claim_counts import count
+    from conspectus.evaluate.checking.claiming import find_claims, pending
+    from conspectus.evaluate.comparing.asked_answers import asked_answers, found_by
+    from conspectus.evaluate.kept import claims_in, judgements_in
+
+    chosen, target = resolved(settings), Path(folder)
+    asked = asked_answers(target, conditions, sample)
+    kept = claims_in(target)
+    by = model.name if model else found_by(chosen, *STEPS)
+    left = pending(asked, kept, by)
+
+    async def work(performer: Model) -> None:
+        await find_claims(left, performer, kept, by, _tick(progress, "claims", len(left)))
+
+    usage, notices = _checked(work, lambda session: cost(left, session, chosen), target, chosen, model)
+    rows = [row for one in asked if (row := kept.get((one.answer.condition, one.answer.question)))]
+    return Checked(count(rows, judgements_in(target).rows.values()), usage, notices)
+
+
+def estimate_claims(
+    folder: str | Path, *, conditions: Sequence[str] = (), sample: int | None = None, settings: Given = None
+) -> CheckPreview:
+    """Return what `evaluate_claims` would ask, and ask nothing."""
+    from conspectus.evaluate.checking.checking_estimate import estimate_claims as cost
+    from conspectus.evaluate.checking.claiming import pending
+    from conspectus.evaluate.comparing.asked_answers import asked_answers, found_by
+    from conspectus.evaluate.kept import claims_in
+
+    chosen, target = resolved(settings), Path(folder)
+    asked = asked_answers(target, conditions, sample)
+    left = pending(asked, claims_in(target), found_by(chosen, *STEPS))
+    return CheckPreview(len(asked), len(left), _estimated(lambda session: cost(left, session, chosen), target, chosen))
+
+
+def evaluate_grounding(
+    folder: str | Path,
+    *,
+    conditions: Sequence[str] = (),
+    sample: int | None = None,
+    settings: Given = None,
+    model: Model | None = None,
+    progress: Progress | None = None,
+) -> Checked[Grounding]:
+    """Check which sentences of a folder's answers follow from what they cite, and from answers sampled beside them.
+
+    What is kept is not checked again, what failed is. Without a language model a sentence follows from a text that
+    holds most of its words. Raises UsageError where there are no answers, or no such condition.
+    """
+    from conspectus.evaluate.checking.checking_estimate import estimate_grounding as cost
+    from conspectus.evaluate.checking.grounding import ground, pending, summarise
+    from conspectus.evaluate.comparing.asked_answers import asked_answers, found_by
+    from conspectus.evaluate.kept import grounding_in
+
+    chosen, target = resolved(settings), Path(folder)
+    asked = asked_answers(target, conditions, sample)
+    kept = grounding_in(target)
+    by = model.name if model else found_by(chosen, "Entails")
+    left = pending(asked, kept, by)
+
+    async def work(performer: Model) -> None:
+        await ground(left, performer, kept, by, _tick(progress, "grounding", len(left)))
+
+    usage, notices = _checked(work, lambda session: cost(left, session, chosen), target, chosen, model)
+    rows = [row for one in asked if (row := kept.get((one.answer.condition, one.answer.question)))]
+    return Checked(summarise(rows), usage, notices)
+
+
+def estimate_grounding(
+    folder: str | Path, *, conditions: Sequence[str] = (), sample: int | None = None, settings: Given = None
+) -> CheckPreview:
+    """Return what `evaluate_grounding` would ask, and ask nothing."""
+    from conspectus.evaluate.checking.checking_estimate import estimate_grounding as cost
+    from conspectus.evaluate.checking.grounding import pending
+    from conspectus.evaluate.comparing.asked_answers import asked_answers, found_by
+    from conspectus.evaluate.kept import grounding_in
+
+    chosen, target = resolved(settings), Path(folder)
+    asked = asked_answers(target, conditions, sample)
+    left = pending(asked, grounding_in(target), found_by(chosen, "Entails"))
+    return CheckPreview(len(asked), len(left), _estimated(lambda session: cost(left, session, chosen), target, chosen))
+
+
+def evaluate_loss(
+    index: Index | str | Path = DEFAULT_FOLDER,
+    chunks: int = 50,
+    conditions: Sequence[str] = ("local",),
+    *,
+    seed: int = 0,
+    settings: Given = None,
+    model: Model | None = None,
+    progress: Progress | None = None,
+) -> Checked[Loss]:
+    """Follow the facts of sampled chunks through an index: what was extracted, descriptions, reports, answers.
+
+    `conditions` answer a question about the names of each chunk. Replies of a language model are kept with the index,
+    so that the same call goes on from them. Raises UsageError where the index has no text or cannot be asked so.
+    """
+    from conspectus.evaluate.checking.loss import measure, sampled
+    from conspectus.evaluate.comparing.asked_answers import found_by
+
+    opened, chosen = _opened(index), resolved(settings)
+    drawn = sampled(opened, chunks, seed)
+    asking = _conditions(
+        conditions, opened, chosen, generative=model.generative if model else chosen.model != "extractive"
+    )
+    by = model.name if model else found_by(chosen, *STEPS, "Entails")
+
+    async def work() -> Checked[Loss]:
+        async with session_for(chosen, folder_of(index, opened), model) as session:
+            performer = model or (session.model if session else model_of(opened))
+            ask = _asking(asking, opened, performer)
+            found = await measure(opened, drawn, performer, by, ask, list(asking), _tick(progress, "loss", len(drawn)))
+            return Checked(found, session.total, session.notices) if session else Checked(found)
+
+    return run(work())
+
+
+def estimate_loss(
+    index: Index | str | Path = DEFAULT_FOLDER,
+    chunks: int = 50,
+    conditions: Sequence[str] = ("local",),
+    *,
+    seed: int = 0,
+    settings: Given = None,
+) -> CheckPreview:
+    """Return what `evaluate_loss` would ask, and ask nothing."""
+    from conspectus.evaluate.checking.loss import sampled
+    from conspectus.evaluate.checking.stages import stages_of
+
+    opened, chosen = _opened(index), resolved(settings)
+    drawn = sampled(opened, chunks, seed)
+    asking = _conditions(conditions, opened, chosen, generative=chosen.model != "extractive")
+
+    async def work() -> Estimate | None:
+        if chosen.model == "extractive":
+            return None
+        from conspectus.evaluate.checking.loss_estimate import estimate_loss as cost
+        from conspectus.models.opening import opened as opened_model
+
+        stages = await stages_of(opened, drawn)
+        named = [condition for condition, _ in asking.values()]
+        async with opened_model(chosen, _with_replies(folder_of(index, opened)), to_ask=False) as session:
+            return await cost(opened, drawn, stages, named, session, model_of(opened), chosen)
+
+    return CheckPreview(len(drawn), len(drawn), run(work()))
+
+
+# What they share
+
+
+def _tick(progress: Progress | None, stage: str, total: int) -> Tick:
+    return progress.stage(stage, total) if progress else no_tick
+
+
+def _checked(
+    work: Callable[[Model], Awaitable[None]],
+    cost: Callable[[Session], Estimate],
+    folder: Path,
+    settings: Settings,
+    model: Model | None,
+) -> tuple[Usage, tuple[str, ...]]:
+    """Do the work in a folder with a model, the settings', or the rules; return what it took, and notices.
+
+    A budget is checked before the first call.
+    """
+    from conspectus import locks
+    from conspectus.costs.estimate import NONE as NOTHING
+    from conspectus.models.extractive.model import ExtractiveModel
+
+    async def checked() -> tuple[Usage, tuple[str, ...]]:
+        async with session_for(settings, folder, model) as session:
+            if session and session.sender.ledger.limited:
+                rest = cost(session)
+                session.sender.ledger.check_room(rest.tokens.low, (rest.cost or NOTHING).low)
+            with locks.writing(folder, "comparison"):
+                await work(model or (session.model if session else ExtractiveModel()))
+            return (session.total, session.notices) if session else (NONE, ())
+
+    return run(checked())
+
+
+def _estimated(cost: Callable[[Session], Estimate], folder: Path, settings: Settings) -> Estimate | None:
+    if settings.model == "extractive":
+        return None
+    from conspectus.models.opening import opened
+
+    async def work() -> Estimate:
+        async with opened(settings, _with_replies(folder), to_ask=False) as session:
+            return cost(session)
+
+    return run(work())
+
+
+def _with_replies(folder: Path | None) -> Path | None:
+    """Return a folder where it has replies; an estimate makes no file of them."""
+    from conspectus.models.server.replies import FILE_NAME
+
+    return folder if folder and (folder / FILE_NAME).exists() else None
+
+
+def _opened(index: Index | str | Path) -> Index:
+    return index if isinstance(index, Index) else open_index(index)
+
+
+def _conditions(
+    names: Sequence[str], index: Index, settings: Settings, *, generative: bool
+) -> Mapping[str, tuple[Condition, Settings]]:
+    """Return conditions and their settings by name; raise UsageError where an index cannot be asked by one."""
+    from conspectus.evaluate.comparing.conditions import check, conditions_of, settings_for
+
+    found: dict[str, tuple[Condition, Settings]] = {}
+    for condition in conditions_of(names) if names else ():
+        chosen = settings_for(condition, settings, index)
+        check(condition, index, chosen, generative=generative)
+        found[condition.name] = (condition, chosen)
+    return found
+
+
+def _asking(
+    conditions: Mapping[str, tuple[Condition, Settings]], index: Index, model: Model
+) -> Callable[[str, str], Awaitable[Answer]]:
+    from conspectus.evaluate.comparing.conditions import answering
+    from conspectus.query.style import Styled
+
+    async def ask(question: str, name: str) -> Answer:
+        condition, settings = conditions[name]
+        performer = Styled(model, question, settings.answer) if model.generative else model
+        return await answering(question, condition, index)(question, index, performer, settings)
+
+    return ask

@@ -1,0 +1,179 @@
+"""Vectors for an index that is built, or stands in a folder: made, made anew, estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conspectus import store
+from conspectus.errors import ModelError, StoreError
+from conspectus.rows import Chunk, Document, Failure, Usage
+from conspectus.settings import Settings
+from conspectus.tables import Index
+from conspectus.working import DEFAULT_FOLDER, Given, resolved
+
+if TYPE_CHECKING:
+    from conspectus.costs.estimate import TaskEstimate
+    from conspectus.index.pipeline import Progress
+    from conspectus.models.embedders import Embedder
+
+TASK = "Embed"
+"""What a server's part in it is booked under."""
+
+
+def embed(
+    folder: str | Path = DEFAULT_FOLDER,
+    embedder: str = "",
+    *,
+    settings: Given = None,
+    progress: Progress | None = None,
+) -> Index:
+    """Give the index in a folder vectors by an embedder, in place of those it has, and return it.
+
+    Without a name it is that of the settings, or the index's own, or `local`; `none` takes its vectors away. Texts
+    that it has vectors of by the same embedder keep them.
+
+    Raises UsageError where there is no such embedder or what it needs is missing, ModelError where its server fails:
+    the index then stays what it was.
+    """
+    from conspectus.index.embed import embedded, without_vectors
+    from conspectus.models.embedders import open_embedder
+
+    chosen, target = resolved(settings), Path(folder)
+    name = embedder or _usual(store.read(target), chosen)  # read first: no folder is made where there is none
+    opened = open_embedder(name, chosen, target)
+    with store.writing(target):
+        standing = store.read(target)
+        if opened is None:
+            index = without_vectors(standing)
+        else:
+            index = embedded(standing, opened, name, standing, progress)
+            index = replace(index, usage=_with_usage(standing.usage, opened))
+        store.commit(target, index, settings=index.settings, usage=index.usage)
+    return store.read(target)
+
+
+def check_embedder(settings: Settings, folder: Path) -> None:
+    """Open the embedder of the settings, if they name one, and have it embed a word.
+
+    Raises what it does, UsageError, BadKey or ServerDown, before anything else is asked of models.
+    """
+    if opened := _opened(settings, folder, Usage()):
+        assert opened.dimension > 0
+
+
+def with_vectors(
+    index: Index, settings: Settings, folder: Path, spent: Usage, progress: Progress | None = None
+) -> tuple[Index, tuple[str, ...]]:
+    """Return an index that was built with the vectors that the settings ask for, and what is worth knowing of that.
+
+    Those of the index that stands in the folder are taken over for the same texts. `spent` is what the run took
+    before. Where a server fails, the index has no vectors and says so as a failure.
+    """
+    from conspectus.index.embed import embedded
+
+    before: Index | None = None
+    with suppress(StoreError):  # none, or one that is to be replaced anyway
+        before = store.read(folder)
+    opened = _opened(settings, folder, spent)
+    if opened is None:
+        lost = _own(before) if before else ""
+        advice = f"The index before had vectors of {lost}; conspectus embed --embedder {lost} makes those of this one."
+        return index, (advice,) if lost else ()
+    name = settings.vectors.embedder
+    try:
+        index = embedded(index, opened, name, before, progress)
+    except ModelError as error:
+        failure = Failure("embed", f"{error}; conspectus embed --embedder {name} goes on with it")
+        index = replace(index, failures=[*index.failures, failure])
+    return replace(index, usage=_with_usage(index.usage, opened)), ()
+
+
+def estimate_vectors(
+    documents: Sequence[Document], chunks: Sequence[Chunk], settings: Settings, folder: Path
+) -> TaskEstimate | None:
+    """Return what vectors of documents would take of a server, but for those kept in a folder; None without one.
+
+    Where triples are to be found, theirs come on top, as far as that can be told.
+    """
+    from conspectus.index.embed import texts_of_sources
+    from conspectus.models.embedders import is_served
+    from conspectus.text.lexicon import read_lexicon
+
+    if not is_served(settings.vectors.embedder):
+        return None
+    import numpy as np
+
+    table = read_lexicon(documents, settings.extract.entity_types).sentences
+    spans = np.stack([table.document, table.start, table.end], axis=1)
+    texts = texts_of_sources(documents, chunks, spans)
+    later = settings.model != "extractive" and settings.extract.style == "triples"
+    extracted = sum(c.n_tokens for c in chunks) if later else 0
+    return _estimated(settings.vectors.embedder, texts, settings, folder, extracted)
+
+
+def estimate_embedding(
+    folder: str | Path = DEFAULT_FOLDER, embedder: str = "", *, settings: Given = None
+) -> TaskEstimate | None:
+    """Return what `embed` would take of a server, and ask nothing; None where it would not ask one."""
+    from conspectus.index.embed import texts_of
+    from conspectus.models.embedders import is_served
+
+    chosen, target = resolved(settings), Path(folder)
+    index = store.read(target)
+    name = embedder or _usual(index, chosen)
+    return _estimated(name, texts_of(index), chosen, target) if is_served(name) else None
+
+
+def _usual(index: Index, settings: Settings) -> str:
+    """Return the embedder of the settings, of an index, or the usual one."""
+    from conspectus.models.embedders import LOCAL, NONE
+
+    return settings.vectors.embedder if settings.vectors.embedder != NONE else _own(index) or LOCAL
+
+
+def _estimated(
+    name: str, texts: Mapping[str, Sequence[str]], settings: Settings, folder: Path, extracted: int = 0
+) -> TaskEstimate:
+    from conspectus import tokens
+    from conspectus.costs.estimate import GRAPH, Range, TaskEstimate
+    from conspectus.models.server.ledger import Ledger
+    from conspectus.models.server.presets import vocabulary
+    from conspectus.models.server.replies import FILE_NAME, Replies
+    from conspectus.models.server.sender import batches, embedding_key
+
+    keyed = [{embedding_key(name, text): text for text in said} for said in texts.values()]
+    items = {key: text for said in keyed for key, text in said.items()}
+    if (folder / FILE_NAME).exists():
+        replies = Replies(folder / FILE_NAME)
+        try:
+            items = {key: text for key, text in items.items() if not replies.has(key)}
+        finally:
+            replies.close()
+    count = float(sum(tokens.count(text, vocabulary(name)) for text in items.values()))
+    asked = Range(count, count).plus(Range(extracted * GRAPH.low, extracted * GRAPH.high))
+    calls = sum(len(batches([(key, text) for key, text in said.items() if key in items])) for said in keyed)
+    ledger = Ledger(settings.prices)
+    cost = Range(*(ledger.cost(name, round(n), 0) for n in asked)) if ledger.price(name) else None
+    return TaskEstimate(TASK, name, Range(calls, calls), asked, Range(0, 0), cost)
+
+
+def _opened(settings: Settings, folder: Path, spent: Usage) -> Embedder | None:
+    from conspectus.models.embedders import NONE, open_embedder
+
+    name = settings.vectors.embedder
+    return None if name == NONE else open_embedder(name, settings, folder, spent)
+
+
+def _own(index: Index) -> str:
+    """Return the embedder of the vectors of an index, "" where it has none."""
+    made: Mapping[str, str] = index.settings.get("vectors", {})
+    return made.get("embedder", "") if "vectors.chunks" in index.arrays else ""
+
+
+def _with_usage(usage: Mapping[str, Usage], embedder: Embedder) -> dict[str, Usage]:
+    others = {task: used for task, used in usage.items() if task != TASK}
+    return {**others, TASK: embedder.usage} if embedder.usage != Usage() else others

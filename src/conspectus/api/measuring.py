@@ -1,0 +1,186 @@
+"""Measure methods on sets of questions, and models by what they support."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conspectus import locks
+from conspectus.api.asking import Asked, model_of, viewed
+from conspectus.errors import UsageError
+from conspectus.models.base import Model
+from conspectus.working import DEFAULT_FOLDER, Given, resolved, run, session_for
+
+if TYPE_CHECKING:
+    from conspectus.evaluate.answering.runs import Scored
+    from conspectus.evaluate.judging.compared import Comparison
+    from conspectus.evaluate.judging.judge_folder import Judged, JudgingPreview
+    from conspectus.evaluate.ranking.retrieval import Measured
+    from conspectus.index.pipeline import Progress
+    from conspectus.models.check import Checked
+
+
+def evaluate_retrieval(
+    folder: str | Path,
+    methods: Sequence[str] = ("bm25", "walk"),
+    ks: Sequence[int] = (),
+    index_folder: str | Path | None = None,
+    *,
+    settings: Given = None,
+    titles: bool = True,
+) -> dict[str, Measured]:
+    """Rank the passages of a folder in the BEIR layout for each of its questions, and measure each method.
+
+    The index of the passages is built once, in `index_folder` or in the folder itself; `ks` are depths of recall
+    beside the usual ones. `as_row` of a result gives its means as they go into JSON.
+    """
+    from conspectus.evaluate.ranking.retrieval import evaluate
+
+    target = None if index_folder is None else Path(index_folder)
+    return evaluate(Path(folder), methods, ks, target, resolved(settings), titles)
+
+
+def evaluate_answers(
+    questions: str | Path,
+    index: Asked = DEFAULT_FOLDER,
+    methods: Sequence[str] = ("walk",),
+    *,
+    kind: str = "qa",
+    where: str | Sequence[str] = (),
+    answers: str | Path | None = None,
+    limit: int | None = None,
+    settings: Given = None,
+    model: Model | None = None,
+) -> list[Scored]:
+    """Answer the questions of a file by each method, and measure the answers: `qa` by EM and F1, `kgqa` by Hits@1.
+
+    `answers` is a file in which every answer is kept: a run that is broken off goes on from there. Failures are
+    counted and have no score. Indexes and `where` are those of `ask`.
+    """
+    from conspectus.evaluate.answering import runs as answering
+    from conspectus.evaluate.answering.asked import read_questions
+    from conspectus.models.rerankers import open_reranker
+
+    scores = {"qa": answering.answers_qa, "kgqa": answering.answers_kgqa}
+    if kind not in scores:
+        raise UsageError(f"answers are measured as {' or '.join(scores)}, not as {kind!r}")
+    asked = read_questions(Path(questions))[:limit]
+    view = viewed(index, where)
+    opened = view.index
+    for method in methods:
+        view.check(method)
+    chosen = resolved(settings)
+    kept = None if answers is None else Path(answers)
+
+    async def work() -> list[Scored]:
+        async with (
+            session_for(chosen, opened.folder, model) as session,
+            open_reranker(chosen, opened.folder, model=model, session=session) as reranker,
+        ):
+            performer = model or (session.model if session else model_of(opened))
+            return await answering.run(asked, methods, opened, performer, chosen, scores[kind], kept, reranker=reranker)
+
+    return run(work())
+
+
+def estimate_judge(
+    folder: str | Path,
+    *,
+    criteria: Sequence[str] = (),
+    pairs: Sequence[str] = (),
+    replicates: int = 5,
+    sample: int | None = None,
+    judge_model: str | None = None,
+    reasons: bool = True,
+    settings: Given = None,
+) -> JudgingPreview:
+    """Return what `evaluate_judge` would ask of its judge and what that would cost, and ask nothing."""
+    from conspectus.evaluate.judging import judge_folder
+    from conspectus.models.opening import opened
+
+    chosen = judge_folder.judged_by(resolved(settings), judge_model)
+    asked = judge_folder.ToJudge(tuple(criteria), tuple(pairs), replicates, sample, reasons)
+
+    async def work() -> JudgingPreview:
+        async with opened(chosen, None, to_ask=False) as session:
+            return judge_folder.preview(Path(folder), asked, chosen, session)
+
+    return run(work())
+
+
+def evaluate_judge(
+    folder: str | Path,
+    *,
+    criteria: Sequence[str] = (),
+    pairs: Sequence[str] = (),
+    replicates: int = 5,
+    sample: int | None = None,
+    judge_model: str | None = None,
+    reasons: bool = True,
+    settings: Given = None,
+    model: Model | None = None,
+    progress: Progress | None = None,
+) -> Judged:
+    """Have a model judge the answers of a comparison's folder head to head, and test what it preferred (P1 4, G).
+
+    `criteria` are names of the paper's and files of more, `pairs` are named as `C0:SS`; empty means all. `sample`
+    draws so many questions. Judgements that are there are not asked for again, failed ones are. Statistics, win rates
+    and their pictures are written into the folder.
+
+    Raises UsageError where there is nothing to compare or no judge, IndexBusy where another process writes there.
+    """
+    from conspectus.evaluate.judging import judge_folder
+
+    chosen = resolved(settings) if model else judge_folder.judged_by(resolved(settings), judge_model)
+    asked = judge_folder.ToJudge(tuple(criteria), tuple(pairs), replicates, sample, reasons)
+    target = Path(folder)
+    judge_folder.lay_out(target, asked, chosen)  # what is wrong is told before a file is written
+
+    async def work() -> Judged:
+        async with session_for(chosen, target, model) as session:
+            performer = session.model if session else model
+            assert performer is not None
+            by = model.name if model else judge_folder.judge_name(chosen)
+            found = await judge_folder.judge_folder(target, asked, chosen, performer, by, progress)
+            return judge_folder.Judged(found, session.total, session.notices) if session else judge_folder.Judged(found)
+
+    with locks.writing(target, "comparison"):
+        return run(work())
+
+
+def evaluate_statistics(
+    folder: str | Path,
+    *,
+    criteria: Sequence[str] = (),
+    pairs: Sequence[str] = (),
+    sample: int | None = None,
+    judge_model: str | None = None,
+    settings: Given = None,
+) -> Comparison:
+    """Test what the judgements that a comparison's folder has say, ask nothing, and write it there.
+
+    Raises UsageError where there are none, or those of several judges and none is named.
+    """
+    from conspectus.evaluate.judging import judge_folder
+
+    asked = judge_folder.ToJudge(tuple(criteria), tuple(pairs), sample=sample)
+    return judge_folder.statistics(Path(folder), asked, resolved(settings), judge_model)
+
+
+def check_models(settings: Given = None) -> list[Checked]:
+    """Send one small request of each kind to what is configured, and return what the servers support."""
+    from conspectus.models.check import check
+    from conspectus.models.opening import opened
+
+    chosen = resolved(settings)
+    if chosen.model == "extractive":
+        raise UsageError("the extractive model needs no server: name a language model with --model")
+    embedder = chosen.vectors.embedder
+    remote = "" if embedder.partition(":")[0] in ("none", "local") else embedder
+
+    async def work() -> list[Checked]:
+        async with opened(chosen, None) as session:
+            return await check(session, chosen, remote)
+
+    return run(work())

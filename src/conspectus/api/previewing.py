@@ -1,0 +1,139 @@
+"""What a build would read and cost, told before it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from conspectus.api.embedding import estimate_vectors
+from conspectus.corrections.file import corrections_for
+from conspectus.errors import UsageError
+from conspectus.index.updating import update_of
+from conspectus.rows import Failure, Skipped
+from conspectus.settings import Settings
+from conspectus.working import DEFAULT_FOLDER, Given, read_sources, resolved, run
+
+if TYPE_CHECKING:
+    from conspectus.costs.estimate import Estimate
+    from conspectus.costs.outlook import Outlook
+    from conspectus.index.changes import Changes
+
+SAMPLE_SEED = 42
+"""Of the chunks that an estimate asks about."""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a build would read: counts, what would be passed over, and what could not be read.
+
+    Where it would follow on an index, also what became of that one's documents and how much would be done again.
+    """
+
+    documents: int
+    chunks: int
+    tokens: int
+    """The sum over the chunks, whose overlaps count twice."""
+    skipped: tuple[Skipped, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    snapshot: str = ""
+    """Of the index it would follow on."""
+    changes: Changes | None = None
+    anew: tuple[str, ...] = ()
+    """Why all would be made anew though there is an index."""
+    open: tuple[str, ...] = ()
+    """What would be done though no document changed."""
+    outlook: Outlook | None = None
+
+
+def preview(
+    sources: str | Path | Sequence[str | Path] = (),
+    folder: str | Path | None = None,
+    *,
+    documents: Iterable[Any] | None = None,
+    settings: Given = None,
+    fresh: bool = False,
+) -> Preview:
+    """Read and cut what `build` would, and write nothing; raise UsageError and NothingToIndex as it does.
+
+    With a folder it is compared with the index there, if there is one.
+    """
+    from conspectus.costs.outlook import outlook_of
+    from conspectus.index.chunk import chunk
+
+    chosen = resolved(settings)
+    read_documents, failures, skipped = read_sources(sources, documents, chosen)
+    chunks = chunk(read_documents, chosen.chunk)
+    total = sum(c.n_tokens for c in chunks)
+    seen = Preview(len(read_documents), len(chunks), total, tuple(skipped), tuple(failures))
+    if folder is None:
+        return seen
+    chosen, corrections = corrections_for(chosen, Path(folder))
+    update = update_of(Path(folder), read_documents, failures, chosen, corrections=corrections, fresh=fresh)
+    before, changes = update.before, update.changes
+    least = chosen.reports.min_report_entities
+    again = outlook_of(before, changes, read_documents, chunks, least) if before and changes else None
+    snapshot = update.standing.snapshot if update.standing else ""
+    return replace(seen, snapshot=snapshot, changes=update.changes, anew=update.anew, open=update.open, outlook=again)
+
+
+def estimate(
+    sources: str | Path | Sequence[str | Path] = (),
+    folder: str | Path = DEFAULT_FOLDER,
+    *,
+    documents: Iterable[Any] | None = None,
+    settings: Given = None,
+    sample: int = 0,
+    fresh: bool = False,
+) -> Estimate:
+    """Return what `build` would ask of the servers of language models that the settings name, and ask nothing.
+
+    Replies that are kept in the folder are taken off. A `sample` of so many chunks is asked all the same, and the rest
+    told from it; its replies are kept in the folder, so that `build` need not ask for them again.
+
+    Raises UsageError where the settings name no model that is served, and with a sample what `build` does.
+    """
+    from conspectus.costs.estimate import Estimate, Estimator
+    from conspectus.costs.outlook import outlook_of, within
+    from conspectus.index.chunk import chunk
+    from conspectus.index.extract import extract
+    from conspectus.models.opening import opened
+    from conspectus.models.server.replies import FILE_NAME
+    from conspectus.text.language import corpus_language
+
+    chosen = resolved(settings)
+    if not costs(chosen):
+        raise UsageError("the extractive model costs nothing: name a language model to estimate")
+    chosen, corrections = corrections_for(chosen, Path(folder))
+    read_documents, failures, _ = read_sources(sources, documents, chosen)
+    update = update_of(Path(folder), read_documents, failures, chosen, corrections=corrections, fresh=fresh)
+    if update.nothing:
+        return Estimate(())
+    chunks = chunk(read_documents, chosen.chunk)
+    vectors = estimate_vectors(read_documents, chunks, chosen, Path(folder))
+    if chosen.model == "extractive":
+        return Estimate((vectors,) if vectors else ())
+    kept = Path(folder) if sample or (Path(folder) / FILE_NAME).exists() else None
+    drawn = Random(SAMPLE_SEED).sample(chunks, min(sample, len(chunks)))
+    language = corpus_language(read_documents, chosen.language)
+
+    async def work() -> Estimate:
+        async with opened(chosen, kept, to_ask=bool(drawn)) as session:
+            await extract(drawn, session.model, chosen.extract, language)
+            estimator = Estimator(session.model, session.sender, chosen)
+            return await estimator.build(read_documents, chunks, language, update.before, corrections)
+
+    found = run(work())
+    if update.before and update.changes:
+        least = chosen.reports.min_report_entities
+        found = within(found, outlook_of(update.before, update.changes, read_documents, chunks, least))
+    return replace(found, tasks=(*found.tasks, vectors)) if vectors else found
+
+
+def costs(settings: Settings) -> bool:
+    """Tell whether a build by these settings asks a server, so that it can be estimated."""
+    from conspectus.models.embedders import is_served
+
+    return settings.model != "extractive" or is_served(settings.vectors.embedder)

@@ -1,0 +1,71 @@
+"""Make an index again from the documents that it holds: by its own settings, and with what people corrected since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conspectus import configuration, store
+from conspectus.api.building import Built, build_of
+from conspectus.corrections import documents_read
+from conspectus.corrections.file import corrections_for
+from conspectus.errors import UsageError
+from conspectus.settings import Settings
+from conspectus.tables import Index
+from conspectus.working import DEFAULT_FOLDER, run
+
+if TYPE_CHECKING:
+    from conspectus.index.pipeline import Progress
+    from conspectus.index.read import Read
+
+
+def apply_corrections(
+    folder: str | Path = DEFAULT_FOLDER,
+    *,
+    file: str | Path = "",
+    settings: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Built:
+    """Make the index in a folder again with the corrections as they are now, and return it; its documents are not read
+    anew.
+
+    It takes the settings that the index was made with; others that are given, as where its model is served, go before
+    them. `file` is where corrections are kept, if not where the index says.
+
+    Raises UsageError where the index was imported, and what `build` raises.
+    """
+    target = Path(folder)
+    standing = store.read(target)
+    check_made_here(standing, target)
+    said = {"store.corrections": str(file)} if file else {}
+    chosen, corrections = corrections_for(own_settings(standing, {**(settings or {}), **said}), target)
+    unread = [failure for failure in standing.failures if failure.stage == "read"]
+    read: Read = documents_read(standing.documents), unread, []
+    return run(build_of(read, target, chosen, corrections, progress))
+
+
+def own_settings(index: Index, given: Mapping[str, Any] | None = None) -> Settings:
+    """Return the settings that an index was made with, but for those that are given, by dotted key."""
+    return configuration.load({**dict(_own(index)), **(given or {})}, environ={}).settings
+
+
+def _own(index: Index) -> Iterator[tuple[str, Any]]:
+    for key in configuration.FIELDS:
+        try:
+            value: Any = reduce(getitem, key.split("."), index.settings)
+        except KeyError:
+            continue
+        if value is not None:
+            yield key, str(value).partition(",")[0] if key == "language" else value
+
+
+def check_made_here(index: Index, folder: Path) -> None:
+    """Raise UsageError for an index whose graph was imported."""
+    if "conspectus" not in index.origin:
+        raise UsageError(
+            f"the graph of {folder} was not found in documents here, but imported, and is taken as it was given: "
+            "correct it where it comes from and import it again, or index its documents"
+        )

@@ -1,0 +1,300 @@
+"""What a build with a language model will cost, told before it is spent.
+
+What is asked first of each chunk is known to the token. What depends on the replies is a range: by what replies are
+usually like, or, where enough chunks have kept replies, by what those took. When extraction is done it is told anew,
+from the graph that is there by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from conspectus.corrections import Entry
+from conspectus.costs.rehearsal import FEW, Step, Walk, rehearse, rehearse_rest, told
+from conspectus.gathering import Gatherer
+from conspectus.index.describe import DescribedGraph
+from conspectus.index.reports import reported
+from conspectus.models.chat.model import ChatModel
+from conspectus.models.server.client import prompt_tokens
+from conspectus.models.server.sender import CachingSender
+from conspectus.rows import Chunk, Community, Document, Usage
+from conspectus.settings import Settings
+from conspectus.tables import Index
+from conspectus.tasks import ExtractClaims, ExtractTriples, WriteReport
+
+
+class Range(NamedTuple):
+    """From `low` to `high`; what is known has both alike."""
+
+    low: float
+    high: float
+
+    def times(self, other: Range) -> Range:
+        return Range(self.low * other.low, self.high * other.high)
+
+    def plus(self, other: Range) -> Range:
+        return Range(self.low + other.low, self.high + other.high)
+
+    def positive(self) -> Range:
+        return Range(max(0, self.low), max(0, self.high))
+
+    def told(self, digits: int = 0) -> str:
+        """Return `12`, or `12 to 15`."""
+        low, high = (f"{number:,.{digits}f}" for number in self)
+        return low if low == high else f"{low} to {high}"
+
+
+NONE = Range(0, 0)
+GRAPH = Range(0.2, 4.0)
+"""Tokens of an extraction for each token of its chunk, short chunks having the most."""
+GLEANED = Range(0.0, 1.5)
+"""The same of a round of gleaning."""
+CLAIMS = Range(0.1, 2.5)
+NAMES = Range(10, 200)
+"""Tokens of the names that claims and triples are asked about."""
+TRIPLES = Range(0.2, 3.0)
+"""Tokens of the triples of a chunk for each of its own."""
+QUESTION = Range(20, 60)
+"""Tokens that a further turn of a conversation takes."""
+DESCRIBED, REPORTED = Range(0.2, 8), Range(0.05, 2.0)
+"""Elements to be described, and communities to be reported, for each chunk."""
+CHANGED = 30
+"""Reports that one more chunk changes at the most, those of the communities above among them."""
+DESCRIBING, DESCRIPTION = Range(150, 900), Range(20, 300)
+"""Tokens of what is asked and replied for one element."""
+REPORT = Range(200, 1800)
+ALIKE = Range(0.7, 1.4)
+"""The mean of more prompts or replies, by the mean of those that are kept."""
+TEMPLATE = 600
+"""Tokens of the prompt of a report, without its evidence."""
+
+
+@dataclass(frozen=True)
+class TaskEstimate:
+    """What one task will take; `cost` is None where the price of its model is not known."""
+
+    task: str
+    model: str
+    calls: Range
+    prompt_tokens: Range
+    completion_tokens: Range
+    cost: Range | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What all tasks will take together; replies that are kept are not in it."""
+
+    tasks: tuple[TaskEstimate, ...]
+    seen: int = 0
+    """Chunks whose kept replies tell what extraction will take; 0 where it is told by what replies are usually like."""
+
+    @property
+    def calls(self) -> Range:
+        return _sum(t.calls for t in self.tasks)
+
+    @property
+    def prompt_tokens(self) -> Range:
+        return _sum(t.prompt_tokens for t in self.tasks)
+
+    @property
+    def completion_tokens(self) -> Range:
+        return _sum(t.completion_tokens for t in self.tasks)
+
+    @property
+    def tokens(self) -> Range:
+        """Tokens of prompts and replies."""
+        return self.prompt_tokens.plus(self.completion_tokens)
+
+    @property
+    def cost(self) -> Range | None:
+        """Money; None where the price of a model is not known."""
+        costs = [task.cost for task in self.tasks]
+        return None if None in costs else _sum(cost for cost in costs if cost is not None)
+
+
+def _like(steps: Sequence[Step], part: int, usual: Range) -> Range:
+    """Return the tokens of one more prompt (part 0) or reply (part 1), by those of kept ones where there are some."""
+    kept = [(s.prompt_tokens, s.completion_tokens)[part] for s in steps if s.completion_tokens is not None]
+    mean = sum(n for n in kept if n) / max(1, len(kept))
+    return Range(mean * ALIKE.low, mean * ALIKE.high) if len(kept) >= FEW else usual
+
+
+def _exactly(number: float) -> Range:
+    return Range(number, number)
+
+
+def _share(tokens: float, of: Range) -> Range:
+    return Range(tokens * of.low, tokens * of.high)
+
+
+def _sum(ranges: Iterable[Range]) -> Range:
+    total = NONE
+    for part in ranges:
+        total = total.plus(part)
+    return total
+
+
+def in_words(taken: Estimate | Usage) -> str:
+    """Return calls and tokens, and money where the price is known, as `120 calls and 9,000 to 12,000 tokens`."""
+    if isinstance(taken, Usage):
+        tokens = taken.prompt_tokens + taken.completion_tokens
+        calls, used, cost = _exactly(taken.calls), _exactly(tokens), _exactly(taken.cost) if taken.cost else None
+    else:
+        calls, used, cost = taken.calls, taken.tokens, taken.cost
+    money = f" ({cost.told(2)})" if cost else ""
+    return f"{calls.told()} calls and {used.told()} tokens{money}"
+
+
+class Estimator:
+    """Estimates with the prompts and the cache of one opened model."""
+
+    def __init__(self, model: ChatModel, sender: CachingSender, settings: Settings) -> None:
+        self._model = model
+        self._sender = sender
+        self._settings = settings
+
+    async def build(
+        self,
+        documents: Sequence[Document],
+        chunks: Sequence[Chunk],
+        language: str,
+        before: Index | None = None,
+        corrections: Sequence[Entry] = (),
+    ) -> Estimate:
+        """Estimate a whole build, which carries on the communities of an index `before`."""
+        walks = await rehearse(chunks, self._sender, self._settings, language)
+        extraction = self._extraction(walks, language)
+        left = sum(not walk.whole for walk in walks)
+        steps: list[Step] = []
+        if left < len(walks):
+            steps = await rehearse_rest(documents, walks, self._sender, self._settings, language, before, corrections)
+        rows = (row for row in self._later(left, steps) if row.calls.high)
+        return Estimate((*extraction.tasks, *rows), extraction.seen)
+
+    async def extraction(self, chunks: Sequence[Chunk], language: str) -> Estimate:
+        """Estimate what chunks alone are asked about, and nothing of the rest of a build."""
+        return self._extraction(await rehearse(chunks, self._sender, self._settings, language), language)
+
+    def _extraction(self, walks: Sequence[Walk], language: str) -> Estimate:
+        seen = [walk for walk in walks if walk.whole]
+        left = [walk for walk in walks if not walk.whole]
+        known = len(seen) if len(seen) >= FEW else 0
+        rows = self._by_kept(seen, left) if known else self._by_use(left, language)
+        return Estimate(tuple(row for row in rows if row.calls.high), known)
+
+    def _by_kept(self, seen: Sequence[Walk], left: Sequence[Walk]) -> list[TaskEstimate]:
+        """Estimate an extraction by what the chunks whose replies are kept took.
+
+        A chunk takes as many calls as another; what is more in their prompts than in the first one, and the replies,
+        are in proportion to its text.
+        """
+        rows: list[TaskEstimate] = []
+        for task in dict.fromkeys(step.task for walk in seen for step in walk.steps):
+            taken = [(float(walk.chunk.n_tokens), walk.first, *walk.taken(task)) for walk in seen]
+            unseen = [walk for walk in left if not walk.taken(task)[0]]
+            texts = [float(walk.chunk.n_tokens) for walk in unseen]
+            each = sum(calls for _, _, calls, _, _ in taken) / len(taken)
+            most = max(calls for _, _, calls, _, _ in taken) * len(unseen)
+            calls = told([(1.0, calls) for _, _, calls, _, _ in taken], [1.0] * len(unseen))
+            more = told([(text, asked - each * first) for text, first, _, asked, _ in taken], texts)
+            written = told([(text, written) for text, _, _, _, written in taken], texts)
+            asked = _exactly(each * sum(walk.first for walk in unseen)).plus(Range(*more))
+            within = Range(max(0, round(calls[0])), min(most, round(calls[1])))
+            rows.append(self.row(task, within, asked.positive(), Range(*written).positive()))
+        return rows
+
+    def _by_use(self, left: Sequence[Walk], language: str) -> list[TaskEstimate]:
+        """Estimate an extraction by what replies are usually like."""
+        chunks = [walk.chunk for walk in left]
+        calls, text = _exactly(len(left)), float(sum(chunk.n_tokens for chunk in chunks))
+        fresh = [walk for walk in left if walk.steps[0].completion_tokens is None]
+        first, asked = _exactly(len(fresh)), _exactly(sum(walk.first for walk in fresh))
+        if self._settings.extract.style == "triples":
+            bare = self._bare([ExtractTriples(c, (), language=language) for c in chunks])
+            rows = [
+                self.row("NameEntities", first, asked, first.times(NAMES)),
+                self.row("ExtractTriples", calls, bare.plus(calls.times(NAMES)), _share(text, TRIPLES)),
+            ]
+        else:
+            replies = _share(sum(walk.chunk.n_tokens for walk in fresh), GRAPH)
+            rows = [self.row("ExtractGraph", first, asked, replies), *self._gleaning(left, text)]
+        if self._settings.extract.claims:
+            bare = self._bare([ExtractClaims(c, (), language=language) for c in chunks])
+            rows.append(self.row("ExtractClaims", calls, bare.plus(calls.times(NAMES)), _share(text, CLAIMS)))
+        return rows
+
+    def _gleaning(self, left: Sequence[Walk], text: float) -> list[TaskEstimate]:
+        calls, first = _exactly(len(left)), _exactly(sum(walk.first for walk in left))
+        conversation = first.plus(_share(text, GRAPH)).plus(calls.times(QUESTION))
+        rounds = self._settings.extract.max_gleanings
+        asked, more = Range(1 if rounds else 0, rounds), Range(0, rounds)
+        return [
+            self.row("AnyMissed", calls.times(asked), conversation.times(asked), calls.times(asked)),
+            self.row("GleanMore", calls.times(more), conversation.times(more), _share(text, GLEANED).times(more)),
+        ]
+
+    def _bare(self, tasks: Sequence[ExtractClaims | ExtractTriples]) -> Range:
+        """Return the tokens of prompts that lack only what earlier replies will say."""
+        return _exactly(sum(prompt_tokens(self._model.request(task)) for task in tasks))
+
+    def _later(self, left: int, steps: Sequence[Step]) -> list[TaskEstimate]:
+        """Estimate what depends on the extraction of the chunks that are left; `steps` are known without them."""
+        described, reports = ([s for s in steps if s.task == task] for task in ("DescribeElement", "WriteReport"))
+        open_ = [s for s in described if s.completion_tokens is None]
+        more = Range(0 if steps else left * DESCRIBED.low, left * DESCRIBED.high)
+        calls = _exactly(len(open_)).plus(more)
+        asked = _exactly(sum(s.prompt_tokens for s in open_)).plus(more.times(_like(described, 0, DESCRIBING)))
+        written = calls.times(_like(described, 1, DESCRIPTION))
+        rows = [self.row("DescribeElement", calls, asked, written)]
+        unwritten = sum(s.completion_tokens is None for s in reports)
+        changed = min(len(reports) + left * REPORTED.high, unwritten + left * CHANGED)
+        calls = Range(unwritten, unwritten if not left else changed) if steps else _share(left, REPORTED)
+        evidence = Range(TEMPLATE, TEMPLATE + self._settings.reports.context_tokens)
+        asked, written = calls.times(_like(reports, 0, evidence)), calls.times(_like(reports, 1, REPORT))
+        return [*rows, self.row("WriteReport", calls, asked, written)]
+
+    def rest(self, graph: DescribedGraph, communities: Sequence[Community], language: str) -> Estimate:
+        """Estimate what is left when extraction is done: which descriptions and reports is known by then."""
+        tables = (graph.entities, graph.relationships, graph.claims)
+        tasks = [task for table in tables for task in table.tasks(language).values()]
+        requests = [request for task in tasks if not self._sender.has(request := self._model.request(task))]
+        count = Range(len(requests), len(requests))
+        asked = float(sum(map(prompt_tokens, requests)))
+        large = reported(communities, self._settings.reports)
+        fresh = len(requests) == len(tasks)
+        reports = Range(len(large) if fresh else 0, len(large))
+        least, most = (self._evidence(graph, communities, large, longest, language) for longest in (False, True))
+        return Estimate(
+            (
+                self.row("DescribeElement", count, Range(asked, asked), count.times(DESCRIPTION)),
+                self.row("WriteReport", reports, Range(least if fresh else 0, most), reports.times(REPORT)),
+            )
+        )
+
+    def _evidence(
+        self,
+        graph: DescribedGraph,
+        communities: Sequence[Community],
+        large: Sequence[Community],
+        longest: bool,
+        language: str,
+    ) -> float:
+        """Return the tokens of the prompts of reports: what is to be described has no description, or all it can."""
+        tables = graph.drafts() if longest else (graph.entities.rows, graph.relationships.rows, graph.claims.rows)
+        gatherer = Gatherer(communities, tables[0], tables[1], self._settings.reports.context_tokens, tables[2])
+        tasks = (WriteReport(gatherer.gather(community, {}), language=language) for community in large)
+        return float(sum(prompt_tokens(self._model.request(task)) for task in tasks))
+
+    def row(self, task: str, calls: Range, asked: Range, written: Range) -> TaskEstimate:
+        """Return what a task of that name takes, given its calls and the tokens of its prompts and replies."""
+        model = self._settings.llm.tasks.get(task, self._settings.model)
+        ledger = self._sender.ledger
+        cost = (
+            Range(*(ledger.cost(model, round(a), round(w)) for a, w in zip(asked, written, strict=True)))
+            if ledger.price(model)
+            else None
+        )
+        return TaskEstimate(task, model, calls, asked, written, cost)

@@ -1,0 +1,1 @@
+"""How well methods rank passages: data in the BEIR layout, measures, runs."""

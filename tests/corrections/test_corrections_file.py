@@ -1,0 +1,161 @@
+"""The file of corrections: what is written is read, by people and by us, and what is wrong is named with its line."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conspectus.corrections import AddFact, Correction, Delete, Entry, Merge, Rename, Retype, Split
+from conspectus.corrections.file import FILE_NAME, append, corrections_for, file_of, read_file, remove
+from conspectus.errors import NotFound, UsageError
+from conspectus.settings import Settings
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(lambda t: " ".join(t.split()))
+NAMES = TEXTS.map(lambda text: f"N{text}".strip())
+FACTS = st.builds(
+    AddFact, NAMES.map("a{}".format), NAMES.map("b{}".format), NAMES, st.floats(1, 10), NAMES, TEXTS, st.booleans()
+)
+CORRECTIONS = st.one_of(
+    st.builds(lambda names: Merge(tuple(f"{i}{n}" for i, n in enumerate(names))), st.lists(NAMES, min_size=2)),
+    st.builds(
+        lambda n, more, where: Split(n, f"other {n}", (*where, n), more), NAMES, st.just(("x",)), st.lists(NAMES)
+    ),
+    st.builds(lambda name: Rename(name, f"{name}!"), NAMES),
+    st.builds(Retype, NAMES, NAMES),
+    st.builds(Delete, NAMES),
+    FACTS,
+)
+
+
+def written(folder: Path, *corrections: Correction) -> Path:
+    path = folder / FILE_NAME
+    path.unlink(missing_ok=True)
+    for number, correction in enumerate(corrections, 1):
+        append(path, Entry(number, correction, "2026-11-21", "Anna", "seen there"))
+    return path
+
+
+@given(st.lists(st.builds(Entry, st.just(0), CORRECTIONS, st.sampled_from(["2026-11-21", "spring"]), TEXTS, TEXTS)))
+def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, entries: list[Entry]):
+    path = tmp_path_factory.mktemp("file") / FILE_NAME
+    numbered = [Entry(n, e.correction, e.date, e.author, e.note) for n, e in enumerate(entries, 1)]
+    for entry in numbered:
+        append(path, entry)
+
+    assert read_file(path) == numbered
+
+
+def test_it_reads_like_what_was_said(tmp_path: Path):
+    path = written(tmp_path, Merge(("Lapwing", "MV Lapwing"), "MV Lapwing"))
+
+    assert path.read_text(encoding="utf-8").splitlines()[2:] == [
+        "[[correction]]",
+        "number = 1",
+        'merge = ["Lapwing", "MV Lapwing"]',
+        'into = "MV Lapwing"',
+        "date = 2026-11-21",
+        'author = "Anna"',
+        'note = "seen there"',
+    ]
+
+
+def test_what_is_removed_leaves_the_rest_as_people_wrote_it(tmp_path: Path):
+    path = written(tmp_path, Delete("a"), Delete("b"), Delete("c"))
+    edited = path.read_text(encoding="utf-8").replace(
+        "[[correction]]\nnumber = 3", "# of boats\n[[ correction ]]\nnumber =  3"
+    )
+    path.write_text(edited, encoding="utf-8")
+
+    assert remove(path, 2).correction == Delete("b")
+
+    left = path.read_text(encoding="utf-8")
+    assert "# of boats\n[[ correction ]]\nnumber =  3" in left
+    assert [entry.number for entry in read_file(path)] == [1, 3]
+    assert remove(path, 3).correction == Delete("c")
+    assert remove(path, 1).correction == Delete("a")
+    assert tomllib.loads(path.read_text(encoding="utf-8")) == {}
+
+
+def test_removing_what_is_not_there_says_what_is(tmp_path: Path):
+    path = written(tmp_path, Delete("a"))
+
+    with pytest.raises(NotFound, match="has no correction 7; there are 1"):
+        remove(path, 7)
+    assert len(read_file(path)) == 1
+
+
+def test_no_file_holds_no_corrections(tmp_path: Path):
+    assert read_file(tmp_path / FILE_NAME) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[correction]]\nnumber = 1\ndelete =\n", "line 3, column.*not valid TOML"),
+        ("number = 1", "holds `number`; each correction goes under"),
+        ("[[corection]]\nnumber = 1\ndelete = 'a'", "holds `corection`"),
+        ("[correction]\nnumber = 1\ndelete = 'a'", "under a line"),
+        ("correction = [{ number = 1, delete = 'a' }]", "under a line"),
+        ("\n\n[[correction]]\ndelete = 'a'", r"line 3: a correction has a number of its own, from 1, as number = 1"),
+        (
+            "[[correction]]\nnumber = 2\ndelete = 'a'\n[[correction]]\nnumber = 2\ndelete = 'b'",
+            "line 4: another correction has the number 2",
+        ),
+        (
+            "[[correction]]\nnumber = 1\nremove = 'a'",
+            "line 1: correction 1 says nothing of that; it takes one of merge",
+        ),
+        ("[[correction]]\nnumber = 1\ndelete = 'a'\nrename = 'b'", "says rename and delete at once"),
+        ("[[correction]]\nnumber = 1\nrename = 'a'", "line 1: rename needs `to`, a text"),
+        ("[[correction]]\nnumber = 1\nrename = 'a'\nto = 3", "`to` is a text, and not 3"),
+        ("[[correction]]\nnumber = 1\nmerge = 'a'\ninto = 'b'", "`merge` is a list of texts, and not 'a'"),
+        ("[[correction]]\nnumber = 1\ndelete = 'a'\ninto = 'b'", "delete takes no `into`; it takes no more"),
+        ("[[correction]]\nnumber = 1\nretype = 'a'\ntipe = 'b'", "retype takes no `tipe`; it takes type"),
+        ("[[correction]]\nnumber = 1\nmerge = ['a', 'A']", "merge takes two names or more"),
+        ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'b'", "split takes documents .where. or aliases"),
+        ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'A'\naliases = ['x']", "needs another name"),
+        (
+            "[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'b'\nstrength = 11",
+            "strength of a fact is 1 to 10",
+        ),
+        ("[[correction]]\nnumber = 1\nadd-fact = ''\nsource = 'a'\ntarget = 'b'", "description is empty"),
+        ("[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'A'", "joins two entities"),
+        (
+            "[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'b'\ndocument = 'c.txt'",
+            "give the quote",
+        ),
+        ("[[correction]]\nnumber = 1\ndelete = ' '", "a name is empty"),
+        ("[[correction]]\nnumber = 1\ndelete = 'a'\ndate = 3", "the date of correction 1 is none"),
+        ("[[correction]]\nnumber = 1\ndelete = 'a'\nnote = 3", "`note` is a text, and not 3"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, said: str):
+    path = tmp_path / FILE_NAME
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(UsageError, match=said) as error:
+        read_file(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path):
+    path = tmp_path / FILE_NAME
+    path.write_bytes(b"\xff\xfe")
+
+    with pytest.raises(UsageError, match="is not UTF-8"):
+        read_file(path)
+
+
+def test_a_file_elsewhere_is_named_in_the_settings_of_the_index(tmp_path: Path):
+    elsewhere = written(tmp_path, Delete("a"))
+    settings = Settings.model_validate({"store": {"corrections": str(elsewhere)}})
+
+    kept, entries = corrections_for(settings, tmp_path / "index")
+
+    assert kept.store.corrections == str(elsewhere)
+    assert [entry.correction for entry in entries] == [Delete("a")]
+    assert file_of(tmp_path / "index") == tmp_path / "index" / FILE_NAME
