@@ -129,6 +129,12 @@ def data_of(messages: Conversation) -> str:
     return found[2] if found else first
 
 
+def both_of(messages: Conversation) -> tuple[str, str]:
+    """Return the two texts that the user message fences, each alone."""
+    (_, first), (_, second) = _DATA.findall(said(messages, "user"))
+    return first, second
+
+
 def sentences(text: str) -> list[str]:
     return [" ".join(s.split())[:LONGEST] for s in _SENTENCE.findall(text) if s.strip(" .!?。！？\n\"'")]
 
@@ -357,8 +363,7 @@ def ratings(messages: Conversation) -> str:
 
 def verdict(messages: Conversation) -> str:
     """Answer Judge: the answer with more different words wins; by directness, the one with fewer."""
-    pair = re.split(r"^-----Answer [12]-----\n", data_of(messages), flags=re.M)[1:]
-    first, second = (len({word.lower() for word in words(text)}) for text in pair)
+    first, second = (len({word.lower() for word in words(text)}) for text in both_of(messages))
     better = 0 if first == second else 1 if first > second else 2
     if better and re.search(r"^directness[:：]", said(messages, "system"), re.M):
         better = 3 - better
@@ -438,7 +443,7 @@ def taken_apart(messages: Conversation) -> str:
 
 def entailed(messages: Conversation) -> str:
     """Answer Entails: yes where the text has two thirds of the words of the statement."""
-    text, _, statement = data_of(messages).partition("-----Statement-----")
+    text, statement = both_of(messages)
     there = {word.lower() for word in words(text)}
     wanted = [word.lower() for word in words(statement)]
     return "yes" if 3 * sum(word in there for word in wanted) >= 2 * len(wanted) else "no"

@@ -245,7 +245,8 @@ class Service:
         if text[:1] not in "{[" and (_format(body) == "json_object" or body.get("format") == "json"):
             text = json.dumps({"reply": text}, ensure_ascii=False)
         limit = body.get("max_tokens") or body.get("max_completion_tokens")
-        if limit and tokens.count(text) > limit:
+        if limit and tokens.count(text) >= limit:  # the end would be one token more: no server can tell
+            self.answered[key] += tokens.count(text) == limit
             return tokens.encoding().decode(tokens.encoding().encode(text)[:limit]) or "", "length"
         if self._draws("cuts", key) and len(text) > 20:
             self.counts["cut"] += 1

@@ -321,6 +321,15 @@ def test_a_rule_between_two_keys_tells_where_both_come_from():
     assert complaint({"chunk.tokens": 50}).endswith("(tokens: given, overlap: default)")
 
 
+@pytest.mark.parametrize("key", ["llm.base_url", "llm.embedder_base_url", "rerank.by"])
+def test_an_address_with_a_password_is_refused_and_not_shown(key: str):
+    table, name = key.split(".")
+    said = complaint({key: "https://me:secret@host/v1"})
+    assert said == (
+        f"`{table}`: {name} holds a password; leave it out, keys come from the environment alone ({name}: given)"
+    )
+
+
 def test_a_broken_file_is_told_with_line_and_reason():
     said = complaint(text="[chunk]\ntokens = = 5\n")
 

@@ -72,3 +72,10 @@ def test_a_name_is_found_with_its_last_word_in_its_stem():
     index = an_index(entities=["wind turbines"])
 
     assert index.entity_of_key["wind turbin"] == 0
+
+
+def test_a_name_of_one_word_is_not_found_by_what_its_stem_happens_to_be():
+    index = an_index(entities=[an_entity("Maine", 0, "location"), an_entity("Beekeepers", 1, "organization")])
+
+    assert "main" not in index.entity_of_key
+    assert index.entity_of_key["beekeep"] == 1

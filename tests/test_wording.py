@@ -28,8 +28,16 @@ def test_names_are_listed_as_the_language_does(language: str):
 
 
 def test_what_has_no_words_of_its_own_is_told_in_english():
-    assert wording("xx") is WORDINGS["en"]
+    assert wording("sv").nothing == wording("en").nothing
+    assert wording("sv").rating == wording("en").rating
     assert wording("de-AT") is WORDINGS["de"]
+
+
+def test_lines_with_words_of_the_sources_have_signs_alone_where_a_language_has_no_words_of_its_own():
+    words = wording("sv")
+
+    assert words.links.format(words.listed(["Åsa", "Örjan"]) + words.others.format(3)) == "(Åsa, Örjan, … (+3).)"
+    assert words.on.format("Åsa", words.this) == "Åsa: …"
 
 
 def test_an_answer_that_found_nothing_is_known_in_any_language():

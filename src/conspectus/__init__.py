@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from conspectus.api import Built, aask, abuild, ask, build, context, open_index, preview, search
+    from conspectus.api import Built, aask, abuild, ask, astream, build, context, open_index, preview, search
     from conspectus.api.conversing import Conversation
     from conspectus.errors import ConspectusError
     from conspectus.explore import entity_view, path_between, report_tree, report_view
@@ -25,7 +25,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     **dict.fromkeys(("Built", "abuild", "build", "open_index"), "conspectus.api.building"),
-    **dict.fromkeys(("aask", "ask", "context", "preview", "search"), "conspectus.api"),
+    **dict.fromkeys(("aask", "ask", "astream", "context", "preview", "search"), "conspectus.api"),
     **dict.fromkeys(("entity_view", "path_between", "report_tree", "report_view"), "conspectus.explore"),
     **dict.fromkeys(("Answer", "Citation", "Hit"), "conspectus.rows"),
     "ConspectusError": "conspectus.errors",
@@ -45,6 +45,6 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Answer", "Built", "Citation", "ConspectusError", "Conversation", "Hit", "Index", "Settings", "aask", "abuild",
-    "ask", "build", "context", "entity_view", "open_index", "path_between", "preview", "report_tree", "report_view",
-    "search", "status_of",
+    "ask", "astream", "build", "context", "entity_view", "open_index", "path_between", "preview", "report_tree",
+    "report_view", "search", "status_of",
 ]  # fmt: skip

@@ -26,6 +26,8 @@ MOST = 5
 """Ids of one table in a reference; the rest is `+more`."""
 
 _BLOCK = re.compile(r"[\[［【]\s*(?:Data|数据(?:来源)?)\s*[:：]\s*(.*?)[\]］】]", re.IGNORECASE | re.DOTALL)
+CLOSING = re.compile(r"[\]］】]")
+"""What every block of references ends with."""
 _PART = re.compile(r"([^\W\d_]+(?:\s[^\W\d_]+)?)\s*[（(]([^()（）]*)[)）]")
 _NUMBER = re.compile(r"\d+")
 

@@ -331,3 +331,5 @@ class Answer:
     """The answer alone (names, dates, yes or no), the best first, where the method gives one."""
     trails: tuple[Trail, ...] = ()
     """The paths of triples it stands on, where the method goes along a graph."""
+    language: str = "en"
+    """The language of the question, or where it tells none that of the corpus: headings and notices are in it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -11,6 +12,12 @@ class Section(BaseModel):
     """The base of every class of settings: frozen, and no key is taken that is not known."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
+
+
+def _check_no_password(name: str, address: str) -> None:
+    """Raise ValueError where an address holds a password: settings are stored with an index, and keys never are."""
+    if re.search(r"://[^/\s]*@", address):
+        raise ValueError(f"{name} holds a password; leave it out, keys come from the environment alone")
 
 
 class ReadSettings(Section):
@@ -184,6 +191,11 @@ class RerankSettings(Section):
     )
     depth: int = Field(default=20, ge=1, description="chunks of the ranking that are looked at, the best first")
 
+    @model_validator(mode="after")
+    def _address_holds_no_password(self) -> RerankSettings:
+        _check_no_password("by", self.by)
+        return self
+
 
 class VectorSettings(Section):
     """Vectors of chunks and sentences, for the methods that compare meanings."""
@@ -191,6 +203,12 @@ class VectorSettings(Section):
     embedder: str = Field(
         default="none",
         description="who makes vectors: none, local, local:FOLDER or provider/model; asking takes the index's own",
+    )
+    query_prefix: str | None = Field(
+        default=None, description='what its model wants before a question, as "query: "; left out: known by its name'
+    )
+    passage_prefix: str | None = Field(
+        default=None, description="the same before a passage; what stands in an index is used for its questions"
     )
 
 
@@ -304,10 +322,21 @@ class ModelSettings(Section):
         default=None, description="how long a reasoning model thinks"
     )
     context_window: int = Field(default=16384, ge=1024, description="tokens of context that Ollama is told to hold")
-    budget: float | None = Field(default=None, ge=0, description="money one run may spend, in the unit of the prices")
-    budget_tokens: int | None = Field(default=None, ge=0, description="tokens one run may use")
+    budget: float | None = Field(
+        default=None,
+        ge=0,
+        description="money one run may spend, in the unit of the prices; without max_tokens a reply is taken to be no "
+        "longer than the longest of its task so far",
+    )
+    budget_tokens: int | None = Field(default=None, ge=0, description="the same in tokens, read and written")
     trace: str = Field(default="", description="file to write every call to, as JSON lines")
     trace_texts: bool = Field(default=False, description="write the texts of calls to it too")
+
+    @model_validator(mode="after")
+    def _addresses_hold_no_password(self) -> ModelSettings:
+        _check_no_password("base_url", self.base_url)
+        _check_no_password("embedder_base_url", self.embedder_base_url)
+        return self
 
 
 class Price(Section):

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conspectus import store
-from conspectus.corrections import documents_read
-from conspectus.errors import IndexMissing
+from conspectus.corrections import documents_read, is_said
+from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.rows import Failure, Usage
 from conspectus.tables import Index
 from conspectus.working import DEFAULT_FOLDER
 
 if TYPE_CHECKING:
+    from conspectus.manifests import Manifest
     from conspectus.settings import Price, Settings
 
 
@@ -61,6 +63,9 @@ class VectorFigures:
     exact: bool
     many: bool
     """Whether there are enough that looking at all of them takes long."""
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    """What stands before a question and before a passage when they are embedded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +152,19 @@ def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
             created=m.created,
             before=m.before,
             usage=_sum(Usage(**used) for used in m.usage.values()),
-            **{table: m.counts[table] for table in COUNTED},
+            **{table: m.counts[table] for table in COUNTED} | {"documents": _documents(Path(folder), m)},
         )
         for m in store.history(Path(folder))
     ]
+
+
+def _documents(folder: Path, manifest: Manifest) -> int:
+    """Return how many documents of a snapshot were read: what people said is the last one, and none of them."""
+    count = manifest.counts["documents"]
+    if count and "corrections" in manifest.origin:
+        with suppress(IndexDamaged):  # a commit has taken it away meanwhile
+            return count - is_said(store.read_kept(folder, manifest).documents[-1].path)
+    return count
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +234,8 @@ def _vectors(index: Index) -> VectorFigures | None:
         recall=1.0 if exact else float(made["recall"]),
         exact=exact,
         many=chunks.size >= LARGE,
+        query_prefix=made.get("query_prefix", ""),
+        passage_prefix=made.get("passage_prefix", ""),
     )
 
 

@@ -240,9 +240,17 @@ def read(folder: Path, verify: bool = False) -> Index:
     Raises `IndexMissing` where there is no index, `IndexOutdated` where an earlier format is read no more,
     `IndexDamaged` where a file is missing or is not what the manifest says: by its size, or with `verify` by its hash.
     """
+    return _index(folder, *_open(folder, verify))
+
+
+def read_kept(folder: Path, manifest: Manifest) -> Index:
+    """Open a snapshot that a folder keeps, by its manifest; raise `IndexDamaged` where a file of it is missing."""
+    return _index(folder, manifest, _mapped(folder, manifest, verify=False))
+
+
+def _index(folder: Path, manifest: Manifest, files: Mapping[str, mmap.mmap | bytes]) -> Index:
     from conspectus.columns import TABLES, Stored
 
-    manifest, files = _open(folder, verify)
     contents = {path.rpartition("-")[0]: content for path, content in files.items()}
 
     @cache
@@ -281,11 +289,15 @@ def _open(folder: Path, verify: bool) -> tuple[Manifest, dict[str, mmap.mmap | b
     while True:
         manifest = _manifest(folder)
         try:
-            return manifest, {path: _map(folder / path, f, verify) for path, f in manifest.files.items()}
+            return manifest, _mapped(folder, manifest, verify)
         except IndexDamaged:
             if _manifest(folder).snapshot == manifest.snapshot:
                 raise
             # commits have replaced the snapshot between reading its manifest and its files: take the new one
+
+
+def _mapped(folder: Path, manifest: Manifest, verify: bool) -> dict[str, mmap.mmap | bytes]:
+    return {path: _map(folder / path, facts, verify) for path, facts in manifest.files.items()}
 
 
 def _map(path: Path, facts: Mapping[str, Any], verify: bool) -> mmap.mmap | bytes:
@@ -304,4 +316,16 @@ def _map(path: Path, facts: Mapping[str, Any], verify: bool) -> mmap.mmap | byte
     return content
 
 
-__all__ = ["Arrays", "Manifest", "Rows", "commit", "history", "read", "rollback", "table_files", "trim", "writing"]
+__all__ = [
+    "Arrays",
+    "Manifest",
+    "Rows",
+    "commit",
+    "history",
+    "read",
+    "read_kept",
+    "rollback",
+    "table_files",
+    "trim",
+    "writing",
+]

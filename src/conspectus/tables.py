@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -118,6 +118,12 @@ class Index:
         reported = self.report_of_community
         return [reported[c.number] for c in self.communities_at(level) if c.number in reported]
 
+    def reports_of(self, communities: Iterable[int]) -> list[Report]:
+        """Return the reports of communities, by their numbers; in the place of one without, those of its parts."""
+        reported = self.report_of_community
+        found = ([reported[n]] if n in reported else self.reports_of(self.communities[n].children) for n in communities)
+        return [report for reports in found for report in reports]
+
     @cached_property
     def entity_of_name(self) -> Mapping[str, int]:
         """Numbers of entities by name."""
@@ -127,8 +133,9 @@ class Index:
     def entity_of_key(self) -> Mapping[str, int]:
         """Numbers of entities by what all spellings of their names and aliases have in common.
 
-        The last word of a name may also stand in its stem. An alias that several entities share leads to
-        none; a name goes before an alias, and an alias before the stem of another name.
+        The last word of a name may also stand in its stem; a name of one word that is no concept only without its
+        plural, for "main" is not Maine. An alias that several entities share leads to none; a name goes before an
+        alias, and an alias before the stem of another name.
         """
         keys: dict[str, int] = {name_key(e.name): e.number for e in reversed(self.entities)}
         aliases: dict[str, set[int]] = {}
@@ -140,7 +147,8 @@ class Index:
                 keys.setdefault(key, min(numbers))
         for entity in self.entities:
             *head, last = name_key(entity.name).split() or [""]
-            keys.setdefault(" ".join((*head, stem(last))), entity.number)
+            if head or entity.type == "concept" or last.endswith("s"):
+                keys.setdefault(" ".join((*head, stem(last))), entity.number)
         for key, number in list(keys.items()):
             for stems in self.stems_of(key):
                 keys.setdefault(stems, number)

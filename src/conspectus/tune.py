@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +23,6 @@ from conspectus.models.chat.prompts import OURS
 from conspectus.rows import Chunk
 from conspectus.tasks import ExtractGraph, Graph, Profile, ProfileCorpus
 
-SAMPLE_TOKENS = 8000
 EXAMPLE_TOKENS = 100
 """Tokens of the text of one example: every request for an extraction carries all of them."""
 EXAMPLE_REPLY_TOKENS = 600
@@ -59,7 +59,14 @@ class Tuned:
 
 
 async def tune(
-    chunks: Sequence[Chunk], model: Model, folder: Path, language: str, *, examples: int = 2, seed: int = 42
+    chunks: Sequence[Chunk],
+    model: Model,
+    folder: Path,
+    language: str,
+    *,
+    examples: int = 2,
+    sample_tokens: int = 8000,
+    seed: int = 42,
 ) -> Tuned:
     """Profile a sample of the chunks and write the prompts; files of the same names are replaced.
 
@@ -68,7 +75,7 @@ async def tune(
     if not chunks:
         raise UsageError("there is no text to tune to")
     own = "zh" if language.startswith("zh") else "en"
-    sample = _sample(chunks, seed)
+    sample = _sample(chunks, sample_tokens, seed)
     found = await model.perform(ProfileCorpus(tuple(sample), language=language))
     profile = Profile(_plain(found.domain), _plain(found.persona), tuple(map(_plain, found.entity_types)))
     made = await _examples(sample, profile, model, language, examples)
@@ -85,11 +92,10 @@ async def tune(
     return Tuned(folder, profile, language, len(made), tuple(files))
 
 
-def _sample(chunks: Sequence[Chunk], seed: int) -> list[Chunk]:
-    """Return chunks from all over the corpus, as many as fit together."""
+def _sample(chunks: Sequence[Chunk], room: int, seed: int) -> list[Chunk]:
+    """Return chunks from all over the corpus, as many as have room together, and one at least."""
     order = random.Random(seed).sample(range(len(chunks)), len(chunks))
     taken: list[int] = []
-    room = SAMPLE_TOKENS
     for number in order:
         room -= chunks[number].n_tokens
         if taken and room < 0:
@@ -102,8 +108,8 @@ async def _examples(
     sample: Sequence[Chunk], profile: Profile, model: Model, language: str, most: int
 ) -> list[tuple[ExtractGraph, Graph]]:
     """Return short texts of the corpus with what is in them: those with most relationships."""
-    excerpts = {chunk.document_id: _excerpt(chunk) for chunk in sample}
-    tasks = [ExtractGraph(chunk, profile.entity_types, language=language) for chunk in excerpts.values()][: 6 * most]
+    excerpts = map(_excerpt, _in_turns(sample)[: 6 * most])
+    tasks = [ExtractGraph(chunk, profile.entity_types, language=language) for chunk in excerpts]
 
     async def one(task: ExtractGraph) -> Graph:
         try:
@@ -118,6 +124,16 @@ async def _examples(
     return sorted(pairs, key=lambda pair: (-len(pair[1].relationships), pair[0].chunk.id))[:most]
 
 
+def _in_turns(chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Return the first chunk of each document, then the second of each, and so on."""
+    seen: Counter[str] = Counter()
+    places: list[int] = []
+    for chunk in chunks:
+        places.append(seen[chunk.document_id])
+        seen[chunk.document_id] += 1
+    return [chunk for _, chunk in sorted(zip(places, chunks, strict=True), key=lambda pair: pair[0])]
+
+
 def _is_short(task: ExtractGraph, graph: Graph) -> bool:
     return tokens.at_most(dump(task, graph), EXAMPLE_REPLY_TOKENS)
 
@@ -127,7 +143,7 @@ def _excerpt(chunk: Chunk) -> Chunk:
     ends = [match.end() for match in _SENTENCE_END.finditer(chunk.text)]
     starts = ends[0] if len(ends) > 2 and chunk.start else 0  # a chunk may begin inside a sentence
     fits = [end for end in ends if end > starts and tokens.at_most(chunk.text[starts:end], EXAMPLE_TOKENS)]
-    text = chunk.text[starts : fits[-1] if fits else 4 * EXAMPLE_TOKENS].strip()
+    text = chunk.text[starts : fits[-1] if fits else starts + 4 * EXAMPLE_TOKENS].strip()
     return replace(chunk, text=text, n_tokens=tokens.count(text))
 
 

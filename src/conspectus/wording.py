@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 
@@ -53,10 +53,20 @@ class Wording:
     """A question with a name that it is crossed with."""
     quote: str = '{}: "{}"'
     """Who says what."""
+    label: str = "{}: {}"
+    """What is named, and its name."""
+    within: str = ", "
+    """Between a document and a place in it."""
+    apart: str = "; "
+    """Between one of several and the next."""
 
     def kind(self, name: str) -> str:
         """Return what a kind of row is called, given by its English name."""
         return dict(zip(WORDINGS["en"].kinds, self.kinds, strict=True)).get(name, name)
+
+    def where(self, document: str, place: str, start: int, end: int) -> str:
+        """Return where something stands: a document, a page or section of it, and the characters."""
+        return self.within.join(filter(None, (document, place, self.characters.format(start, end))))
 
     def listed(self, names: Sequence[str]) -> str:
         """Return names as they are told one after the other."""
@@ -116,6 +126,9 @@ WORDINGS = {
         told_of="关于{}说了什么？",
         crossed="{}（{}）？",
         quote="{}：“{}”",
+        label="{}：{}",
+        within="，",
+        apart="；",
     ),
     "de": Wording(
         assembled="Aus Zitaten der Quellen zusammengestellt, ohne Sprachmodell.",
@@ -168,6 +181,7 @@ WORDINGS = {
         rating_parts=", et sur {} rapports de ses parties",
         told_of="Que dit-on de {} ?",
         crossed="{} ({}) ?",
+        label="{} : {}",
     ),
     "es": Wording(
         assembled="Compuesto de citas de las fuentes, sin modelo de lenguaje.",
@@ -325,6 +339,9 @@ WORDINGS = {
         told_of="{}について何が述べられていますか？",
         crossed="{}（{}）？",
         quote="{}：“{}”",
+        label="{}：{}",
+        within="、",
+        apart="、",
     ),
     "ko": Wording(
         assembled="언어 모델 없이 출처의 인용문으로 구성했습니다.",
@@ -377,14 +394,150 @@ WORDINGS = {
         rating_parts="، وإلى تقارير أجزائه وعددها {}",
         told_of="ماذا قيل عن {}؟",
         crossed="{} ({})؟",
+        within="، ",
+        apart="؛ ",
+    ),
+    "tr": Wording(
+        assembled="Kaynaklardan alıntılarla, dil modeli kullanılmadan derlendi.",
+        nothing="Bu belgelerde bu soruyla ilgili bir şey yok.",
+        written="Bu yanıtı bir yapay zekâ yazdı; yanılabilir. Atıflar dayandığı yerlere götürür.",
+        selected="Sözcükler ilişkilerle karşılaştırılarak, dil modeli olmadan çizgeden okundu.",
+        unread="Hiçbir belgeye dayanmaz: modele bildiği soruldu.",
+        crossing="Dil modeli olmadan, sonraki sorular sorunun götürdüğü adlarla birleştirilmesidir.",
+        spelt="Dizinde ifadelerin vektörleri yok: ortak harflerine göre bağlandı ve birleştirildiler.",
+        sources="Kaynaklar",
+        characters="karakter {}-{}",
+        more_places="ve {} yer daha (--json tümünü gösterir)",
+        kinds=("rapor", "kaynak", "varlık", "ilişki", "iddia"),
+        comma=", ",
+        pair=" ve ",
+        others=" ve {} diğeri",
+        on="{}: {} üzerine",
+        this="bu konu",
+        unnamed="Adsız",
+        links="Kaynakların birbirine bağladıkları: {}.",
+        mentions="Kaynaklarda geçen: {}.",
+        no_more="başka bir şey yok",
+        rating="{1} varlık arasındaki {0} ilişkiye dayanır; bunlar {2} kez geçer{3}.",
+        rating_parts=", ayrıca alt toplulukların {} raporuna",
+        told_of="{} hakkında ne söyleniyor?",
+        crossed="{} ({})?",
+    ),
+    "pl": Wording(
+        assembled="Złożone z cytatów ze źródeł, bez modelu językowego.",
+        nothing="W tych dokumentach nie ma nic na temat tego pytania.",
+        written="Tę odpowiedź napisała sztuczna inteligencja; może się mylić. Przypisy prowadzą do jej podstaw.",
+        selected="Odczytane z grafu przez porównanie słów z relacjami, bez modelu językowego.",
+        unread="Nie opiera się na żadnym dokumencie: zapytano model o to, co wie.",
+        crossing="Bez modelu językowego kolejne pytania to samo pytanie połączone z nazwami, do których doprowadziło.",
+        spelt="Indeks nie ma wektorów wyrażeń: połączono je według wspólnych znaków.",
+        sources="Źródła",
+        characters="znaki {}-{}",
+        more_places="i więcej miejsc: {} (--json pokazuje wszystkie)",
+        kinds=("raport", "źródło", "encja", "relacja", "twierdzenie"),
+        comma=", ",
+        pair=" i ",
+        others=" i więcej: {}",
+        on="{} na temat: {}",
+        this="to",
+        unnamed="Bez nazwy",
+        links="Źródła łączą: {}.",
+        mentions="Źródła wspominają: {}.",
+        no_more="nic więcej",
+        rating="Podstawa: relacje ({}) między encjami ({}), wspomniane razy: {}{}.",
+        rating_parts=", oraz raporty o częściach ({})",
+        told_of="Co się mówi o: {}?",
+        crossed="{} ({})?",
+    ),
+    "el": Wording(
+        assembled="Συντέθηκε από παραθέσεις των πηγών, χωρίς γλωσσικό μοντέλο.",
+        nothing="Τίποτα σε αυτά τα έγγραφα δεν αφορά αυτή την ερώτηση.",
+        written="Αυτή την απάντηση την έγραψε τεχνητή νοημοσύνη και μπορεί να σφάλλει. Οι παραπομπές οδηγούν στη βάση της.",
+        selected="Διαβάστηκε από τον γράφο με σύγκριση λέξεων και σχέσεων, χωρίς γλωσσικό μοντέλο.",
+        unread="Δεν στηρίζεται σε κανένα έγγραφο: το μοντέλο ρωτήθηκε για όσα γνωρίζει.",
+        crossing="Χωρίς γλωσσικό μοντέλο, οι επόμενες ερωτήσεις είναι η ίδια η ερώτηση μαζί με τα ονόματα στα οποία οδήγησε.",
+        spelt="Το ευρετήριο δεν έχει διανύσματα φράσεων: συνδέθηκαν σύμφωνα με τους κοινούς χαρακτήρες τους.",
+        sources="Πηγές",
+        characters="χαρακτήρες {}-{}",
+        more_places="και άλλα {} σημεία (--json τα δείχνει όλα)",
+        kinds=("αναφορά", "πηγή", "οντότητα", "σχέση", "ισχυρισμός"),
+        comma=", ",
+        pair=" και ",
+        others=", και άλλα {}",
+        on="{} για: {}",
+        this="αυτό",
+        unnamed="Χωρίς όνομα",
+        links="Οι πηγές συνδέουν: {}.",
+        mentions="Οι πηγές αναφέρουν: {}.",
+        no_more="τίποτε άλλο",
+        rating="Στηρίζεται σε {} σχέσεις μεταξύ {} οντοτήτων, που αναφέρονται {} φορές{}.",
+        rating_parts=", και σε {} αναφορές των μερών της",
+        told_of="Τι λέγεται για: {};",
+        crossed="{} ({});",
+    ),
+    "he": Wording(
+        assembled="הורכב מציטוטים של המקורות, ללא מודל שפה.",
+        nothing="אין במסמכים אלה דבר הנוגע לשאלה זו.",
+        written="תשובה זו נכתבה בידי בינה מלאכותית ועלולה לטעות; ההפניות מובילות למה שהיא נשענת עליו.",
+        selected="נקרא מן הגרף בהשוואת מילים ליחסים, ללא מודל שפה.",
+        unread="אינה נשענת על שום מסמך: המודל נשאל על מה שהוא יודע.",
+        crossing="ללא מודל שפה, שאלות ההמשך הן השאלה עצמה עם השמות שאליהם הובילה.",
+        spelt="אין במפתח וקטורים של ביטויים: הם קושרו ואוחדו לפי תווים משותפים.",
+        sources="מקורות",
+        characters="תווים {}-{}",
+        more_places="ועוד {} מקומות (--json מציג את כולם)",
+        kinds=("דוח", "מקור", "ישות", "קשר", "טענה"),
+        comma=", ",
+        pair=" ו-",
+        others=", ועוד {}",
+        on="{} על {}",
+        this="זה",
+        unnamed="ללא שם",
+        links="המקורות קושרים בין {}.",
+        mentions="המקורות מזכירים את {}.",
+        no_more="דבר נוסף",
+        rating="נשען על {} קשרים בין {} ישויות, המוזכרים {} פעמים{}.",
+        rating_parts=", ועל {} דוחות על חלקיו",
+        told_of="מה נאמר על {}?",
+        crossed="{} ({})?",
+    ),
+    "hi": Wording(
+        assembled="स्रोतों के उद्धरणों से संकलित, किसी भाषा मॉडल के बिना।",
+        nothing="इन दस्तावेज़ों में इस प्रश्न से संबंधित कुछ नहीं है।",
+        written="यह उत्तर कृत्रिम बुद्धि ने लिखा है; इसमें भूल हो सकती है। संदर्भ इसके आधार तक ले जाते हैं।",
+        selected="शब्दों और संबंधों की तुलना से ग्राफ़ से पढ़ा गया, किसी भाषा मॉडल के बिना।",
+        unread="यह किसी दस्तावेज़ पर आधारित नहीं है: मॉडल से वही पूछा गया जो वह जानता है।",
+        crossing="भाषा मॉडल के बिना, आगे के प्रश्न मूल प्रश्न और उससे मिले नामों को जोड़कर बने हैं।",
+        spelt="सूचकांक में पदों के सदिश नहीं हैं: वे साझा वर्णों के अनुसार जोड़े गए।",
+        sources="स्रोत",
+        characters="वर्ण {}-{}",
+        more_places="और {} स्थान (--json सभी दिखाता है)",
+        kinds=("रिपोर्ट", "स्रोत", "इकाई", "संबंध", "दावा"),
+        comma=", ",
+        pair=" और ",
+        others=", और {} अन्य",
+        on="{}: {} के बारे में",
+        this="यह",
+        unnamed="बिना नाम",
+        links="स्रोत इन्हें आपस में जोड़ते हैं: {}।",
+        mentions="स्रोतों में उल्लेख: {}।",
+        no_more="और कुछ नहीं",
+        rating="{1} इकाइयों के बीच {0} संबंधों पर आधारित, जिनका उल्लेख {2} बार है{3}।",
+        rating_parts=", और भागों की {} रिपोर्टों पर",
+        told_of="{} के बारे में क्या कहा गया है?",
+        crossed="{} ({})?",
     ),
 }
+_PLAIN = replace(
+    WORDINGS["en"], pair=", ", others=", … (+{})", on="{}: {}", this="…", links="({}.)", mentions="({}.)", no_more="…"
+)
+"""English, but in lines that hold words of the sources, which has signs alone there: no line is in two languages."""
 
 
 @cache
 def wording(language: str) -> Wording:
-    """Return the fixed words of a language, given by its code; English where there are none."""
-    return WORDINGS.get(language.partition("-")[0].lower(), WORDINGS["en"])
+    """Return the fixed words of a language, given by its code; English ones where there are none."""
+    return WORDINGS.get(language.partition("-")[0].lower(), _PLAIN)
 
 
 @cache

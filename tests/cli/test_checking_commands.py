@@ -169,6 +169,13 @@ def test_facts_are_followed_through_an_index_that_a_model_built(tmp_path: Path, 
     assert len(found["facts"]) == 3 * 14
 
 
+def test_a_budget_that_is_too_small_stops_following_facts_before_the_first_call(indexed: Path, run: Run) -> None:
+    with SimulatedServer(Behaviour()) as server:
+        result = run("eval", "loss", "--index", indexed, *using(server, "--budget-tokens", 100), code=1)
+        assert server.counts["requests"] == 0
+    assert "the budget does not reach" in result.stderr
+
+
 def test_facts_are_followed_without_a_model(indexed: Path, run: Run) -> None:
     result = run("eval", "loss", "--index", indexed, "--chunks", 3, "--conditions", "local,C0")
 

@@ -103,17 +103,43 @@ def test_the_cost_is_said_before_it_is_spent(folder: Path, run: Callable[..., An
     assert (plan["to_ask"], plan["judgements"]) == (0, 144)
 
 
-def test_a_budget_stops_it_and_the_next_run_goes_on(folder: Path, run: Callable[..., Any]) -> None:
+def test_a_budget_that_is_too_small_stops_it_before_the_first_judgement(folder: Path, run: Callable[..., Any]) -> None:
     with SimulatedServer(Behaviour()) as server:
         result = run("eval", "judge", folder, *asking(server, *ONCE, "--budget-tokens", 20_000), code=1)
-        assert "The budget is less" in result.stderr
-        assert "the budget is reached" in result.stderr
-        before = server.counts["Judge"]
-        assert 0 < before < 144
-        assert "not made yet" in run("eval", "stats", folder).stderr
-        run("eval", "judge", folder, *asking(server, *ONCE))
+        assert "the budget does not reach" in result.stderr
+        assert server.counts["requests"] == 0
+
+
+def test_what_a_pilot_judged_is_not_asked_again(folder: Path, run: Callable[..., Any]) -> None:
+    with SimulatedServer(Behaviour()) as server:
+        first = run("eval", "judge", folder, *asking(server, *ONCE, "--sample", 3))
+        assert "A pilot of 10 questions" not in first.stderr
+        assert server.counts["Judge"] == 36
+        assert "108 not made yet" in run("eval", "stats", folder).stderr
+        rest = run("eval", "judge", folder, *asking(server, *ONCE))
+        assert "A pilot of 10 questions takes 120 of them (--sample 10)" in rest.stderr
         assert server.counts["Judge"] == 144
         assert server.counts["asked again"] == 0
+
+
+def test_p_values_are_corrected_for_all_pairs_that_were_judged_whatever_is_asked_last(
+    folder: Path, told: Callable[..., Any], run: Callable[..., Any]
+) -> None:
+    def p_of(pair: tuple[str, str], found: Any) -> tuple[float, float]:
+        one = next(one for one in found["results"] if (one["first"], one["second"]) == pair)
+        return one["p"], one["p_holm"]
+
+    only = ("--criteria", "diversity", "--no-reasons")
+    with SimulatedServer(Behaviour()) as server:
+        p, corrected = p_of(("C0", "SS"), told("eval", "judge", folder, *asking(server, *only, "--pairs", "C0:SS")))
+        assert corrected == p
+        last = told("eval", "judge", folder, *asking(server, *only, "--pairs", "TS:SS"))
+
+    assert len(last["results"]) == 2
+    assert p_of(("C0", "SS"), last) == (p, pytest.approx(2 * p))
+    assert told("eval", "stats", folder) == last
+    run("eval", "report", folder)
+    assert "for the 2 pairs that were judged" in (folder / "report.md").read_text()
 
 
 def test_stats_say_the_same_without_a_model(folder: Path, told: Callable[..., Any], run: Callable[..., Any]) -> None:
@@ -121,12 +147,12 @@ def test_stats_say_the_same_without_a_model(folder: Path, told: Callable[..., An
         found = told("eval", "judge", folder, *asking(server, "--replicates", 2))
     assert told("eval", "stats", folder) == found
 
-    shown = run("eval", "stats", folder, "--pairs", "TS:C0", "--criteria", "diversity")
+    shown = run("eval", "stats", folder)
     lines = shown.stdout.splitlines()
-    assert lines[0] == "Diversity"
-    row = next(line for line in lines if line.startswith("TS - C0"))
-    assert row.split()[3:5] == ["83.33", "16.67"]
-    assert row.split()[-6:] == ["-2.31", "0.021", "0.021", "0.67", "0.86", "12"]
+    assert lines[0] == "Comprehensiveness"
+    row = next(line for line in lines if line.startswith("C0 - TS"))
+    assert row.split()[3:5] == ["16.67", "83.33"]
+    assert row.split()[-6:] == ["-2.31", "0.021", "0.021", "-0.67", "-0.86", "12"]
     assert "Position bias: the answer shown first won 50.0 %" in shown.stdout
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
 
 Run = Callable[..., Result]
+Told = Callable[..., Any]
 FAST = ("--set", "llm.retry_seconds=0.01")
 
 
@@ -58,6 +60,7 @@ def test_index_status_ask_and_cache_with_a_model(run: Run, server: SimulatedServ
     assert "Ada Byrne" in run("ask", "Who met Ada Byrne?", "--level", "auto").stdout
 
     assert "Attempts" in run("cache").stdout
+    assert "Invalid value" in run("cache", "--prune-older", "-1", code=2).stderr
     assert json.loads(run("cache", "--prune-older", "0", "--json").stdout)["removed"] > 0
 
 
@@ -71,6 +74,77 @@ def test_a_dry_run_tells_the_cost_and_asks_nothing(run: Run, papers: Path):
         assert server.counts["requests"] == 0
     assert plain["estimate"]["tasks"][0]["task"] == "ExtractGraph"
     assert not Path(".conspectus").exists()
+
+
+def test_a_dry_run_knows_extraction_and_gives_a_range_for_what_depends_on_it(
+    run: Run, told: Told, server: SimulatedServer, papers: Path
+):
+    prices = ("--set", "prices={ simulated = { input = 1.0, output = 4.0 } }")
+    estimate = told("index", papers, "--dry-run", *using(server), *prices)["estimate"]
+    run("index", papers, *using(server), *prices)
+    spent = {row["task"]: row for row in told("status")["spent"]}
+    known = {row["task"]: row for row in estimate["tasks"]}
+    assert known["ExtractGraph"]["calls"] == [spent["ExtractGraph"]["calls"]] * 2
+    assert known["ExtractGraph"]["prompt_tokens"][0] == known["ExtractGraph"]["prompt_tokens"][1]
+    assert known["ExtractGraph"]["prompt_tokens"][0] == pytest.approx(spent["ExtractGraph"]["prompt_tokens"], rel=0.02)
+    assert known["AnyMissed"]["calls"] == [spent["AnyMissed"]["calls"]] * 2
+    for task, row in spent.items():
+        for figure in ("calls", "prompt_tokens", "completion_tokens", "cost"):
+            low, high = known[task][figure]
+            assert low <= row[figure] <= high, (task, figure)
+    low, high = known["AnyMissed"]["prompt_tokens"]
+    assert low < high
+
+
+def test_a_dry_run_sums_what_is_asked_and_what_is_written_and_says_which_price_is_unknown(
+    run: Run, server: SimulatedServer, papers: Path
+):
+    prices = "prices={ simulated = { input = 1.0, output = 4.0 } }"
+    several = ("--set", 'llm.tasks={ WriteReport = "strong" }', "--set", prices)
+    shown = run("index", papers, "--dry-run", *using(server), *several).stdout
+    rows = [re.split(r"\s{2,}", line) for line in shown.partition("Task ")[2].splitlines()[1:]]
+    assert {row[0]: (row[1], row[-1] == "unknown") for row in rows[:-1]} == {
+        "ExtractGraph": ("simulated", False),
+        "AnyMissed": ("simulated", False),
+        "GleanMore": ("simulated", False),
+        "DescribeElement": ("simulated", False),
+        "WriteReport": ("strong", True),
+    }
+    assert (rows[-1][0], rows[-1][-1]) == ("All", "unknown")
+    for column in (-3, -2):
+        lows = [int(row[column].split(" to ")[0].replace(",", "")) for row in rows]
+        assert lows[-1] == pytest.approx(sum(lows[:-1]), abs=len(rows))
+
+
+def test_a_larger_budget_goes_on_where_a_smaller_one_stopped_and_asks_for_nothing_twice(run: Run, papers: Path):
+    with SimulatedServer(Behaviour()) as whole:
+        run("index", papers, "--index", "whole", *using(whole))
+    with SimulatedServer(Behaviour()) as server:
+        for budget in (6_000, 20_000):
+            before = server.prompt_tokens + server.completion_tokens
+            stopped = run("index", papers, "--quiet", "--budget-tokens", budget, *using(server), code=1)
+            assert f"of {budget:,} tokens" in stopped.stderr
+            assert "the same command goes on" in stopped.stderr
+            assert 0 < server.prompt_tokens + server.completion_tokens - before <= budget
+        run("index", papers, "--budget-tokens", 10**6, *using(server))
+        assert server.counts["asked again"] == 0
+        assert server.counts["requests"] == whole.counts["requests"]
+
+
+def test_a_key_shows_nowhere(run: Run, papers: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CONSPECTUS_API_KEY", "hollin-4711/xyz=")
+    kept = ("--trace", "calls.jsonl", "--set", "llm.trace_texts=true", "--log", "run.log")
+    said = run("config").stdout
+    with SimulatedServer(Behaviour(key="another")) as server:  # its refusal repeats the key
+        said += run("index", papers, *kept, *using(server), code=1).stderr
+        said += run("models", "check", *using(server), code=3).stdout
+    assert "does not accept the key in CONSPECTUS_API_KEY" in said
+    with SimulatedServer(Behaviour(key="hollin-4711/xyz=")) as server:
+        said += run("index", papers, *kept, *using(server)).stdout
+    assert "hollin-4711" not in said
+    files = [path for path in Path().rglob("*") if path.is_file()]
+    assert {"calls.jsonl", "run.log", "manifest.json", "replies.sqlite"} <= {path.name for path in files}
+    assert not [path for path in files if b"hollin-4711" in path.read_bytes()]
 
 
 def test_failures_end_with_code_3_and_the_next_run_mends_them(run: Run, papers: Path):
@@ -104,6 +178,19 @@ def test_a_budget_ends_with_one_line_and_the_command_goes_on(run: Run, server: S
     told = run("index", papers, "--quiet", "--budget", "1", *using(server), code=2)
     assert "price of simulated" in told.stderr
     run("index", papers, *using(server))
+
+
+def test_an_answer_that_is_cut_off_while_it_is_told_ends_with_a_line_that_says_so(
+    run: Run, server: SimulatedServer, papers: Path
+):
+    run("index", papers, "--quiet", *using(server))
+    with SimulatedServer(Behaviour(cuts=1.0)) as other:
+        told = run("ask", "Who met Ada Byrne?", "--method", "local", *using(other), code=1)
+    assert "Ada Byrne" in told.stdout
+    assert told.stdout.endswith("\n")
+    assert "Sources" not in told.stdout
+    assert told.stderr.startswith("error: simulated cut its reply off")
+    assert told.stderr.count("\n") == 1
 
 
 def test_models_check_and_tune(run: Run, server: SimulatedServer, papers: Path):

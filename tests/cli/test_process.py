@@ -195,6 +195,14 @@ def test_a_log_tells_the_command_the_settings_and_the_stages(tmp_path: Path, cor
     assert (tmp_path / "run.log").read_text().count(f"conspectus {conspectus.__version__}, Python ") == 3
 
 
+def test_a_log_shows_no_key(tmp_path: Path):
+    done = command("config", "--log", "run.log", "--set", "llm.base_url=http://me:secret@host/v1", cwd=tmp_path)
+    log = (tmp_path / "run.log").read_text()
+    assert done.returncode == 2
+    assert "llm.base_url=http://[key]@host/v1" in log
+    assert "secret" not in log + done.stdout + done.stderr
+
+
 def test_a_log_that_cannot_be_written_is_a_mistake_of_usage(run: Run):
     assert "cannot be written" in run("--log", "nowhere/run.log", "config", code=2).stderr
     assert "cannot be written" in run("config", "--log", "nowhere/run.log", code=2).stderr

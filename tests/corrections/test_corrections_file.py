@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.corrections import AddFact, Correction, Delete, Entry, Merge, Rename, Retype, Split
-from conspectus.corrections.file import FILE_NAME, append, corrections_for, file_of, read_file, remove
+from conspectus.corrections.file import (
+    FILE_NAME,
+    HEAD,
+    append,
+    corrections_for,
+    file_of,
+    next_number,
+    read_file,
+    remove,
+)
 from conspectus.errors import NotFound, UsageError
 from conspectus.settings import Settings
 
@@ -77,7 +86,31 @@ def test_what_is_removed_leaves_the_rest_as_people_wrote_it(tmp_path: Path):
     assert [entry.number for entry in read_file(path)] == [1, 3]
     assert remove(path, 3).correction == Delete("c")
     assert remove(path, 1).correction == Delete("a")
-    assert tomllib.loads(path.read_text(encoding="utf-8")) == {}
+    assert tomllib.loads(path.read_text(encoding="utf-8")) == {"last": 3}
+
+
+@pytest.mark.parametrize("head", [HEAD, ""])
+def test_no_number_is_given_twice(tmp_path: Path, head: str):
+    path = written(tmp_path, Delete("a"), Delete("b"))
+    path.write_text(head + path.read_text(encoding="utf-8").removeprefix(HEAD), encoding="utf-8")
+
+    for number in (2, 3, 4):
+        remove(path, number)
+        assert next_number(path) == number + 1
+        append(path, Entry(number + 1, Delete("c")))
+    remove(path, 1)
+
+    assert next_number(path) == 6
+    assert path.read_text(encoding="utf-8").count("last = 4") == 1
+    assert [entry.number for entry in read_file(path)] == [5]
+    assert next_number(tmp_path / "none.toml") == 1
+
+
+def test_the_last_number_is_a_number(tmp_path: Path):
+    (tmp_path / "a.toml").write_text("last = 'x'\n")
+
+    with pytest.raises(UsageError, match="`last` is the highest number"):
+        read_file(tmp_path / "a.toml")
 
 
 def test_removing_what_is_not_there_says_what_is(tmp_path: Path):

@@ -134,8 +134,12 @@ def test_a_budget_that_cannot_reach_is_told_when_extraction_is_done_and_not_spen
         )
     with SimulatedServer(Behaviour()) as server:
         chosen = settings(server.url, llm__budget_tokens=extraction + 3500, llm__max_tokens=900)
-        with pytest.raises(BudgetReached, match="at the least"):
+        with pytest.raises(BudgetReached, match="at the least") as stopped:
             conspectus.build(documents=documents(), folder=tmp_path / "b", settings=chosen)
+        rest = api.estimate(documents=documents(), folder=tmp_path / "b", settings=chosen).tokens
+        used = [u for task, u in whole.index.usage.items() if task in ("DescribeElement", "WriteReport")]
+        assert f"take {rest.low:,.0f} at the least" in str(stopped.value)
+        assert rest.low <= sum(usage.prompt_tokens + usage.completion_tokens for usage in used) <= rest.high
         assert not server.counts["DescribeElement"] + server.counts["WriteReport"]
         told: set[bool] = set()
         for _ in range(20):  # the same command says the same no more, and goes as far as the budget reaches

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from conspectus import api
 from conspectus.errors import UsageError
 from conspectus.evaluate.comparing.listed import write_list
+from conspectus.evaluate.judging.criteria import keep_criteria
 from conspectus.evaluate.judging.pairing import plan
 from conspectus.evaluate.kept import ConditionAnswer, Judgement, Question, answers_in, judgements_in
 from conspectus.evaluate.people.agreement import agreements, bounded, cohens_kappa, fleiss_kappa, share
@@ -159,7 +160,7 @@ def judge(folder: Path, winner: Any, criteria: Any = None, replicates: int = 3) 
     """Have every pair judged: `winner` of (first, second, criterion, question, replicate) is 0, 1 or 2."""
     questions = [Question(f"q{n}", f"What happened in {1900 + n}?") for n in range(6)]
     chosen = criteria or [Criterion("depth", "How deep?")]
-    (folder / "statistics.json").write_text(json.dumps({"criteria": {c.name: c.description for c in chosen}}))
+    keep_criteria(chosen, folder)
     planned = plan(folder, questions, chosen, replicates=replicates)
     rows: list[Judgement] = []
     for one in planned.comparisons:

@@ -21,6 +21,7 @@ from conspectus import api
 from conspectus.errors import UsageError
 from conspectus.evaluate.comparing.listed import write_list
 from conspectus.evaluate.comparing.standing import claims_now, grounding_now, judged_in
+from conspectus.evaluate.judging.criteria import keep_criteria
 from conspectus.evaluate.judging.pairing import plan
 from conspectus.evaluate.judging.reasons import Reasons, reasons_in
 from conspectus.evaluate.kept import (
@@ -70,7 +71,7 @@ def bare(tmp_path: Path) -> Path:
 @pytest.fixture
 def folder(bare: Path) -> Path:
     """A comparison with judgements (C0 wins by depth, SS is always tied), reasons, claims and grounding by rules."""
-    (bare / "statistics.json").write_text(json.dumps({"criteria": {c.name: c.description for c in CRITERIA}}))
+    keep_criteria(CRITERIA, bare)
     planned = plan(bare, QUESTIONS, CRITERIA, replicates=2)
 
     def winner(first: str, second: str, criterion: str) -> int:
@@ -304,6 +305,16 @@ def in_browser(folder: Path, tmp_path: Path, acts: str = "", at: str = "") -> st
 def inside(dom: str) -> str:
     found = re.search(r'<dialog id="panel"[^>]*open=[^>]*>(.*?)</dialog>', dom, re.DOTALL)
     return found.group(1) if found else ""
+
+
+def test_what_was_asked_and_answered_is_marked_with_its_language(tmp_path: Path):
+    write_list([Question("q", "这批文档的主要主题是什么？")], tmp_path)
+    answers_in(tmp_path).add_all([ConditionAnswer(name, "q", "主题是水坝。") for name in ("C0", "TS")])
+    page = written(tmp_path)[0]
+
+    assert '<html lang="en">' in page
+    assert '<div id="listed" lang="zh">' in page
+    assert '<div id="inside" lang="zh">' in page
 
 
 def test_a_cell_opens_the_questions_behind_it(folder: Path, tmp_path: Path):

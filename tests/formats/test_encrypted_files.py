@@ -9,7 +9,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from making_files import document, docx, paragraph, reason, slides, workbook
+from making_files import archive, document, docx, paragraph, reason, slides, workbook
 
 from conspectus.formats import encryption
 from conspectus.formats.encryption import OLE, USUAL
@@ -81,3 +81,15 @@ def test_a_folder_with_an_encrypted_document_is_read_with_the_rest(tmp_path: Pat
     assert [d.text for d in without] == ["Bees sleep."]
     assert failure.document.endswith("a.docx")
     assert [d.text for d in both] == ["Bees dance.", "Bees sleep."]
+
+
+@pytest.mark.parametrize("name", ["a.odt", "a.odp", "a.ods"])
+@pytest.mark.parametrize("part", ["content.xml", "encrypted-package"])
+def test_an_encrypted_open_document_says_that_passwords_do_not_open_it(name: str, part: str):
+    entry = f'<file-entry full-path="{part}"><encryption-data/></file-entry>'
+    data = archive({part: b"\x93\x17" * 200, "META-INF/manifest.xml": f"<manifest>{entry}</manifest>"})
+
+    told = reason(name, data, Options(passwords=("open sesame",)))
+
+    assert told.startswith("is encrypted; --password-file opens PDF and Microsoft Office, and not OpenDocument")
+    assert told.endswith("open it with its password and save it without one")

@@ -78,9 +78,11 @@ UNSAID = {  # navigation and other things around the text
     "markitdown/test_wikipedia.html": [
         "Create account",
         "Donate",
+        "Edit links",
         "Jump to content",
         "Main page",
         "Privacy policy",
+        'Retrieved from "https',
     ],
     "haystack/paul_graham_superlinear.html": ["csell_env", "<font"],
 }
@@ -129,6 +131,12 @@ def test_every_messy_file_is_a_document_or_has_a_reason(outcome: Read, messy: Pa
         *REASONS,
         *(file.split("#")[0] for file, *_ in TEXTS),
     }
+
+
+def test_a_messy_table_is_read_row_by_row_where_no_field_is_named(messy: Path):
+    (document,), _, _ = read([messy / "markitdown" / "test_mskanji.csv"], ReadSettings())
+
+    assert document.text.startswith("名前 | 年齢 | 住所\n佐藤太郎 | 30 | 東京\n")
 
 
 def test_encrypted_files_open_with_their_passwords(messy: Path, tmp_path: Path):

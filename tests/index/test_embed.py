@@ -18,6 +18,7 @@ from conspectus.index.passages import index_passages
 from conspectus.index.pipeline import Silent
 from conspectus.index.triples import OpenIe, with_openie
 from conspectus.models.base import Tick
+from conspectus.models.embedders.prefixes import Prefixes
 from conspectus.query import vector
 from conspectus.settings import Settings
 from conspectus.tables import Index
@@ -133,6 +134,32 @@ def test_triples_and_their_names_have_vectors_too():
     assert letters.given == ["hens", "eggs", "corn", "hens lay eggs", "hens eat corn"]
     assert after.arrays["vectors.names"].shape == (3, 26)
     assert after.arrays["vectors.triples"].shape == (2, 26)
+
+
+def test_prefixes_stand_before_passages_and_questions_and_in_the_index():
+    by, asked = Letters(), Letters()
+    prefixes = Prefixes("ask: ", "tell: ")
+
+    index = embedded(an_index(), by, "letters:here", prefixes=prefixes)
+    index.derived["embedder letters:here"] = asked
+    vector.question_vectors(["Who lays eggs?"], index, Settings())
+
+    assert all(text.startswith("tell: ") for text in by.given)
+    assert asked.given == ["ask: Who lays eggs?"]
+    assert index.settings["vectors"]["query_prefix"] == "ask: "
+    assert index.settings["vectors"]["passage_prefix"] == "tell: "
+
+
+def test_vectors_behind_another_prefix_are_made_anew():
+    before = embedded(an_index(), Letters(), "letters:here")
+    by = Letters()
+
+    embedded(an_index(), by, "letters:here", before, prefixes=Prefixes("", "tell: "))
+    again = Letters()
+    embedded(an_index(), again, "letters:here", before, prefixes=Prefixes("ask: ", ""))
+
+    assert by.given
+    assert again.given == []
 
 
 def test_vectors_can_be_taken_away():

@@ -78,6 +78,12 @@ def test_the_format_of_replies_does_not_show_in_the_index(sound: Built, behaviou
     assert tables(made.index) == tables(sound.index)
 
 
+def test_a_model_whose_vocabulary_is_known_is_asked_once_whether_entities_were_missed(tmp_path: Path):
+    made, server = built(tmp_path, Behaviour(), model="openai/gpt-4.1-mini")
+    assert not made.failures
+    assert made.index.usage["AnyMissed"].calls == server.counts["ExtractGraph"] == len(made.index.chunks)
+
+
 def test_a_second_run_asks_for_nothing(sound: Built):
     with SimulatedServer(Behaviour()) as server:
         chosen = settings(server.url, extract__claims=True)
@@ -113,7 +119,9 @@ def test_calls_that_never_succeed_are_named_and_asked_for_again_alone(tmp_path: 
     lost = {c.id for c in broken.index.chunks if "matter 503" in c.text}
     assert {f.error.split()[1] for f in broken.failures if f.stage == "extract"} == lost
     told = conspectus.ask("Who met Ada Byrne?", broken.index, method="local")
-    assert any("lacks" in notice and "chunk" in notice for notice in told.notices)
+    [notice] = [notice for notice in told.notices if "lacks" in notice]
+    assert all(failure.document in notice for failure in broken.failures[:3])
+    assert "HTTP" not in notice
 
     mended, server = built(tmp_path, Behaviour())
     assert not mended.failures

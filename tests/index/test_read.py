@@ -377,13 +377,29 @@ def test_records_before_a_broken_one_of_csv_are_kept(tmp_path: Path):
 
 
 def test_records_without_the_text_field_are_one_failure_with_their_fields_and_the_option(tmp_path: Path):
-    fill(tmp_path, {"a.csv": "id,body\n1,x\n2,y\n3,z\n", "b.txt": "b"})
+    body = "Bees dance to tell each other where flowers are, and how far it is to fly to them. " * 2
+    fill(tmp_path, {"a.csv": f"id,body\n1,{body}\n2,{body}\n3,{body}\n".replace("are, ", "are "), "b.txt": "b"})
     _, (failure,), _ = read([tmp_path], SETTINGS)
 
     assert failure.document.endswith("a.csv#1")
     assert "no field 'text' (and 2 records after it, too); it has 'id', 'body'" in failure.error
     assert "--text-field" in failure.error
     assert len(read([tmp_path], ReadSettings(text_field="body"))[0]) == 4
+
+
+def test_a_table_without_texts_is_a_document_with_a_line_for_each_row(tmp_path: Path):
+    fill(tmp_path, {"cities.csv": 'city;people\nOslo;"717,710"\n\nBergen;291189\n'})
+    (document,), failures, _ = read([tmp_path], SETTINGS)
+
+    assert not failures
+    assert (document.title, document.text) == ("cities", "city | people\nOslo | 717,710\nBergen | 291189")
+
+
+def test_a_table_is_no_document_of_its_own_where_the_field_of_its_texts_was_named(tmp_path: Path):
+    fill(tmp_path, {"cities.csv": "city,people\nOslo,717710\n", "b.txt": "b"})
+    _, (failure,), _ = read([tmp_path], ReadSettings(text_field="city name"))
+
+    assert "has no field 'city name'" in failure.error
 
 
 # Memory

@@ -26,7 +26,10 @@ import conspectus
 from conspectus import api, store
 from conspectus.api import Built
 from conspectus.index.changes import Changes, changes_of
+from conspectus.index.updating import origin_of
+from conspectus.models.chat import prompts
 from conspectus.rows import Document
+from conspectus.settings import Settings
 from conspectus.tables import Index
 
 TABLES = "documents chunks entities relationships triples claims joins failures words".split()
@@ -448,12 +451,38 @@ def test_failed_calls_are_asked_again_though_nothing_changed(tmp_path: Path):
 
 
 def test_other_prompts_make_everything_anew(paid: Path, tmp_path: Path):
-    prompts = tmp_path / "prompts"
-    shutil.copytree(Path(conspectus.__file__).parent / "prompts" / "en", prompts / "en")
+    mine = tmp_path / "prompts"
+    shutil.copytree(Path(conspectus.__file__).parent / "prompts" / "en", mine / "en")
 
-    made, _ = asked(paid, PAPERS, llm__prompts=str(prompts))
+    made, _ = asked(paid, PAPERS, llm__prompts=str(mine))
 
     assert made.update.anew == ("the prompts are others than they were",)
+
+
+def test_other_prompts_of_a_later_conspectus_do_so_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    chosen = Settings.model_validate({"model": "simulated"})
+    before = origin_of(chosen)["prompts"]
+    shutil.copytree(prompts.OURS, tmp_path / "prompts")
+    (tmp_path / "prompts" / "en" / "ExtractGraph.md").write_text("Look closer.")
+    monkeypatch.setattr(prompts, "OURS", tmp_path / "prompts")
+
+    assert origin_of(chosen)["prompts"] != before
+
+
+def test_an_index_without_a_language_model_is_made_anew_by_one_for_that_reason_alone(corpus: Path):
+    settings = {"model": "simulated", "llm.base_url": "http://127.0.0.1:9"}
+
+    assert api.preview("corpus", "index", settings=settings).anew == ("model was extractive and is simulated",)
+
+
+def test_what_takes_the_place_of_an_imported_graph_says_so_and_can_be_undone(corpus: Path):
+    (corpus.parent / "films.txt").write_text("Big|directed by|Penny Marshall\n")
+    graph = api.import_triples("films.txt", "films")
+
+    made = conspectus.build("corpus", "films")
+
+    assert made.update.anew == ("the graph that stood there was imported (conspectus rollback returns to it)",)
+    assert api.rollback("films").snapshot == graph.snapshot
 
 
 # Readers

@@ -70,6 +70,15 @@ def data_of(text: str) -> dict[str, Any]:
 # The scene and its colours
 
 
+def test_a_community_without_a_report_is_called_by_its_best_connected_names_each_once():
+    edges = [("Comedy", "Big"), ("Comedy", "Heat"), ("Comedy", "Drama"), ("comedy", "Big"), ("comedy", "Drama")]
+    names = ["Comedy", "comedy", "Big", "Drama", "Heat"]
+    community = Community("all", 0, 0, -1, (), tuple(range(5)))
+    scene = scene_of(an_index("Comedy", entities=names, edges=edges, communities=[community], reports=[]))
+
+    assert scene.title(0) == "Comedy, Big, Drama"
+
+
 def test_parts_have_shades_of_their_own_near_the_colour_of_the_whole():
     parts = tuple(range(1, 5))
     family = [Community("r", 0, 0, -1, parts, ()), *(Community(str(i), i, 1, 0, (), ()) for i in parts)]

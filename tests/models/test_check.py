@@ -24,6 +24,7 @@ def test_what_a_server_takes_is_told(monkeypatch: pytest.MonkeyPatch):
         "chat", "json_schema", "json_object", "logit_bias", "streaming", "embeddings",
     ]  # fmt: skip
     assert found["embeddings"].told == "vectors of 64 numbers"
+    assert "cut off" not in found["logit_bias"].told
 
 
 def test_what_a_server_refuses_is_told(monkeypatch: pytest.MonkeyPatch):
@@ -32,6 +33,16 @@ def test_what_a_server_refuses_is_told(monkeypatch: pytest.MonkeyPatch):
     assert not any(found[kind].ok for kind in ("json_schema", "logit_bias", "streaming"))
     assert "does not take json_schema" in found["json_schema"].told
     assert "does not take streaming" in found["streaming"].told
+
+
+def test_a_server_that_is_pressed_tells_nothing_of_what_it_takes(monkeypatch: pytest.MonkeyPatch):
+    found = checked(
+        Behaviour(limit=1, window=60.0), monkeypatch, **{"vectors.embedder": "openai/text-embedding-3-small"}
+    )
+    assert found["chat"].ok
+    assert {found[kind].ok for kind in ("json_schema", "json_object", "logit_bias", "streaming")} == {None}
+    assert "too many calls" in found["json_schema"].told
+    assert found["embeddings"].ok is False
 
 
 def test_a_wrong_key_is_one_line_that_does_not_show_it(monkeypatch: pytest.MonkeyPatch):

@@ -27,7 +27,7 @@ def test_none_makes_no_vectors():
 
 
 def test_an_unknown_name_lists_what_there_is():
-    with pytest.raises(UsageError, match="local:FOLDER and provider/model"):
+    with pytest.raises(UsageError, match="local:FOLDER, provider/model"):
         open_embedder("glove", SETTINGS)
 
 
@@ -185,6 +185,13 @@ def test_texts_go_out_in_batches_and_come_back_in_their_order():
     assert len(ticks) == 150
     assert vectors == pytest.approx(expected, abs=1e-5)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_at_an_address_any_name_is_of_a_model():
+    with SimulatedServer(Behaviour(dimension=16)) as server:
+        embedder = open_embedder("nomic-embed-text", Settings.model_validate({"llm": {"base_url": server.url}}))
+        assert embedder
+        assert embedder.embed(["one"]).shape == (1, 16)
 
 
 async def test_it_can_be_asked_inside_an_event_loop():

@@ -85,7 +85,7 @@ async def test_a_report_that_cannot_be_rated_is_just_relevant_and_told():
     answer = await drilldown.answer("?", a_tree(), rated(ratings), Settings())
 
     assert "R0 (1)" in answer.why
-    assert answer.notices[0] == "1 reports could not be rated: gone"
+    assert answer.notices[0] == "not rated, of 4 reports: 1 (gone)"
     with pytest.raises(BadReply):
         await drilldown.answer("?", a_tree(), rated({0: BadReply("a"), 1: BadReply("b")}), Settings())
 

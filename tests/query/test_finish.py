@@ -48,7 +48,7 @@ async def test_what_was_assembled_from_quotations_bears_no_notice_of_an_ai():
 
 async def test_an_empty_reply_is_an_answer_that_found_nothing():
     assert await finished(" [Data: Sources (9)] ") == nothing_found(
-        TASK.question, method="local", level=2, context_tokens=9
+        TASK.question, INDEX, method="local", level=2, context_tokens=9
     )
-    assert nothing_found("Why?", method="local").text == NOTHING
-    assert nothing_found("Why?", method="local").citations == ()
+    assert nothing_found("Why?", INDEX, method="local").text == NOTHING
+    assert nothing_found("Why?", INDEX, method="local").citations == ()

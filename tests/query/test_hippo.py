@@ -87,16 +87,29 @@ def test_the_forms_with_chunks_in_the_graph_reach_the_second_passage_too(form: s
     assert "p1" in [hit.document for hit in hits]
 
 
+def test_form_2_starts_from_the_triples_of_what_the_question_names_and_not_from_all_of_the_same_relation():
+    hits = hippo.rank("Where was the owner of Rook born?", an_index(), settings(form="2", chunk_weight=0))
+
+    assert [hit.document for hit in hits] == ["p0", "p1"]
+
+
+def test_form_2_takes_all_of_the_likest_triples_where_the_question_names_nothing():
+    hits = hippo.rank("where were people born", an_index(), settings(form="2", chunk_weight=0))
+
+    assert {hit.document for hit in hits[:2]} == {"p1", "p3"}
+
+
 def test_a_question_that_names_nothing_is_ranked_by_its_words():
     hits = hippo.rank("which barge was built", an_index(), settings(form="joined"))
 
     assert {hit.document for hit in hits[:2]} == {"p0", "p2"}
 
 
-async def test_a_language_model_says_what_the_question_names():
+@pytest.mark.parametrize("form", ["1", "2"])
+async def test_a_language_model_says_what_the_question_names(form: str):
     model = ScriptedModel({NameEntities: [("Heron",)]})
 
-    hits = await hippo.rank_with("Who had it?", an_index(), model, settings(form="1"))
+    hits = await hippo.rank_with("For whom was it built?", an_index(), model, settings(form=form, chunk_weight=0))
 
     assert [hit.document for hit in hits] == ["p2", "p3"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import conspectus
 from conspectus import api
 from conspectus.errors import ModelError
 from conspectus.models.scripted import ScriptedModel
+from conspectus.query import citations, telling
 from conspectus.query.descent import descend
 from conspectus.rows import Answer, Community, Finding, Report
 from conspectus.settings import GlobalSettings
@@ -111,10 +113,28 @@ def test_an_answer_is_told_while_it_is_written_with_its_references_whole(server:
     assert all(any(marker in piece for piece in pieces) for marker in markers)
 
 
+def test_what_is_cited_is_looked_up_only_where_a_reference_ends(
+    server: SimulatedServer, index: Index, monkeypatch: pytest.MonkeyPatch
+):
+    looked_up: list[str] = []
+
+    def cite(text: str, index: Index) -> Any:
+        looked_up.append(text)
+        return citations.cite(text, index)
+
+    monkeypatch.setattr(telling, "cite", cite)
+    pieces: list[str] = []
+    answer = ask(server, index, "What did Nell Dray do?", method="local", tell=pieces.append)
+    assert "".join(pieces).strip() == answer.text
+    assert 0 < len(looked_up) < len(pieces) / 2
+
+
 async def test_a_streamed_answer_ends_with_the_whole_of_it(server: SimulatedServer, index: Index):
     told = [
         piece
-        async for piece in api.astream("What did Vera Stone do?", index, method="local", settings=settings(server.url))
+        async for piece in conspectus.astream(
+            "What did Vera Stone do?", index, method="local", settings=settings(server.url)
+        )
     ]
     *pieces, answer = told
     assert isinstance(answer, Answer)
@@ -160,6 +180,30 @@ async def test_a_report_that_cannot_be_rated_counts_as_relevant():
     descent = await descend("?", tree(), model, GlobalSettings())
     assert [report.number for report in descent.chosen] == [0]
     assert len(descent.failed) == 1
+
+
+async def test_parts_that_cannot_be_rated_count_as_relevant_too_where_their_whole_could_be():
+    said: dict[int, Any] = {0: 3, 1: 0, 2: ModelError("no"), 3: ModelError("no")}
+    model = ScriptedModel({RateReport: lambda task: said[task.report.number]})
+    descent = await descend("?", tree(), model, GlobalSettings())
+    assert [report.number for report in descent.chosen] == [2, 3]
+    assert len(descent.failed) == 2
+
+
+async def test_where_no_report_can_be_rated_that_is_an_error():
+    model = ScriptedModel({RateReport: lambda _: ModelError("no")})
+    with pytest.raises(ModelError, match="no"):
+        await descend("?", tree(), model, GlobalSettings())
+
+
+async def test_the_parts_of_a_report_that_is_missing_are_rated_in_its_place():
+    ratings = {1: 0, 2: 4, 3: 0}
+    model = ScriptedModel({RateReport: lambda task: ratings[task.report.number]})
+    index = tree()
+    lacking = replace(index, reports=index.reports[1:])
+    descent = await descend("?", lacking, model, GlobalSettings())
+    assert [report.number for report in descent.chosen] == [2]
+    assert descent.rated == 3
 
 
 def test_an_answer_from_the_root_down_says_what_it_used(server: SimulatedServer, index: Index):

@@ -93,6 +93,15 @@ def test_rare_names_weigh_more_than_common_ones_and_parts_less_than_wholes():
     assert set(number.values()) <= weight.keys()
 
 
+def test_what_is_written_small_beside_a_name_is_no_name():
+    graph = Graph.of(an_index({**FILMS, "Place of birth": "The place of birth is in a passport."}))
+    question = "What is the place of birth of Edla Marrow?"
+
+    assert len(seeds_of(question, graph).names) == 1
+    assert seeds_of(question, graph).rest == "what is the place of birth of"
+    assert len(seeds_of(question.lower(), graph).names) == 2
+
+
 def test_the_rest_of_a_question_is_what_is_asked_of_its_names():
     assert seeds_of(QUESTION, Graph.of(an_index())).rest == "where did the director of the die"
 

@@ -25,6 +25,15 @@ def test_chinese_is_cut_into_the_words_of_a_dictionary_and_latin_words_stay_whol
     ]
 
 
+def test_a_small_word_is_no_part_of_the_chinese_word_before_it():
+    assert cut("由段玉山的儿子担任", "zh")[:2] == ["由", "段"]
+    assert cut("贝纳德·真纳罗是公爵", "zh") == ["贝纳德", "·", "真纳", "罗", "是", "公爵"]
+
+
+def test_what_turkish_writes_behind_an_apostrophe_is_no_part_of_a_name():
+    assert cut("İzmir'de Ege Bankası", "tr") == ["İzmir", "'de", "Ege", "Bankası"]
+
+
 def test_japanese_is_cut_into_runs_of_one_kind_prefectures_and_titles():
     assert cut("長野県松本市の高橋教授がカメラを買う", "ja") == [
         "長野県", "松本市", "の", "高橋", "教授", "が", "カメラ", "を", "買", "う",

@@ -86,3 +86,19 @@ def test_a_short_question_is_in_the_language_of_the_index_where_it_could_be():
     assert language_of(["Rivebelle?"], ["fr", "en"]) == "fr"
     assert language_of(["Who founded Rivebelle?"], ["fr"]) == "en"
     assert language_of(["谁创办了它？"], ["fr"]) == "zh"
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("Who founded 苍山茶业合作社?", "en"),
+        ("Wer gründete 青叶合作社?", "de"),
+        ("Who is Иван Соколов?", "en"),
+        ("What is told of 김민지?", "en"),
+        ("谁创办了 Teal Estuary Trust？", "zh"),
+        ("김민지는 누구입니까?", "ko"),
+        ("苍山茶业合作社", "zh"),
+    ],
+)
+def test_a_question_is_in_the_language_of_its_small_words_not_of_the_names_in_it(question: str, language: str):
+    assert language_of([question], ["zh"]) == language

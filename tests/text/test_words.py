@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
+from typing import Literal
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -20,6 +23,30 @@ def test_the_key_of_a_key_is_itself_unless_another_article_opens_it(name: str):
 @given(st.text(max_size=30))
 def test_folding_twice_changes_nothing_more(text: str):
     assert fold(fold(text)) == fold(text)
+
+
+LETTERS = st.text(
+    st.characters(categories=("Lu", "Ll", "Lo", "Nd", "Zs"), exclude_characters="\u0345")
+    | st.sampled_from("ÀéÑöŞşİıßçŁΣςñЙйЁёІїअीกाالنكتשלוםㄱ가각한漢字ｶﾞガＡａ１ﬁ①Ⅳ"),
+    max_size=20,
+)
+
+
+@given(LETTERS, st.sampled_from(("NFC", "NFD", "NFKC", "NFKD")))
+def test_unicode_forms_of_a_name_have_one_key(name: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"]):
+    assert name_key(unicodedata.normalize(form, name)) == name_key(name)
+
+
+@given(LETTERS)
+def test_widths_of_a_name_have_one_key(name: str):
+    wide = "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in name)
+
+    assert name_key(wide) == name_key(name)
+
+
+@given(LETTERS)
+def test_cases_of_a_name_have_one_key(name: str):
+    assert name_key(name.upper()) == name_key(name)
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,13 @@ def test_an_unknown_field_is_told_with_the_nearest_and_all_there_are():
         those(documents({"author": "Quill"}), "autor=Quill")
 
 
+def test_a_document_that_states_no_date_has_that_of_its_files_name():
+    named = documents({"path": "minutes/2021-09-09-council.txt"}, {"path": "a-2021-06-25.txt", "date": "2024"}, {})
+
+    assert those(named, "date=2021") == [0]
+    assert those(named, "date>=2021-06") == [0, 1]
+
+
 @pytest.mark.parametrize("where", ["author", "=Quill", "author=", "date>=May"])
 def test_what_is_no_condition_is_refused(where: str):
     with pytest.raises(UsageError, match="2023-01"):

@@ -19,8 +19,7 @@ from conspectus.working import DEFAULT_FOLDER, Given, read_sources, resolved, ru
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import Estimate
-    from conspectus.evaluate.ablations.experiment import Experiment
-    from conspectus.evaluate.ablations.found import Ablation
+    from conspectus.evaluate.ablations.found import Ablation, Experiment
     from conspectus.evaluate.kept import Question
     from conspectus.index.pipeline import Progress
 
@@ -186,7 +185,7 @@ def ablate(experiment: Experiment, *, model: Model | None = None, progress: Prog
     What is found is kept: the same call goes on from there, and tries again what failed. A budget is checked before
     the first call.
     """
-    from conspectus.costs.estimate import NONE as NOTHING
+    from conspectus.costs.estimate import Estimate, check_budget
     from conspectus.evaluate.ablations.found import write
     from conspectus.index.pipeline import Silent
 
@@ -195,12 +194,8 @@ def ablate(experiment: Experiment, *, model: Model | None = None, progress: Prog
     async def work() -> tuple[Usage, tuple[str, ...]]:
         async with session_for(experiment.settings, folder, model) as session:
             if session and session.sender.ledger.limited and experiment.left:
-                tasks = [task for one in (await experiment.estimates(session)).values() for task in one.tasks]
-                asked, cost = NOTHING, NOTHING
-                for task in tasks:
-                    asked = asked.plus(task.prompt_tokens).plus(task.completion_tokens)
-                    cost = cost.plus(task.cost or NOTHING)
-                session.sender.ledger.check_room(asked.low, cost.low)
+                found = (await experiment.estimates(session)).values()
+                check_budget(Estimate(tuple(task for one in found for task in one.tasks)), session.sender.ledger)
             await experiment.run(session, model, progress or Silent())
             return (session.total, session.notices) if session else (NONE, ())
 

@@ -25,6 +25,8 @@ Asked = Index | View | str | Path | Sequence[Index | str | Path]
 """What a question is asked of: an index or its folder, or several of them, which are then asked as one."""
 Level = int | Literal["auto"] | None
 """A level of the hierarchy, `auto` to descend from the root where it is relevant, None for the usual one."""
+NAMED = 3
+"""Failures that an answer names, of those that the index was made with."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +93,15 @@ async def aask(
     ):
         performer = model or (session.model if session else model_of(opened))
         if performer.generative or is_short(chosen.answer.response):
-            performer = Styled(performer, question, chosen.answer)
+            performer = Styled(performer, question, chosen.answer, opened.languages)
         if tell is not None:
             performer = Telling(performer, opened, tell)
         result = await answered(answering, question, opened, performer, chosen, reranker)
         usage = session.total if session else reranker.usage if reranker else result.usage
     reason = "; ".join(part for part in (why, result.why) if part)
     notices = (*view.notices(result.method), *missing(opened), *said_in(result.citations), *result.notices)
-    return replace(result, why=reason, notices=notices, usage=usage, seconds=time.perf_counter() - began)
+    language, seconds = opened.language_of(question), time.perf_counter() - began
+    return replace(result, why=reason, notices=notices, usage=usage, seconds=seconds, language=language)
 
 
 async def astream(
@@ -178,7 +181,9 @@ async def acontext(
         reranker_for(method, chosen, opened.folder, model=model, session=session) as reranker,
     ):
         performer = model or (session.model if session else model_of(opened))
-        watching = Watching(Styled(performer, question, chosen.answer) if performer.generative else performer)
+        if performer.generative:
+            performer = Styled(performer, question, chosen.answer, opened.languages)
+        watching = Watching(performer)
         result = await answered(answering, question, opened, watching, chosen, reranker)
     reason = "; ".join(part for part in (why, result.why) if part)
     return Context(question, method, result.level, reason, tuple(watching.windows), result.context_tokens)
@@ -263,5 +268,7 @@ def missing(index: Index) -> Iterator[str]:
     """Yield a line that tells an answer's reader what the index lacks, if it lacks anything that a model failed on."""
     failed = [failure for failure in index.failures if failure.stage in ("extract", "describe", "reports")]
     if failed:
-        why = failed[0].error
-        yield f"This index lacks {len(failed)} parts that the model failed on ({why}); index again to ask for them."
+        heads = [f.error.partition(": ")[0] + (f" of {f.document}" if f.document else "") for f in failed[:NAMED]]
+        told = "; ".join(heads) + (f"; and {len(failed) - NAMED} more" if len(failed) > NAMED else "")
+        count = "a part" if len(failed) == 1 else f"{len(failed)} parts"
+        yield f"This index lacks {count} that the model failed on: {told}. Status tells why; index again to mend that."

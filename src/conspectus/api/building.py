@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -217,6 +217,7 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
     """
     from conspectus.index.embed import embedded
     from conspectus.index.triples import read_openie, with_openie
+    from conspectus.models.embedders.prefixes import Prefixes
     from conspectus.query.vector import embedder_of, has_vectors
 
     passages = read_openie(Path(file))
@@ -226,8 +227,10 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
         standing = open_index(target)
         index = with_openie(standing, passages, str(file))
         if has_vectors(standing):
-            own = standing.settings["vectors"]["embedder"]
-            index = embedded(index, embedder_of(standing, resolved(settings)), own, standing)
+            made = standing.settings["vectors"]
+            prefixes = Prefixes(made.get("query_prefix", ""), made.get("passage_prefix", ""))
+            by = embedder_of(standing, resolved(settings))
+            index = embedded(index, by, made["embedder"], standing, prefixes=prefixes)
         store.commit(target, index, settings=index.settings, usage=index.usage)
     return open_index(target)
 
@@ -257,7 +260,8 @@ def tune(
     async def work() -> Tuned:
         async with opened(chosen, Path(folder)) as session:
             chunks = chunk(documents, chosen.chunk)
-            return await tuned(chunks, session.model, Path(folder), language, examples=examples)
+            room = chosen.global_.context_tokens
+            return await tuned(chunks, session.model, Path(folder), language, examples=examples, sample_tokens=room)
 
     return run(work())
 
@@ -268,10 +272,13 @@ def _with_own_embedder(settings: Settings, update: Update, folder: Path) -> Sett
     Texts are not sent to a server that the settings do not name. Raises as `check_embedder` does.
     """
     from conspectus.models.embedders import NONE, is_served
+    from conspectus.models.embedders.prefixes import PREFIXES
 
     own = own_embedder(update.standing) if update.standing else ""
     if settings.vectors.embedder == NONE and own and not is_served(own):
-        vectors = settings.vectors.model_copy(update={"embedder": own})
+        made: Mapping[str, str] = update.standing.settings["vectors"] if update.standing else {}
+        prefixes = {key: made.get(key, "") for key in PREFIXES if getattr(settings.vectors, key) is None}
+        vectors = settings.vectors.model_copy(update={"embedder": own, **prefixes})
         with suppress(UsageError, ModelError):  # it cannot be had here: then there will be no vectors, which is told
             check_embedder(inherited := settings.model_copy(update={"vectors": vectors}), folder)
             return inherited

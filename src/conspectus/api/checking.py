@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from conspectus.api.asking import model_of
 from conspectus.api.building import open_index
 from conspectus.models.base import Model, Tick, no_tick
-from conspectus.rows import Answer, Usage
+from conspectus.rows import Answer, Chunk, Usage
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.working import DEFAULT_FOLDER, Given, folder_of, resolved, run, session_for
@@ -61,13 +61,15 @@ def evaluate_claims(
     """Find the factual claims of the answers in a comparison's folder, and count them and their clusters (P1 4.2).
 
     Claims that are kept are not looked for again, failed ones are. Without a language model the sentences that state
-    something are the claims. Raises UsageError where there are no answers, or no such condition.
+    something are the claims. They are held against the judgements that hold now, of the judge who judged most. Raises
+    UsageError where there are no answers, or no such condition.
     """
     from conspectus.evaluate.checking.checking_estimate import estimate_claims as cost
     from conspectus.evaluate.checking.claim_counts import count
     from conspectus.evaluate.checking.claiming import find_claims, pending
     from conspectus.evaluate.comparing.asked_answers import asked_answers, found_by
-    from conspectus.evaluate.kept import claims_in, judgements_in
+    from conspectus.evaluate.comparing.standing import judged_in
+    from conspectus.evaluate.kept import claims_in
 
     chosen, target = resolved(settings), Path(folder)
     asked = asked_answers(target, conditions, sample)
@@ -80,7 +82,8 @@ def evaluate_claims(
 
     usage, notices = _checked(work, lambda session: cost(left, session, chosen), target, chosen, model)
     rows = [row for one in asked if (row := kept.get((one.answer.condition, one.answer.question)))]
-    return Checked(count(rows, judgements_in(target).rows.values()), usage, notices)
+    judged = judged_in(target)
+    return Checked(count(rows, judged.sound if judged else ()), usage, notices)
 
 
 def estimate_claims(
@@ -159,8 +162,10 @@ def evaluate_loss(
     """Follow the facts of sampled chunks through an index: what was extracted, descriptions, reports, answers.
 
     `conditions` answer a question about the names of each chunk. Replies of a language model are kept with the index,
-    so that the same call goes on from them. Raises UsageError where the index has no text or cannot be asked so.
+    so that the same call goes on from them. A budget is checked before the first call. Raises UsageError where the
+    index has no text or cannot be asked so.
     """
+    from conspectus.costs.estimate import check_budget
     from conspectus.evaluate.checking.loss import measure, sampled
     from conspectus.evaluate.comparing.asked_answers import found_by
 
@@ -173,6 +178,10 @@ def evaluate_loss(
 
     async def work() -> Checked[Loss]:
         async with session_for(chosen, folder_of(index, opened), model) as session:
+            if session and session.sender.ledger.limited:
+                rest = await _loss_estimate(opened, drawn, asking, session, chosen)
+                if any(task.calls.low for task in rest.tasks if task.task == STEPS[0]):  # else some or all is bought
+                    check_budget(rest, session.sender.ledger)
             performer = model or (session.model if session else model_of(opened))
             ask = _asking(asking, opened, performer)
             found = await measure(opened, drawn, performer, by, ask, list(asking), _tick(progress, "loss", len(drawn)))
@@ -191,7 +200,6 @@ def estimate_loss(
 ) -> CheckPreview:
     """Return what `evaluate_loss` would ask, and ask nothing."""
     from conspectus.evaluate.checking.loss import sampled
-    from conspectus.evaluate.checking.stages import stages_of
 
     opened, chosen = _opened(index), resolved(settings)
     drawn = sampled(opened, chunks, seed)
@@ -200,15 +208,26 @@ def estimate_loss(
     async def work() -> Estimate | None:
         if chosen.model == "extractive":
             return None
-        from conspectus.evaluate.checking.loss_estimate import estimate_loss as cost
         from conspectus.models.opening import opened as opened_model
 
-        stages = await stages_of(opened, drawn)
-        named = [condition for condition, _ in asking.values()]
         async with opened_model(chosen, _with_replies(folder_of(index, opened)), to_ask=False) as session:
-            return await cost(opened, drawn, stages, named, session, model_of(opened), chosen)
+            return await _loss_estimate(opened, drawn, asking, session, chosen)
 
     return CheckPreview(len(drawn), len(drawn), run(work()))
+
+
+async def _loss_estimate(
+    index: Index,
+    drawn: Sequence[Chunk],
+    asking: Mapping[str, tuple[Condition, Settings]],
+    session: Session,
+    settings: Settings,
+) -> Estimate:
+    from conspectus.evaluate.checking.loss_estimate import estimate_loss as cost
+    from conspectus.evaluate.checking.stages import stages_of
+
+    named = [condition for condition, _ in asking.values()]
+    return await cost(index, drawn, await stages_of(index, drawn), named, session, model_of(index), settings)
 
 
 # What they share
@@ -230,14 +249,13 @@ def _checked(
     A budget is checked before the first call.
     """
     from conspectus import locks
-    from conspectus.costs.estimate import NONE as NOTHING
+    from conspectus.costs.estimate import check_budget
     from conspectus.models.extractive.model import ExtractiveModel
 
     async def checked() -> tuple[Usage, tuple[str, ...]]:
         async with session_for(settings, folder, model) as session:
             if session and session.sender.ledger.limited:
-                rest = cost(session)
-                session.sender.ledger.check_room(rest.tokens.low, (rest.cost or NOTHING).low)
+                check_budget(cost(session), session.sender.ledger)
             with locks.writing(folder, "comparison"):
                 await work(model or (session.model if session else ExtractiveModel()))
             return (session.total, session.notices) if session else (NONE, ())
@@ -290,7 +308,7 @@ def _asking(
 
     async def ask(question: str, name: str) -> Answer:
         condition, settings = conditions[name]
-        performer = Styled(model, question, settings.answer) if model.generative else model
+        performer = Styled(model, question, settings.answer, index.languages) if model.generative else model
         return await answering(question, condition, index)(question, index, performer, settings)
 
     return ask

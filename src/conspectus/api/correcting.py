@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 from conspectus import store
 from conspectus.api.remaking import check_made_here
 from conspectus.corrections import STAGE, Correction, Entry, check, check_nothing_stands_on
-from conspectus.corrections.file import append, file_of, read_file, remove
+from conspectus.corrections.file import append, file_of, next_number, read_file, remove
 from conspectus.errors import IndexMissing, UsageError
 from conspectus.tables import Index
 from conspectus.working import DEFAULT_FOLDER, Given, resolved
@@ -79,9 +79,8 @@ def correct(
     check(correction)
     for entry in entries:
         check_beside(correction, entry, known)
-    number = 1 + max((entry.number for entry in entries), default=0)
     when = date.today().isoformat() if day is None else day
-    made = Entry(number, correction, when, _line(author), _line(note))
+    made = Entry(next_number(path), correction, when, _line(author), _line(note))
     known.try_out(made)
     append(path, made)
     return made

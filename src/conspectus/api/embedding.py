@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from conspectus.costs.estimate import TaskEstimate
     from conspectus.index.pipeline import Progress
     from conspectus.models.embedders import Embedder
+    from conspectus.models.embedders.blocks import KeptBlocks
 
+BLOCKS = "embedding"
+"""The folder in that of an index where vectors are while they are made."""
 TASK = "Embed"
 """What a server's part in it is booked under."""
 
@@ -41,18 +44,23 @@ def embed(
     """
     from conspectus.index.embed import embedded, without_vectors
     from conspectus.models.embedders import open_embedder
+    from conspectus.models.embedders.prefixes import prefixes_of
 
     chosen, target = resolved(settings), Path(folder)
     name = embedder or _usual(store.read(target), chosen)  # read first: no folder is made where there is none
     opened = open_embedder(name, chosen, target)
+    keeping = _keeping(opened, name, target)
     with store.writing(target):
         standing = store.read(target)
         if opened is None:
             index = without_vectors(standing)
         else:
-            index = embedded(standing, opened, name, standing, progress)
+            prefixes = prefixes_of(opened.name, chosen.vectors)
+            index = embedded(standing, keeping or opened, name, standing, progress, prefixes)
             index = replace(index, usage=_with_usage(standing.usage, opened))
         store.commit(target, index, settings=index.settings, usage=index.usage)
+        if keeping:
+            keeping.clear()
     return store.read(target)
 
 
@@ -74,6 +82,7 @@ def with_vectors(
     before. Where a server fails, the index has no vectors and says so as a failure.
     """
     from conspectus.index.embed import embedded
+    from conspectus.models.embedders.prefixes import prefixes_of
 
     before: Index | None = None
     with suppress(StoreError):  # none, or one that is to be replaced anyway
@@ -84,11 +93,14 @@ def with_vectors(
         advice = f"The index before had vectors of {lost}; conspectus embed --embedder {lost} makes those of this one."
         return index, (advice,) if lost else ()
     name = settings.vectors.embedder
+    keeping = _keeping(opened, name, folder)
     try:
-        index = embedded(index, opened, name, before, progress)
+        index = embedded(index, keeping or opened, name, before, progress, prefixes_of(opened.name, settings.vectors))
     except ModelError as error:
         failure = Failure("embed", f"{error}; conspectus embed --embedder {name} goes on with it")
         index = replace(index, failures=[*index.failures, failure])
+    if keeping:
+        keeping.clear()
     return replace(index, usage=_with_usage(index.usage, opened)), ()
 
 
@@ -140,12 +152,14 @@ def _estimated(
 ) -> TaskEstimate:
     from conspectus import tokens
     from conspectus.costs.estimate import GRAPH, Range, TaskEstimate
+    from conspectus.models.embedders.prefixes import prefixes_of
     from conspectus.models.server.ledger import Ledger
     from conspectus.models.server.presets import vocabulary
     from conspectus.models.server.replies import FILE_NAME, Replies
     from conspectus.models.server.sender import batches, embedding_key
 
-    keyed = [{embedding_key(name, text): text for text in said} for said in texts.values()]
+    prefix = prefixes_of(name, settings.vectors).passage
+    keyed = [{embedding_key(name, text): text for text in (prefix + t for t in said)} for said in texts.values()]
     items = {key: text for said in keyed for key, text in said.items()}
     if (folder / FILE_NAME).exists():
         replies = Replies(folder / FILE_NAME)
@@ -159,6 +173,14 @@ def _estimated(
     ledger = Ledger(settings.prices)
     cost = Range(*(ledger.cost(name, round(n), 0) for n in asked)) if ledger.price(name) else None
     return TaskEstimate(TASK, name, Range(calls, calls), asked, Range(0, 0), cost)
+
+
+def _keeping(embedder: Embedder | None, name: str, folder: Path) -> KeptBlocks | None:
+    """Return an embedder that keeps its blocks beside an index; None for a served one, whose replies are kept."""
+    from conspectus.models.embedders import is_served
+    from conspectus.models.embedders.blocks import KeptBlocks
+
+    return KeptBlocks(embedder, folder / BLOCKS) if embedder and not is_served(name) else None
 
 
 def _opened(settings: Settings, folder: Path, spent: Usage) -> Embedder | None:

@@ -15,7 +15,7 @@ from conspectus.working import DEFAULT_FOLDER, Given, resolved, run, session_for
 if TYPE_CHECKING:
     from conspectus.evaluate.answering.runs import Scored
     from conspectus.evaluate.judging.compared import Comparison
-    from conspectus.evaluate.judging.judge_folder import Judged, JudgingPreview
+    from conspectus.evaluate.judging.judge_folder import Done, JudgingPreview
     from conspectus.evaluate.ranking.retrieval import Measured
     from conspectus.index.pipeline import Progress
     from conspectus.models.check import Checked
@@ -121,15 +121,17 @@ def evaluate_judge(
     settings: Given = None,
     model: Model | None = None,
     progress: Progress | None = None,
-) -> Judged:
+) -> Done:
     """Have a model judge the answers of a comparison's folder head to head, and test what it preferred (P1 4, G).
 
     `criteria` are names of the paper's and files of more, `pairs` are named as `C0:SS`; empty means all. `sample`
-    draws so many questions. Judgements that are there are not asked for again, failed ones are. Statistics, win rates
-    and their pictures are written into the folder.
+    draws so many questions. Judgements that are there are not asked for again, failed ones are. What all judgements of
+    this judge say, win rates and their pictures are written into the folder. A budget is checked before the first call.
 
     Raises UsageError where there is nothing to compare or no judge, IndexBusy where another process writes there.
     """
+    from conspectus.costs.estimate import check_budget
+    from conspectus.evaluate.comparing.asked_answers import found_by
     from conspectus.evaluate.judging import judge_folder
 
     chosen = resolved(settings) if model else judge_folder.judged_by(resolved(settings), judge_model)
@@ -137,35 +139,29 @@ def evaluate_judge(
     target = Path(folder)
     judge_folder.lay_out(target, asked, chosen)  # what is wrong is told before a file is written
 
-    async def work() -> Judged:
+    async def work() -> Done:
         async with session_for(chosen, target, model) as session:
+            if session and session.sender.ledger.limited:
+                check_budget(judge_folder.preview(target, asked, chosen, session).estimate, session.sender.ledger)
             performer = session.model if session else model
             assert performer is not None
-            by = model.name if model else judge_folder.judge_name(chosen)
+            by = model.name if model else found_by(chosen, "Judge")
             found = await judge_folder.judge_folder(target, asked, chosen, performer, by, progress)
-            return judge_folder.Judged(found, session.total, session.notices) if session else judge_folder.Judged(found)
+            return judge_folder.Done(found, session.total, session.notices) if session else judge_folder.Done(found)
 
     with locks.writing(target, "comparison"):
         return run(work())
 
 
-def evaluate_statistics(
-    folder: str | Path,
-    *,
-    criteria: Sequence[str] = (),
-    pairs: Sequence[str] = (),
-    sample: int | None = None,
-    judge_model: str | None = None,
-    settings: Given = None,
-) -> Comparison:
-    """Test what the judgements that a comparison's folder has say, ask nothing, and write it there.
+def evaluate_statistics(folder: str | Path, *, judge_model: str | None = None) -> Comparison:
+    """Test what the judgements that a comparison's folder has say, ask nothing, and write it there (P1 G).
 
-    Raises UsageError where there are none, or those of several judges and none is named.
+    p values are corrected for all pairs that were judged by a criterion. Raises UsageError where there are no
+    judgements, or those of several judges and none is named.
     """
-    from conspectus.evaluate.judging import judge_folder
+    from conspectus.evaluate.judging.judge_folder import statistics
 
-    asked = judge_folder.ToJudge(tuple(criteria), tuple(pairs), sample=sample)
-    return judge_folder.statistics(Path(folder), asked, resolved(settings), judge_model)
+    return statistics(Path(folder), judge_model)
 
 
 def check_models(settings: Given = None) -> list[Checked]:

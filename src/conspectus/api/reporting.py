@@ -58,7 +58,7 @@ def write_report(
     target = Path(out) if out is not None else source / FILE
     files = target.with_suffix(".html"), target.with_suffix(".md")
     target.parent.mkdir(parents=True, exist_ok=True)
-    files[0].write_text(page(name, sections, data_of(found), len(found.questions)), encoding="utf-8")
+    files[0].write_text(page(name, sections, data_of(found), found.questions), encoding="utf-8")
     files[1].write_text(markdown(name, sections, found.questions), encoding="utf-8")
     lacks = (block.what for section in sections for block in section.blocks if isinstance(block, Missing))
     return Reported(*files, tuple(dict.fromkeys(lacks)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,14 +23,16 @@ from conspectus.cli.options import (
     ModelName,
     SetKeys,
     TraceFile,
+    confirmed,
     model_flags,
     overrides,
+    parts,
     settings_of,
 )
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
-    from conspectus.evaluate.ablations.experiment import Experiment
+    from conspectus.evaluate.ablations.found import Experiment
     from conspectus.settings import Settings
 
 app = typer.Typer(help="Vary one thing, keep all else, and measure what it changes.", no_args_is_help=True)
@@ -125,7 +126,7 @@ def window(
     from conspectus import api
 
     settings = settings_of(overrides(set_, model_flags(model, base_url, None, budget, budget_tokens, trace)), config)
-    names = [name.strip() for name in conditions.split(",") if name.strip()]
+    names = parts(conditions)
     sizes = _numbers(windows, "--windows")
     experiment = api.vary_window(
         questions, folder, out, conditions=names, windows=sizes, sample=sample, settings=settings
@@ -241,8 +242,7 @@ def _done(experiment: Experiment, settings: Settings, *, dry_run: bool, yes: boo
             return
         if seen.estimates and not quiet:
             show.table(tables.estimates(seen), show.note)
-            if not yes and sys.stdin.isatty() and sys.stderr.isatty():
-                typer.confirm("Go on?", abort=True, err=True)
+            confirmed(yes=yes)
     from conspectus.cli.progress import Bars
 
     try:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from conspectus.cli import show
 from conspectus.cli.guard import DONE, WITH_FAILURES
+from conspectus.evaluate.drawing import can_draw
 
 if TYPE_CHECKING:
     from conspectus.api.ablating import Ablated, AblationPreview
     from conspectus.costs.estimate import Estimate
-    from conspectus.evaluate.ablations.found import Cell
 
 
 def preview(seen: AblationPreview, *, json: bool) -> None:
@@ -43,6 +43,8 @@ def _figures(estimate: Estimate) -> list[str]:
 
 def told(done: Ablated, *, json: bool, quiet: bool) -> None:
     """Print what an ablation found, and end with the exit code of that."""
+    from conspectus.evaluate.ablations.found import shown
+
     found = done.found
     if json:
         show.as_json(found.as_json())
@@ -50,13 +52,13 @@ def told(done: Ablated, *, json: bool, quiet: bool) -> None:
         show.out(f"{show.bold(found.title)}\n")
         if found.rows:
             texts = sum(isinstance(value, str) for value in found.rows[0].values())
-            show.table(_table(found.rows), texts=max(1, texts))
+            show.table(shown(found.rows), texts=max(1, texts))
     if not quiet:
         show.note("")
         for line in found.notices:
             show.note(line)
         show.note(f"Written to {done.folder}: {', '.join(done.files)}")
-        if found.panels and not any(name.endswith(".png") for name in done.files):
+        if found.panels and not can_draw():
             show.note("A PNG of the chart needs Pillow: pip install 'conspectus[map]'")
         failed = sum(found.errors.values())
         show.listed(
@@ -65,25 +67,3 @@ def told(done: Ablated, *, json: bool, quiet: bool) -> None:
         show.listed("Of the model's replies:", done.notices)
         show.spent(done.usage)
     raise typer.Exit(WITH_FAILURES if found.errors else DONE)
-
-
-def _table(rows: Sequence[Any]) -> Iterator[Sequence[str]]:
-    from conspectus.evaluate.ablations.found import heading
-
-    columns = list(rows[0])
-    yield [heading(column) for column in columns]
-    shown: dict[str, Callable[[Cell], str]] = {column: _shower([row[column] for row in rows]) for column in columns}
-    for row in rows:
-        yield [shown[column](row[column]) for column in columns]
-
-
-def _shower(values: Sequence[Cell]) -> Callable[[Cell], str]:
-    """Return how the values of a column are printed: all with as many decimals as the one that has most."""
-    decimals = max((len(str(v).partition(".")[2]) for v in values if isinstance(v, float) and v % 1), default=0)
-
-    def shown(value: Cell) -> str:
-        if value is None:
-            return "-"
-        return value if isinstance(value, str) else f"{value:,.{decimals}f}"
-
-    return shown

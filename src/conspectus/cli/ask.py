@@ -127,8 +127,8 @@ def ask(
             if context_only:
                 _print_context(api.context(one, opened, method=method, level=at, settings=settings), json, questions)
             else:
-                told = show.Streamed() if streams else None
-                answer = api.ask(one, opened, method=method, level=at, settings=settings, tell=told)
+                with show.streaming(streams) as told:
+                    answer = api.ask(one, opened, method=method, level=at, settings=settings, tell=told)
                 _print_answer(answer, json, questions, streamed=bool(told and told.any))
         except CallFailed as error:  # of one question; what makes all of them fail ends the command
             if questions is None:
@@ -152,8 +152,8 @@ def _converse(talk: Conversation, question: str | None, *, streams: bool, json: 
 
         chat.talk(talk, tell, streams=streams, json=json)
         return
-    told = show.Streamed() if streams else None
-    answer = talk.ask(question, tell=told)
+    with show.streaming(streams) as told:
+        answer = talk.ask(question, tell=told)
     _print_answer(answer, json, False, streamed=bool(told and told.any))
 
 
@@ -174,8 +174,6 @@ def _level(said: str | None) -> int | Literal["auto"] | None:
 
 
 def _print_answer(answer: Answer, json: bool, many: object, *, streamed: bool = False) -> None:
-    from conspectus.text.language import language_of
-
     if json:
         told = asdict(answer)
         show.as_json({"question": told.pop("question"), "answer": told.pop("text"), **told}, lines=bool(many))
@@ -186,7 +184,7 @@ def _print_answer(answer: Answer, json: bool, many: object, *, streamed: bool = 
         show.markdown(answer.text)
     for notice in answer.notices:
         show.out(f"\n{notice}")
-    show.citations(answer.citations, language_of([answer.text]), answer.text)
+    show.citations(answer.citations, answer.language, answer.text)
     read = show.counted(answer.context_tokens, "token")
     show.note(f"\n{_how(answer)} ({read} read, {answer.seconds:.2f} s)")
     if answer.removed_references:
@@ -253,12 +251,15 @@ def search(
     for notice in view.told:
         show.note(notice)
     if hits:
-        show.out("\n\n".join(_hit(place, hit) for place, hit in enumerate(hits, 1)))
+        language = view.index.language_of(question)
+        show.out("\n\n".join(_hit(place, hit, language) for place, hit in enumerate(hits, 1)))
     else:
         show.note("Nothing in this corpus speaks to that question.")
 
 
-def _hit(place: int, hit: Hit) -> str:
+def _hit(place: int, hit: Hit, language: str) -> str:
+    from conspectus.wording import wording
+
     head = f"{place:>2}. {show.bold(hit.title)}  ({hit.score:.2f})"
-    where = f"{hit.document}, {hit.place}" if hit.place else hit.document
-    return f"{head}\n    {where}, characters {hit.start}-{hit.end}\n    {show.snippet(hit.text, 300)}"
+    where = wording(language).where(hit.document, hit.place, hit.start, hit.end)
+    return f"{head}\n    {where}\n    {show.snippet(hit.text, 300)}"

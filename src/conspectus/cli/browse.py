@@ -198,6 +198,7 @@ def _line(report: Report) -> str:
 def _print_report(name: str, index: Index, json: bool) -> None:
     from conspectus.explore import report_view
     from conspectus.query.citations import cite
+    from conspectus.text.language import language_of
 
     view = report_view(name, index)
     text, citations, removed = cite(view.report.text, index)
@@ -210,10 +211,12 @@ def _print_report(name: str, index: Index, json: bool) -> None:
     r = view.report
     show.out(
         f"Level {r.level}, community {r.community}, {show.counted(r.size, 'entity')}. "
-        f"Rated {r.rating:g} of 10. {r.rating_explanation}"
+        f"Rated {r.rating:g} of 10."
     )
+    if r.rating_explanation:
+        show.out(r.rating_explanation)
     _print_neighbours(view)
-    show.citations(citations, text=text)
+    show.citations(citations, language_of([text], index.languages), text)
 
 
 def _link(report: Report | None) -> dict[str, Any] | None:

@@ -61,8 +61,8 @@ def talk(conversation: Conversation, print_: Print, *, streams: bool, json: bool
                 if not typed and not json:
                     show.out(show.bold(f"# {line}") + "\n")
                 try:
-                    told = show.Streamed() if streams else None
-                    last = conversation.ask(line, tell=told)
+                    with show.streaming(streams) as told:
+                        last = conversation.ask(line, tell=told)
                     print_(replace(last, citations=()) if typed else last, bool(told and told.any))
                     if typed and last.citations:
                         show.note(f"{show.counted(len(last.citations), 'source')}: /sources")
@@ -109,6 +109,4 @@ def _sources(answer: Answer | None) -> None:
     if answer is None or not answer.citations:
         show.note("There is no answer that cites anything yet.")
     else:
-        from conspectus.text.language import language_of
-
-        show.citations(answer.citations, language_of([answer.text]), answer.text)
+        show.citations(answer.citations, answer.language, answer.text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as writing
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -27,8 +26,10 @@ from conspectus.cli.options import (
     ModelName,
     SetKeys,
     TraceFile,
+    confirmed,
     model_flags,
     overrides,
+    parts,
     settings_of,
 )
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
     from conspectus.api.checking import Checked, CheckPreview
     from conspectus.cli.progress import Bars
-    from conspectus.settings import Settings
 
 T = TypeVar("T")
 RULES = {
@@ -86,12 +86,12 @@ def claims(
     from conspectus import api
 
     settings = settings_of(overrides(set_, model_flags(model, base_url, None, budget, budget_tokens, trace)), config)
-    chosen: dict[str, Any] = {"conditions": _listed(conditions), "sample": sample, "settings": settings}
+    chosen: dict[str, Any] = {"conditions": parts(conditions), "sample": sample, "settings": settings}
     seen = api.estimate_claims(folder, **chosen)
     if dry_run:
         _previewed(seen, "answer", json=json)
         return
-    _announced(seen, "answer", settings, quiet=quiet, yes=yes)
+    _announced(seen, "answer", quiet=quiet, yes=yes)
     checked = _run(lambda bars: api.evaluate_claims(folder, progress=bars, **chosen), folder, quiet=quiet or json)
     if json:
         show.as_json(checked.found.as_json())
@@ -126,12 +126,12 @@ def grounding(
     from conspectus import api
 
     settings = settings_of(overrides(set_, model_flags(model, base_url, None, budget, budget_tokens, trace)), config)
-    chosen: dict[str, Any] = {"conditions": _listed(conditions), "sample": sample, "settings": settings}
+    chosen: dict[str, Any] = {"conditions": parts(conditions), "sample": sample, "settings": settings}
     seen = api.estimate_grounding(folder, **chosen)
     if dry_run:
         _previewed(seen, "answer", json=json)
         return
-    _announced(seen, "answer", settings, quiet=quiet, yes=yes)
+    _announced(seen, "answer", quiet=quiet, yes=yes)
     checked = _run(lambda bars: api.evaluate_grounding(folder, progress=bars, **chosen), folder, quiet=quiet or json)
     if json:
         show.as_json(checked.found.as_json())
@@ -176,13 +176,13 @@ def loss(
 
     settings = settings_of(overrides(set_, model_flags(model, base_url, None, budget, budget_tokens, trace)), config)
     opened = api.open_index(folder)
-    chosen: dict[str, Any] = {"chunks": chunks, "conditions": _listed(conditions), "seed": seed, "settings": settings}
+    chosen: dict[str, Any] = {"chunks": chunks, "conditions": parts(conditions), "seed": seed, "settings": settings}
     if dry_run or settings.model != "extractive":
         seen = api.estimate_loss(opened, **chosen)
         if dry_run:
             _previewed(seen, "chunk", json=json)
             return
-        _announced(seen, "chunk", settings, quiet=quiet, yes=yes)
+        _announced(seen, "chunk", quiet=quiet, yes=yes)
     checked = _run(lambda bars: api.evaluate_loss(opened, progress=bars, **chosen), folder, quiet=quiet or json)
     told = checked.found.as_json()
     if out is not None:
@@ -198,10 +198,6 @@ def loss(
     if not quiet:
         show.listed("Of the stages:", checked.found.notices)
     _ended(checked, errors, (checked.found.found_by,), "claims", "support", quiet=quiet)
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 # Before, and while
@@ -222,18 +218,13 @@ def _size(seen: CheckPreview, noun: str) -> str:
     return show.counted(seen.all, noun) + (f"; {done:,} are checked, {seen.left:,} are left" if done else "")
 
 
-def _announced(seen: CheckPreview, noun: str, settings: Settings, *, quiet: bool, yes: bool) -> None:
+def _announced(seen: CheckPreview, noun: str, *, quiet: bool, yes: bool) -> None:
     """Say what is about to be spent, and ask whether to, where somebody is there to be asked."""
     if seen.estimate is None or not seen.estimate.tasks or quiet:
         return
     show.note(f"{_size(seen, noun)}.")
     show.table(show.costs(seen.estimate), show.note)
-    tokens, cost = seen.estimate.tokens, seen.estimate.cost
-    limits = (settings.llm.budget, cost.low if cost else 0), (settings.llm.budget_tokens, tokens.low)
-    if any(limit is not None and limit < least for limit, least in limits):
-        show.note("The budget is less; take fewer by --sample or --chunks.")
-    if not yes and sys.stdin.isatty() and sys.stderr.isatty():
-        typer.confirm("Go on?", abort=True, err=True)
+    confirmed(yes=yes)
 
 
 def _run(work: Callable[[Bars], Checked[T]], folder: Path, *, quiet: bool) -> Checked[T]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -25,8 +24,10 @@ from conspectus.cli.options import (
     ModelName,
     SetKeys,
     TraceFile,
+    confirmed,
     model_flags,
     overrides,
+    parts,
     settings_of,
 )
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from conspectus.api.comparing import Answered, AnswersPreview
     from conspectus.costs.estimate import Estimate
     from conspectus.evaluate.comparing.table2 import Units
-    from conspectus.rows import Usage
 
 COMPARISON = Path("comparison")
 
@@ -108,7 +108,7 @@ def answers(
     flags |= {"global.context_tokens": window, "answer.response": response}
     settings = settings_of(overrides(set_, flags), config)
     target = out or _folder_of(source)
-    names = [name for name in conditions.split(",") if name.strip()]
+    names = parts(conditions)
     opened = api.open_index(folder)
     chosen: dict[str, Any] = {"sample": sample, "samples": samples, "settings": settings}
     language_model = settings.model != "extractive"
@@ -119,8 +119,7 @@ def answers(
             return
         if not quiet and any(seen.left.values()):
             show.table(_estimates(seen), show.note)
-            if not yes and sys.stdin.isatty() and sys.stderr.isatty():
-                typer.confirm("Go on?", abort=True, err=True)
+            confirmed(yes=yes)
     from conspectus.cli.progress import Bars
 
     try:
@@ -181,7 +180,7 @@ def _answered(answered: Answered, *, json: bool, quiet: bool) -> None:
         )
     if not quiet:
         show.listed("Notes:", answered.notices)
-        spent(answered.usage)
+        show.spent(answered.usage)
     raise typer.Exit(WITH_FAILURES if any(one.failed for one in answered.conditions) else DONE)
 
 
@@ -213,11 +212,3 @@ def _units(rows: Sequence[Units]) -> Iterator[Sequence[str]]:
     for row in rows:
         figures = [f"{row.units:,}", f"{row.tokens:,}", f"{100 * row.share:.1f}", f"{row.projected:,}"]
         yield [row.condition, *figures, f"{100 * row.entities:.1f}"]
-
-
-def spent(used: Usage) -> None:
-    """Print what a run took of a language model, if it took anything."""
-    if used.calls or used.cached_calls:
-        tokens = used.prompt_tokens + used.completion_tokens
-        money = f", cost {used.cost:.4f}" if used.cost else ""
-        show.note(f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} kept), {tokens:,} tokens{money}.")

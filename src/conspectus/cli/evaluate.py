@@ -199,7 +199,7 @@ def _answers(
         file, folder, names, kind=kind, where=where, answers=kept, limit=limit, settings=settings
     )
     if json:
-        show.as_json({scored.method: scored.as_row() for scored in results})
+        show.as_json({s.method: s.as_row() | ({"failures": s.failures} if s.failures else {}) for s in results})
     else:
         measures = list(dict.fromkeys(name for scored in results for name in scored.means))
         rows = [["", *measures, "questions", "failed", "ms"]]
@@ -215,6 +215,8 @@ def _answers(
                 ]
             )
         show.table(rows)
+        failures = [f"{s.method}, question {id_}: {why}" for s in results for id_, why in s.failures.items()]
+        show.listed(f"Failed {len(failures):,}; the same command asks them again:", failures)
     if any(scored.failed for scored in results):
         raise typer.Exit(WITH_FAILURES)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,20 +19,24 @@ from conspectus.cli.options import (
     LogFile,
     SetKeys,
     TraceFile,
+    confirmed,
     model_flags,
     overrides,
+    parts,
     settings_of,
 )
+from conspectus.evaluate.drawing import can_draw
 from conspectus.evaluate.shown import figure, probability
 
 if TYPE_CHECKING:
     from conspectus.evaluate.judging.compared import Compared, Comparison
-    from conspectus.evaluate.judging.judge_folder import Judged, JudgingPreview
+    from conspectus.evaluate.judging.judge_folder import JudgingPreview
     from conspectus.evaluate.judging.matrices import Matrix
     from conspectus.evaluate.judging.pairing import LeftOut
     from conspectus.evaluate.judging.verdicts import Position
-    from conspectus.settings import Settings
 
+PILOT = 10
+"""Questions of a first look at a judge."""
 BIASED = 10
 """Percentage points from 50 at which a preference for a place is worth a warning."""
 
@@ -90,8 +93,8 @@ def judge(
 
     settings = settings_of(overrides(set_, model_flags(None, base_url, None, budget, budget_tokens, trace)), config)
     chosen: dict[str, Any] = {
-        "criteria": _listed(criteria),
-        "pairs": _listed(pairs),
+        "criteria": parts(criteria),
+        "pairs": parts(pairs),
         "sample": sample,
         "judge_model": judge_model,
     }
@@ -100,10 +103,10 @@ def judge(
         _previewed(seen, json=json)
         return
     if not quiet:
-        _announced(seen, settings)
+        _announced(seen)
         left_out(seen.left_out)
-    if seen.to_ask and not yes and sys.stdin.isatty() and sys.stderr.isatty():
-        typer.confirm("Go on?", abort=True, err=True)
+    if seen.to_ask:
+        confirmed(yes=yes)
     from conspectus.cli.progress import Bars
 
     try:
@@ -116,7 +119,8 @@ def judge(
         raise typer.Exit(INTERRUPTED) from None
     _told(judged.comparison, folder, json=json, quiet=quiet)
     if not quiet:
-        _spent(judged)
+        show.spent(judged.usage)
+        show.listed("Of the model's replies:", judged.notices)
     raise typer.Exit(WITH_FAILURES if judged.comparison.failed else 0)
 
 
@@ -125,38 +129,22 @@ def stats(
     judge_model: Annotated[
         str | None, typer.Option("--judge-model", metavar="NAME", help="Whose judgements, where several judged.")
     ] = None,
-    criteria: Criteria = "",
-    pairs: Pairs = "",
-    sample: Sample = None,
     json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no notes.")] = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
     log: LogFile = None,
 ) -> None:
     """Say what the judgements in a folder say: win rates and tests. It asks no model.
 
-    Wilcoxon's signed-rank test over questions, corrected by Holm and Bonferroni for all pairs of a criterion; --pairs
-    says which those are. Judgements of answers that have changed since do not count.
+    Wilcoxon's signed-rank test over questions, corrected by Holm and Bonferroni for all pairs that were judged by a
+    criterion. Judgements of answers that have changed since do not count.
     """
     from conspectus import api
 
-    found = api.evaluate_statistics(
-        folder,
-        criteria=_listed(criteria),
-        pairs=_listed(pairs),
-        sample=sample,
-        judge_model=judge_model,
-        settings=settings_of(overrides(set_), config),
-    )
+    found = api.evaluate_statistics(folder, judge_model=judge_model)
     if not quiet:
         left_out(found.left_out)
     _told(found, folder, json=json, quiet=quiet)
     raise typer.Exit(WITH_FAILURES if found.failed else 0)
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 # Before
@@ -173,7 +161,7 @@ def _previewed(seen: JudgingPreview, *, json: bool) -> None:
 
 
 def _size(seen: JudgingPreview) -> str:
-    parts = (
+    sizes = (
         show.counted(seen.questions, "question"),
         show.counted(seen.pairs, "pair"),
         show.counted(len(seen.criteria), "criterion") if len(seen.criteria) == 1 else f"{len(seen.criteria)} criteria",
@@ -183,10 +171,14 @@ def _size(seen: JudgingPreview) -> str:
     rest = [f"{made:,} are there"] if made else []
     rest += [f"{seen.ties:,} are ties of equal answers"] if seen.ties else []
     rest.append(f"{seen.to_ask:,} are to be asked of {seen.judge}" if seen.to_ask else "nothing is left to ask")
-    return f"{' x '.join(parts)}: {show.counted(seen.judgements, 'judgement')}; {', '.join(rest)}."
+    said = f"{' x '.join(sizes)}: {show.counted(seen.judgements, 'judgement')}; {', '.join(rest)}."
+    if seen.to_ask and seen.questions > PILOT:
+        fewer = seen.judgements // seen.questions * PILOT
+        said += f" A pilot of {PILOT} questions takes {fewer:,} of them (--sample {PILOT}), and more may follow later."
+    return said
 
 
-def _announced(seen: JudgingPreview, settings: Settings) -> None:
+def _announced(seen: JudgingPreview) -> None:
     """Say what is about to be spent."""
     show.note(_size(seen))
     if not seen.to_ask:
@@ -194,9 +186,6 @@ def _announced(seen: JudgingPreview, settings: Settings) -> None:
     tokens, cost = seen.estimate.tokens, seen.estimate.cost
     money = f"; it will cost about {show.ranging(cost, 2)}" if cost else "; its price is not known (setting `prices`)"
     show.note(f"That takes {show.ranging(seen.estimate.calls)} calls and {show.ranging(tokens)} tokens{money}.")
-    limits = (settings.llm.budget, cost.low if cost else 0), (settings.llm.budget_tokens, tokens.low)
-    if any(limit is not None and limit < least for limit, least in limits):
-        show.note("The budget is less: it stops there, and the next run goes on. Or judge fewer questions by --sample.")
 
 
 def left_out(found: Sequence[LeftOut]) -> None:
@@ -234,7 +223,7 @@ def _told(found: Comparison, folder: Path, *, json: bool, quiet: bool) -> None:
     show.note(
         f"Written to {folder}: statistics.json, {', '.join(path.name for path in sorted(folder.glob('win_rates.*')))}"
     )
-    if not (folder / "win_rates.png").exists():
+    if not can_draw():
         show.note("A PNG of the win rates needs Pillow: pip install 'conspectus[map]'")
 
 
@@ -260,8 +249,8 @@ def _normality(found: Comparison) -> str:
     tested = [one.shapiro_p for one in found.results if one.shapiro_p is not None]
     odd = sum(p < 0.05 for p in tested)
     return (
-        f"* differs from 50: p < 0.05 by Wilcoxon's signed-rank test, corrected (Holm). By Shapiro and Wilk, {odd} of "
-        f"{len(tested)} comparisons are not normally distributed.\n"
+        "* differs from 50: p < 0.05 by Wilcoxon's signed-rank test, corrected (Holm) for the pairs judged by that "
+        f"criterion. By Shapiro and Wilk, {odd} of {len(tested)} comparisons are not normally distributed.\n"
         "effect r: matched-pairs rank-biserial correlation; d: Cohen's, of paired scores."
     )
 
@@ -282,12 +271,3 @@ def _counts(found: Comparison) -> str:
     )
     said += [f"{found.failed:,} failed, which the same command asks again"] if found.failed else []
     return "; ".join(said) + "."
-
-
-def _spent(judged: Judged) -> None:
-    used = judged.usage
-    tokens = used.prompt_tokens + used.completion_tokens
-    if used.calls or used.cached_calls:
-        money = f", cost {used.cost:.4f}" if used.cost else ""
-        show.note(f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} kept), {tokens:,} tokens{money}.")
-    show.listed("Of the model's replies:", judged.notices)

@@ -49,6 +49,7 @@ def check(
 ) -> None:
     """Send one small request of each kind, and say what the server supports or what to fix."""
     from conspectus.api import check_models
+    from conspectus.models.check import NEEDED
 
     checked = check_models(settings_of(overrides(set_, model_flags(model, base_url, embedder)), config))
     if json:
@@ -56,7 +57,7 @@ def check(
     else:
         rows = [["Model", "Request", "Works", ""]] + [[c.model, c.kind, SIGNS[c.ok], c.told] for c in checked]
         show.table(rows, texts=4)
-    if any(c.ok is False and c.kind in ("chat", "embeddings") for c in checked):
+    if any(c.ok is False and c.kind in NEEDED for c in checked):
         raise typer.Exit(WITH_FAILURES)
 
 
@@ -64,11 +65,11 @@ def cache(
     folder: IndexFolder = FOLDER,
     prune_older: Annotated[
         float | None,
-        typer.Option("--prune-older", metavar="DAYS", help="Delete replies made before so many days."),
+        typer.Option("--prune-older", metavar="DAYS", min=0, help="Delete replies made before so many days."),
     ] = None,
     prune_unused: Annotated[
         float | None,
-        typer.Option("--prune-unused", metavar="DAYS", help="Delete replies not used for so many days."),
+        typer.Option("--prune-unused", metavar="DAYS", min=0, help="Delete replies not used for so many days."),
     ] = None,
     prune_bad: Annotated[
         bool, typer.Option("--prune-bad", help="Delete attempts that failed or could not be read.")
@@ -131,4 +132,4 @@ def tune(
     show.out(f"Types of entity: {', '.join(tuned.profile.entity_types)}. Language: {tuned.language}.")
     examples_made = show.counted(tuned.examples, "example")
     show.out(f"Wrote {show.counted(len(tuned.files), 'file')} with {examples_made} to {out}.")
-    show.note(f"Use them: conspectus index ... --config {out / 'conspectus.toml'}")
+    show.note(f"Use them to index and to ask: conspectus index ... --config {out / 'conspectus.toml'}")

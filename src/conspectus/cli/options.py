@@ -26,6 +26,8 @@ def start_log(file: Path | None) -> Path | None:
     """Write everything that is logged from now on to a file, after what is in it."""
     if file is None:
         return None
+    from conspectus.models.server.faults import redact
+
     try:
         handler = logging.FileHandler(file, encoding="utf-8")
     except OSError as error:
@@ -37,7 +39,8 @@ def start_log(file: Path | None) -> Path | None:
         old.close()
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
-    logger.debug("conspectus %s, Python %s: %s", __version__, platform.python_version(), shlex.join(sys.argv[1:]))
+    given = redact(shlex.join(sys.argv[1:]))
+    logger.debug("conspectus %s, Python %s: %s", __version__, platform.python_version(), given)
     return file
 
 
@@ -152,6 +155,17 @@ def overrides(pairs: Sequence[str] | None, flags: Mapping[str, Any] | None = Non
             raise UsageError(f"--set takes KEY=VALUE, as --set chunk.mode=sentence, and not {pair!r}")
         said[key.strip()] = value.strip()
     return said | {key: value for key, value in (flags or {}).items() if value is not None}
+
+
+def parts(text: str) -> list[str]:
+    """Return what a list with commas names."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def confirmed(*, yes: bool) -> None:
+    """Ask whether to go on, where somebody is there to be asked; abort where not."""
+    if not yes and sys.stdin.isatty() and sys.stderr.isatty():
+        typer.confirm("Go on?", abort=True, err=True)
 
 
 def settings_of(said: Mapping[str, Any], file: Path | None, beside: Path | None = None) -> Settings:

@@ -11,7 +11,7 @@ import typer
 from conspectus.cli import show
 from conspectus.cli.comparing import Quiet
 from conspectus.cli.judging import Criteria, Pairs, left_out
-from conspectus.cli.options import AsJson, LogFile
+from conspectus.cli.options import AsJson, LogFile, parts
 
 if TYPE_CHECKING:
     from conspectus.evaluate.people.agreement import Agreement, Agreements, Bounded
@@ -49,7 +49,7 @@ def export(
     from conspectus import api
 
     made = api.export_pairs(
-        folder, out, criteria=_listed(criteria), pairs=_listed(pairs), sample=sample, seed=seed, title=title
+        folder, out, criteria=parts(criteria), pairs=parts(pairs), sample=sample, seed=seed, title=title
     )
     if json:
         show.as_json({**{name: str(getattr(made, name)) for name in ("page", "table", "key")}, "pairs": made.pairs,
@@ -101,10 +101,6 @@ def agreement(
     from conspectus import api
 
     _told(api.rater_agreement(folder, judge_model=judge_model), json=json, quiet=quiet)
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _told(found: Agreements, *, json: bool, quiet: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from conspectus.cli import show
-from conspectus.cli.comparing import COMPARISON, DryRun, Quiet, spent
+from conspectus.cli.comparing import COMPARISON, DryRun, Quiet
 from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
 from conspectus.cli.options import (
     AsJson,
@@ -114,5 +114,5 @@ def _listed(listed: Listed, *, json: bool, quiet: bool) -> None:
             show.out(f"  {show.snippet(question.text)}")
     if not quiet:
         show.listed("Of the questions:", listed.notices)
-        spent(listed.usage)
+        show.spent(listed.usage)
     raise typer.Exit(WITH_FAILURES if listed.failed else DONE)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
@@ -67,6 +68,18 @@ class Streamed:
         sys.stdout.flush()
 
 
+@contextmanager
+def streaming(streams: bool) -> Generator[Streamed | None]:
+    """Give what prints pieces, None for nothing; the line of an answer that breaks off is ended."""
+    told = Streamed() if streams else None
+    try:
+        yield told
+    except BaseException:
+        if told and told.any:
+            typer.echo()
+        raise
+
+
 def bold(text: str) -> str:
     """Return a text that is bold on a terminal."""
     return typer.style(text, bold=True) if sys.stdout.isatty() else text
@@ -93,9 +106,8 @@ def place(source: Source, indent: str = "    ", language: str = "en", statement:
     from conspectus.cli.quoting import nearest
     from conspectus.wording import wording
 
-    where = f", {source.place}" if source.place else ""
-    characters = wording(language).characters.format(source.start, source.end)
-    return f"{source.document}{where}, {characters}\n{indent}“{snippet(nearest(source.text, statement))}”"
+    where = wording(language).where(source.document, source.place, source.start, source.end)
+    return f"{where}\n{indent}“{snippet(nearest(source.text, statement))}”"
 
 
 def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -> None:
@@ -110,7 +122,7 @@ def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -
         same = list(group)
         head = "".join(f"[{c.marker}]" for c in same) + " "
         if len(sources) > 1:  # what is cited is a row with all that it stands on, not one quotation
-            out(head + "; ".join(f"{words.kind(c.kind)}: {c.title}" for c in same))
+            out(head + words.apart.join(words.label.format(words.kind(c.kind), c.title) for c in same))
             head = "    "
         for source in sources[:PLACES]:
             out(head + place(source, language=language, statement=said.get(same[0].marker, "")))
@@ -135,8 +147,9 @@ def costs(estimate: Estimate) -> Iterator[Sequence[str]]:
     for t in estimate.tasks:
         figures = (ranging(r) for r in (t.calls, t.prompt_tokens, t.completion_tokens))
         yield [t.task, t.model, *figures, ranging(t.cost, 4) if t.cost else "unknown"]
+    figures = (ranging(r) for r in (estimate.calls, estimate.prompt_tokens, estimate.completion_tokens))
     total = estimate.cost
-    yield ["All", "", ranging(estimate.calls), ranging(estimate.tokens), "", ranging(total, 4) if total else "unknown"]
+    yield ["All", "", *figures, ranging(total, 4) if total else "unknown"]
 
 
 def ranging(value: Range, digits: int = 0) -> str:
@@ -165,6 +178,8 @@ def vectors(figures: VectorFigures | None) -> str:
     elif figures.many:
         found += ", which the extra `ann` would make faster: pip install 'conspectus[ann]', then conspectus embed"
     told = f"Vectors: {held} by {figures.model}, {figures.dimension:,} numbers each; {found}."
+    if figures.query_prefix or figures.passage_prefix:
+        told += f"\nBefore questions stands {figures.query_prefix!r}, before passages {figures.passage_prefix!r}."
     if figures.unread >= MOST_UNREAD:
         told += (
             f"\nThe model does not know {100 * figures.unread:.0f} % of the letters of these texts, and walk leaves its"

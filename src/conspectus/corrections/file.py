@@ -8,7 +8,8 @@
     author = "Anna"
     note = "the boat, not the rock"
 
-Entries are added at its end and taken out of it as text, so that comments and the rest of it stay as they are.
+Entries are added at its end and taken out of it as text, so that comments and the rest of it stay as they are. Where
+the last one is undone, a line `last = 2` above them says which numbers were given: none is given twice.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ FILE_NAME = "corrections.toml"
 HEAD = """\
 # Corrections by people. `conspectus index` applies them in this order; `conspectus correct` adds and removes them.
 """
+LAST = "last"
+"""The key of the highest number that was given."""
+_LAST = re.compile(rf"^[ \t]*{LAST}[ \t]*=.*\n?", re.MULTILINE)
 _HEADER = re.compile(r"[ \t]*\[\[[ \t]*correction[ \t]*\]\]")
 _COMMON = ("number", "date", "author", "note")
 _TYPES = {"str": "a text", "tuple[str, ...]": "a list of texts", "float": "a number", "bool": "true or false"}
@@ -65,12 +69,10 @@ def read_file(path: Path) -> list[Entry]:
     Raises UsageError, which names the line, where it is not what such a file is.
     """
     text = _text(path)
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        reason, _, where = str(error).removesuffix(")").partition(" (at ")
-        raise UsageError(f"{path}, {where}: not valid TOML: {reason}") from None
+    content = _content(path, text)
     rows, lines = content.pop("correction", []), _headers(text)
+    if not isinstance(content.pop(LAST, 0), int):
+        raise UsageError(f"{path}: `{LAST}` is the highest number that was given, as {LAST} = 1")
     if content:
         raise UsageError(
             f"{path} holds `{next(iter(content))}`; each correction goes under a [[correction]] of its own"
@@ -84,6 +86,12 @@ def read_file(path: Path) -> list[Entry]:
         except UsageError as error:
             raise UsageError(f"{path}, line {line + 1}: {error}") from None
     return entries
+
+
+def next_number(path: Path) -> int:
+    """Return the number of the next correction in a file, which none had that was undone."""
+    last: int = _content(path, _text(path)).get(LAST, 0)
+    return 1 + max((last, *(entry.number for entry in read_file(path))))
 
 
 def append(path: Path, entry: Entry) -> None:
@@ -105,8 +113,28 @@ def remove(path: Path, number: int) -> Entry:
         end -= 1
     while end < len(lines) and not lines[end].strip():
         end += 1
-    _replace(path, "\n".join((*lines[:start], *lines[end:])).rstrip() + "\n")
+    left = "\n".join((*lines[:start], *lines[end:])).rstrip() + "\n"
+    if number == next_number(path) - 1:
+        left = _with_last(left, number)
+    _replace(path, left)
     return entries[place]
+
+
+def _with_last(text: str, number: int) -> str:
+    """Return the text of a file that says which number was given last, above its entries."""
+    text = _LAST.sub("", text, count=1)
+    line = f"{LAST} = {number}  # the highest number that was given\n"
+    if text.startswith(HEAD):
+        return f"{HEAD}{line}{text.removeprefix(HEAD)}"
+    return f"{line}\n{text}"
+
+
+def _content(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        reason, _, where = str(error).removesuffix(")").partition(" (at ")
+        raise UsageError(f"{path}, {where}: not valid TOML: {reason}") from None
 
 
 def _text(path: Path) -> str:

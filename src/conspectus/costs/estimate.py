@@ -7,46 +7,25 @@ from the graph that is there by then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from conspectus.corrections import Entry
-from conspectus.costs.rehearsal import FEW, Step, Walk, rehearse, rehearse_rest, told
+from conspectus.costs.ranges import NONE, Range, exactly, share, total
+from conspectus.costs.rehearsal import FEW, Step, Walk, found_by, rehearse, rehearse_rest, told
 from conspectus.gathering import Gatherer
 from conspectus.index.describe import DescribedGraph
+from conspectus.index.drawing import draw
 from conspectus.index.reports import reported
 from conspectus.models.chat.model import ChatModel
 from conspectus.models.server.client import prompt_tokens
+from conspectus.models.server.ledger import Ledger
 from conspectus.models.server.sender import CachingSender
-from conspectus.rows import Chunk, Community, Document, Usage
+from conspectus.rows import Chunk, Claim, Community, Document, Entity, Relationship, Usage
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.tasks import ExtractClaims, ExtractTriples, WriteReport
 
-
-class Range(NamedTuple):
-    """From `low` to `high`; what is known has both alike."""
-
-    low: float
-    high: float
-
-    def times(self, other: Range) -> Range:
-        return Range(self.low * other.low, self.high * other.high)
-
-    def plus(self, other: Range) -> Range:
-        return Range(self.low + other.low, self.high + other.high)
-
-    def positive(self) -> Range:
-        return Range(max(0, self.low), max(0, self.high))
-
-    def told(self, digits: int = 0) -> str:
-        """Return `12`, or `12 to 15`."""
-        low, high = (f"{number:,.{digits}f}" for number in self)
-        return low if low == high else f"{low} to {high}"
-
-
-NONE = Range(0, 0)
 GRAPH = Range(0.2, 4.0)
 """Tokens of an extraction for each token of its chunk, short chunks having the most."""
 GLEANED = Range(0.0, 1.5)
@@ -93,15 +72,15 @@ class Estimate:
 
     @property
     def calls(self) -> Range:
-        return _sum(t.calls for t in self.tasks)
+        return total(t.calls for t in self.tasks)
 
     @property
     def prompt_tokens(self) -> Range:
-        return _sum(t.prompt_tokens for t in self.tasks)
+        return total(t.prompt_tokens for t in self.tasks)
 
     @property
     def completion_tokens(self) -> Range:
-        return _sum(t.completion_tokens for t in self.tasks)
+        return total(t.completion_tokens for t in self.tasks)
 
     @property
     def tokens(self) -> Range:
@@ -112,7 +91,12 @@ class Estimate:
     def cost(self) -> Range | None:
         """Money; None where the price of a model is not known."""
         costs = [task.cost for task in self.tasks]
-        return None if None in costs else _sum(cost for cost in costs if cost is not None)
+        return None if None in costs else total(cost for cost in costs if cost is not None)
+
+
+def check_budget(rest: Estimate, ledger: Ledger) -> None:
+    """Raise BudgetReached, before anything is asked, where what is left to do would pass the budget at the least."""
+    ledger.check_room(rest.tokens.low, (rest.cost or NONE).low, "with less to do, as a sample")
 
 
 def _like(steps: Sequence[Step], part: int, usual: Range) -> Range:
@@ -122,26 +106,11 @@ def _like(steps: Sequence[Step], part: int, usual: Range) -> Range:
     return Range(mean * ALIKE.low, mean * ALIKE.high) if len(kept) >= FEW else usual
 
 
-def _exactly(number: float) -> Range:
-    return Range(number, number)
-
-
-def _share(tokens: float, of: Range) -> Range:
-    return Range(tokens * of.low, tokens * of.high)
-
-
-def _sum(ranges: Iterable[Range]) -> Range:
-    total = NONE
-    for part in ranges:
-        total = total.plus(part)
-    return total
-
-
 def in_words(taken: Estimate | Usage) -> str:
     """Return calls and tokens, and money where the price is known, as `120 calls and 9,000 to 12,000 tokens`."""
     if isinstance(taken, Usage):
         tokens = taken.prompt_tokens + taken.completion_tokens
-        calls, used, cost = _exactly(taken.calls), _exactly(tokens), _exactly(taken.cost) if taken.cost else None
+        calls, used, cost = exactly(taken.calls), exactly(tokens), exactly(taken.cost) if taken.cost else None
     else:
         calls, used, cost = taken.calls, taken.tokens, taken.cost
     money = f" ({cost.told(2)})" if cost else ""
@@ -169,9 +138,13 @@ class Estimator:
         extraction = self._extraction(walks, language)
         left = sum(not walk.whole for walk in walks)
         steps: list[Step] = []
+        evidence: Range | None = None
         if left < len(walks):
-            steps = await rehearse_rest(documents, walks, self._sender, self._settings, language, before, corrections)
-        rows = (row for row in self._later(left, steps) if row.calls.high)
+            found, settings = found_by(walks), self._settings
+            drawn = draw(documents, chunks, found, settings, before, corrections=corrections, language=language)
+            evidence = None if left else self._evidence(drawn.graph, drawn.communities, language)
+            steps = await rehearse_rest(drawn.graph, drawn.communities, self._sender, settings, language)
+        rows = (row for row in self._later(left, steps, evidence) if row.calls.high)
         return Estimate((*extraction.tasks, *rows), extraction.seen)
 
     async def extraction(self, chunks: Sequence[Chunk], language: str) -> Estimate:
@@ -201,7 +174,7 @@ class Estimator:
             calls = told([(1.0, calls) for _, _, calls, _, _ in taken], [1.0] * len(unseen))
             more = told([(text, asked - each * first) for text, first, _, asked, _ in taken], texts)
             written = told([(text, written) for text, _, _, _, written in taken], texts)
-            asked = _exactly(each * sum(walk.first for walk in unseen)).plus(Range(*more))
+            asked = exactly(each * sum(walk.first for walk in unseen)).plus(Range(*more))
             within = Range(max(0, round(calls[0])), min(most, round(calls[1])))
             rows.append(self.row(task, within, asked.positive(), Range(*written).positive()))
         return rows
@@ -209,52 +182,55 @@ class Estimator:
     def _by_use(self, left: Sequence[Walk], language: str) -> list[TaskEstimate]:
         """Estimate an extraction by what replies are usually like."""
         chunks = [walk.chunk for walk in left]
-        calls, text = _exactly(len(left)), float(sum(chunk.n_tokens for chunk in chunks))
+        calls, text = exactly(len(left)), float(sum(chunk.n_tokens for chunk in chunks))
         fresh = [walk for walk in left if walk.steps[0].completion_tokens is None]
-        first, asked = _exactly(len(fresh)), _exactly(sum(walk.first for walk in fresh))
+        first, asked = exactly(len(fresh)), exactly(sum(walk.first for walk in fresh))
         if self._settings.extract.style == "triples":
             bare = self._bare([ExtractTriples(c, (), language=language) for c in chunks])
             rows = [
                 self.row("NameEntities", first, asked, first.times(NAMES)),
-                self.row("ExtractTriples", calls, bare.plus(calls.times(NAMES)), _share(text, TRIPLES)),
+                self.row("ExtractTriples", calls, bare.plus(calls.times(NAMES)), share(text, TRIPLES)),
             ]
         else:
-            replies = _share(sum(walk.chunk.n_tokens for walk in fresh), GRAPH)
+            replies = share(sum(walk.chunk.n_tokens for walk in fresh), GRAPH)
             rows = [self.row("ExtractGraph", first, asked, replies), *self._gleaning(left, text)]
         if self._settings.extract.claims:
             bare = self._bare([ExtractClaims(c, (), language=language) for c in chunks])
-            rows.append(self.row("ExtractClaims", calls, bare.plus(calls.times(NAMES)), _share(text, CLAIMS)))
+            rows.append(self.row("ExtractClaims", calls, bare.plus(calls.times(NAMES)), share(text, CLAIMS)))
         return rows
 
     def _gleaning(self, left: Sequence[Walk], text: float) -> list[TaskEstimate]:
-        calls, first = _exactly(len(left)), _exactly(sum(walk.first for walk in left))
-        conversation = first.plus(_share(text, GRAPH)).plus(calls.times(QUESTION))
+        calls, first = exactly(len(left)), exactly(sum(walk.first for walk in left))
+        conversation = first.plus(share(text, GRAPH)).plus(calls.times(QUESTION))
         rounds = self._settings.extract.max_gleanings
         asked, more = Range(1 if rounds else 0, rounds), Range(0, rounds)
         return [
             self.row("AnyMissed", calls.times(asked), conversation.times(asked), calls.times(asked)),
-            self.row("GleanMore", calls.times(more), conversation.times(more), _share(text, GLEANED).times(more)),
+            self.row("GleanMore", calls.times(more), conversation.times(more), share(text, GLEANED).times(more)),
         ]
 
     def _bare(self, tasks: Sequence[ExtractClaims | ExtractTriples]) -> Range:
         """Return the tokens of prompts that lack only what earlier replies will say."""
-        return _exactly(sum(prompt_tokens(self._model.request(task)) for task in tasks))
+        return exactly(sum(prompt_tokens(self._model.request(task)) for task in tasks))
 
-    def _later(self, left: int, steps: Sequence[Step]) -> list[TaskEstimate]:
-        """Estimate what depends on the extraction of the chunks that are left; `steps` are known without them."""
+    def _later(self, left: int, steps: Sequence[Step], evidence: Range | None) -> list[TaskEstimate]:
+        """Estimate what depends on the extraction of the chunks that are left; `steps` are known without them.
+
+        `evidence` are the tokens of the prompts of all reports, where the graph is known.
+        """
         described, reports = ([s for s in steps if s.task == task] for task in ("DescribeElement", "WriteReport"))
         open_ = [s for s in described if s.completion_tokens is None]
         more = Range(0 if steps else left * DESCRIBED.low, left * DESCRIBED.high)
-        calls = _exactly(len(open_)).plus(more)
-        asked = _exactly(sum(s.prompt_tokens for s in open_)).plus(more.times(_like(described, 0, DESCRIBING)))
+        calls = exactly(len(open_)).plus(more)
+        asked = exactly(sum(s.prompt_tokens for s in open_)).plus(more.times(_like(described, 0, DESCRIBING)))
         written = calls.times(_like(described, 1, DESCRIPTION))
         rows = [self.row("DescribeElement", calls, asked, written)]
         unwritten = sum(s.completion_tokens is None for s in reports)
         changed = min(len(reports) + left * REPORTED.high, unwritten + left * CHANGED)
-        calls = Range(unwritten, unwritten if not left else changed) if steps else _share(left, REPORTED)
-        evidence = Range(TEMPLATE, TEMPLATE + self._settings.reports.context_tokens)
-        asked, written = calls.times(_like(reports, 0, evidence)), calls.times(_like(reports, 1, REPORT))
-        return [*rows, self.row("WriteReport", calls, asked, written)]
+        calls = Range(unwritten, unwritten if not left else changed) if steps else share(left, REPORTED)
+        usual = Range(TEMPLATE, TEMPLATE + self._settings.reports.context_tokens)
+        asked = evidence if evidence and unwritten == len(reports) else calls.times(_like(reports, 0, usual))
+        return [*rows, self.row("WriteReport", calls, asked, calls.times(_like(reports, 1, REPORT)))]
 
     def rest(self, graph: DescribedGraph, communities: Sequence[Community], language: str) -> Estimate:
         """Estimate what is left when extraction is done: which descriptions and reports is known by then."""
@@ -263,38 +239,38 @@ class Estimator:
         requests = [request for task in tasks if not self._sender.has(request := self._model.request(task))]
         count = Range(len(requests), len(requests))
         asked = float(sum(map(prompt_tokens, requests)))
-        large = reported(communities, self._settings.reports)
-        fresh = len(requests) == len(tasks)
-        reports = Range(len(large) if fresh else 0, len(large))
-        least, most = (self._evidence(graph, communities, large, longest, language) for longest in (False, True))
+        large = len(reported(communities, self._settings.reports))
+        evidence = self._evidence(graph, communities, language)
+        if len(requests) < len(tasks):  # some are kept, and so may be reports
+            reports, evidence = Range(0, large), Range(0, evidence.high)
+        else:
+            reports = exactly(large)
         return Estimate(
             (
                 self.row("DescribeElement", count, Range(asked, asked), count.times(DESCRIPTION)),
-                self.row("WriteReport", reports, Range(least if fresh else 0, most), reports.times(REPORT)),
+                self.row("WriteReport", reports, evidence, reports.times(REPORT)),
             )
         )
 
-    def _evidence(
-        self,
-        graph: DescribedGraph,
-        communities: Sequence[Community],
-        large: Sequence[Community],
-        longest: bool,
-        language: str,
-    ) -> float:
+    def _evidence(self, graph: DescribedGraph, communities: Sequence[Community], language: str) -> Range:
         """Return the tokens of the prompts of reports: what is to be described has no description, or all it can."""
-        tables = graph.drafts() if longest else (graph.entities.rows, graph.relationships.rows, graph.claims.rows)
-        gatherer = Gatherer(communities, tables[0], tables[1], self._settings.reports.context_tokens, tables[2])
-        tasks = (WriteReport(gatherer.gather(community, {}), language=language) for community in large)
-        return float(sum(prompt_tokens(self._model.request(task)) for task in tasks))
+        large = reported(communities, self._settings.reports)
+        limit = self._settings.reports.context_tokens
+
+        def asked(entities: Sequence[Entity], relationships: Sequence[Relationship], claims: Sequence[Claim]) -> float:
+            gatherer = Gatherer(communities, entities, relationships, limit, claims)
+            tasks = (WriteReport(gatherer.gather(community, {}), language=language) for community in large)
+            return float(sum(prompt_tokens(self._model.request(task)) for task in tasks))
+
+        return Range(asked(graph.entities.rows, graph.relationships.rows, graph.claims.rows), asked(*graph.drafts()))
 
     def row(self, task: str, calls: Range, asked: Range, written: Range) -> TaskEstimate:
         """Return what a task of that name takes, given its calls and the tokens of its prompts and replies."""
         model = self._settings.llm.tasks.get(task, self._settings.model)
-        ledger = self._sender.ledger
+        ledger, asked, written = self._sender.ledger, asked.whole(), written.whole()
         cost = (
-            Range(*(ledger.cost(model, round(a), round(w)) for a, w in zip(asked, written, strict=True)))
+            Range(*(ledger.cost(model, int(a), int(w)) for a, w in zip(asked, written, strict=True)))
             if ledger.price(model)
             else None
         )
-        return TaskEstimate(task, model, calls, asked, written, cost)
+        return TaskEstimate(task, model, calls.whole(), asked, written, cost)

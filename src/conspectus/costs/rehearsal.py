@@ -12,20 +12,17 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from conspectus.corrections import Entry
 from conspectus.errors import ModelError
 from conspectus.gathering import Gatherer
-from conspectus.index.describe import describe
-from conspectus.index.drawing import draw
+from conspectus.index.describe import DescribedGraph, describe
 from conspectus.index.extract import Extracted, extract
 from conspectus.index.reports import write_reports
 from conspectus.models.chat.model import ChatModel
 from conspectus.models.server.client import prompt_tokens
 from conspectus.models.server.sender import CachingSender
 from conspectus.models.server.wire import Completion, Feature, Request, Status
-from conspectus.rows import Chunk, Document
+from conspectus.rows import Chunk, Community
 from conspectus.settings import Settings
-from conspectus.tables import Index
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,22 +76,17 @@ async def rehearse(chunks: Sequence[Chunk], sender: CachingSender, settings: Set
     return walks
 
 
+def found_by(walks: Sequence[Walk]) -> Extracted:
+    """Return what the walks found."""
+    return Extracted([walk.found.graphs[0] for walk in walks], [walk.found.claims[0] for walk in walks])
+
+
 async def rehearse_rest(
-    documents: Sequence[Document],
-    walks: Sequence[Walk],
-    sender: CachingSender,
-    settings: Settings,
-    language: str,
-    before: Index | None = None,
-    corrections: Sequence[Entry] = (),
+    graph: DescribedGraph, communities: Sequence[Community], sender: CachingSender, settings: Settings, language: str
 ) -> list[Step]:
-    """Go on by the kept replies, from the graph that the walks found: a step for each description and report."""
+    """Go on by the kept replies, from the graph that was found: a step for each description and report."""
     kept = _KeptOnly(sender)
     model = ChatModel(kept, settings)
-    found = Extracted([walk.found.graphs[0] for walk in walks], [walk.found.claims[0] for walk in walks])
-    chunks = [walk.chunk for walk in walks]
-    drawn = draw(documents, chunks, found, settings, before, corrections=corrections, language=language)
-    graph, communities = drawn.graph, drawn.communities
     await describe(graph, model, language)
     await graph.done()
     limit = settings.reports.context_tokens

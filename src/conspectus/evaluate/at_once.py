@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
-from conspectus.errors import Unusable, UsageError
+from conspectus.errors import ModelError, UsageError
 from conspectus.models.base import Tick, no_tick, together
 
 T = TypeVar("T")
@@ -19,7 +19,7 @@ async def each(
     """Do the work on each piece, the first ones first.
 
     Where nothing more can be asked of the model, or what is asked makes no sense, what is under way ends and nothing
-    new is begun; then the Unusable or UsageError is raised.
+    new is begun; then the ModelError or UsageError is raised. What fails alone is the work's own to keep.
     """
     waiting = list(pieces)[::-1]
 
@@ -28,7 +28,7 @@ async def each(
             piece = waiting.pop()
             try:
                 await work(piece)
-            except (Unusable, UsageError):
+            except (ModelError, UsageError):
                 waiting.clear()
                 raise
             tick()

@@ -105,8 +105,16 @@ def can_draw() -> bool:
     return find_spec("PIL") is not None
 
 
+def in_latin(drawn: Drawing) -> bool:
+    """Tell whether the texts of a drawing are of letters that Pillow's own font has."""
+    letters = {letter for one in drawn.shapes if isinstance(one, Text) for letter in one.text}
+    return all(ord(letter) < 0x250 or letter in "…–—" for letter in letters)
+
+
 def png(drawn: Drawing, path: Path, scale: int = 2) -> None:
     """Write a drawing, whose texts are in Latin letters, as a PNG of `scale` pixels for each of the SVG.
+
+    It is drawn at twice that size and made smaller, which smooths its lines.
 
     Raises UsageError where Pillow is missing.
     """
@@ -114,6 +122,7 @@ def png(drawn: Drawing, path: Path, scale: int = 2) -> None:
         from PIL import Image, ImageDraw, ImageFont
     except ImportError:
         raise UsageError(f"{path.name} needs Pillow: pip install 'conspectus[map]' (the SVG is the same)") from None
+    scale *= 2
     image = Image.new("RGB", (scale * drawn.width, scale * drawn.height), "#fff")
     draw = ImageDraw.Draw(image)
     for shape in drawn.shapes:
@@ -131,14 +140,14 @@ def png(drawn: Drawing, path: Path, scale: int = 2) -> None:
                 anchor = {"start": "lm", "middle": "mm", "end": "rm"}[at]
                 thick = scale * 0.3 if bold else 0
                 draw.text((scale * x, scale * y), text, INK, face, anchor, stroke_width=thick, stroke_fill=INK)
-    image.save(path)
+    image.reduce(2).save(path)
 
 
 def write(drawn: Drawing, folder: Path, name: str) -> tuple[str, ...]:
-    """Write a drawing as `name`.svg, and as .png where Pillow is there; return the names of the files."""
+    """Write a drawing as `name`.svg, and as .png where Pillow is there and has its letters; return the files' names."""
     (folder / f"{name}.svg").write_text(svg(drawn), encoding="utf-8")
     (folder / f"{name}.png").unlink(missing_ok=True)  # none is better than one of earlier figures
-    if not can_draw():
+    if not (can_draw() and in_latin(drawn)):
         return (f"{name}.svg",)
     png(drawn, folder / f"{name}.png")
     return f"{name}.svg", f"{name}.png"

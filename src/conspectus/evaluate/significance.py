@@ -48,7 +48,7 @@ def wilcoxon(margins: Sequence[float]) -> SignedRank:
     rank_biserial = signed / float(ranks.sum())
     if len(untied) < FEWEST:
         return SignedRank(rank_biserial=rank_biserial, note=TOO_FEW)
-    z = -abs(signed) / sqrt(float((ranks**2).sum()))  # each rank has either sign by chance; ties are in the ranks
+    z = 0 - abs(signed) / sqrt(float((ranks**2).sum()))  # each rank has either sign by chance; ties are in the ranks
     return SignedRank(z, two_sided(z), rank_biserial)
 
 

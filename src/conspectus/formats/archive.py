@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import zlib
+from contextlib import suppress
 from io import BytesIO
 from pathlib import PurePosixPath
 from urllib.parse import unquote
@@ -12,10 +13,14 @@ from zipfile import BadZipFile, ZipFile
 
 from conspectus.errors import DocumentError
 from conspectus.formats.encryption import OLE, UNLOCK, holds_encrypted, unlocked
-from conspectus.formats.found import Options, too_large
+from conspectus.formats.found import MEGABYTE, Options, too_large
 from conspectus.formats.trees import tree
 
 ENCRYPTED = f"is encrypted in a way that is not opened here; {UNLOCK}"
+_OPEN_DOCUMENT = f"is encrypted; --password-file opens PDF and Microsoft Office, and not OpenDocument: {UNLOCK}"
+DAMAGED = (BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)
+"""What reading a part of an archive may raise."""
+_MANIFEST = "META-INF/manifest.xml"
 
 
 class Archive:
@@ -36,6 +41,7 @@ class Archive:
             self._zip = ZipFile(BytesIO(data))
         except (BadZipFile, ValueError, OSError) as error:
             raise DocumentError(f"is cut off or damaged: {error}; copy or save it again") from None
+        refuse_encrypted(self._zip)
         self.names = frozenset(self._zip.namelist())
         if sum(part.file_size for part in self._zip.infolist()) > 10 * self._limit:
             raise self._too_large()
@@ -50,7 +56,7 @@ class Archive:
         try:
             with self._zip.open(name) as part:
                 content = part.read(self._left + 1)
-        except (BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
+        except DAMAGED as error:
             raise DocumentError(f"is damaged at its part {name}: {error}; copy or save it again") from None
         self._left -= len(content)
         if self._left < 0:
@@ -77,6 +83,14 @@ class Archive:
 
     def _too_large(self) -> DocumentError:
         return DocumentError(too_large("unpacks to more than {}", self._limit))
+
+
+def refuse_encrypted(parts: ZipFile) -> None:
+    """Raise DocumentError for an OpenDocument file that is encrypted in parts or as a whole, as its manifest tells."""
+    if _MANIFEST in parts.namelist() and not parts.getinfo(_MANIFEST).flag_bits & 1:
+        with suppress(*DAMAGED), parts.open(_MANIFEST) as manifest:
+            if b"encryption-data" in manifest.read(MEGABYTE):
+                raise DocumentError(_OPEN_DOCUMENT)
 
 
 def beside(part: str, target: str) -> str:

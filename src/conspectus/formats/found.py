@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 EMPTY = "is empty: there is nothing in it to index"
 BINARY = "is binary, not text; remove it, or save it as UTF-8 text"
 MEGABYTE = 1_000_000
+TEXT_FIELD = "text"
+"""The field of a record that holds its text, if nothing is said."""
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _LONGEST_NAME = 80
 
@@ -26,7 +28,7 @@ _LONGEST_NAME = 80
 class Options:
     """What parsers are told; plain values, which cross to another process."""
 
-    text_field: str = "text"
+    text_field: str = TEXT_FIELD
     title_field: str = "title"
     max_bytes: int = 200 * MEGABYTE
     """Of a file, of what is unpacked from it, and of its text."""

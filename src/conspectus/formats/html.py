@@ -24,7 +24,8 @@ _AROUND = (
 )
 _AROUND_CLASS = re.compile(
     r"nav|navbar|navbox|navigation|menu|sidebar|breadcrumbs?|footer|toc|cookies?|cookie-.*|banner|advert\w*|ads?|"
-    r"social|share|sharing|related|comments?-form|newsletter|noprint|catlinks|mw-editsection|mw-jump-link",
+    r"social|share|sharing|related|comments?-form|newsletter|noprint|catlinks|printfooter|after-portlet|mw-editsection|"
+    r"mw-jump-link",
     re.IGNORECASE,
 )
 _BLOCKS = frozenset(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from conspectus.errors import DocumentError
-from conspectus.formats.archive import ENCRYPTED, Archive
+from conspectus.formats.archive import Archive
 from conspectus.formats.dates import iso
 from conspectus.formats.found import Found, Options, Prose, row
 from conspectus.formats.trees import attribute, every, first, local
@@ -149,9 +149,6 @@ def _add_shapes(slide: Element, prose: Prose) -> None:
 
 
 def _open_document(archive: Archive, prose: Prose) -> Found:
-    manifest = archive.optional("META-INF/manifest.xml")
-    if manifest is not None and any(True for _ in every(manifest, "encryption-data")):
-        raise DocumentError(ENCRYPTED)
     for body in every(archive.tree("content.xml"), "body"):
         _add_open(body, prose, [0])
     meta = archive.optional("meta.xml")

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import StringIO
@@ -13,7 +14,7 @@ from itertools import islice
 from typing import Any, cast
 
 from conspectus.errors import DocumentError
-from conspectus.formats.found import BINARY, Found, Options, newlines
+from conspectus.formats.found import BINARY, TEXT_FIELD, Found, Options, Prose, newlines, row
 from conspectus.formats.text import filled
 from conspectus.rows import Failure
 from conspectus.tokens import well_formed
@@ -21,10 +22,12 @@ from conspectus.tokens import well_formed
 DELIMITERS = ",;\t|"
 _STATED = re.compile(r"sep=(.)\n")  # Excel writes this
 _SAMPLE = 65_536
+LONG = 40
+"""Characters that the cells of a column have on average if they are texts, and not names and numbers."""
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Failure]:
-    """Yield the document of each record.
+    """Yield the document of each record, or a table that has no texts as one document, a line for each row.
 
     Raises:
         DocumentError: the file holds no records.
@@ -33,7 +36,11 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Failure]
     kind = path.rpartition(".")[2].lower()
     if kind == "json":
         return _json(path, text, options)
-    return records(path, _lines(text) if kind in ("jsonl", "ndjson") else _separated(text, kind, options), options)
+    if kind in ("jsonl", "ndjson"):
+        return records(path, _lines(text), options)
+    if cells := _without_texts(text, options):
+        return iter((_table(path, cells, options),))
+    return records(path, _separated(text, kind, options), options)
 
 
 def _json(path: str, text: str, options: Options) -> Iterator[Found | Failure]:
@@ -82,15 +89,45 @@ def _where(error: ValueError | RecursionError, line: int | None = None) -> str:
 
 def _separated(text: str, kind: str, options: Options) -> Iterator[object]:
     """Return the records of a table; in one that calls itself TSV, quotation marks may be mere characters."""
-    if stated := _STATED.match(text):
-        text = text[stated.end() :]
-    delimiter = stated[1] if stated else delimiter_of(text, options.text_field)
+    text, delimiter = _divided(text, options)
     values = list(_rows(text, delimiter, quoting=True))
     if kind == "tsv" and values and isinstance(values[-1], DocumentError):
         values = list(_rows(text, delimiter, quoting=False))
     if not values:
         raise DocumentError("has no records: its first line must name the fields, with records after it")
     return iter(values)
+
+
+def _divided(text: str, options: Options) -> tuple[str, str]:
+    """Return a table and what separates its fields, which it may state."""
+    if stated := _STATED.match(text):
+        return text[stated.end() :], stated[1]
+    return text, delimiter_of(text, options.text_field)
+
+
+def _without_texts(text: str, options: Options) -> list[list[str]]:
+    """Return the cells of a table that has nothing like texts, to be read as it stands; none of others.
+
+    Where a column holds long texts, or whoever indexes named the field of the texts, its records are documents.
+    """
+    if options.text_field != TEXT_FIELD:
+        return []
+    text, delimiter = _divided(text, options)
+    header = next(csv.reader([text.partition("\n")[0]], delimiter=delimiter), list[str]())
+    if options.text_field in header:
+        return []
+    rows = [cells for _, cells in delimited(text, delimiter) if any(cells)]
+    lengths: Counter[int] = Counter()
+    for cells in rows:
+        lengths.update({column: len(cell) for column, cell in enumerate(cells)})
+    return rows if len(rows) > 1 and max(lengths.values()) < LONG * len(rows) else []
+
+
+def _table(path: str, rows: list[list[str]], options: Options) -> Found:
+    prose = Prose(path, options)
+    for cells in rows:
+        prose.add(row(cells), "\n")
+    return prose.found()
 
 
 def delimiter_of(text: str, text_field: str) -> str:

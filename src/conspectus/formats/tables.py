@@ -9,7 +9,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from conspectus.errors import DocumentError
-from conspectus.formats.archive import ENCRYPTED
+from conspectus.formats.archive import ENCRYPTED, refuse_encrypted
 from conspectus.formats.encryption import OLE, holds_encrypted, unlocked
 from conspectus.formats.found import Found, Options, Prose, row, too_large
 from conspectus.formats.records import records
@@ -46,7 +46,7 @@ def _sheets(data: bytes, options: Options, *, locked: bool = True) -> dict[str, 
     """Return the sheets by their names; `locked` tells that a password may still open them (XLS)."""
     import python_calamine as calamine
 
-    _refuse_bombs(data, options)
+    _refuse_archives(data, options)
     try:
         book = calamine.CalamineWorkbook.from_filelike(BytesIO(data))
         return {name: book.get_sheet_by_name(name) for name in book.sheet_names}
@@ -58,13 +58,15 @@ def _sheets(data: bytes, options: Options, *, locked: bool = True) -> dict[str, 
         raise DocumentError(f"is no workbook, or cut off or damaged: {error}; save it again") from None
 
 
-def _refuse_bombs(data: bytes, options: Options) -> None:
+def _refuse_archives(data: bytes, options: Options) -> None:
+    """Raise DocumentError for an archive that is damaged, encrypted, or unpacks to too much."""
     if data.startswith(b"PK"):
         try:
-            parts = ZipFile(BytesIO(data)).infolist()
+            parts = ZipFile(BytesIO(data))
         except (BadZipFile, ValueError, OSError) as error:
             raise DocumentError(f"is cut off or damaged: {error}; copy or save it again") from None
-        if sum(part.file_size for part in parts) > options.max_bytes:
+        refuse_encrypted(parts)
+        if sum(part.file_size for part in parts.infolist()) > options.max_bytes:
             raise DocumentError(too_large("unpacks to more than {}", options.max_bytes))
 
 

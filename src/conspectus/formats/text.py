@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from conspectus.errors import DocumentError
+from conspectus.formats.encodings import latin
 from conspectus.formats.found import BINARY, EMPTY, Found, Options, newlines
 
 _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
@@ -84,6 +85,6 @@ def _detected(data: bytes) -> str:
             "or save the file as UTF-8"
         ) from error
     best = from_bytes(data).best()
-    if best is None:
+    if not (text := latin(data, str(best or ""))):
         raise DocumentError("is in no text encoding that could be told; save it as UTF-8")
-    return str(best)
+    return text

@@ -10,7 +10,8 @@ Names under which an index keeps them, rows of length 1:
 
 Vectors of chunks and sentences are of the text with the title of its document before it. The `vectors` of the settings
 say whose they are: `embedder` (what `open_embedder` opens), `model`, `dimension` and `unread`, the share of the letters
-of the sentences that the model does not know; with a graph also `breadth` and `recall`.
+of the sentences that the model does not know; `query_prefix` and `passage_prefix` where there are any, of which the
+latter was put before each text; with a graph also `breadth` and `recall`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 from conspectus.algorithms.neighbours import LARGE, SAMPLE, NeighbourGraph
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.embedders import Embedder, same_model
+from conspectus.models.embedders.prefixes import Prefixes, known_prefixes
 from conspectus.rows import Chunk, Document
 from conspectus.tables import Index
 from conspectus.triples import TripleGraph
@@ -40,16 +42,23 @@ PREFIX, CHUNKS, SENTENCES, GRAPH = "vectors.", "vectors.chunks", "vectors.senten
 
 
 def embedded(
-    index: Index, embedder: Embedder, name: str, before: Index | None = None, progress: Progress | None = None
+    index: Index,
+    embedder: Embedder,
+    name: str,
+    before: Index | None = None,
+    progress: Progress | None = None,
+    prefixes: Prefixes | None = None,
 ) -> Index:
     """Return an index with vectors by an embedder, in place of those it has; `name` is what `open_embedder` opens.
 
-    Texts that an index `before` has vectors of by the same embedder are not embedded again.
+    Texts that an index `before` has vectors of by the same embedder are not embedded again. Without `prefixes` they are
+    those that are known of the model.
 
     Raises what the embedder does.
     """
+    query, passage = prefixes if prefixes is not None else known_prefixes(embedder.name)
     texts = texts_of(index)
-    known = _known(before, embedder) if before else {}
+    known = _known(before, embedder, passage) if before else {}
     tick = no_tick
     if progress:
         new = (set(said).difference(known[array][0] if array in known else ()) for array, said in texts.items())
@@ -58,11 +67,12 @@ def embedded(
     arrays = {key: array for key, array in index.arrays.items() if not key.startswith(PREFIX)}
     for array, said in texts.items():
         kind = np.float32 if array == CHUNKS and not linked else np.float16
-        arrays[array] = _vectors(said, embedder, kind, known.get(array), tick)
+        arrays[array] = _vectors(said, embedder, kind, known.get(array), tick, passage)
     unread = round(embedder.unread(_sample(texts[SENTENCES])), 3)
     made: dict[str, Any] = {
         "embedder": name, "model": embedder.name, "dimension": embedder.dimension, "unread": unread
     }  # fmt: skip
+    made |= {"query_prefix": query, "passage_prefix": passage} if query or passage else {}
     if linked:
         if progress:
             progress.stage("neighbours", 0)
@@ -118,10 +128,12 @@ Known = tuple[dict[str, int], Array]
 """Places of texts, and the vectors at these places."""
 
 
-def _known(before: Index, embedder: Embedder) -> dict[str, Known]:
-    """Return the texts that an index has vectors of, and these, by the names of the arrays."""
+def _known(before: Index, embedder: Embedder, prefix: str) -> dict[str, Known]:
+    """Return the texts that an index has vectors of behind a prefix, and these, by the names of the arrays."""
     made: Mapping[str, Any] = before.settings.get("vectors", {})
     if not same_model(made.get("model", ""), embedder.name) or made.get("dimension") != embedder.dimension:
+        return {}
+    if made.get("passage_prefix", "") != prefix:
         return {}
     known: dict[str, Known] = {}
     for array, said in texts_of(before).items():
@@ -130,7 +142,9 @@ def _known(before: Index, embedder: Embedder) -> dict[str, Known]:
     return known
 
 
-def _vectors(texts: Sequence[str], embedder: Embedder, kind: Any, known: Known | None, tick: Tick) -> Array:
+def _vectors(
+    texts: Sequence[str], embedder: Embedder, kind: Any, known: Known | None, tick: Tick, prefix: str
+) -> Array:
     """Return the vectors of texts: those that are known, and of the others each different one embedded once."""
     vectors = np.zeros((len(texts), embedder.dimension), kind)
     places, old = known or ({}, vectors)
@@ -143,7 +157,7 @@ def _vectors(texts: Sequence[str], embedder: Embedder, kind: Any, known: Known |
     new = list(first)
     for start in range(0, len(new), BATCH):
         batch = new[start : start + BATCH]
-        vectors[[first[text] for text in batch]] = embedder.embed(batch, tick)
+        vectors[[first[text] for text in batch]] = embedder.embed([prefix + text for text in batch], tick)
     if len(new) < len(texts):
         for place, text in enumerate(texts):
             if first.get(text, place) != place:

@@ -136,7 +136,7 @@ def _initials(name: str) -> Iterator[str]:
 def _in_brackets(long: _Name, short: _Name, chunks: Sequence[Chunk]) -> bool:
     forms = [(re.escape(a), re.escape(b)) for a in long.forms for b in short.forms]
     pattern = re.compile(
-        "|".join(rf"{a}\s*[(\[]\s*(?:the )?{b}\b|{b}\s*[(\[]\s*(?:the )?{a}\b" for a, b in forms), re.I
+        "|".join(rf"{a}\s*[(\[（【]\s*(?:the )?{b}\b|{b}\s*[(\[（【]\s*(?:the )?{a}\b" for a, b in forms), re.I
     )
     both = long.documents & short.documents
     return any(pattern.search(chunk.text) for chunk in chunks if chunk.document_id in both)

@@ -17,6 +17,7 @@ from conspectus import __version__, manifests, store
 from conspectus.corrections import Entry, documents_read, marks
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated
 from conspectus.index.changes import Changes, changes_of
+from conspectus.models.embedders.prefixes import PREFIXES
 from conspectus.rows import Document, Failure
 from conspectus.settings import Settings
 from conspectus.tables import Index
@@ -95,7 +96,9 @@ def origin_of(settings: Settings, corrections: Sequence[Entry] = ()) -> dict[str
 
 def _prompts(settings: Settings) -> str:
     """Return a hash of our prompts and of those that the user put in place of them."""
-    folders = [Path(__file__).parent / "prompts", *([Path(settings.llm.prompts)] if settings.llm.prompts else [])]
+    from conspectus.models.chat.prompts import OURS
+
+    folders = [OURS, *([Path(settings.llm.prompts)] if settings.llm.prompts else [])]
     digest = sha256()
     for file in (file for folder in folders for file in sorted(folder.rglob("*.md"))):
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
@@ -105,7 +108,7 @@ def _prompts(settings: Settings) -> str:
 def _reasons(standing: Index, documents: Sequence[Document], settings: Settings) -> Iterator[str]:
     """Yield why an index by these settings is another one, whichever of its documents changed."""
     if not standing.settings or "conspectus" not in standing.origin:
-        yield "the index was not made of documents"
+        yield "the graph that stood there was imported (conspectus rollback returns to it)"
         return
     told = {"conspectus": "{} made it, this is Conspectus {}", "prompts": "the prompts are others than they were"}
     now = origin_of(settings)
@@ -117,7 +120,10 @@ def _reasons(standing: Index, documents: Sequence[Document], settings: Settings)
         yield f"its language was {language} and is {spoken}"
     was, will = (_flat(of) for of in (standing.settings, settings.model_dump(mode="json", by_alias=True)))
     usual = _flat(Settings().model_dump(mode="json", by_alias=True))
+    extractive = "extractive" in (was.get("model"), will.get("model"))
     for key, value in will.items():
+        if extractive and key.startswith("llm."):
+            continue  # it had no language model, or has none now
         if (old := was.get(key, usual.get(key))) != value:
             yield f"{key} was {_told(old)} and is {_told(value)}"
 
@@ -160,6 +166,11 @@ def _open(
         yield "where the documents stand"
     if settings.vectors.embedder not in ("none", own_embedder(standing)):
         yield f"vectors by {settings.vectors.embedder}"
+    elif own_embedder(standing):
+        made: Mapping[str, str] = standing.settings.get("vectors", {})
+        for prefix in PREFIXES:
+            if getattr(settings.vectors, prefix) not in (None, made.get(prefix, "")):
+                yield f"another vectors.{prefix}"
 
 
 def own_embedder(index: Index) -> str:

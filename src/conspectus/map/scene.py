@@ -11,6 +11,7 @@ import numpy as np
 from conspectus.map.colours import colours
 from conspectus.map.layout import Edges, Floats, Ints, lay_out
 from conspectus.tables import Index
+from conspectus.text.words import name_key
 
 SMALLEST, LARGEST = 1.6, 11.0
 """Radius of the entities with the lowest and the highest degree."""
@@ -44,14 +45,22 @@ class Scene:
     """Of each community."""
 
     def title(self, community: int) -> str:
-        """Return what a community is called: the title of its report, else its most connected entities."""
+        """Return what a community is called: the title of its report, else its most connected entities.
+
+        Names that differ in case and spelling alone stand there once.
+        """
         report = self.index.report_of_community.get(community)
         if report is not None:
             return report.title
         members = self.index.communities[community].entity_numbers
         entities = self.index.entities
-        best = sorted(members, key=lambda n: (-entities[n].degree, n))[:3]
-        return ", ".join(entities[n].name for n in best)
+        best = (entities[n].name for n in sorted(members, key=lambda n: (-entities[n].degree, n)))
+        told: dict[str, str] = {}
+        for name in best:
+            told.setdefault(name_key(name), name)
+            if len(told) == 3:
+                break
+        return ", ".join(told.values())
 
 
 def scene_of(index: Index, seed: int = 0) -> Scene:

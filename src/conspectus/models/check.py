@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from conspectus.errors import ConspectusError, ModelError
+from conspectus.errors import CallFailed, ConspectusError, ModelError
 from conspectus.models.chat.bias import bias_to
 from conspectus.models.chat.schemas import TEXT, record
 from conspectus.models.opening import Session
@@ -16,11 +16,15 @@ from conspectus.settings import Settings
 SCHEMA = record(word=TEXT)
 ASKED = 'Reply with the JSON object {"word": "yes"} and nothing else.'
 WORDS = ("yes", "no")
+NEEDED = ("chat", "embeddings")
+"""Requests without which nothing can be done; there is another way for the others."""
+MOST_TOKENS = 1500
+"""Tokens of a reply at the most, with what is thought before it: a small model may not know where to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One kind of request: `ok` is None where it was not tried; `told` is what was seen, or what to fix."""
+    """One kind of request: `ok` is None where it is not known; `told` is what was seen, or what to fix."""
 
     model: str
     kind: str
@@ -45,7 +49,7 @@ async def _chat(session: Session, name: str, settings: Settings) -> list[Checked
     plain = Request(
         (Message("user", ASKED),),
         name,
-        max_tokens=settings.llm.max_tokens,
+        max_tokens=min(settings.llm.max_tokens or MOST_TOKENS, MOST_TOKENS),
         temperature=settings.llm.temperature,
     )
     first = await _tried(name, "chat", lambda: _asks(session, plain))
@@ -58,8 +62,8 @@ async def _chat(session: Session, name: str, settings: Settings) -> list[Checked
         max_tokens=1,
         logit_bias=bias,
     )
-    schema = Request(plain.messages, name, response_format="json_schema", schema=SCHEMA, schema_name="Check")
-    mode = Request(plain.messages, name, response_format="json_object")
+    schema = replace(plain, response_format="json_schema", schema=SCHEMA, schema_name="Check")
+    mode = replace(plain, response_format="json_object")
     return [
         first,
         await _tried(name, "json_schema", lambda: _writes_json(session, schema)),
@@ -75,12 +79,14 @@ async def _tried(model: str, kind: str, act: Callable[[], Awaitable[str]]) -> Ch
     try:
         return Checked(model, kind, True, await act())
     except ConspectusError as error:  # a name that leads nowhere, an extra that is missing
-        return Checked(model, kind, False, str(error))
+        passes = isinstance(error, CallFailed) and error.passing  # it tells nothing of what the server takes
+        return Checked(model, kind, None if passes and kind not in NEEDED else False, str(error))
 
 
 async def _asks(session: Session, request: Request) -> str:
     reply = await session.sender.clients.of(request.model).ask(request)
-    return f"{reply.prompt_tokens} tokens in, {reply.completion_tokens} out"
+    cut = ", where it was cut off: it may not know where to stop (llm.max_tokens)" if reply.cut_off_for(request) else ""
+    return f"{reply.prompt_tokens} tokens in, {reply.completion_tokens} out{cut}"
 
 
 async def _writes_json(session: Session, request: Request) -> str:

@@ -52,7 +52,7 @@ async def answer(question: str, index: Index, model: Model, settings: SearchSett
 async def answer_from(hits: Sequence[Hit], question: str, index: Index, model: Model, *, method: str) -> Answer:
     """Answer from the chunks of a ranking, whatever method made it."""
     if not hits:
-        return nothing_found(question, method=method)
+        return nothing_found(question, index, method=method)
     chunks = tuple(index.chunk_of[h.chunk] for h in hits)
     task = AnswerFromContext(question, Evidence(sources=chunks))
     used = sum(chunk.n_tokens for chunk in chunks)

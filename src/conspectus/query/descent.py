@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from conspectus.errors import ModelError
@@ -12,8 +10,6 @@ from conspectus.rows import Report
 from conspectus.settings import GlobalSettings
 from conspectus.tables import Index
 from conspectus.tasks import RateReport
-
-MOST_NAMED = 12
 
 
 @dataclass
@@ -29,44 +25,38 @@ class Descent:
         """What was looked at and what was used, in words."""
         if not self.chosen:
             return f"{self.rated} reports rated from the root down, none of them relevant"
-        levels = Counter(report.level for report in self.chosen)
-        used = ", ".join(f"{n} of level {level}" for level, n in sorted(levels.items()))
-        numbers = [str(report.community) for report in self.chosen]
-        named = ", ".join(numbers[:MOST_NAMED]) + (", …" if len(numbers) > MOST_NAMED else "")
-        return f"{self.rated} reports rated from the root down, {used} used (communities {named})"
+        levels: dict[int, list[int]] = {}
+        for report in self.chosen:
+            levels.setdefault(report.level, []).append(report.community)
+        used = ", ".join(
+            f"{len(numbers)} of level {level} (communities {', '.join(map(str, sorted(numbers)))})"
+            for level, numbers in sorted(levels.items())
+        )
+        return f"{self.rated} reports rated from the root down, used {used}"
 
 
 async def descend(question: str, index: Index, model: Model, settings: GlobalSettings) -> Descent:
     """Rate the reports of the root, then those of the parts of every relevant one, and so on down.
 
     A relevant report is used unless a part of it is relevant too: the parts say the same in more detail. A
-    report that cannot be rated counts as relevant, so that nothing is lost by it.
+    report that cannot be rated counts as relevant, so that nothing is lost by it; in the place of one that is
+    missing stand those of its parts.
 
     Raises ModelError where none could be rated.
     """
     result = Descent()
-    level = list(index.reports_at(0))
+    roots = (community.number for community in index.communities_at(0))
+    level: list[tuple[Report, int]] = [(report, -1) for report in index.reports_of(roots)]
     while level:
-        replies = await model.perform_all([RateReport(question, report) for report in level])
-        failed = [reply for reply in replies if isinstance(reply, ModelError)]
-        if len(failed) == len(replies):
-            raise failed[0]
-        result.failed += failed
+        replies = await model.perform_all([RateReport(question, report) for report, _ in level])
+        result.failed += [reply for reply in replies if isinstance(reply, ModelError)]
         result.rated += len(level)
+        if len(result.failed) == result.rated:
+            raise result.failed[0]
         ratings = [settings.relevance if isinstance(reply, ModelError) else reply for reply in replies]
-        relevant = [r for r, rating in zip(level, ratings, strict=True) if rating >= settings.relevance]
-        _use(relevant, result.chosen)
-        level = [part for report in relevant for part in _parts(report, index)]
+        relevant = [reached for reached, rating in zip(level, ratings, strict=True) if rating >= settings.relevance]
+        gone_on = {whole for _, whole in relevant}
+        result.chosen = [report for report in result.chosen if report.community not in gone_on]
+        result.chosen += [report for report, _ in relevant]
+        level = [(part, report.community) for report, _ in relevant for part in index.reports_of(report.children)]
     return result
-
-
-def _use(relevant: Sequence[Report], chosen: list[Report]) -> None:
-    """Add relevant reports, in place of those that they are parts of."""
-    replaced = {report.parent for report in relevant}
-    chosen[:] = [report for report in chosen if report.community not in replaced]
-    chosen += relevant
-
-
-def _parts(report: Report, index: Index) -> list[Report]:
-    reported = index.report_of_community
-    return [reported[child] for child in report.children if child in reported]

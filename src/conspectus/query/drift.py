@@ -58,7 +58,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         task = ReduceAnswer(question, tuple(fitting(helpful, settings.global_.context_tokens)))
         result = await finish(task, question, index, model, method=METHOD, context_tokens=used, notices=notices)
     else:
-        result = nothing_found(question, method=METHOD, context_tokens=used)
+        result = nothing_found(question, index, method=METHOD, context_tokens=used)
     return replace(result, why=_told(reports, drifted))
 
 

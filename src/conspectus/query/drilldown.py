@@ -64,10 +64,11 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         raise UsageError("drilldown follows reports, and this index has none: ask by rollup or local")
     found = [] if read_question(question, *index.languages).about_whole else matched(question, index, settings, MATCHES)
     followed = await follow(question, found, index, model, settings)
-    notices = [f"{len(followed.failed)} reports could not be rated: {followed.failed[0]}"] if followed.failed else []
+    failed = followed.failed
+    notices = [f"not rated, of {followed.rated} reports: {len(failed)} ({failed[0]})"] if failed else []
     why = f"{followed.rated} reports rated from the root down"
     if not followed.ends:
-        result = nothing_found(question, method=METHOD)
+        result = nothing_found(question, index, method=METHOD)
         return replace(result, why=f"{why}, none of them relevant", notices=tuple(notices))
     evidence = evidence_of(question, followed.ends, found, index, settings)
     used = tokens.count(evidence.text)
@@ -84,7 +85,8 @@ async def follow(
     """Follow the best reports of each level into their parts, until they have none that is relevant."""
     chosen, result = settings.drilldown, Followed()
     inside = _masses(found, index)
-    level = [(report, None) for report in _first_reports(index)]
+    roots = (community.number for community in index.communities_at(0))
+    level = [(report, None) for report in index.reports_of(roots)]
     while level:
         reports = [report for report, _ in level]
         held = holdings(question, reports, inside, index)
@@ -94,7 +96,7 @@ async def follow(
         kept = [stops[i] for i in order if ratings[i] >= chosen.relevance][: chosen.width]
         gone_on = {id(stop.before) for stop in kept}
         result.ends = [stop for stop in result.ends if id(stop) not in gone_on] + kept
-        level = [(part, stop) for stop in kept for part in _parts(stop.report, index)]
+        level = [(part, stop) for stop in kept for part in index.reports_of(stop.report.children)]
     result.ends = sorted(result.ends, key=lambda stop: -stop.rating)[: chosen.width]
     return result
 
@@ -103,10 +105,9 @@ async def _rated(question: str, reports: Sequence[Report], model: Model, result:
     """Return the ratings of reports, 0 to 5; one that could not be rated counts as just relevant."""
     result.rated += len(reports)
     replies = await model.perform_all([RateReport(question, report) for report in reports])
-    failed = [reply for reply in replies if isinstance(reply, ModelError)]
-    if len(failed) == len(replies):
-        raise failed[0]
-    result.failed += failed
+    result.failed += [reply for reply in replies if isinstance(reply, ModelError)]
+    if len(result.failed) == result.rated:
+        raise result.failed[0]
     return [middling if isinstance(reply, ModelError) else reply for reply in replies]
 
 
@@ -136,16 +137,6 @@ def _masses(found: Sequence[Annotation], index: Index) -> dict[int, float]:
             masses[community.number] = masses.get(community.number, 0.0) + annotation.score
             community = index.communities[community.parent] if community.parent >= 0 else None
     return masses
-
-
-def _first_reports(index: Index) -> list[Report]:
-    """Return the reports of the first level that has any."""
-    return next(reports for level in index.levels if (reports := index.reports_at(level)))
-
-
-def _parts(report: Report, index: Index) -> list[Report]:
-    reported = index.report_of_community
-    return [reported[child] for child in report.children if child in reported]
 
 
 def evidence_of(

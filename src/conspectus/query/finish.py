@@ -9,7 +9,7 @@ from conspectus.query.citations import cite
 from conspectus.rows import Answer
 from conspectus.tables import Index
 from conspectus.tasks import Task
-from conspectus.text.language import ENGLISH, language_of
+from conspectus.text.language import ENGLISH
 from conspectus.wording import wording
 
 NOTHING = wording(ENGLISH).nothing
@@ -30,7 +30,7 @@ async def finish(
     """Perform the final task and return the answer with its citations."""
     text, citations, removed = cite(await model.perform(task), index)
     if not text.strip():
-        return nothing_found(question, method=method, level=level, context_tokens=context_tokens)
+        return nothing_found(question, index, method=method, level=level, context_tokens=context_tokens)
     told = (*notices, wording(index.language_of(question)).written) if model.generative else tuple(notices)
     return Answer(
         question, text.strip(), method, citations, level,
@@ -38,8 +38,9 @@ async def finish(
     )  # fmt: skip
 
 
-def nothing_found(question: str, *, method: str, level: int | None = None, context_tokens: int = 0) -> Answer:
+def nothing_found(
+    question: str, index: Index, *, method: str, level: int | None = None, context_tokens: int = 0
+) -> Answer:
     """Return the answer of a method that found nothing: it says so and cites nothing."""
-    return Answer(
-        question, wording(language_of([question])).nothing, method, level=level, context_tokens=context_tokens
-    )
+    said = wording(index.language_of(question)).nothing
+    return Answer(question, said, method, level=level, context_tokens=context_tokens)

@@ -16,7 +16,7 @@ from conspectus.rows import Entity
 from conspectus.tables import Index
 from conspectus.tasks import Exchange
 from conspectus.text.question import read_question
-from conspectus.text.words import CJK, name_key
+from conspectus.text.words import CJK, SMALL, name_key
 
 _PERSON = ("person", "people", "human", "人", "人物")
 _PLACE = ("location", "place", "city", "country", "geo", "地点", "地名", "城市")
@@ -201,7 +201,7 @@ def _unknown(question: str, index: Index) -> str:
         return quoted[-1]
     if CJK.search(question):
         return _opening(question, index)
-    capital = r"[^\W\d_a-zß-öø-ÿа-яё]"
+    capital = rf"[^\W\d_{SMALL}]"
     pattern = rf"(?<!^)(?<![.?!] )\b{capital}[\w'’.-]*(?: (?:(?:of|the|de|van) )?{capital}[\w'’.-]*)*"
     names = [name for name in re.findall(pattern, question) if name[0].isupper()]
     return names[-1].removesuffix("'s").removesuffix("’s") if names else ""

@@ -37,9 +37,9 @@ async def answer(question: str, index: Index, model: Model, settings: GlobalSett
         descent = await descend(question, index, model, settings)
         reports, level, why = descent.chosen, None, descent.told
         if descent.failed:
-            notices.append(f"{len(descent.failed)} reports could not be rated: {descent.failed[0]}")
+            notices.append(f"not rated, of {descent.rated} reports: {len(descent.failed)} ({descent.failed[0]})")
         if not reports:
-            return replace(nothing_found(question, method="global"), why=why, notices=tuple(notices))
+            return replace(nothing_found(question, index, method="global"), why=why, notices=tuple(notices))
     else:
         reports, why = index.reports_at(level), ""
     windows = packed_windows(reports, settings)

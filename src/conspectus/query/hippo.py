@@ -2,9 +2,10 @@
 
 Form 1 is as first published: each named entity of the question is linked to one phrase, and a chunk scores
 what its phrases hold. Form 2 (HippoRAG 2) has the chunks in the graph, starts from the triples that are most
-like the question, and from all chunks a little by their likeness to it. Joined, the graph is that of 2, and
-the walk starts from the phrases of 1 and from the chunks most like the question. Without vectors, likeness is
-that of words and characters.
+like the question, and from all chunks a little by their likeness to it. Which of these triples matter, the
+published one asks a language model; here they are those of what the question names. Joined, the graph is that
+of 2, and the walk starts from the phrases of 1 and from the chunks most like the question. Without vectors,
+likeness is that of words and characters.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from conspectus.text.words import terms
 from conspectus.wording import wording
 
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
+Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
 SPELT = wording(ENGLISH).spelt
 MASS, SHARPNESS = 0.3, 5
@@ -50,8 +52,8 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 
 async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
-    """Do what `rank` does, where a model says what the question names (form 2 does not go by that)."""
-    if not model.generative or settings.hippo.form == "2":
+    """Do what `rank` does, where a model says what the question names."""
+    if not model.generative:
         return rank(question, index, settings)
     named = await model.perform(NameEntities(question))
     return hits_of(scores(question, named, index, settings), index, settings.search.k)
@@ -66,7 +68,7 @@ def scores(question: str, named: Sequence[str], index: Index, settings: Settings
         case "1":
             return _first(question, named, phrases, index, settings)
         case "2":
-            return _second(question, phrases, index, settings)
+            return _second(question, named, phrases, index, settings)
         case "joined":
             return _joined(question, named, phrases, index, settings)
 
@@ -102,17 +104,36 @@ def _over_chunks(reset: Floats, phrases: Phrases, settings: Settings) -> Floats:
     return rank[len(phrases.keys) :]
 
 
-def _second(question: str, phrases: Phrases, index: Index, settings: Settings) -> Floats:
-    like = _triples_like(question, phrases, index, settings)
-    best = highest(like, settings.hippo.triples)
-    ends = np.concatenate((phrases.of_name[phrases.graph.heads[best]], phrases.of_name[phrases.graph.tails[best]]))
-    said = np.concatenate((like[best], like[best]))
-    total, times = np.zeros(len(phrases.keys)), np.zeros(len(phrases.keys))
-    np.add.at(total, ends, np.maximum(said, 0))
-    np.add.at(times, ends, 1)
-    seeds = total / np.maximum(times, 1) * phrases.specificity
+def _second(question: str, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
+    like = _spread(_triples_like(question, phrases, index, settings))
+    seeds = _phrases_of(_recognised(like, named, phrases, index, settings), like, phrases)
+    most = highest(seeds, settings.hippo.triples)
+    phrase_reset = np.zeros(len(seeds))
+    phrase_reset[most] = seeds[most]
     chunks = settings.hippo.chunk_weight * _spread(likeness(question, index, settings))
-    return _over_chunks(np.concatenate((seeds, chunks)), phrases, settings)
+    return _over_chunks(np.concatenate((phrase_reset, chunks)), phrases, settings)
+
+
+def _recognised(like: Floats, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Ints:
+    """Return the triples most like the question: of these, the ones of what it names, or all where there are none.
+
+    A small embedder likes any triple of the same relation as well.
+    """
+    best = highest(like, settings.hippo.triples)
+    linked = np.flatnonzero(_linked(named, phrases, index, settings))
+    kept = best[np.isin(phrases.ends[:, best], linked).any(axis=0)]
+    return kept if len(kept) else best
+
+
+def _phrases_of(triples: Ints, like: Floats, phrases: Phrases) -> Floats:
+    """Return what each phrase weighs as a seed: the mean likeness of those of the triples that it is in, rarer ones
+    heavier.
+    """
+    ends = phrases.ends[:, triples].ravel()
+    total, times = np.zeros(len(phrases.keys)), np.zeros(len(phrases.keys))
+    np.add.at(total, ends, np.tile(like[triples], 2))
+    np.add.at(times, ends, 1)
+    return total / np.maximum(times, 1) * phrases.specificity
 
 
 def _spread(scores: Floats) -> Floats:

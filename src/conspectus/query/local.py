@@ -30,12 +30,13 @@ async def answer(question: str, index: Index, model: Model, settings: LocalSetti
     """Answer from entities, relationships, reports, claims and chunks around what the question names."""
     evidence = context(question, index, settings)
     if not evidence.sources:
-        return nothing_found(question, method="local")
+        return nothing_found(question, index, method="local")
     used = tokens.count(evidence.text)
     result = await finish(
         AnswerFromContext(question, evidence), question, index, model, method="local", context_tokens=used
     )
-    names = ", ".join(entity.name for entity in evidence.entities[:4])
+    named = {entity.number for entity in entities_in(question, index)[: settings.entities]}
+    names = ", ".join([entity.name for entity in evidence.entities if entity.number in named][:4])
     return replace(
         result,
         why=f"from what the graph knows of {names}" if names else "from the chunks nearest to the question",

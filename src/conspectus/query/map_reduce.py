@@ -45,7 +45,7 @@ async def map_reduce(
     if failed:
         told.append(f"{len(failed)} of {len(windows)} windows could not be read: {failed[0]}")
     if not partial:
-        answer = nothing_found(question, method=method, level=level, context_tokens=used)
+        answer = nothing_found(question, index, method=method, level=level, context_tokens=used)
         return replace(answer, notices=tuple(told))
     helpful = sorted(partial, key=lambda p: -p.score)
     final = ReduceAnswer(question, tuple(fitting(helpful, settings.context_tokens)))

@@ -74,6 +74,11 @@ class Phrases:
         )
 
     @cached_property
+    def ends(self) -> Ints:
+        """The phrases of the head and of the tail of each triple, of shape (2, triples)."""
+        return self.of_name[np.stack((self.graph.heads, self.graph.tails))]
+
+    @cached_property
     def grams(self) -> Grams:
         """The phrases by their runs of characters."""
         return Grams.of(self.keys)

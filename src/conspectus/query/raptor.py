@@ -98,7 +98,10 @@ async def grow(index: Index, settings: Settings, summarise: Summarise) -> Tree:
     words = None if has_vectors(index) else Words.of([c.text for c in index.chunks])
 
     def vectors_of(texts: Sequence[str]) -> Any:
-        return words.vectors(texts) if words else embedder_of(index, settings).embed(texts)
+        if words:
+            return words.vectors(texts)
+        prefix: str = index.settings["vectors"].get("passage_prefix", "")
+        return embedder_of(index, settings).embed([prefix + text for text in texts])
 
     texts = [c.text for c in index.chunks]
     level: Any = words.vectors(texts) if words else np.asarray(index.arrays["vectors.chunks"], np.float32)

@@ -57,7 +57,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     if not found and read_question(question, *index.languages).about_whole:
         scores = {c.number: float(c.size) for c in index.communities if c.level == 0 and c.size >= least}
     if not scores:
-        return nothing_found(question, method=METHOD)
+        return nothing_found(question, index, method=METHOD)
     rolled = rolled_up(scores, index.communities, settings.rollup)
     chosen = [index.communities[number] for number in rolled.chosen]
     written = await reports_for(chosen, rolled.parts, index, model)

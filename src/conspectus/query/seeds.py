@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,7 +109,7 @@ def seeds_of(question: str, graph: Graph) -> Seeds:
     that leaves hardly anything, it is the question.
     """
     words = units(name_key(question))
-    found = _written(question, words, graph) | _known(words, graph)
+    found = _named(question, words, graph)
     weights = {
         name: (PART if any(_inside(key, other) for other in found) else 1.0) / int(graph.frequency[name])
         for key, name in found.items()
@@ -127,6 +128,20 @@ def seeds_of(question: str, graph: Graph) -> Seeds:
     rest = [word for i, word in enumerate(words) if i not in dropped]
     shares = np.array([weights[name] / total for name in names.tolist()], np.float32)
     return Seeds(names, shares, " ".join(rest) if len(rest) > 2 else question)
+
+
+def _named(question: str, words: Sequence[str], graph: Graph) -> dict[tuple[str, ...], int]:
+    """Return what the question names. What it writes small is no name in one that has names with capitals: the place
+    of birth of somebody is not about the passage "Place of birth".
+    """
+    written = _written(question, words, graph)
+    found = written | _known(words, graph)
+    others = {key: name for key, name in found.items() if key in written or not _is_small(" ".join(key), question)}
+    return others if any(key[0][0].isalpha() for key in others) else found
+
+
+def _is_small(text: str, question: str) -> bool:
+    return text.islower() and re.search(rf"\b{re.escape(text)}\b", question) is not None
 
 
 def _written(question: str, words: Sequence[str], graph: Graph) -> dict[tuple[str, ...], int]:

@@ -20,7 +20,7 @@ async def answer(question: str, index: Index, model: Model, settings: GlobalSett
     """Answer from windows of all chunks, shuffled by the seed, with the prompts of global answers."""
     windows = windows_of(index, settings)
     if not windows:
-        return nothing_found(question, method=METHOD)
+        return nothing_found(question, index, method=METHOD)
     used = sum(chunk.n_tokens for window in windows for chunk in window.sources)
     result = await map_reduce(question, windows, index, model, settings, method=METHOD, used=used)
     return replace(result, why=f"{len(windows)} windows of source text")

@@ -8,6 +8,7 @@ from typing import TypeVar, cast
 from conspectus.errors import ModelError
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.query.citations import cite
+from conspectus.references import CLOSING
 from conspectus.tables import Index
 from conspectus.tasks import AnswerFromContext, ReduceAnswer, Task
 
@@ -33,7 +34,8 @@ class Telling:
         async for piece in self._model.stream(cast("Task[str]", task)):
             text += piece
             # What is cited before does not change by what comes after: a piece never ends inside a reference.
-            cited = cite(text, self._index)[0].lstrip()
+            cited = cite(text, self._index)[0] if CLOSING.search(piece) else shown + piece
+            cited = cited if shown else cited.lstrip()
             if len(cited) > len(shown):
                 self._tell(cited[len(shown) :])
                 shown = cited

@@ -132,6 +132,46 @@ _ASKING = {
         scaffolding="موضوع مواضيع الموضوعات المواضيع الرئيسية وثيقة وثائق الوثائق نص نصوص النصوص سؤال ما من متى أين كيف لماذا "
         "ملخص لخص اشرح صف هذه",
     ),
+    "tr": Asking(
+        whole=r"ana (?:konu|tema|fikir)|temel (?:konu|tema)|özet|genel bakış|genel olarak",
+        number=r"\bkaç\b|\bne kadar\b",
+        date=r"\bne zaman\b|\bhangi (?:yıl|gün|ay|tarih)",
+        person=r"\bkim(?:e|i|in|den|le|ler)?\b",
+        place=r"\bnere(?:de|ye|den|si)\b",
+        thing=r"\b(?:kimdir|nedir)\b|\bneden\b|\bniçin\b|açıkla|anlat|tanıt",
+        scaffolding="konu konular tema temalar ana belge belgeler metin metinler soru hangi nedir nelerdir kim ne zaman nerede "
+        "neden nasıl kaç özet özetle anlat açıkla",
+    ),
+    "pl": Asking(
+        whole=r"główn\w+ (?:temat|wątk|myśl|ide)|najważniejsz\w+ temat|podsumuj|streść|streszczenie|przegląd|ogólnie|o czym (?:są|mówi)",
+        number=r"\bile\b|\bilu\b",
+        date=r"\bkiedy\b|\bw którym (?:roku|dniu|miesiącu)\b",
+        person=r"\b(?:kto|kogo|komu|kim)\b",
+        place=r"\b(?:gdzie|dokąd|skąd)\b",
+        thing=r"^(?:kim|czym|kto|co) (?:to )?(?:jest|był|była|było|są)\b|\bdlaczego\b|wyjaśnij|opisz|opowiedz",
+        scaffolding="temat tematy tematów główny główne głównych dokument dokumenty dokumentów tekst teksty pytanie jaki jaka jakie "
+        "jakich podsumowanie opisać wyjaśnić powiedzieć kto co kiedy gdzie dlaczego jak ile",
+    ),
+    "he": Asking(
+        whole=r"(?:הנושאים|הרעיונות) (?:העיקריים|המרכזיים|המרכזים)|סכם|סיכום|סקירה|באופן כללי",
+        number=r"כמה",
+        date=r"מתי|באיזו שנה|באיזה (?:יום|חודש)",
+        person=r"(?:^|\s)מי(?:\s|$)",
+        place=r"איפה|היכן|לאן|מאין",
+        thing=r"^(?:מי|מה) (?:הוא|היא|היה|הייתה)|מדוע|למה|הסבר|תאר|ספר לי",
+        scaffolding="נושא נושאים הנושאים העיקריים המרכזיים מסמך מסמכים המסמכים טקסט שאלה מהם מהן מהו מהי מי מה מתי איפה היכן "
+        "מדוע למה איך כמה סיכום סכם",
+    ),
+    "hi": Asking(
+        whole=r"(?:मुख्य|प्रमुख) (?:विषय|विचार|बातें)|सारांश|संक्षेप|कुल मिलाकर",
+        number=r"कितन[ाेी]",
+        date=r"(?:^|\s)कब(?:\s|$)|किस (?:वर्ष|साल|दिन|महीने)",
+        person=r"कौन|किसने|किसे|किसका|किसकी",
+        place=r"कहाँ|कहां|किधर",
+        thing=r"(?:कौन|क्या) (?:है|हैं|था|थी|थे)|क्यों|समझा|वर्णन|बता",
+        scaffolding="विषय विषयों मुख्य प्रमुख दस्तावेज़ दस्तावेज दस्तावेज़ों पाठ प्रश्न कौन किसने क्या कब कहाँ क्यों कैसे कितना कितने "
+        "सारांश बताइए",
+    ),
     "el": Asking(
         whole=r"κύρια θέματα|βασικά θέματα|κεντρικ\w+ θέμα|σύνοψη|επισκόπηση|συνολικά",
         number=r"\bπόσ(?:ο|α|οι|ες|ους)\b",

@@ -15,8 +15,10 @@ from functools import cache
 import numpy as np
 
 from conspectus.text.chinese_words import (
+    DISTRICTS,
     DOUBLE_SURNAMES,
     GENERIC,
+    GENERIC_DISTRICTS,
     NO_GIVEN,
     NO_PERSONS,
     NO_PLACES,
@@ -26,22 +28,25 @@ from conspectus.text.chinese_words import (
     ROLES,
     SPELLING,
     SURNAMES,
+    TOLD_ORGANIZATIONS,
     TOLD_PLACES,
+    VERBAL,
 )
-from conspectus.text.cutting import joined, tag_of
+from conspectus.text.cutting import DOTS, joined, known_words, tag_of
 from conspectus.text.names import Mention
 from conspectus.text.types import LOCATION, ORGANIZATION, PERSON, WORK
 from conspectus.text.vocabulary import Vocabulary
-from conspectus.text.words import CJK
+from conspectus.text.words import CHINESE_STOPWORDS, CJK
 
-_DOTS = "·・‧•"
 _MARKS = {"《": "<", "〈": "<", "》": ">", "〉": ">", "（": "(", "(": "(", "）": ")", ")": ")"}
 _WORK = re.compile(rb"<[^<>\n]{1,20}>")
-_ORGANIZATION = re.compile(rb"(?:Q*O|[LOPTZEQs])(?:[LOPTZEQNtD]{0,4}?)o+|Q*O+")
-_PLAIN = re.compile(rb"N{1,2}o(?!o)")
+_ORGANIZATION = re.compile(rb"(?:Q*O|[LOPTZEQs])(?:[LOPTZEQNGtD]{0,4}?)o+|L{0,2}Q*O+|B")
+_PLAIN = re.compile(rb"[NG]{1,2}o(?!o)")
 """An organization whose name begins with a common noun: where it is named again."""
 _PLACE = re.compile(rb"(?:L|[PZ]|Tt*)l+|L")
-_PERSON = re.compile(rb"[Tt]*T[Tt]+|T|P|s[NtTL](?![NtT])")
+_PERSON = re.compile(rb"[Tt]*T[Tt]+|T|P|s[NtTG](?![NtTG])|SG")
+_BY_SURNAME = re.compile(rb"[sS]L(?![NtTGlo])")
+"""A surname and a given name that is a place too: where both stand together again."""
 _LONGEST = 9
 _SPELLED_ALONE = ("nr", "nrt", "ng", "g", "zg", "x", "j", "nz", "ns", "b", "q")
 
@@ -51,21 +56,29 @@ def find_chinese(vocabulary: Vocabulary) -> Iterator[Mention]:
     classes = _classes(vocabulary)
     line, token = _lined(classes, vocabulary)
     taken = np.zeros(len(vocabulary.form) + 1, bool)
+    forms = frozenset(vocabulary.forms)
     for kind, spans in (
         (WORK, _inner(_WORK, line, token)),
         (PERSON, _dotted(classes, vocabulary)),
         (ORGANIZATION, _matches(_ORGANIZATION, line, token)),
         (ORGANIZATION, _recurring(_matches(_PLAIN, line, token), vocabulary)),
+        (PERSON, _recurring(_matches(_BY_SURNAME, line, token), vocabulary)),
         (LOCATION, _matches(_PLACE, line, token)),
         (PERSON, _matches(_PERSON, line, token)),
     ):
         for start, end in spans:
             if end - start <= _LONGEST and not taken[start:end].any():
-                name = joined(vocabulary.written(start, end)).strip('"“”')
+                name = _whole(joined(vocabulary.written(start, end)).strip('"“”'), kind, forms)
                 if fits(name, kind):
                     taken[start:end] = True
                     titled = kind == PERSON and _has_role(start, end, vocabulary)
                     yield Mention(start, end, (name,), titled, kind)
+
+
+def _whole(name: str, kind: str, forms: frozenset[str]) -> str:
+    """Return the name of a place without a character that was taken for its end, where the corpus has it without."""
+    glued = kind == LOCATION and len(name) > 3 and name[:-1] in forms and not name.endswith(PLACES)
+    return name[:-1] if glued and len(known_words(name)) > 1 else name
 
 
 def fits(name: str, kind: str) -> bool:
@@ -73,7 +86,7 @@ def fits(name: str, kind: str) -> bool:
     if kind == WORK:
         return True
     if kind == ORGANIZATION:
-        return len(name) > 2 and name not in GENERIC
+        return name in TOLD_ORGANIZATIONS or (len(name) > 2 and name not in GENERIC)
     return len(name) > 1 and name not in (NO_PLACES if kind == LOCATION else NO_PERSONS)
 
 
@@ -94,18 +107,21 @@ def _classes(vocabulary: Vocabulary) -> np.ndarray[tuple[int], np.dtype[np.uint8
 def _class(form: str) -> str:
     """Return the class of a token.
 
-    L a place, O an organization, P a person, T and t what foreign names are spelled with, s a surname, Z another
-    name, N a noun, o and l how organizations and places end, Q what opens one, E Latin, D a number.
+    L a place, O an organization, B one that is named by one word, P a person, T and t what foreign names are spelled
+    with, s a surname, S one that is more often another word, G a given name, Z another name, N a noun, o and l how
+    organizations and places end, Q what opens one, E Latin, D a number.
     """
     if form in _MARKS:
         return _MARKS[form]
-    if form in _DOTS:
+    if form in DOTS:
         return "."
     if not CJK.match(form):
         return "D" if form[0].isdigit() else "E" if form[0].isalpha() else "x"
     tag = tag_of(form)
     if form in TOLD_PLACES:
         return "L"
+    if form in TOLD_ORGANIZATIONS:
+        return "B"
     if form in QUALIFIERS:
         return "Q"
     if form in ORGANIZATIONS:
@@ -116,7 +132,11 @@ def _class(form: str) -> str:
         return "o" if form in GENERIC else "O"
     if tag in ("n", "nz", "nr", "nrt", "l", "x") and form.endswith(ORGANIZATIONS) and len(form) > 2:
         return "o" if tag == "n" else "O"
+    if tag in ("n", "x", "nz") and len(form) > 2 and form.endswith(DISTRICTS) and not form.endswith(GENERIC_DISTRICTS):
+        return "L"
     if tag == "ns":
+        if not CHINESE_STOPWORDS.isdisjoint(known_words(form)):  # guessed to be a place with what stands before it
+            return "x"
         return "L" if len(form) > 1 and form not in NO_PLACES else "l" if form in PLACES else "x"
     return _class_of_person(form, tag)
 
@@ -124,15 +144,19 @@ def _class(form: str) -> str:
 def _class_of_person(form: str, tag: str) -> str:
     foreign = SPELLING.issuperset(form)
     if len(form) == 1:
-        if tag.startswith("nr") and form in SURNAMES:
+        if tag.startswith("nr") and form in SURNAMES and form not in VERBAL:
             return "s"
-        return "t" if foreign and tag in _SPELLED_ALONE else "x"
+        if foreign and tag in _SPELLED_ALONE:
+            return "t"
+        return "S" if form in SURNAMES and form not in VERBAL else "x"
     if tag.startswith("nr") and like_person(form) and tag != "nrt":
         return "P"
     if foreign and (tag in ("nr", "nrt", "nrfg", "x") or (tag == "nz" and len(form) > 2)) and not _common(form):
         return "T"
     if tag in ("nz", "j"):
         return "Z"
+    if tag.startswith("nr") and len(form) == 2 and not _common(form):
+        return "G"
     return "N" if tag in ("n", "vn", "nrt", "nr", "b", "l") else "x"
 
 
@@ -147,8 +171,16 @@ def like_person(form: str) -> bool:
     return surname and not _common(form)
 
 
+def _goes_on(form: str) -> bool:
+    """Tell whether what stands behind a surname that is a verb too is its object, as in 任 (to hold an office) 陆军."""
+    if len(form) < 3:
+        return len(known_words(form)) > 1
+    rest = form[1:]
+    return len(known_words(rest)) == 1 and (rest in NO_PERSONS or not tag_of(rest).startswith("nr"))
+
+
 def _common(form: str) -> bool:
-    return form in NO_PERSONS or form[-1] in NO_GIVEN
+    return form in NO_PERSONS or form[-1] in NO_GIVEN or (form[0] in VERBAL and len(form) < 4 and _goes_on(form))
 
 
 # Where the patterns are

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
 from conspectus.text.grammar import grammar_of
-from conspectus.text.words import CJK, ELIDED, ELIDING, TOKEN, tokens_in
+from conspectus.text.words import CHINESE_STOPWORDS, CJK, ELIDED, ELIDING, TOKEN, tokens_in
+
+DOTS = frozenset("·・‧•")
+"""Marks between the parts of a foreign name."""
+NEAR = 3
+"""Tokens from such a mark on that may belong to the name."""
 
 
 def cut(sentence: str, language: str) -> list[str]:
@@ -28,9 +33,12 @@ def cut(sentence: str, language: str) -> list[str]:
     tokens = tokens_in(text)
     if language == "ko":
         return [piece for token in tokens for piece in _patterns().korean_particle.split(token)]
+    if language == "tr":
+        return [piece for token in tokens for piece in _patterns().turkish_ending.split(token, 1)]
     if language not in ("zh", "ja"):
         return tokens
-    return [piece for token in tokens for piece in (_pieces(token, language) if CJK.search(token) else (token,))]
+    pieces = [piece for token in tokens for piece in (_pieces(token, language) if CJK.search(token) else (token,))]
+    return _unglued(pieces) if language == "zh" else pieces
 
 
 def _pieces(token: str, language: str) -> Iterator[str]:
@@ -61,6 +69,8 @@ class _Patterns(NamedTuple):
     """Tokens, and what they elide."""
     arabic_joint: re.Pattern[str]
     korean_particle: re.Pattern[str]
+    turkish_ending: re.Pattern[str]
+    """What is written behind a name with an apostrophe."""
 
 
 @cache
@@ -76,9 +86,36 @@ def _patterns() -> _Patterns:
         eliding=re.compile(rf"(?i:{ELIDED.pattern})|{TOKEN.pattern}"),
         arabic_joint=re.compile(r"\b([وفبك])(?=ال\w\w)"),
         korean_particle=re.compile(
-            "(?<=[\uac00-\ud7af]{2})(?=(?:에서는|에서|에게|께서|으로|부터|까지|처럼|보다|은|는|을|를|의|에|와|과|도)$)"
+            "(?<=[\uac00-\ud7af]{2})(?=(?:에서는|에서|에게서|에게|께서|으로|부터|까지|처럼|보다|은|는|을|를|의|에|와|과|도)$)"
         ),
+        turkish_ending=re.compile(r"(?<=\w)(?=['’]\w)"),
     )
+
+
+def _unglued(pieces: list[str]) -> list[str]:
+    """Return tokens with those cut once more that are no words, but a small word and what was guessed to belong to it.
+
+    Such are two characters of which the first is one, and near the dot of a foreign name any that hold one: 真纳罗是.
+    """
+    near = {at + step for at, piece in enumerate(pieces) if piece in DOTS for step in range(-NEAR, NEAR + 1)}
+    return [
+        part
+        for at, piece in enumerate(pieces)
+        for part in (_apart(piece) if at in near or (len(piece) == 2 and piece[0] in CHINESE_STOPWORDS) else (piece,))
+    ]
+
+
+@cache
+def _apart(piece: str) -> Sequence[str]:
+    known = known_words(piece) if len(piece) > 1 and CJK.match(piece) else ()
+    return (piece,) if CHINESE_STOPWORDS.isdisjoint(known) else known
+
+
+def known_words(run: str) -> list[str]:
+    """Return the words of a stretch of Chinese that the dictionary has, and the characters between them."""
+    import rjieba
+
+    return rjieba.cut(run, False)
 
 
 def words_of_run(run: str) -> list[str]:

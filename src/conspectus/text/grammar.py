@@ -175,8 +175,8 @@ GRAMMARS = {
         "valle lago mare fiume isola bosco parco giardino costa capo regione provincia stato repubblica",
     ),
     "nl": Grammar(
-        articles="de het een",
-        joints="van:of voor:for en:and in:at aan:at op:at te:at bij:at",
+        articles="het een",
+        joints="voor:for en:and in:at aan:at op:at te:at bij:at",
         nouns="de het een van in op aan uit bij met naar voor door over onder tussen zonder tegen om tot na "
         "sinds tijdens rond langs achter binnen buiten deze dit die dat mijn zijn haar hun ons onze uw "
         "elke elk ieder iedere alle veel sommige enkele enige andere geen",
@@ -186,7 +186,7 @@ GRAMMARS = {
         "hebben had hadden ook nog al wel zeer zo daar hier nu meer minder zelf al alleen altijd weer hem "
         "hen geweest geworden",
         months="januari februari maart april mei juni juli augustus september oktober november december",
-        titles="meneer mevrouw mijnheer mevr dhr mw dr prof professor dokter president burgemeester minister "
+        titles="directeur voorzitter meneer mevrouw mijnheer mevr dhr mw dr prof professor dokter president burgemeester minister "
         "koning koningin keizer graaf gravin hertog pastoor",
         organizations="universiteit hogeschool academie instituut school genootschap coöperatie vereniging verbond bond "
         "stichting partij vakbond bank ministerie gemeente raad commissie comité museum bibliotheek "
@@ -245,7 +245,12 @@ GRAMMARS = {
         "więc czy co jeśli ponieważ",
         months="stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada "
         "grudnia",
-        titles="pan pani dr doktor prof profesor prezydent król królowa hrabia ksiądz",
+        titles="pan pani dr doktor prof profesor prezydent król królowa hrabia ksiądz dyrektor prezes minister",
+        organizations="uniwersytet uniwersytecie akademia instytut szkoła liceum spółdzielnia spółdzielnię towarzystwo stowarzyszenie związek "
+        "fundacja partia bank ministerstwo urząd rada komisja muzeum biblioteka szpital kościół gazeta "
+        "wydawnictwo fabryka zakłady spółka klub orkiestra teatr",
+        places="miasto wieś ulica plac most zamek góra góry jezioro morze rzeka wyspa las park port dworzec "
+        "województwo powiat kraj dolina",
     ),
     "cs": Grammar(
         joints="a:and v:at na:at",
@@ -284,6 +289,13 @@ GRAMMARS = {
         others="ve bir bu da de için ile olarak olan daha çok gibi kadar sonra en ne o ama veya değil var yok "
         "ise her ki şu onun bunun tarafından göre olduğu olduğunu oldu edilen eden ancak hem ya iki diye "
         "nasıl neden kim",
+        titles="bay bayan sayın dr doktor prof profesör başkan müdür bakan vali",
+        organizations="üniversite üniversitesi enstitü enstitüsü okul okulu lise lisesi kooperatif kooperatifi "
+        "dernek derneği vakıf vakfı parti partisi sendika sendikası banka bankası bakanlık bakanlığı "
+        "belediye belediyesi şirket şirketi müze müzesi kütüphane kütüphanesi hastane hastanesi "
+        "gazete gazetesi yayınevi fabrika fabrikası kulüp kulübü tiyatrosu",
+        places="şehri ili ilçesi köyü mahallesi caddesi sokağı meydanı köprüsü kalesi kulesi dağı vadisi gölü "
+        "denizi nehri adası ormanı limanı garı havalimanı parkı cumhuriyeti",
         months="ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık",
     ),
     "id": Grammar(
@@ -339,14 +351,14 @@ GRAMMARS = {
         "ήταν έχει έχουν είχε είχαν όπως γιατί επειδή ενώ τι πού πότε μόνο εκεί εδώ",
         months="ιανουαρίου φεβρουαρίου μαρτίου απριλίου μαΐου ιουνίου ιουλίου αυγούστου σεπτεμβρίου οκτωβρίου "
         "νοεμβρίου δεκεμβρίου",
-        titles="κύριος κυρία κ δρ δόκτωρ καθηγητής καθηγήτρια πρόεδρος δήμαρχος υπουργός βασιλιάς βασίλισσα",
+        titles="διευθυντής διευθύντρια κύριος κυρία κ δρ δόκτωρ καθηγητής καθηγήτρια πρόεδρος δήμαρχος υπουργός βασιλιάς βασίλισσα",
         organizations="πανεπιστήμιο σχολή ινστιτούτο ακαδημία εταιρεία ένωση ομοσπονδία ίδρυμα κόμμα τράπεζα υπουργείο "
         "συμβούλιο επιτροπή μουσείο βιβλιοθήκη νοσοκομείο εκκλησία εφημερίδα συνεταιρισμός θέατρο",
         places="πόλη χωριό οδός λεωφόρος πλατεία γέφυρα λιμάνι σταθμός κάστρο πύργος όρος βουνό κοιλάδα λίμνη "
         "θάλασσα ποταμός νησί δάσος πάρκο ακτή περιοχή νομός χώρα δημοκρατία",
     ),
     "ar": Grammar(
-        nouns="في من إلى على عن مع بين خلال بعد قبل عند منذ حتى تحت فوق حول ضد دون كل بعض جميع هذا هذه ذلك تلك "
+        nouns="في من إلى على عن مع بين خلال بعد قبل عند قرب منذ حتى تحت فوق حول ضد دون كل بعض جميع هذا هذه ذلك تلك "
         "هؤلاء أي غير",
         verbs="هو هي هم هن أنا نحن أنت لا لم لن ما قد سوف يمكن يجب كان كانت كانوا يكون تكون ليس ليست",
         others="عام سنة و أو ثم لكن ولكن أن إن أنه أنها إنه لأن إذا كما حيث التي الذي الذين اللذين عندما متى أين "
@@ -390,11 +402,18 @@ GRAMMARS = {
         nouns="של על אל מן עם בין לפני אחרי תחת ללא נגד כל כמה זה זו אלה אותו אותה",
         verbs="הוא היא הם הן אני אנחנו אתה לא אין יש יכול צריך היה היתה הייתה היו",
         others="את או אבל כי אם כאשר איפה איך מה מי למה גם רק מאוד יותר אשר כדי אך כן עוד כבר לו לה להם בו בה",
-        titles="מר גברת דר פרופסור הרב הנשיא השר השרה המלך המלכה",
+        titles="מר גברת דר פרופסור הרב הנשיא השר השרה המלך המלכה המנהל המנהלת",
+        organizations="אוניברסיטה אוניברסיטת מכללה מכון אגודה אגודת האגודה חברה חברת בנק משרד עיריית מועצת "
+        "ועדת מוזיאון ספריית בית-חולים מפלגת איגוד קרן עיתון תיאטרון",
+        places="עיר העיר כפר רחוב שדרות כיכר גשר הר עמק ים נהר אי יער פארק נמל תחנת מדינת אזור",
     ),
     "hi": Grammar(
         others="है हैं था थी थे और का की के को में से पर ने यह वह ये वे एक भी नहीं तो ही कर किया गया इस उस जो कि "
         "या लिए साथ बाद तक अपने होता हुआ हुई कुछ सब जब कहाँ क्या कैसे क्यों कौन",
+        titles="श्री श्रीमती सुश्री डॉ डॉक्टर प्रोफेसर राष्ट्रपति प्रधानमंत्री मंत्री निदेशक",
+        organizations="विश्वविद्यालय महाविद्यालय विद्यालय संस्थान समिति संघ बैंक कंपनी मंत्रालय परिषद आयोग "
+        "संग्रहालय पुस्तकालय अस्पताल दल पार्टी न्यास",
+        places="नगर शहर गाँव ज़िला जिला राज्य नदी पर्वत झील घाटी द्वीप",
     ),
 }  # fmt: skip
 """By code. The words of some are only enough to know the language by."""

@@ -26,7 +26,7 @@ _MANY = re.compile(
 """Beside `Question.about_many`: how something is told of, or how what is told differs."""
 _CHOICE = re.compile(r"\bof (?:the|these|those) (?:two|three|four)\b", re.IGNORECASE)
 _COMPARED = re.compile(
-    r"\b(?i:both|in common)\b|\b(?i:the same)\b.+\b(?:as|and)\b|\b(?:as|than) (?:the )?[A-Z]"
+    r"\b(?i:both|in common)\b|\b(?i:the same)\b.+\b(?:as|and)\b|\b(?:as|than) (?:the )?[A-ZÀ-ÖØ-Þ]"
     r"|\b(?i:which|who|whose|what)\b.+\b(?:first|last|earlier|later|more|less|(?!other|over|under|number|paper)[a-z]{3,}er)\b"
     r".*(?:[,:]| or )|,.+\bor\b.+\?"
     r"|^(?i:are|were|did|do|does|is|was|have|has) [^,?]+ and [^,?]+ (?:\w+ ){0,4}(?:same|both|share)\b"
@@ -49,7 +49,7 @@ _NESTED = re.compile(
 _OWNED = re.compile(r"^[Ww]hose [a-z]+|[\w.]['’]s? (?!own\b)[a-z]{3,}|[a-z]s['’] [a-z]{3,}")
 _RELATIVE = re.compile(
     r"(?<=[\w,] )(?<!\bsay )(?<!\bthink )"
-    r"(?:(?:(?:in|on|at|to|for|by|from|with|after) )?(?:which|whom)|whose|who|that|where) (?!\w+ of the)[A-Za-z]\w*"
+    r"(?:(?:(?:in|on|at|to|for|by|from|with|after) )?(?:which|whom)|whose|who|that|where) (?!\w+ of the)[^\W\d_]\w*"
 )
 """A thing that is told by what it does, `the band that recorded`."""
 _REDUCED = re.compile(
@@ -65,7 +65,7 @@ _ASKS_VERB = re.compile(
     re.IGNORECASE,
 )
 _SAID_AFTER = re.compile(
-    r"\b(?:is|was|are|were)\b.+(?:[A-Z\d][\w.'’”\"»)-]* (?:\w+ ){0,3}[a-z]{3,}\W*$"
+    r"\b(?:is|was|are|were)\b.+(?:[A-ZÀ-ÖØ-Þ\d][\w.'’”\"»)-]* (?:\w+ ){0,3}[a-z]{3,}\W*$"
     r"|\b(?:born|buried|located|based|founded|built|called|from|married|made|held|died?|set)\b)"
 )
 """Something is said of what is named: `was … born`."""

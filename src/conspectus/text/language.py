@@ -47,6 +47,13 @@ BY_SCRIPT = (
 """The commonest language of each script; in which of several a text is, its function words tell."""
 _SHARED = {"ru": ("ru", "uk", "bg"), "ar": ("ar", "fa")}
 _LATIN = tuple(code for code in GRAMMARS if code not in {*dict(BY_SCRIPT), *_SHARED["ru"], *_SHARED["ar"]})
+_SMALL_WORDS = {
+    "zh": re.compile("[的是了吗呢谁么哪几吧]"),
+    "ja": re.compile("[\u3041-\u3096]"),
+    "ko": re.compile("[\uac00-\ud7af](?:[은는을를의에와과까나요다]|입니까|습니까)(?!\\w)"),
+    "th": re.compile("."),
+}
+"""Words of scripts that do not part them from others by spaces."""
 _OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u3040-\ud7af]")
 """Any character of the scripts above; looked for once, since most texts have none."""
 _LETTER = re.compile(r"[^\W\d_]")
@@ -70,6 +77,8 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
     It takes more words to tell another one than those that are likely.
     """
     script = _script(text) if _OTHER_SCRIPT.search(text) else ""
+    framed = bool(script) and _is_framed(text, script)
+    script = "" if framed else script
     if script in ("zh", "ja", "ko", "th"):
         return script
     possible = _SHARED.get(script, (script,)) if script else _LATIN
@@ -84,10 +93,22 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
     ordered = sorted(scores.keys() & set(possible), key=lambda language: (-scores[language], language))
     if ordered:
         best, next_best = ordered[0], max((scores[code] for code in ordered[1:]), default=0.0)
-        looked_for = best in likely or best == ENGLISH or bool(script)
+        looked_for = best in likely or best == ENGLISH or bool(script) or framed
         if scores[best] >= max(LEAST if looked_for else UNLOOKED_FOR, AHEAD * next_best):
             return best
     return script
+
+
+def _is_framed(text: str, script: str) -> bool:
+    """Tell whether the small words of a text are Latin ones alone, what is in another script being but what it names.
+
+    Such are questions, as "Who founded 青叶合作社?".
+    """
+    if len(text) > SAMPLE or (script in _SMALL_WORDS and _SMALL_WORDS[script].search(text)):
+        return False
+    own = _SHARED.get(script, (script,))
+    spoken = {code for word in _WORD.findall(text.lower()) for code, _ in _languages_of_word().get(word, ())}
+    return not spoken.isdisjoint(_LATIN) and spoken.isdisjoint(own)
 
 
 @cache

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from conspectus.text.mentions import is_name
-from conspectus.text.words import CJK, name_key
+from conspectus.text.words import CJK, SMALL, name_key
 
 _SUBJECT = re.compile(r"^\W*(.{2,70}?)\s*(?:\(|\b(?:is|was|are|were|refers|may|has|had|also|born|known|became)\b|;|:)")
-_OTHER_NAME = re.compile(r"(?:known (?:\w+ )?as|born|née|called)\s+[\"“]?((?:[^\W\d_a-zß-öø-ÿ][\w.'’-]*\s?){2,5})")
+_OTHER_NAME = re.compile(rf"(?:known (?:\w+ )?as|born|née|called)\s+[\"“]?((?:[^\W\d_{SMALL}][\w.'’-]*\s?){{2,5}})")
 _CHINESE_SUBJECT = re.compile(r"^[《“\"「]?([^，。；：,（(是为]{2,20}?)[》”\"」]?(?:[（(，,]|是|为)")
 _PARENTHESIS = re.compile(r"\s*[(（][^)）]*[)）]$")
 

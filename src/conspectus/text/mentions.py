@@ -20,7 +20,7 @@ import numpy as np
 
 from conspectus.text.dates import find_dates
 from conspectus.text.vocabulary import Bools, Vocabulary
-from conspectus.text.words import CJK, STOPWORDS, name_key
+from conspectus.text.words import CJK, SMALL, STOPWORDS, name_key
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -42,7 +42,7 @@ _CHINESE_QUOTED = re.compile(r"《([^》]{1,30})》|[“\"「『]([^”\"」』]
 _CHINESE_DATE = re.compile(r"(\d{4}年)(?:\d{1,2}月(?:\d{1,2}日)?)?|\d{1,2}月\d{1,2}日")
 _DOTTED = re.compile(r"[\u4e00-\u9fff]{1,6}(?:·[\u4e00-\u9fff]{1,8})+")
 _LETTERS = rf"(?:(?!{CJK.pattern})[\w.\-])"
-_LATIN = re.compile(rf"(?!{CJK.pattern})[^\W\d_]{_LETTERS}*(?: (?!{CJK.pattern})[^\W_a-z]{_LETTERS}*)*")
+_LATIN = re.compile(rf"(?!{CJK.pattern})[^\W\d_]{_LETTERS}*(?: (?!{CJK.pattern})[^\W_{SMALL}]{_LETTERS}*)*")
 _NAME_TAGS = ("nr", "ns", "nt", "nz", "nrt", "nrfg")
 
 

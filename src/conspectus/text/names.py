@@ -196,7 +196,7 @@ def _class(form: str, rules: Rules) -> str:
     if word in rules.titles:
         return "T"
     if word.replace("’", "'") in rules.stop and form not in ("US", "IT", "WHO"):
-        return "C" if word in rules.articles and not rules.nouns_capitalised else "x"  # Le Goff, La Paz
+        return "C" if word in rules.articles and rules.language in _ARTICLES_IN_NAMES else "x"
     if len(form) == 1:
         return "I"
     return "S" if form.endswith(_POSSESSIVE) else "C"
@@ -212,7 +212,8 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
     before_name[:-1] = named[1:] & (vocabulary.sentence[1:] == vocabulary.sentence[:-1]) & ~first[1:]
     seldom_lower = vocabulary.lower[word] <= vocabulary.capitalised[word]
     if vocabulary.rules.language in INFLECTING:  # there a noun may stand before a name without a word between
-        seldom_lower &= (vocabulary.capitalised[word] > 0) | _recurring(vocabulary)
+        head = np.array([stem(w, vocabulary.rules.language) in vocabulary.rules.heads for w in vocabulary.words], bool)
+        seldom_lower &= (vocabulary.capitalised[word] > 0) | _recurring(vocabulary) | head[word]
     return (~first | proper | (before_name & seldom_lower)) & ~vocabulary.heading
 
 
@@ -254,6 +255,8 @@ def _recurring(vocabulary: Vocabulary) -> Bools:
     return np.append(count[kind] > 1, False)
 
 
+_ARTICLES_IN_NAMES = frozenset("fr es pt it ca ro".split())
+"""Languages with names that open with an article: Le Goff, La Paz."""
 _ADJECTIVE = ("e", "en", "er", "es", "em")
 
 

@@ -29,7 +29,9 @@ _DANGLING = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _SAYS_LITTLE = STOPWORDS | VAGUE
 _END = re.compile(r"[.!?。！？…؟۔।][\"”’'»)\]」』]*$")
-_ASKS = ("?", "？", "؟")
+ASKS = ("?", "？", "؟")
+"""How questions end, and the marks that may close behind that."""
+CLOSING = "\"”’'」』）)»"
 
 # Chinese and Japanese
 _OPENING_UNSPACED = re.compile(
@@ -83,7 +85,7 @@ def _form(rest: str) -> float:
     first = rest.lstrip("\"“‘'([«„¿¡")[:1]
     if first.islower() or not first.isalnum():
         score *= 0.35
-    if rest.rstrip("\"”’')»").endswith(_ASKS):
+    if rest.rstrip(CLOSING).endswith(ASKS):
         score *= 0.3
     return score
 
@@ -100,7 +102,7 @@ def _quality_unspaced(rest: str) -> float:
         score *= 0.35
     if not rest.lstrip('“「『《"‘（(')[:1].isalnum():
         score *= 0.35
-    if rest.rstrip("”」』）").endswith(_ASKS):
+    if rest.rstrip(CLOSING).endswith(ASKS):
         score *= 0.3
     if sum(map(rest.count, "（(「『《“")) != sum(map(rest.count, "）)」』》”")):
         score *= 0.5

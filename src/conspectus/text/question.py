@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from conspectus.text.asking import asking_in, found, scaffolding_in
 from conspectus.text.language import ENGLISH, language_of
 from conspectus.text.rules import rules_of
-from conspectus.text.words import name_key, stems, terms
+from conspectus.text.words import CJK, SMALL, fold, is_content, name_key, stems, terms
 
 SCAFFOLDING = stems(
     """
@@ -70,18 +70,21 @@ _OF_CORPUS = re.compile(
     r"trends|patterns|types of|areas of|kinds of)\b",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-z][\w'’.-]*", re.UNICODE)
+_WORDS = re.compile(r"\w+(?:['’]\w+)?|[^\w\s-]")
+_NAME = re.compile(rf"(?<![.?!]\s)(?<!^)\b[^\W\d_{SMALL}][\w'’.-]*")
 
 
 _WANTS = (
     ("number", re.compile(
         r"\bhow (?:many|much|large|long|far|high|deep|wide|tall|old|big|often|fast|heavy)\b|\bwhat (?:\w+ )?"
-        r"(?:vote|number|price|cost|amount|share|sum|figure|size|speed|year|percentage)\b"
+        r"(?:vote|number|price|cost|amount|share|sum|figure|size|speed|percentage)\b"
         r"|多少|几[个名位次年岁]|多[大高长远久重快深宽]", re.IGNORECASE)),
     ("date", re.compile(
         r"\bwhen\b|\b(?:what|which) (?:date|day|year|month)\b|何时|什么时候|哪一?[年月天]|几[月日]", re.IGNORECASE)),
     ("person", re.compile(r"\bwho(?:se|m)?\b|谁|何人|哪位", re.IGNORECASE)),
-    ("place", re.compile(r"\bwhere\b|哪里|哪儿|何处|何地|在哪", re.IGNORECASE)),
+    ("place", re.compile(
+        r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:place|city|town|village|country|state|county|province|region|district|"
+        r"island|continent|river|lake|street)\b|哪里|哪儿|何处|何地|在哪", re.IGNORECASE)),
 )  # fmt: skip
 
 
@@ -93,14 +96,16 @@ class Question:
     terms: tuple[str, ...]
     focus: tuple[str, ...]
     language: str = ENGLISH
+    runs: tuple[tuple[str, ...], ...] = ()
+    """The words of the focus, those that are written next to each other together; none of scripts without spaces."""
 
     @property
     def about_whole(self) -> bool:
         """Whether it asks for the whole of the corpus, by its own words."""
-        if not self.focus:
-            return not self.wants  # "What is this about?", but not "Where is it?"
         if _WHOLE.search(self.text) or found(asking_in(self.language).whole, self.text):
             return True
+        if not self.focus:
+            return not self.wants  # "What is this about?", but not "Where is it?"
         return bool(_WHOLE_ZH.search(self.text)) and not _QUOTED_ZH.search(self.text)
 
     @property
@@ -129,8 +134,22 @@ def read_question(text: str, *languages: str) -> Question:
     """Read a question; its words are stemmed in the languages of what it is asked of, English if none is given."""
     language = language_of([text], languages)
     told = _TELLING.search(text) if language == ENGLISH else None
-    focus = _asked_in(text[told.end() :], language, languages) if told else ()
-    return Question(text, _stems_of(text, languages), focus or _asked_in(text, language, languages), language)
+    asked = text[told.end() :] if told else text
+    if told and not _asked_in(asked, language, languages):
+        asked = text
+    focus = _asked_in(asked, language, languages)
+    return Question(text, _stems_of(text, languages), focus, language, _runs(asked, language, languages, focus))
+
+
+def _runs(text: str, language: str, languages: Sequence[str], focus: Collection[str]) -> tuple[tuple[str, ...], ...]:
+    runs: list[list[str]] = [[]]
+    for word in _WORDS.findall(fold(text)):
+        stemmed = terms(word, *languages)
+        if is_content(word, language) and stemmed and all(s in focus for s in stemmed) and not CJK.search(word):
+            runs[-1].append(word)
+        else:
+            runs.append([])
+    return tuple(dict.fromkeys(tuple(dict.fromkeys(run)) for run in runs if run))
 
 
 def _asked_in(text: str, language: str, languages: Sequence[str]) -> tuple[str, ...]:
@@ -141,7 +160,7 @@ def _asked_in(text: str, language: str, languages: Sequence[str]) -> tuple[str, 
 
 
 _BUILT_ZH = re.compile(
-    "什么样?|哪[里儿个些位一]?|何[时地处人]|怎么样?|怎样|如何|为什么|为何|多少|几[个位名次年]?|是?谁|有没有|是不是|是否|"
+    "[做干搞][了过着]?(?:什么|哪些|些什么)(?:事情?)?|(?:是|有着?)?(?:什么|怎样的?)(?:关系|联系|关联)|什么样?|哪[里儿个些位一]?|何[时地处人]|怎么样?|怎样|如何|为什么|为何|多少|几[个位名次年]?|是?谁|有没有|是不是|是否|"
     "(?:有什么|之间的?)?(?:关系|联系|关联)|介绍一?下?|说说|讲讲|谈谈|描述|解释|请问?|[吗呢吧啊的了在和与是有被及，。？?]"
 )
 """What a Chinese question is built with; what stands on both sides of it makes no pair."""

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from conspectus.text.grammar import grammar_of
 from conspectus.text.language import ENGLISH
+from conspectus.text.words import CJK, SMALL
 
 _END = re.compile(
-    r"""[.!?…؟۔।॥]+["'”’“»)\]]*(?=\s+(?:["'“‘„¿¡(\[]|«\s?)*[^\W_a-zß-öø-ÿ])"""  # what follows does not go on in lower case
-    r"|[。！？；…]+[”’」』）》]*"  # full-width marks need no space after them
+    rf"""[.!?…؟۔।॥]+["'”’“»)\]]*(?=\s+(?:["'“‘„¿¡(\[]|«\s?)*[^\W_{SMALL}])"""  # what follows does not go on in lower case
+    rf"|[。！？；…]+[”’」』）》]*|(?<={CJK.pattern})[!?]+[”’」』）》]*(?={CJK.pattern})"  # no space is needed after these
 )
 _GREEK_END = re.compile(_END.pattern.replace("[.!?", "[.!;?"))
 _ABBREVIATION = re.compile(
@@ -27,7 +28,7 @@ _NEXT_WORD = re.compile(r"\W*(\w+)")
 ORDINALS = frozenset("de da no fi pl cs hu".split())
 """Languages that write a full stop after an ordinal number."""
 _BLANK = re.compile(r"\n\s*\n")
-_BULLET = re.compile(r"\s*(?:[-*•–—>#|]|\d+[.)]\s|[a-zа-яα-ω][.)]\s)")
+_BULLET = re.compile(rf"\s*(?:[-*•–—>#|]|\d+[.)]\s|[{SMALL}][.)]\s)")
 _LABEL = re.compile(r"\s*[^\W\d_][^:：\n]{0,40}(?::(?:\s|$)|：)")
 WRAPPED = 55
 """A line of so many characters may have been broken to fit a page; its sentence may go on in the next."""

@@ -103,7 +103,7 @@ def _head(lower: list[str]) -> str:
 def _told_by_words(lower: list[str], language: str) -> str:
     """Return the type that any word of a name tells in another language, or the end of a compound of one."""
     for kind, heads in ((ORGANIZATION, organizations_of(language)), (LOCATION, _places_of(language))):
-        stems = {stem(head, language) for head in heads} if language in SLAVIC else ()
+        stems = {stem(head, language) for head in heads} if language in SLAVIC or language == "el" else ()
         for word in lower:
             if (
                 word in heads

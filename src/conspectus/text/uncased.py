@@ -13,15 +13,23 @@ from itertools import pairwise
 import numpy as np
 
 from conspectus.text.cutting import joined
-from conspectus.text.grammar import grammar_of
+from conspectus.text.grammar import Grammar, grammar_of
 from conspectus.text.names import Mention
-from conspectus.text.types import LOCATION, ORGANIZATION, PERSON
+from conspectus.text.types import CONCEPT, LOCATION, ORGANIZATION, PERSON
 from conspectus.text.vocabulary import Bools, Vocabulary
 
 _Span = tuple[int, int, str]
 PREFECTURE = tuple("都道府県")
 LONGEST = 5
 """Tokens of a name at the most."""
+BOUND = 2 / 3
+"""Of the uses of two words, the share from which on they are one name, where they stand together again."""
+ABOVE = 1000
+"""A word that tells a kind counts as much as so many that tell none."""
+SURNAMES_KO = frozenset(
+    "김이박최정강조윤장임한오서신권황안송류유전홍고문양손배백허남심노하곽성차주우구민진지엄채원천방공현함변염여추도소석선설마길연위표명기반왕금옥육인맹제모탁국어은편용"
+)
+"""Characters that Korean names of three begin with."""
 
 
 def find_uncased(vocabulary: Vocabulary) -> Iterator[Mention]:
@@ -29,10 +37,11 @@ def find_uncased(vocabulary: Vocabulary) -> Iterator[Mention]:
     language = vocabulary.rules.language
     after = language in ("ja", "ko")
     told = list((_told_behind if after else _told_before)(vocabulary))
+    told += () if vocabulary.rules.unspaced else _bound(vocabulary)
     kinds: dict[tuple[int, ...], Counter[str]] = {}
     words: list[int] = vocabulary.token_word.tolist()
     for start, end, kind in told:
-        kinds.setdefault(tuple(words[start:end]), Counter())[kind] += 1
+        kinds.setdefault(tuple(words[start:end]), Counter())[kind] += 1 if kind == CONCEPT else ABOVE
     titled = {(start, end) for start, end, kind in told if kind == PERSON}
     for start, end in _anywhere(words, vocabulary.sentence.tolist(), kinds.keys()):
         kind = kinds[tuple(words[start:end])].most_common(1)[0][0]
@@ -88,6 +97,39 @@ def _told_before(vocabulary: Vocabulary) -> Iterator[_Span]:
             yield at + 1, at + 2, kind
 
 
+def _bound(vocabulary: Vocabulary) -> Iterator[_Span]:
+    """Yield runs of words that stand together in most of their uses, of the kind that one of them tells."""
+    grammar, content = grammar_of(vocabulary.rules.language), _content(vocabulary)
+    words, sentence = vocabulary.token_word, vocabulary.sentence
+    count, pairs = vocabulary.count, Counter(pairwise(words.tolist()))
+    joined_on = [
+        bool(sentence[at] == sentence[at + 1] and content[a] and content[b])
+        and pairs[a, b] > 1
+        and pairs[a, b] >= BOUND * max(count[a], count[b])
+        for at, (a, b) in enumerate(pairwise(words.tolist()))
+    ]
+    titles = frozenset(grammar.titles.split())
+    start = 0
+    for at, goes_on in enumerate([*joined_on, False]):
+        if not goes_on:
+            titled = vocabulary.folded(start, start + 1)[0] in titles if at > start else False
+            quoted = start > 0 and vocabulary.written(start - 1, start)[0] in _QUOTES  # the title of a work
+            start += titled
+            if 1 < at + 1 - start <= LONGEST and not quoted:
+                yield start, at + 1, PERSON if titled else _kind_of(vocabulary.folded(start, at + 1), grammar)
+            start = at + 1
+
+
+_QUOTES = frozenset("\"“«„‘'(《「『")
+
+
+def _kind_of(words: Sequence[str], grammar: Grammar) -> str:
+    for kind, heads in ((ORGANIZATION, grammar.organizations), (LOCATION, grammar.places)):
+        if not frozenset(heads.split()).isdisjoint(words):
+            return kind
+    return CONCEPT
+
+
 def _told_behind(vocabulary: Vocabulary) -> Iterator[_Span]:
     """Yield what stands before a title, and what ends like an organization or place."""
     grammar = grammar_of(vocabulary.rules.language)
@@ -106,6 +148,9 @@ def _told_behind(vocabulary: Vocabulary) -> Iterator[_Span]:
             if start < at and 2 <= len(joined(forms[start:at])) <= 7:
                 yield start, at, PERSON
             continue
+        if _korean_person(form, vocabulary.rules.language) and vocabulary.count[vocabulary.token_word[at]] > 1:
+            yield at, at + 1, PERSON
+            continue
         goes_on = at + 1 < len(forms) and noun[at + 1] and sentence[at + 1] == sentence[at]
         if not noun[at] or (goes_on and not form.endswith(PREFECTURE)):
             continue
@@ -116,6 +161,21 @@ def _told_behind(vocabulary: Vocabulary) -> Iterator[_Span]:
             if suffix and len(whole) > len(suffix) + 1:
                 yield begin, at + 1, kind
                 break
+
+
+def _korean_person(form: str, language: str) -> bool:
+    """Tell whether a Korean word is as long as most names of persons and begins like one."""
+    return language == "ko" and len(form) == 3 and form[0] in SURNAMES_KO and form not in _NO_PERSONS_KO
+
+
+_NO_PERSONS_KO = frozenset(
+    "고등학 정치인 이야기 우리는 우리나 지도자 정치적 경제적 문화적 전문가 기자는 연구자 선수들 사람들 주민들 이라고 이러한 "
+    "이것은 하지만 그러나 도서관 박물관 미술관 연구소 위원회 대통령 도지사 기념관 전시회 음악회 운동장 지하철 고속도 "
+    "자동차 소프트 인터넷 시장에 공장을 유럽의 한국의 한국어 중국어 일본어 한국인 이후에 이전에 여러분 여러가 전쟁이 "
+    "강원도 경기도 전라도 제주도 충청도 경상도 서울시 인천시 성남시 원주시 전주시 여수시 안양시 용인시 김해시 구미시 "
+    "안동시 강릉시 진주시 천안시 남원시 하나의 조합은 조합이 조합을 공부했 유일한 다양한 중요한 필요한 가능한".split()
+)
+"""Other words that do."""
 
 
 def _content(vocabulary: Vocabulary) -> Bools:

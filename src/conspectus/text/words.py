@@ -27,6 +27,8 @@ WORD = re.compile(r"\w+(?:['’]\w+)*")
 CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 """A character of Chinese or Japanese."""
 
+SMALL = "a-z" + "".join(c for c in map(chr, range(0xB5, 0x588)) if c.islower()) + "\u1e01-\u1eff\u1f00-\u1f07"
+"""Small letters of Latin, Greek, Cyrillic and Armenian, for a class of a regular expression."""
 UNSPACED = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]"
 )
@@ -172,7 +174,7 @@ def name_key(name: str) -> str:
     """Return what spellings of one name have in common: case, width, accents, articles, marks removed."""
     text = fold(name)
     if not text.isascii():
-        text = unicodedata.normalize("NFC", _NAME_MARKS.sub("", unicodedata.normalize("NFD", text)))
+        text = unicodedata.normalize("NFC", _NAME_MARKS.sub("", unicodedata.normalize("NFD", text))).replace("ı", "i")
     text = _POSSESSIVE.sub("", text).replace(".", "")
     text = " ".join(_NAME_PUNCTUATION.sub(" ", text).split())
     return _ARTICLE.sub("", text)
@@ -189,6 +191,8 @@ def stem(word: str, language: str = ENGLISH) -> str:
     """Return the stem of a folded word (Snowball; Korean without its particle); other scripts stay as they are."""
     if language == "ko":
         return _PARTICLES_KO.sub("", word)
+    if language == "tr":  # endings of names stand behind an apostrophe
+        word = word.partition("'")[0] or word
     return _stemmer(_STEMMERS.get(language, "english"))(word.removesuffix("'s"))
 
 

@@ -1,7 +1,8 @@
 """Conditions on documents: `folder=reports/2024`, `date>=2023-01-01`, `author!=Quill`, `path~*.pdf`.
 
 A condition is a field, a comparison and a value; case does not matter. The fields are `path`, `folder`, `title`,
-`date`, and whatever the documents' metadata hold. `=` on a folder holds for what lies anywhere in it; folders and
+`date` (where a document states none, that of its file's name, as `2021-09-09-minutes.txt`), and whatever the documents'
+metadata hold. `=` on a folder holds for what lies anywhere in it; folders and
 paths may be named by their last parts. `~` holds for what matches a pattern with `*` and `?`, or without these for
 what contains the value. Numbers compare as numbers, dates as dates: `date<=2023` holds for the whole of that year.
 A document that does not have the field meets `!=` and `!~` alone.
@@ -26,6 +27,7 @@ SHOWN, LONGEST = 5, 40
 """Values of a field that a message names, and characters of one."""
 FORM = "FIELD=VALUE, with =, !=, <, <=, >, >=, ~ or !~ between, as date>=2023-01-01"
 
+_DAY = re.compile(r"(?<!\d)[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
 _SAID = re.compile(r"\s*([^=!<>~]*?)\s*(!=|!~|<=|>=|=|<|>|~)\s*(.*?)\s*", re.DOTALL)
 _ORDER: dict[str, Callable[[int], bool]] = {
     "<": lambda sign: sign < 0,
@@ -107,7 +109,7 @@ def _value(document: Document, field: str) -> str | None:
         case "title":
             return document.title
         case "date":
-            return document.date
+            return document.date or _dated(document)
         case _:
             return document.metadata.get(field)
 
@@ -119,6 +121,12 @@ def _parts(path: str) -> list[str]:
 def _file(document: Document) -> str:
     """Return the path of a document's file: a record of it is `path#n`."""
     return re.sub(r"#\d+$", "", document.path)
+
+
+def _dated(document: Document) -> str | None:
+    """Return the date that the name of a file says, as `2021-09-09-minutes.txt`, for a document that states none."""
+    said = _DAY.search(_parts(_file(document))[-1]) if document.path else None
+    return said[0] if said else None
 
 
 def _folder(document: Document) -> list[str]:

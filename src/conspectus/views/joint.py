@@ -216,8 +216,8 @@ def joined(indexes: Mapping[str, Index]) -> Index:
 
 def vectors_differ(indexes: Sequence[Index]) -> bool:
     """Tell whether some indexes have vectors that do not compare: by several embedders, or not in all of them."""
-    first, *others = (embedder_of(index) for index in indexes)
-    return any(not same_model(first[0], other[0]) or first[1] != other[1] for other in others)
+    first, *others = ((*embedder_of(index), _prefix_of(index)) for index in indexes)
+    return any(not same_model(first[0], other[0]) or first[1:] != other[1:] for other in others)
 
 
 def embedder_of(index: Index) -> tuple[str, int]:
@@ -226,3 +226,9 @@ def embedder_of(index: Index) -> tuple[str, int]:
         return "", 0
     made: Mapping[str, Any] = index.settings.get("vectors", {})
     return str(made.get("model")), int(index.arrays["vectors.chunks"].shape[1])
+
+
+def _prefix_of(index: Index) -> str:
+    """Return what stood before the texts of an index when they were embedded."""
+    made: Mapping[str, Any] = index.settings.get("vectors", {})
+    return str(made.get("passage_prefix", ""))

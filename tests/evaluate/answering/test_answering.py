@@ -26,7 +26,7 @@ async def test_failures_are_counted_and_never_scored(tmp_path: Path):
 
     (scored,) = await run(ASKED, ["direct"], Index(), model, Settings(), answers_qa, tmp_path / "answers.jsonl")
 
-    assert scored.failed == 1
+    assert scored.failures == {"2": "no JSON"}
     assert scored.as_row() | {"ms": 0} == {"EM": 0.5, "F1": 0.5, "queries": 3, "failed": 1, "ms": 0}
 
 

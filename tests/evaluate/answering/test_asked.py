@@ -106,11 +106,11 @@ PUBLISHED: dict[str, tuple[Any, Asked]] = {
     ),
     "FEVER": (
         {"id": 7, "verifiable": "VERIFIABLE", "label": "REFUTES", "claim": "Rook flew.", "evidence": []},
-        Asked("7", "Is it true that Rook flew.", ("no",)),
+        Asked("7", "Is it true that Rook flew?", ("no",)),
     ),
     "Creak": (
         {"ex_id": "c1", "sentence": "Rook sank.", "explanation": "", "label": "true", "entity": "Rook"},
-        Asked("c1", "Is it true that Rook sank.", ("yes",), ("Rook",)),
+        Asked("c1", "Is it true that Rook sank?", ("yes",), ("Rook",)),
     ),
     "BEIR": ({"_id": "b1", "text": "Whose?", "answers": ["Ada"]}, Asked("b1", "Whose?", ("Ada",))),
 }
@@ -122,6 +122,20 @@ def test_a_published_file_is_read_by_its_shape(tmp_path: Path, name: str):
     (tmp_path / "file.json").write_text(json.dumps(content))
 
     assert read_questions(tmp_path / "file.json") == [asked]
+
+
+def test_answers_by_their_ids_are_read_as_names(tmp_path: Path):
+    record = {"question": "Whose was Rook?", "answer": {"Q1": "Ada", "Q2": "Tom"}, "qid_topic_entity": {"Q3": "Rook"}}
+    (tmp_path / "qald.json").write_text(json.dumps([record]))
+
+    assert read_questions(tmp_path / "qald.json")[0].answers == ("Ada", "Tom")
+
+
+def test_a_part_without_labels_is_refused_by_what_it_lacks(tmp_path: Path):
+    (tmp_path / "test.jsonl").write_text(json.dumps({"id": 1, "claim": "Rook flew."}))
+
+    with pytest.raises(UsageError, match=r"without 'label'.*kept back"):
+        read_questions(tmp_path / "test.jsonl")
 
 
 def test_lines_of_json_are_read_like_a_list(tmp_path: Path):

@@ -225,6 +225,16 @@ def test_the_judges_majority_is_held_against_claims_and_clusters(tmp_path: Path)
     assert claims.rate == 50
 
 
+def test_judgements_of_answers_that_changed_since_are_not_held_against_claims(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path, {"A": [numbers(3), numbers(1)], "B": [numbers(2)] * 2})
+    for question in ("q0", "q1"):
+        judgements_in(folder).add(
+            Judgement("A", "B", "comprehensiveness", question, 1, 1, "", "judge 0123456789abcdef")
+        )
+
+    assert counted(folder, every_step()).agreement == ()
+
+
 def test_conditions_and_questions_may_be_chosen(tmp_path: Path) -> None:
     folder = a_folder(tmp_path, {"A": [numbers(1)] * 4, "B": [numbers(2)] * 4})
 

@@ -161,9 +161,20 @@ def test_a_criterion_that_is_described_otherwise_is_judged_anew(tmp_path: Path):
     judged(tmp_path / "c", again, criteria=[str(own)])
 
     assert len(again.all_seen(Judge)) == 30
-    with pytest.raises(UsageError, match="'candour' is not the paper's"):
-        evaluate_statistics(tmp_path / "c")
-    assert evaluate_statistics(tmp_path / "c", criteria=[str(own)]).judgements == 30
+    assert evaluate_statistics(tmp_path / "c").judgements == 30
+
+
+def test_judgements_by_a_criterion_of_ones_own_stay_when_others_follow(tmp_path: Path):
+    own = tmp_path / "own.toml"
+    own.write_text('candour = "Does it say what it cannot tell?"')
+    judged(a_folder(tmp_path / "c"), a_judge(), criteria=[str(own)])
+    found = judged(tmp_path / "c", a_judge())
+    (tmp_path / "c/statistics.json").unlink()
+
+    assert list(found.criteria) == ["diversity", "candour"]
+    assert found.criteria["candour"] == "Does it say what it cannot tell?"
+    assert [one.wins for one in found.results] == [30, 30]
+    assert evaluate_statistics(tmp_path / "c") == found
 
 
 def test_judgements_by_hand_count_without_a_digest(tmp_path: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import UsageError
+from conspectus.evaluate import drawing
 from conspectus.evaluate.judging import heatmap
 from conspectus.evaluate.judging.compared import Comparison, compare
 from conspectus.evaluate.judging.matrices import Matrix, as_json, matrices
@@ -34,16 +36,17 @@ def comparison(rows: list[tuple[tuple[str, str], int, int]]) -> Comparison:
 
 @given(winners)
 def test_a_matrix_and_its_transpose_add_up_to_100(rows: list[tuple[tuple[str, str], int, int]]):
-    depth, style = matrices(comparison(rows))
+    found = matrices(comparison(rows))
 
-    for i in range(3):
-        assert depth.rates[i][i] == 50
-        for j in range(3):
+    assert [one.criterion for one in found] == ["depth"] * bool(rows)
+    for depth in found:
+        size = range(len(depth.conditions))
+        for i, j in product(size, size):
             there, back = depth.rates[i][j], depth.rates[j][i]
             assert (there is None) == (back is None)
             assert there is None or back is None or there + back == pytest.approx(100)
             assert depth.significant[i][j] == depth.significant[j][i]
-    assert style.rates[0][1] is None
+            assert i != j or there == 50
 
 
 def test_the_row_wins_over_the_column():
@@ -63,26 +66,33 @@ def test_all_pairs_of_a_criterion_are_one_family():
 
     assert depth[0].p == pytest.approx(0.01963, abs=1e-5)
     assert [one.p_holm for one in depth] == pytest.approx([3 * (depth[0].p or 0)] * 3)
-    assert [one.note for one in comparison(rows).of("style")] == ["too few questions"] * 3
+    assert comparison(rows).of("style") == []
+
+
+def test_pairs_that_were_not_judged_by_a_criterion_are_not_of_its_family():
+    depth = comparison([(("A", "B"), n, 1) for n in range(9)]).of("depth")
+
+    assert [(one.first, one.second) for one in depth] == [("A", "B")]
+    assert depth[0].p_holm == depth[0].p
 
 
 def test_the_picture_is_xml_with_a_cell_for_each_rate():
-    found = matrices(comparison([(("A", "B"), n, 1) for n in range(8)]))
-    root = ElementTree.fromstring(heatmap.svg(found))  # noqa: S314  # our own
+    found = matrices(comparison([(pair, n, 1) for n in range(8) for pair in (("A", "B"), ("B", "C"))]))
+    root = ElementTree.fromstring(drawing.svg(heatmap.drawing(found)))  # noqa: S314  # our own
     texts = [element.text for element in root.iter() if element.tag.endswith("text")]
 
-    assert texts.count("100") == texts.count("0") == 1
-    assert {"depth", "style", "A", "B", "C", "-"} <= set(texts)
-    assert sum(element.tag.endswith("rect") for element in root.iter()) == 1 + 2 * 9
+    assert texts.count("100") == texts.count("0") == 2
+    assert {"depth", "A", "B", "C", "-"} <= set(texts)
+    assert sum(element.tag.endswith("rect") for element in root.iter()) == 1 + 9
 
 
 def test_names_are_written_safely_and_cells_are_as_wide_as_they():
     one = Matrix("a <b>", ("x", "a & a long name"), ((50.0, 60.0), (40.0, 50.0)), ((False,) * 2,) * 2)
-    drawn = heatmap.svg([one])
+    drawn = drawing.svg(heatmap.drawing([one]))
 
     assert "a &lt;b&gt;" in drawn
     assert "a &amp; a long name" in drawn
-    boxes = [shape for shape in heatmap.drawing([one]).shapes if isinstance(shape, heatmap.Box)]
+    boxes = [shape for shape in heatmap.drawing([one]).shapes if isinstance(shape, drawing.Box)]
     assert min(box.width for box in boxes) > len("a & a long name") * 7
 
 
@@ -93,16 +103,23 @@ def test_a_rate_is_as_strong_as_its_opposite_and_another_colour(rate: float):
         assert heatmap.colour(rate) != heatmap.colour(100 - rate)
 
 
+def test_a_png_is_left_out_where_its_font_lacks_the_letters(tmp_path: Path):
+    one = Matrix("坦率", ("A", "B"), ((50.0, 60.0), (40.0, 50.0)), ((False,) * 2,) * 2)
+
+    assert drawing.write(heatmap.drawing([one]), tmp_path, "win_rates") == ("win_rates.svg",)
+    assert "坦率" in (tmp_path / "win_rates.svg").read_text(encoding="utf-8")
+
+
 def test_a_png_has_the_size_of_the_svg_or_tells_what_it_needs(tmp_path: Path):
     found = matrices(comparison([(("A", "B"), n, 1) for n in range(8)]))
     path = tmp_path / "win_rates.png"
-    if not heatmap.can_draw():
+    if not drawing.can_draw():
         with pytest.raises(UsageError, match=r"conspectus\[map\]"):
-            heatmap.png(found, path)
+            drawing.png(heatmap.drawing(found), path)
         return
     from PIL import Image  # pyright: ignore[reportMissingImports]
 
-    heatmap.png(found, path)
+    drawing.png(heatmap.drawing(found), path)
     with Image.open(path) as image:
         drawn = heatmap.drawing(found)
         assert image.size == (2 * drawn.width, 2 * drawn.height)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from making import Letters
 
-from conspectus.api import evaluate_retrieval
+from conspectus import store
+from conspectus.api import evaluate_answers, evaluate_retrieval
 from conspectus.errors import UsageError
+from conspectus.evaluate.ranking import retrieval
+from conspectus.index.embed import without_vectors
+from conspectus.index.triples import OpenIe, with_openie
+from conspectus.settings import Settings, VectorSettings
+from conspectus.tasks import FoundTriple
 
 TEXTS = {"p1": "Bees swarm in June.", "p2": "Ants march in June.", "p3": "Cows graze."}
 QUESTIONS = {
@@ -65,10 +73,51 @@ def test_the_index_is_built_once_and_anew_when_the_passages_change(folder: Path,
     assert manifest.stat().st_mtime_ns != before
 
 
+def test_an_index_with_a_graph_keeps_it_when_it_gets_vectors_and_is_never_replaced(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    letters = Letters()
+    monkeypatch.setattr(retrieval, "open_embedder", lambda *_: letters)
+    target = tmp_path / "index"
+    data = retrieval.read_beir(folder)
+    index = with_openie(
+        retrieval.passage_index(data, target, Settings()), [OpenIe("p1", (FoundTriple("Bees", "swarm in", "June"),))]
+    )
+    with store.writing(target):
+        store.commit(target, without_vectors(index), settings={}, usage={})
+    assert "vectors.chunks" not in store.read(target).arrays
+
+    again = retrieval.passage_index(data, target, Settings())
+    assert "vectors.triples" in again.arrays
+
+    read = len(letters.given)
+    retrieval.passage_index(data, target, Settings(vectors=VectorSettings(embedder="by another name")))
+    assert len(letters.given) == read
+
+    with pytest.raises(UsageError, match="of other documents"):
+        retrieval.passage_index(replace(data, passages=data.passages[:2]), target, Settings())
+
+
 @pytest.mark.parametrize("methods", [["bm26"], []])
 def test_an_unknown_method_lists_those_that_there_are(folder: Path, methods: list[str]):
     with pytest.raises(UsageError, match="there are bm25"):
         evaluate_retrieval(folder, methods)
+
+
+def test_a_file_in_place_of_the_folder_is_told_what_the_folder_has(folder: Path):
+    with pytest.raises(UsageError, match="in the BEIR layout has"):
+        evaluate_retrieval(folder / "corpus.jsonl", ["bm25"])
+
+
+def test_questions_are_answered_from_the_index_that_rankings_were_measured_on(folder: Path):
+    evaluate_retrieval(folder, ["bm25"])
+    answered = (json.dumps({"_id": "q1", "text": "Who swarm in June?", "answers": ["Bees"]}),)
+    (folder / "answered.jsonl").write_text("\n".join(answered))
+
+    (scored,) = evaluate_answers(folder / "answered.jsonl", folder / retrieval.DEFAULT, ["bm25"])
+
+    assert scored.failures == {}
+    assert scored.means["F1"] > 0
 
 
 def test_a_depth_below_1_makes_no_sense(folder: Path):

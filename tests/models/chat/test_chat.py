@@ -247,6 +247,13 @@ async def test_yes_or_no_is_biased_where_the_vocabulary_is_known() -> None:
     assert set((request.logit_bias or {}).values()) == {100}
 
 
+async def test_a_word_that_fills_the_one_token_there_is_room_for_is_a_whole_reply() -> None:
+    sender = FakeSender(Completion("yes", "length", 10, 1))
+
+    assert await a_model(sender).perform(MISSED) is True
+    assert len(sender.requests) == 1
+
+
 @pytest.mark.parametrize("model", ["ollama/qwen3", "openai/o3-mini", "openai/gpt-5", "openrouter/meta/llama-4"])
 async def test_yes_or_no_is_asked_plainly_where_it_is_not(model: str) -> None:
     sender = FakeSender("No.")
@@ -416,3 +423,29 @@ async def test_claims_are_asked_for_with_their_entities_as_data() -> None:
 
     assert await a_model(sender).perform(ExtractClaims(a_chunk("Ada was fined."), ("Ada", "Bo"))) == ()
     assert sender.requests[0].messages[1].content == "<data>\nEntities: Ada; Bo\n\nText:\nAda was fined.\n</data>"
+
+
+async def test_what_is_copied_from_the_example_of_the_instructions_is_left_out_and_told() -> None:
+    echoed = Graph(
+        (
+            *BOTH.entities,
+            FoundEntity("Lune  Mills", "organization", "A firm."),
+            FoundEntity("Cid", "person", "Unsaid."),
+        ),
+        (*BOTH.relationships, FoundRelationship("Ada", "Lune  Mills", "She is of it.", 8)),
+    )
+    model = a_model(FakeSender(dump(EXTRACT, echoed)))
+
+    found = await model.perform(EXTRACT)
+
+    assert [entity.name for entity in found.entities] == ["Ada", "Bo", "Cid"]  # a name may be made out of the text
+    assert found.relationships == BOTH.relationships
+    (notice,) = model.notices
+    assert notice.text == "left out: Lune Mills, which the instructions name and the text does not"
+
+
+async def test_what_the_example_and_the_text_both_name_is_kept() -> None:
+    task = ExtractGraph(a_chunk("Ada sells flour to Lune\nMills."), ("person",))
+    said = Graph((FoundEntity("Lune Mills", "organization", "It buys flour."),))
+
+    assert await a_model(FakeSender(dump(task, said))).perform(task) == said

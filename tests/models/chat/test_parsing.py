@@ -304,7 +304,9 @@ def test_an_end_mark_inside_a_text_ends_nothing() -> None:
 # Plain replies
 
 
-@pytest.mark.parametrize("said", ["yes", "Yes.", "YES, some", "**yes**", "是", "是的", "有"])
+@pytest.mark.parametrize(
+    "said", ["yes", "Yes.", "YES, some", "**yes**", '{"answer":"yes"}', "Answer: yes", "是", "是的", "有", "答案：是"]
+)
 def test_yes_is_read(said: str) -> None:
     assert parse(MISSED, said).reply is True
 

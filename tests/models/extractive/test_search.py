@@ -36,13 +36,6 @@ def found(question: str, index: Index = INDEX) -> list[str]:
     return [searcher.passages.text(f.sentence) for f in searcher.find(read_question(question))]
 
 
-def near(question: str, *named: str, index: Index = INDEX) -> list[str]:
-    searcher = Searcher(index)
-    numbers = {index.entity_of_name[name] for name in named}
-    rows = searcher.near(read_question(question), index.chunks, numbers)
-    return [searcher.passages.text(f.sentence) for f in rows]
-
-
 def test_sentences_that_hold_the_words_of_a_question_are_found():
     assert found("Which weir broke?") == [BROKE, BUILT]
     assert found("Which boats were lost?") == [BROKE]
@@ -61,37 +54,6 @@ def test_a_rare_word_weighs_more_than_a_common_one():
     searcher = Searcher(INDEX)
 
     assert searcher.weight("zeppelin") > searcher.weight("flood") > searcher.weight("weir") > searcher.weight("mill")
-
-
-def test_near_what_is_named_the_rest_of_the_question_decides():
-    assert near("Who rebuilt the weir of Quenda?", "Quenda")[0] == BUILT
-    assert near("When did the weir of Quenda break in a flood?", "Quenda")[0] == BROKE
-
-
-def test_a_sentence_beside_one_that_is_asked_for_counts_a_little():
-    assert NEXT in near("What did the rebuilt weir with twelve masons cost?")
-    assert near("What did the rebuilt weir with twelve masons cost?")[0] == BUILT
-
-
-def test_a_sentence_that_gives_the_kind_of_thing_asked_for_comes_first():
-    texts = ("The mast of the Heron was tall beyond all others.", "The mast of the Heron was 40 feet.")
-    index = an_index_of(*texts)
-
-    assert near("How high was the mast of the Heron?", index=index)[0] == texts[1]
-
-
-def test_a_name_written_small_names_what_it_names():
-    text = "At nine the anemometer at the harbour office read 81 knots and then stopped."
-    index = an_index(" ".join(FILLER), text, "Zithers crack. Querns sink. Vicars.", entities=["Harbour Office"])
-    question = "Did the anemometer at the harbour office crack the zither, or sink the quern of the vicar?"
-
-    assert text in near(question, "Harbour Office", index=index)
-
-
-def test_where_most_of_what_is_asked_is_unheard_of_naming_the_subject_is_not_enough():
-    text = "They live at 14 Chapel Row, Quenda."
-
-    assert near("Who won the Quenda rowing regatta?", "Quenda", index=an_index_of(text)) == []
 
 
 def test_the_chunk_of_a_span_is_the_first_that_holds_it_whole():

@@ -87,8 +87,8 @@ def test_stats_tell_size_and_hits_by_task(replies: Replies):
 
 
 def test_what_was_spent_is_told_by_task_and_model_over_all_runs(replies: Replies):
-    add(replies, attempt("a"), attempt("b", "cut off"))
-    spent = replies.spent()[0]
+    add(replies, attempt("a"), attempt("b", "cut off"), attempt("c", "failed"), attempt("d", "failed", task="Down"))
+    (spent,) = replies.spent()
     assert (spent.task, spent.calls, spent.prompt_tokens, spent.completion_tokens) == ("T", 2, 20, 4)
 
 

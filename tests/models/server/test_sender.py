@@ -21,6 +21,7 @@ from simulated_server import Behaviour, SimulatedServer
 
 from conspectus.errors import (
     BadKey,
+    BadReply,
     BudgetReached,
     ContextTooLong,
     ModelError,
@@ -157,6 +158,23 @@ def test_a_stream_gives_what_sending_gives_and_is_kept_under_the_same_key(tmp_pa
         assert "think" not in kept.text
         assert kept.completion_tokens == server.completion_tokens
         assert using(server, stream, tmp_path) == [kept.text]
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "says"), [(None, r"after \d+ tokens: ask again"), (900, r"tokens: raise llm\.max_tokens")]
+)
+def test_a_stream_that_is_cut_off_is_an_error_at_its_end(max_tokens: int | None, says: str, tmp_path: Path):
+    seen: list[str] = []
+
+    async def stream(sender: CachingSender) -> None:
+        async for piece in sender.stream(ask(max_tokens=max_tokens)):
+            seen.append(piece)
+
+    with SimulatedServer(Behaviour(cuts=1.0)) as server, pytest.raises(BadReply, match=says):
+        using(server, stream, tmp_path)
+
+    assert seen
+    assert Replies(tmp_path / FILE_NAME).stats().by_status == {"cut off": 1}
 
 
 def test_a_stream_that_breaks_in_the_middle_is_an_error_and_is_not_kept(tmp_path: Path):
@@ -463,7 +481,7 @@ def test_a_budget_of_money_is_kept_by_the_price_table(tmp_path: Path):
     assert abs(ledger.total().cost - spent) < 1e-9
     reached = next(r for r in replies if isinstance(r, BudgetReached))
     assert "of 1," in str(reached)
-    assert "run again to go on" in str(reached)
+    assert "the same command goes on" in str(reached)
 
 
 def test_calls_that_may_have_been_charged_for_count_against_the_budget():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from datetime import UTC, datetime
+from types import ModuleType, SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -56,6 +59,14 @@ def test_a_name_leads_to_a_model_an_address_and_a_key(name: str, base_url: str, 
 def test_a_name_that_leads_nowhere_is_told(name: str, base_url: str, says: str):
     with pytest.raises(errors.UsageError, match=says):
         find(name, base_url, {})
+
+
+def test_an_address_with_a_password_takes_no_key_beside_it():
+    environ = {"OLLAMA_HOST": "http://me:secret@host"}
+    assert find("ollama/x", "", environ).base_url == "http://me:secret@host"
+    with pytest.raises(errors.UsageError, match="OLLAMA_API_KEY a key: take one of them away") as refused:
+        find("ollama/x", "", {**environ, "OLLAMA_API_KEY": "k"})
+    assert "secret" not in str(refused.value)
 
 
 def test_azure_takes_its_key_in_a_header_of_its_own():
@@ -123,8 +134,13 @@ def test_a_servers_message_is_one_line_of_bearable_length():
     assert "\n" not in message
 
 
+def test_what_a_server_repeats_of_a_request_is_not_told():
+    body = '{"detail":[{"loc":["body","seed"],"msg":"extra fields","input":"The secret of Hollin"},"and so on"]}'
+    assert said(body) == ("body.seed: extra fields; and so on", "")
+
+
 @pytest.mark.parametrize(
-    "text", ["Bearer abcdef", "key sk-proj-abcdefgh12", "http://me:secret@host/v1", "the KEY itself"]
+    "text", ["Bearer abcdef", "Basic bWU6eA==", "key sk-proj-abcdefgh12", "http://me:secret@host/v1", "the KEY itself"]
 )
 def test_what_looks_like_a_key_is_redacted(text: str):
     assert "[key]" in redact(text, "KEY itself")
@@ -183,3 +199,22 @@ def test_a_native_model_without_its_extra_names_the_extra(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "any_llm", None)
     with pytest.raises(errors.UsageError, match=r"pip install 'conspectus\[native\]'"):
         NativeClient(find("anthropic/claude", "", {"ANTHROPIC_API_KEY": "x"}), 10)
+
+
+def test_an_error_of_a_native_provider_is_told_by_what_its_server_said(monkeypatch: pytest.MonkeyPatch):
+    from conspectus.models.server.native import NativeClient
+
+    body = {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key KEY-4711"}}
+
+    class Upset(Exception):
+        status_code = 401
+        original_exception = SimpleNamespace(body=body)
+
+    async def upset(**_: object) -> None:
+        raise Upset(f"Error code: 401 - {body}")
+
+    provider = SimpleNamespace(AnyLLM=SimpleNamespace(create=lambda *_, **__: SimpleNamespace(acompletion=upset)))
+    monkeypatch.setitem(sys.modules, "any_llm", cast("ModuleType", provider))
+    client = NativeClient(find("anthropic/claude", "", {"ANTHROPIC_API_KEY": "KEY-4711"}), 10)
+    with pytest.raises(errors.BadKey, match=r"ANTHROPIC_API_KEY \(HTTP 401: invalid x-api-key \[key\]\)$"):
+        asyncio.run(client.ask(Request((Message("user", "x"),), "anthropic/claude")))

@@ -1,17 +1,24 @@
-"""What an ablation found: a table, charts of it, and the files that hold them."""
+"""What every ablation can do, and what it found: a table, charts of it, and the files that hold them."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from conspectus.evaluate import charts, drawing
 from conspectus.evaluate.charts import Panel
+
+if TYPE_CHECKING:
+    from conspectus.costs.estimate import Estimate
+    from conspectus.index.pipeline import Progress
+    from conspectus.models.base import Model
+    from conspectus.models.opening import Session
+    from conspectus.settings import Settings
 
 Cell = str | int | float | None
 Row = Mapping[str, Cell]
@@ -48,6 +55,44 @@ class Ablation:
         }
 
 
+class Experiment(Protocol):
+    """An ablation that is laid out; nothing was asked yet."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def folder(self) -> Path:
+        """Where what is found is kept, with the replies of a model."""
+        ...
+
+    @property
+    def cells(self) -> int:
+        """Pieces of work in all."""
+        ...
+
+    @property
+    def left(self) -> int:
+        """Those that are not kept, failed, or were done with something else."""
+        ...
+
+    async def estimates(self, session: Session) -> dict[str, Estimate]:
+        """Return what the pieces that are left will ask of a language model, by what is varied."""
+        ...
+
+    async def run(self, session: Session | None, model: Model | None, progress: Progress) -> None:
+        """Do what is left, and keep each piece as soon as it is done.
+
+        A session's model performs, or else the one that is given, or else the extractive one. Raises Unusable where
+        nothing more can be asked of the model.
+        """
+        ...
+
+    def told(self) -> Ablation:
+        """Return what all that is kept amounts to."""
+        ...
+
+
 def file_of(what: str) -> str:
     """Return what the files of an ablation are called, without their suffix."""
     return f"ablation_{what}"
@@ -72,6 +117,25 @@ def heading(column: str) -> str:
     """Return the name of a column as a reader sees it: `entities_named_%` is `entities named, %`."""
     name = column.removesuffix("_%").replace("_", " ")
     return f"{name}, %" if column.endswith("_%") else name
+
+
+def shown(rows: Sequence[Row]) -> Iterator[list[str]]:
+    """Yield the head of a table and its rows, the values of a column with as many decimals as the longest has."""
+    columns = list(rows[0])
+    digits = {column: max(_decimals(row[column]) for row in rows) for column in columns}
+    yield list(map(heading, columns))
+    for row in rows:
+        yield [_shown(row[column], digits[column]) for column in columns]
+
+
+def _decimals(value: Cell) -> int:
+    return len(str(value).partition(".")[2]) if isinstance(value, float) and value % 1 else 0
+
+
+def _shown(value: Cell, digits: int) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:,.{digits}f}"
 
 
 def mean(values: Sequence[float], digits: int = 2) -> float | None:

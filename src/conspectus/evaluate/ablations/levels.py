@@ -69,9 +69,8 @@ class Levels(OfAnswers):
         counts = (f"{list(self.types.values()).count(t)} {t}" for t in groups)
         notices = [f"Types of questions, as auto reads them: {', '.join(counts)}."]
         if not further.judged:
-            notices.append(
-                f"Which level is better, a judge says: conspectus eval judge {self.folder}, then this once more."
-            )
+            told = f"conspectus eval judge {self.folder} --judge-model NAME"
+            notices.append(f"Which level is better, a judge says: {told}, then this once more.")
         return Ablation(
             "levels",
             "Levels of the hierarchy by type of question",

@@ -172,7 +172,8 @@ class Reports:
                 f"The reports of the index were written by {whose if whose != IMPORTED else 'another tool'}."
             )
         if answers:
-            told = f"conspectus eval judge {self.folder} --pairs {':'.join(one.laid.conditions[0] for one in answers)}"
+            pair = ":".join(one.laid.conditions[0] for one in answers)
+            told = f"conspectus eval judge {self.folder} --judge-model NAME --pairs {pair}"
             notices.append(f"Which answers are better, a judge says: {told}, then this once more.")
         errors = Counter(error for writer in self.writers for error in self.shelf.errors(writer))
         for one in answers:

@@ -53,7 +53,7 @@ class Windows(OfAnswers):
         if self.settings.model == "extractive":
             notices.append("Without a language model a global answer is selected from all windows alike.")
         if not further.judged:
-            told = f"conspectus eval judge {self.folder} --pairs {','.join(self._pairs())}"
+            told = f"conspectus eval judge {self.folder} --judge-model NAME --pairs {','.join(self._pairs())}"
             notices.append(f"Which answers are better, a judge says: {told}, then this once more.")
         return Ablation(
             "window",

@@ -41,8 +41,13 @@ def read_questions(path: Path) -> list[Asked]:
     try:
         records, form = _records(text)
         found = [asked for asked in FORMS[form](records) if asked.text.strip()]
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise UsageError(f"{path} is not of a form that is known ({', '.join(FORMS)}): {error!r}") from None
+    except KeyError as error:
+        forms = ", ".join(FORMS)
+        raise UsageError(
+            f"{path} has a record without {error}: it is of no known form ({forms}), or its answers are kept back"
+        ) from None
+    except (ValueError, TypeError, IndexError) as error:
+        raise UsageError(f"{path} is not of a form that is known ({', '.join(FORMS)}): {error}") from None
     if not found:
         raise UsageError(f"{path} holds no questions")
     return found
@@ -117,6 +122,8 @@ def _qald(records: Iterable[Record]) -> Iterator[Asked]:
 def _hotpotqa(records: Iterable[Record]) -> Iterator[Asked]:
     for n, record in enumerate(records):
         answers: Any = record["answer"] if "answer" in record else record["answers"]
+        if isinstance(answers, dict):  # QALD-10 as Think-on-Graph publishes it: names by their Wikidata ids
+            answers = list(cast("dict[str, Any]", answers).values())
         accepted = cast("list[Any]", answers) if isinstance(answers, list) else [answers]
         yield Asked(str(record.get("_id", record.get("id", n))), record["question"], _once(map(str, accepted)))
 
@@ -156,7 +163,7 @@ def _claims(records: Iterable[Record]) -> Iterator[Asked]:
         label = _LABELS[str(record["label"]).strip().lower()]
         yield Asked(
             str(record.get("id", record.get("ex_id", n))),
-            f"Is it true that {claim}",
+            f"Is it true that {claim.strip().rstrip('.')}?",
             (label,),
             (topic,) if topic else (),
         )

@@ -21,6 +21,7 @@ import numpy as np
 from conspectus.errors import CallFailed, UsageError
 from conspectus.evaluate.answering.asked import Asked
 from conspectus.evaluate.answering.qa import accuracy, exact_match, f1, is_judgement, normalised
+from conspectus.evaluate.at_once import AT_ONCE, each
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.models.rerankers import Reranker
 from conspectus.query import METHODS, RANKINGS, rerank
@@ -55,9 +56,15 @@ class Scored:
     method: str
     means: Mapping[str, float]
     questions: int
-    failed: int
+    failures: Mapping[str, str]
+    """Why there is no answer, by the ids of the questions that failed."""
     milliseconds: float
-    """The median, in CPU time."""
+    """The median, in CPU time; with a language model the time that passes, many questions being under way at once."""
+
+    @property
+    def failed(self) -> int:
+        """The number of questions that failed."""
+        return len(self.failures)
 
     def as_row(self) -> dict[str, float]:
         """Return the figures as they go into JSON."""
@@ -113,29 +120,32 @@ async def run(
     known = _read(kept, with_) if kept else {}
     scored: list[Scored] = []
     for method in methods:
-        answered: list[Answered] = []
-        for one in asked:
-            done = known.get((method, one.id, one.text))
-            if done is None:
-                done = await _ask(one, method, index, model, settings, reranker if method in RANKINGS else None)
-                if kept:
-                    _append(kept, done, one, with_)
-            answered.append(done)
-            tick()
-        scored.append(_scored(method, asked, answered, score))
+        answered = [known.get((method, one.id, one.text)) for one in asked]
+
+        async def answer(place: int, method: str = method, answered: list[Answered | None] = answered) -> None:
+            one = asked[place]
+            done = await _ask(one, method, index, model, settings, reranker if method in RANKINGS else None)
+            if kept:
+                _append(kept, done, one, with_)
+            answered[place] = done
+
+        new = [place for place, done in enumerate(answered) if done is None]
+        await each(new, answer, tick, AT_ONCE if model.generative else 1)
+        scored.append(_scored(method, asked, [done for done in answered if done], score))
     return scored
 
 
 async def _ask(
     one: Asked, method: str, index: Index, model: Model, settings: Settings, reranker: Reranker | None
 ) -> Answered:
-    began = time.process_time()
+    clock = time.perf_counter if model.generative else time.process_time
+    began = clock()
     try:
-        styled = Styled(model, one.text, settings.answer)
+        styled = Styled(model, one.text, settings.answer, index.languages)
         answer = await rerank.answered(METHODS[method], one.text, index, styled, settings, reranker)
     except CallFailed as error:  # of this question; what makes all fail ends the run
         return Answered(method, one.id, error=str(error) or type(error).__name__)
-    return Answered(method, one.id, short_of(answer), milliseconds=(time.process_time() - began) * 1000)
+    return Answered(method, one.id, short_of(answer), milliseconds=(clock() - began) * 1000)
 
 
 def _shortly(settings: Settings) -> Settings:
@@ -158,7 +168,7 @@ def _scored(method: str, asked: Sequence[Asked], answered: Sequence[Answered], s
             values.setdefault(name, []).append(value)
     means = {name: float(np.mean(found)) for name, found in values.items()}
     spent = float(np.median([done.milliseconds for _, done in good])) if good else 0.0
-    return Scored(method, means, len(asked), len(asked) - len(good), spent)
+    return Scored(method, means, len(asked), {done.id: done.error for done in answered if done.error}, spent)
 
 
 def _asked_with(index: Index, model: Model, settings: Settings) -> str:

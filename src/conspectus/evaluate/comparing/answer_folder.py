@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conspectus import locks
-from conspectus.costs.estimate import NONE, Estimate, Estimator
+from conspectus.costs.estimate import Estimate, Estimator, check_budget
 from conspectus.errors import UsageError
 from conspectus.evaluate.comparing.answers import Summary, Work, left, plan, run, summaries
-from conspectus.evaluate.comparing.answers_estimate import estimate_answers
+from conspectus.evaluate.comparing.answers_estimate import estimate_answers, total
 from conspectus.evaluate.comparing.conditions import PAPER, Condition, check, conditions_of, settings_for
 from conspectus.evaluate.comparing.listed import joined, once, write_list
 from conspectus.evaluate.comparing.metering import Metered, MeteredSender, Tally
@@ -116,9 +116,7 @@ async def make(
     """
     waiting = laid.left
     if session and session.sender.ledger.limited and waiting:
-        tasks = [task for one in (await estimates(laid, session, stand_in)).values() for task in one.tasks]
-        rest = Estimate(tuple(tasks))
-        session.sender.ledger.check_room(rest.tokens.low, (rest.cost or NONE).low)
+        check_budget(total((await estimates(laid, session, stand_in)).values()), session.sender.ledger)
     with locks.writing(laid.folder, "comparison"):
         write_list(laid.questions, laid.folder)
         keep_set_up(laid.works, laid.index, laid.settings.model if session else model.name, laid.folder)

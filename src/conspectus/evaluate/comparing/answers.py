@@ -112,7 +112,7 @@ async def answer(work: Work, index: Index, metered: Metered, ahead: int = 0) -> 
     model: Model = Watched(metered(tally), tally, work.sample, ahead)
     question = work.question.text
     if model.generative:
-        model = Styled(model, question, work.settings.answer)
+        model = Styled(model, question, work.settings.answer, index.languages)
     clock = time.perf_counter if model.generative else time.process_time
     began = clock()
     made: Answer | None = None

@@ -115,7 +115,7 @@ async def _estimate(
     asked = _Asked()
     for work in tried:
         text = work.question.text
-        probe = Styled(_Probe(chat, stand_in, asked), text, work.settings.answer)
+        probe = Styled(_Probe(chat, stand_in, asked), text, work.settings.answer, index.languages)
         await answering(text, work.condition, index)(text, index, probe, work.settings)
     times = len(works) / len(tried)
     window = works[0].settings.global_.context_tokens

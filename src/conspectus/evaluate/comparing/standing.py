@@ -5,21 +5,20 @@ An answer that was made anew leaves behind what was found of the text before it.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
+from conspectus.errors import UsageError
 from conspectus.evaluate.checking import claiming, grounding
 from conspectus.evaluate.comparing.asked_answers import AskedAnswer, asked_answers, names_in
 from conspectus.evaluate.comparing.conditions import place_of
 from conspectus.evaluate.comparing.listed import read_list
-from conspectus.evaluate.judging import compared
-from conspectus.evaluate.judging.criteria import PAPER
-from conspectus.evaluate.judging.judge import judges_of, standing
+from conspectus.evaluate.judging.criteria import criteria_in
+from conspectus.evaluate.judging.judge import standing
 from conspectus.evaluate.judging.pairing import Plan, plan
 from conspectus.evaluate.kept import (
     AnswerClaims,
@@ -33,7 +32,6 @@ from conspectus.evaluate.kept import (
     grounding_in,
     judgements_in,
 )
-from conspectus.tasks import Criterion
 from conspectus.text.language import language_of
 
 Found = TypeVar("Found", AnswerClaims, AnswerGrounding)
@@ -61,17 +59,17 @@ class Judged:
 def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
     """Return the judgements of a folder that hold, of the judge that is named or who judged most; None without any.
 
-    The plan has the pairs of which there is any judgement, in the order of conditions. A criterion is described as it
-    was when it was judged by (statistics.json), else as the paper's. Raises UsageError as `pairing.plan` does.
+    The plan has the pairs of which there is any judgement, in the order of conditions. Raises UsageError where a judge
+    is named who made none, and as `pairing.plan` does.
     """
     rows = list(judgements_in(folder).rows.values())
     if not rows:
         return None
+    judges = names_in(row.made_with for row in rows)
+    if judge is not None and judge not in judges:
+        raise UsageError(f"{judge} made no judgement in {folder}; there are those by {', '.join(judges) or 'hand'}")
     questions = read_list(folder)
-    described = _described(folder, language_of(one.text for one in questions))
-    named = dict.fromkeys(row.criterion for row in rows)
-    ordered = [*(name for name in PAPER if name in named), *(name for name in named if name not in PAPER)]
-    criteria = [Criterion(name, described.get(name, "")) for name in ordered]
+    criteria = criteria_in(folder, (row.criterion for row in rows), language_of(one.text for one in questions))
     replicates = max(row.replicate for row in rows)
     there = {frozenset((row.first, row.second)) for row in rows}
     names = sorted({row.condition for row in answers_now(folder).values()}, key=place_of)
@@ -82,17 +80,7 @@ def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
     votes = Counter(row.made_with.rpartition(" ")[0] for row in rows)
     by = judge if judge is not None else max(votes, key=lambda name: (votes[name], name))
     held = standing(planned, judgements_in(folder), (by,) if by else ())
-    return Judged(planned, tuple(held), by, tuple(name for name in judges_of(rows) if name != by))
-
-
-def _described(folder: Path, language: str) -> Mapping[str, str]:
-    own = "zh" if language.startswith("zh") else "en"
-    found = {name: texts[own] for name, texts in PAPER.items()}
-    file = folder / compared.FILE
-    if file.exists():
-        told: Any = json.loads(file.read_text(encoding="utf-8"))
-        found |= cast("dict[str, str]", told.get("criteria") or {})
-    return found
+    return Judged(planned, tuple(held), by, tuple(name for name in judges if name != by))
 
 
 def questions_in(folder: Path) -> dict[str, Question]:

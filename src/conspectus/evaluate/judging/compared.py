@@ -42,7 +42,7 @@ class Compared:
     z: float | None
     p: float | None
     p_holm: float | None
-    """p corrected for all pairs of the criterion."""
+    """p corrected for all pairs that were judged by the criterion."""
     rank_biserial: float | None
     cohens_d: float | None
     note: str
@@ -87,7 +87,7 @@ class Comparison:
 def compare(
     plan: Plan, judgements: Sequence[Judgement], judges: Sequence[str], reasons: Sequence[Reasons] = ()
 ) -> Comparison:
-    """Make of the judgements of a plan what they say of each pair by each criterion."""
+    """Make of the judgements of a plan what they say of each pair that was judged by each criterion (P1 G)."""
     sound = [one for one in judgements if not one.error]
     results = [one for criterion in plan.criteria for one in _family(sound, plan.pairs, criterion.name)]
     asked = [one for one in sound if one.reasoning != EQUAL]
@@ -110,8 +110,8 @@ def compare(
 
 
 def _family(judgements: Sequence[Judgement], pairs: Sequence[Pair], criterion: str) -> list[Compared]:
-    """Return the results of all pairs by one criterion, which are corrected together."""
-    found = [compared(tally(judgements, pair, criterion)) for pair in pairs]
+    """Return the results of all pairs that were judged by one criterion, which are corrected together."""
+    found = [compared(told) for pair in pairs if (told := tally(judgements, pair, criterion)).margins]
     corrected = holm([one.p for one in found])
     return [replace(one, p_holm=p) for one, p in zip(found, corrected, strict=True)]
 
@@ -123,7 +123,7 @@ def compared(counted: Tally) -> Compared:
     interval = bootstrap([50 + margin / 2 for margin in margins])
     return Compared(
         counted.criterion, *counted.pair, len(margins), counted.wins, counted.ties, counted.losses,
-        counted.mean, 100 - counted.mean, interval.low if margins else 50.0, interval.high if margins else 50.0,
+        counted.mean, 100 - counted.mean, interval.low, interval.high,
         normal.w, normal.p, test.z, test.p, None, test.rank_biserial, cohens_d(margins), test.note,
     )  # fmt: skip
 

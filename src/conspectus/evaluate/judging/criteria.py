@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from conspectus.errors import UsageError
 from conspectus.tasks import Criterion
 
+FILE = "criteria.json"
+"""In a comparison's folder: the description of each criterion that was judged by, the last of each name."""
 PAPER: Mapping[str, Mapping[str, str]] = {
     "comprehensiveness": {
         "en": "How much detail does the answer give on all sides of the question? It should leave out nothing that "
@@ -42,11 +44,11 @@ def criteria_of(said: Sequence[str] = (), language: str = "en") -> tuple[Criteri
     A file is TOML or JSON that maps names to descriptions. Raises UsageError where one cannot be read, or a name is
     neither the paper's nor a file.
     """
-    own = "zh" if language.startswith("zh") else "en"
+    papers = _papers(language)
     found: dict[str, str] = {}
     for one in said or PAPER:
         if one in PAPER:
-            found[one] = PAPER[one][own]
+            found[one] = papers[one]
         elif Path(one).suffix or Path(one).exists():
             found |= _in_file(Path(one))
         else:
@@ -54,6 +56,32 @@ def criteria_of(said: Sequence[str] = (), language: str = "en") -> tuple[Criteri
                 f"there is no criterion {one!r}; there are {', '.join(PAPER)}, or name a file .toml or .json of more"
             )
     return tuple(Criterion(name, description) for name, description in found.items())
+
+
+def keep_criteria(criteria: Iterable[Criterion], folder: Path) -> None:
+    """Write criteria into a comparison's folder, beside those that are there."""
+    told = _kept(folder) | {one.name: one.description for one in criteria}
+    (folder / FILE).write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def criteria_in(folder: Path, names: Iterable[str], language: str) -> list[Criterion]:
+    """Return criteria, the paper's first, as they were described when they were judged by.
+
+    One that only people judged by is described as in the paper, or not at all. Raises UsageError where the folder's
+    file of them cannot be read.
+    """
+    told, named = _papers(language) | _kept(folder), dict.fromkeys(names)
+    ordered = [*(name for name in PAPER if name in named), *(name for name in named if name not in PAPER)]
+    return [Criterion(name, told.get(name, "")) for name in ordered]
+
+
+def _papers(language: str) -> dict[str, str]:
+    own = "zh" if language.startswith("zh") else "en"
+    return {name: texts[own] for name, texts in PAPER.items()}
+
+
+def _kept(folder: Path) -> dict[str, str]:
+    return _in_file(folder / FILE) if (folder / FILE).exists() else {}
 
 
 def _in_file(path: Path) -> dict[str, str]:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from conspectus.evaluate import drawing as drawings
-from conspectus.evaluate.drawing import LETTER, PALE, Box, Drawing, Shape, Text, can_draw
+from conspectus.evaluate.drawing import LETTER, PALE, Box, Drawing, Shape, Text
 from conspectus.evaluate.judging.matrices import Matrix
 from conspectus.map.colours import hexadecimal
-
-__all__ = ["Box", "can_draw", "colour", "drawing", "png", "svg"]
 
 CELL, HEAD, GAP, ACROSS = 46, 54, 34, 4
 """A cell, what stands above it, space between panels (pixels), and panels side by side."""
@@ -56,13 +52,3 @@ def colour(rate: float | None) -> str:
         return PALE
     strength = min(1.0, abs(rate - 50) / 40)
     return hexadecimal(0.96 - 0.26 * strength, 0.13 * strength, WIN if rate > 50 else LOSS)
-
-
-def svg(found: Sequence[Matrix]) -> str:
-    """Return the heat maps as an SVG."""
-    return drawings.svg(drawing(found))
-
-
-def png(found: Sequence[Matrix], path: Path, scale: int = 2) -> None:
-    """Write the heat maps as a PNG; raise UsageError where Pillow is missing."""
-    drawings.png(drawing(found), path, scale)

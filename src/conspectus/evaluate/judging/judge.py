@@ -6,13 +6,14 @@ is described otherwise now. Equal answers are a tie that no model is asked about
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from conspectus.errors import CallFailed, ModelError
+from conspectus.errors import CallFailed
+from conspectus.evaluate.at_once import each
 from conspectus.evaluate.judging.pairing import EQUAL, HeadToHead, Plan
 from conspectus.evaluate.kept import Judgement, Kept
-from conspectus.models.base import Model, Tick, no_tick, together
+from conspectus.models.base import Model, Tick, no_tick
 from conspectus.tasks import Judge
 
 TOGETHER = 50
@@ -53,26 +54,18 @@ async def judge(
     Raises Unusable, when what is under way has ended, where nothing more can be asked of the model.
     """
     made = [one.judged(0, EQUAL, by=by) for one in left.ties]
-    waiting = list(reversed(left.to_ask))
 
     def keep(at_least: int) -> None:
         if len(made) >= at_least:
             kept.add_all(made)
             made.clear()
 
-    async def work() -> None:
-        while waiting:
-            one = waiting.pop()
-            try:
-                made.append(await _asked(one, model, by, language))
-            except ModelError:
-                waiting.clear()
-                raise
-            keep(TOGETHER)
-            tick()
+    async def work(one: HeadToHead) -> None:
+        made.append(await _asked(one, model, by, language))
+        keep(TOGETHER)
 
     try:
-        await together(work() for _ in range(min(at_once, len(waiting))))
+        await each(left.to_ask, work, tick, at_once)
     finally:
         keep(1)
 
@@ -106,9 +99,3 @@ def standing(plan: Plan, kept: Kept[Judgement], judges: Sequence[str] = ()) -> l
         if not judgement.made_with or (judgement.made_with == one.made_with(by) and (not judges or by in judges)):
             found.append(judgement)
     return found
-
-
-def judges_of(judgements: Iterable[Judgement]) -> Sequence[str]:
-    """Return the names of those who judged, each once; judgements that were made by hand have none."""
-    names = (one.made_with.rpartition(" ")[0] for one in judgements)
-    return list(dict.fromkeys(name for name in names if name))

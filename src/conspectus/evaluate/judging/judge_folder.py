@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from conspectus.costs.estimate import Estimate, Estimator
 from conspectus.errors import UsageError
+from conspectus.evaluate import drawing
+from conspectus.evaluate.comparing.asked_answers import found_by, names_in
 from conspectus.evaluate.comparing.listed import read_list
+from conspectus.evaluate.comparing.standing import Judged, judged_in
 from conspectus.evaluate.judging import heatmap, matrices
 from conspectus.evaluate.judging.compared import Comparison, compare
 from conspectus.evaluate.judging.compared import write as write_statistics
-from conspectus.evaluate.judging.criteria import PAPER, criteria_of
-from conspectus.evaluate.judging.judge import judge, judges_of, pending, standing
+from conspectus.evaluate.judging.criteria import criteria_of, keep_criteria
+from conspectus.evaluate.judging.judge import judge, pending, standing
 from conspectus.evaluate.judging.judging_estimate import estimate
 from conspectus.evaluate.judging.pairing import LeftOut, Plan, plan
 from conspectus.evaluate.judging.reasons import reasons_in, summarise, tasks_of
@@ -21,12 +23,12 @@ from conspectus.evaluate.kept import judgements_in
 from conspectus.index.pipeline import Progress, Silent
 from conspectus.models.base import Model
 from conspectus.models.opening import Session
-from conspectus.rows import Usage, content_id
+from conspectus.rows import Usage
 from conspectus.settings import Settings
 from conspectus.text.language import AUTO, language_of
 
 NONE = Usage()
-PICTURES = ("win_rates.svg", "win_rates.png")
+PICTURE = "win_rates"
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class JudgingPreview:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Done:
     """What judging found, what it took, and what else there is to say, a line each."""
 
     comparison: Comparison
@@ -79,13 +81,6 @@ def judged_by(settings: Settings, judge_model: str | None) -> Settings:
     return settings
 
 
-def judge_name(settings: Settings) -> str:
-    """Return who judges: the name of the model, with a digest of the user's own prompt where there is one."""
-    name = settings.llm.tasks.get("Judge", settings.model)
-    own = sorted(Path(settings.llm.prompts).rglob("Judge.md")) if settings.llm.prompts else []
-    return f"{name}#{content_id(*(path.read_text(encoding='utf-8') for path in own))[:8]}" if own else name
-
-
 def lay_out(folder: Path, asked: ToJudge, settings: Settings) -> tuple[Plan, str]:
     """Return all comparisons of a folder, and the language to judge in."""
     questions = read_list(folder)
@@ -97,7 +92,7 @@ def lay_out(folder: Path, asked: ToJudge, settings: Settings) -> tuple[Plan, str
 def preview(folder: Path, asked: ToJudge, settings: Settings, session: Session) -> JudgingPreview:
     """Say what judging would take, and ask nothing."""
     planned, language = lay_out(folder, asked, settings)
-    by = judge_name(settings)
+    by = found_by(settings, "Judge")
     left = pending(planned, judgements_in(folder), by)
     estimator = Estimator(session.model, session.sender, settings)
     cost = estimate(left.to_ask, session.model, estimator, language, asked.reasons)
@@ -119,11 +114,12 @@ def preview(folder: Path, asked: ToJudge, settings: Settings, session: Session) 
 async def judge_folder(
     folder: Path, asked: ToJudge, settings: Settings, model: Model, by: str, progress: Progress | None = None
 ) -> Comparison:
-    """Judge what is left to judge in a folder, and write what all judgements say.
+    """Judge what is left to judge in a folder, and write what all of the judge's judgements there say.
 
     Raises Unusable where nothing more can be asked of the model; what was judged until then is kept.
     """
     planned, language = lay_out(folder, asked, settings)
+    keep_criteria(planned.criteria, folder)
     kept = judgements_in(folder)
     left = pending(planned, kept, by)
     shown = progress or Silent()
@@ -133,51 +129,35 @@ async def judge_folder(
     if asked.reasons:
         tasks = tasks_of(judgements, planned.criteria, language)
         await summarise(tasks, model, reasons_in(folder), by, shown.stage("reasons", len(tasks)))
-    return compare_folder(folder, planned, judges=(by,))
+    return statistics(folder, by)
 
 
-def statistics(folder: Path, asked: ToJudge, settings: Settings, judge: str | None = None) -> Comparison:
-    """Say what the judgements that a folder has say, and ask nothing.
+def statistics(folder: Path, judge: str | None = None) -> Comparison:
+    """Say what the judgements in a folder say, ask nothing, and write it there with win rates and their pictures.
 
-    Without criteria named it takes those that there are judgements by. Raises UsageError where there are none, where
-    one is neither the paper's nor defined by a file, and where several judges judged and none is named.
+    Raises UsageError where there are none, and where several judges judged and none is named.
     """
-    rows = judgements_in(folder).rows.values()
-    if not rows:
-        raise UsageError(f"there are no judgements in {folder}: make them with conspectus eval judge")
-    judges = judges_of(rows)
+    judges = names_in(row.made_with for row in judgements_in(folder).rows.values())
     if judge is None and len(judges) > 1:
         raise UsageError(f"several judges judged, {', '.join(judges)}: name one with --judge-model")
-    if judge is not None and judge not in judges:
-        raise UsageError(f"{judge} made no judgement in {folder}; there are those by {', '.join(judges) or 'hand'}")
-    there = {row.criterion for row in rows}
-    wanted = asked.criteria or tuple(name for name in PAPER if name in there)
-    if not asked.criteria and (unknown := there - PAPER.keys()):
-        raise UsageError(f"the criterion {min(unknown)!r} is not the paper's: name its file with --criteria")
-    replicates = max(row.replicate for row in rows)
-    planned, _ = lay_out(folder, replace(asked, criteria=wanted, replicates=replicates), settings)
-    return compare_folder(folder, planned, judges=(judge,) if judge else tuple(judges))
-
-
-def compare_folder(folder: Path, planned: Plan, judges: Sequence[str]) -> Comparison:
-    """Compare by the judgements that are kept, and write statistics, win rates and their pictures into the folder."""
-    names = {criterion.name for criterion in planned.criteria}
-    paired = {frozenset(pair) for pair in planned.pairs}
-    reasons = [
-        one
-        for one in reasons_in(folder).rows.values()
-        if one.criterion in names
-        and frozenset((one.winner, one.loser)) in paired
-        and one.made_with.rpartition(" ")[0] in judges
-    ]
-    judgements = standing(planned, judgements_in(folder), judges)
-    comparison = compare(planned, judgements, judges, sorted(reasons, key=lambda r: (r.criterion, r.winner, r.loser)))
+    judged = judged_in(folder, judge)
+    if judged is None:
+        raise UsageError(f"there are no judgements in {folder}: make them with conspectus eval judge")
+    comparison = compared_in(folder, judged)
     write_statistics(comparison, folder)
     found = matrices.matrices(comparison)
     matrices.write(found, folder)
-    svg, png = (folder / name for name in PICTURES)
-    svg.write_text(heatmap.svg(found), encoding="utf-8")
-    png.unlink(missing_ok=True)  # none is better than one of earlier figures
-    if heatmap.can_draw():
-        heatmap.png(found, png)
+    drawing.write(heatmap.drawing(found), folder, PICTURE)
     return comparison
+
+
+def compared_in(folder: Path, judged: Judged) -> Comparison:
+    """Return what the judgements of a judge that hold in a folder say, with what was summarised of the reasons."""
+    names = {criterion.name for criterion in judged.plan.criteria}
+    reasons = [
+        one
+        for one in reasons_in(folder).rows.values()
+        if one.criterion in names and one.made_with.rpartition(" ")[0] == judged.judge
+    ]
+    ordered = sorted(reasons, key=lambda one: (one.criterion, one.winner, one.loser))
+    return compare(judged.plan, judged.judgements, [judged.judge] if judged.judge else [], ordered)

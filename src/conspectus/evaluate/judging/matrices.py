@@ -29,8 +29,8 @@ class Matrix:
 
 
 def matrices(comparison: Comparison) -> list[Matrix]:
-    """Return the matrix of each criterion; conditions that no pair has are left out."""
-    return [_matrix(comparison, criterion) for criterion in comparison.criteria]
+    """Return the matrix of each criterion that any pair was judged by, of the conditions of those pairs."""
+    return [_matrix(comparison, criterion) for criterion in comparison.criteria if comparison.of(criterion)]
 
 
 def _matrix(comparison: Comparison, criterion: str) -> Matrix:
@@ -40,8 +40,7 @@ def _matrix(comparison: Comparison, criterion: str) -> Matrix:
     for one in comparison.of(criterion):
         there, back = (one.first, one.second), (one.second, one.first)
         paired |= {*there}
-        if one.questions:
-            rates |= {there: one.mean_first, back: one.mean_second}
+        rates |= {there: one.mean_first, back: one.mean_second}
         if one.significant:
             significant |= {there, back}
     names = tuple(name for name in comparison.conditions if name in paired)

@@ -6,11 +6,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
 
 from conspectus.errors import CallFailed, ModelError
+from conspectus.evaluate.comparing.asked_answers import made_with
 from conspectus.evaluate.judging.verdicts import winner_of
 from conspectus.evaluate.kept import Judgement, Kept
 from conspectus.models.base import Model, Tick, no_tick
@@ -107,5 +107,4 @@ def _stands(reasons: Reasons | None, task: SummariseReasons, by: str) -> bool:
 
 
 def _made_with(task: SummariseReasons, by: str) -> str:
-    said = "\x00".join((task.criterion.name, task.criterion.description, *task.reasons))
-    return f"{by} {sha256(said.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return made_with(by, task.criterion.name, task.criterion.description, *task.reasons)

@@ -7,6 +7,7 @@ import io
 
 from conspectus.evaluate.pages import filled
 from conspectus.evaluate.people.pairs import Blinded
+from conspectus.text.language import language_of
 
 COLUMNS = ("export", "item", "criterion", "rater", "choice", "comment")
 """What is read of a table of ratings; `choice` is 1, 2 or tie."""
@@ -31,7 +32,8 @@ def page(made: Blinded, title: str) -> str:
         "criteria": [[one.name, one.description] for one in made.criteria],
         "items": [[one.id, one.question, one.answer_1, one.answer_2] for one in made.shown],
     }
-    return filled("conspectus.evaluate.people", "rate", title, data)
+    language = language_of(one.question for one in made.shown)
+    return filled("conspectus.evaluate.people", "rate", title, data, language=language)
 
 
 def table(made: Blinded) -> str:

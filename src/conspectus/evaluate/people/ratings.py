@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.evaluate.comparing.standing import answers_now, questions_in
-from conspectus.evaluate.kept import Judgement, Kept
+from conspectus.evaluate.kept import Kept
 from conspectus.evaluate.people.forms import COLUMNS
 from conspectus.evaluate.people.pairs import Keys, keys_in, read
 
@@ -32,10 +32,6 @@ class Rating:
     comment: str = ""
     read: str = ""
     """A digest of the texts of both."""
-
-    def as_judgement(self) -> Judgement:
-        """Return it as the judgement of a judge."""
-        return Judgement(self.first, self.second, self.criterion, self.question, 1, self.winner, self.comment)
 
 
 def ratings_in(folder: Path) -> Kept[Rating]:

@@ -57,7 +57,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             for number, line in enumerate(file, start=1):
                 if line.strip():
                     yield number, line.rstrip("\r\n")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         layout = "corpus.jsonl, queries.jsonl and qrels/test.tsv"
         raise UsageError(f"there is no {path}; a folder in the BEIR layout has {layout}") from None
 

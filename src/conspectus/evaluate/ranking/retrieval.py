@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +17,7 @@ from conspectus.evaluate.statistics import Interval, bootstrap, paired_differenc
 from conspectus.index.embed import embedded
 from conspectus.index.passages import index_passages
 from conspectus.index.read import read_texts
-from conspectus.models.embedders import NONE, open_embedder
+from conspectus.models.embedders import open_embedder, same_model
 from conspectus.query import RANKINGS, Ranking
 from conspectus.query.rerank import ranked, wanted
 from conspectus.rows import Document
@@ -132,28 +130,25 @@ def evaluate(
 
 
 def passage_index(data: RetrievalData, folder: Path, settings: Settings) -> Index:
-    """Return the index of the passages in a folder: the one that stands there if it is of them, else a new
-    one.
+    """Return the index of the passages in a folder: the one that stands there if it is of them, else a new one.
 
-    It has vectors where the settings name an embedder. Documents bear the ids of the passages as their paths.
+    Where the settings name an embedder it has vectors by that; one that stands keeps what else it has, and gets them.
+    Documents bear the ids of the passages as their paths.
 
-    Raises UsageError where an index stands there that has more than passages, or the folder cannot be written
-    to.
+    Raises UsageError where an index stands there that has more than passages and is not of these, or the folder cannot
+    be written to.
     """
     documents = read_texts(data.passages, settings.read)[0]
-    with suppress(IndexMissing):
-        standing = store.read(folder)
-        if _is_of(standing, documents, settings):
-            return standing
-        if len(standing.entities):
-            raise UsageError(f"the index in {folder} is of other documents; name another folder by --index")
-    index = index_passages(documents, settings)
+    standing = _standing(documents, folder)
+    index = standing or index_passages(documents, settings)
     embedder = open_embedder(settings.vectors.embedder, settings, folder)
-    if embedder is not None:
+    if embedder is not None and not same_model(index.settings.get("vectors", {}).get("model", ""), embedder.name):
         index = embedded(index, embedder, settings.vectors.embedder)
+    if index is standing:
+        return index
     try:
         with store.writing(folder):
-            store.commit(folder, index, settings=index.settings, usage={})
+            store.commit(folder, index, settings=index.settings, usage=index.usage)
     except OSError as error:
         raise UsageError(
             f"the index of the passages cannot be written to {folder} ({error.strerror}); "
@@ -162,13 +157,18 @@ def passage_index(data: RetrievalData, folder: Path, settings: Settings) -> Inde
     return store.read(folder)
 
 
-def _is_of(index: Index, documents: Sequence[Document], settings: Settings) -> bool:
-    """Tell whether an index is of these passages, each one chunk, with the vectors that are asked for."""
-    made: Mapping[str, Any] = index.settings.get("vectors", {})
-    asked = settings.vectors.embedder
-    return (
+def _standing(documents: Sequence[Document], folder: Path) -> Index | None:
+    """Return the index in a folder if it is of these passages, each one chunk; None where it may be replaced."""
+    try:
+        index = store.read(folder)
+    except IndexMissing:
+        return None
+    if (
         len(index.documents) == len(index.chunks) == len(documents)
-        and "walk.names" in index.arrays
-        and (asked == NONE or (asked == made.get("embedder") and "vectors.chunks" in index.arrays))
+        and {"walk.names", "sentences.templated"} <= index.arrays.keys()
         and [(d.path, d.id, d.title) for d in index.documents] == [(d.path, d.id, d.title) for d in documents]
-    )
+    ):
+        return index
+    if len(index.entities) or len(index.triples):
+        raise UsageError(f"the index in {folder} is of other documents; name another folder by --index")
+    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conspectus.evaluate.ablations.found import heading
+from conspectus.evaluate.ablations.found import shown
 from conspectus.evaluate.people.agreement import Agreement, Bounded, agreements
 from conspectus.evaluate.report.comparison import Held
 from conspectus.evaluate.report.parts import Block, Heading, Picture, Row, Section, Table
@@ -57,18 +57,10 @@ def ablations(held: Held) -> Section | None:
         if not rows:
             continue
         texts = max(1, sum(isinstance(value, str) for value in rows[0].values()))
-        blocks.append(Heading(told["title"]))
-        blocks.append(
-            Table(list(map(heading, rows[0])), [[_plain(value) for value in row.values()] for row in rows], texts)
-        )
+        head, *cells = shown(rows)
+        blocks += [Heading(told["title"]), Table(head, cells, texts)]
         name = f"ablation_{told['ablation']}.svg"
         if (held.folder / name).exists():
             blocks.append(Picture((held.folder / name).read_text(encoding="utf-8"), name, told["title"]))
         blocks += told["notices"]
     return Section("ablations", "Ablations", tuple(blocks)) if blocks else None
-
-
-def _plain(value: Any) -> str:
-    if value is None:
-        return "-"
-    return value if isinstance(value, str) else f"{value:,}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from conspectus.evaluate.checking import claim_counts, grounding
 from conspectus.evaluate.report.comparison import Held
-from conspectus.evaluate.report.parts import Block, Cell, Heading, Missing, Row, Section, Table
+from conspectus.evaluate.report.parts import Block, Cell, Folded, Heading, Missing, Row, Section, Table
 from conspectus.evaluate.shown import figure, probability
 from conspectus.evaluate.statistics import Interval
 
@@ -151,6 +151,16 @@ def loss(held: Held) -> Section:
     blocks: list[Block] = [
         f"{len(facts):,} facts of {told['chunks']:,} chunks. " + _found_by([told["found_by"]], GROUNDED_BY_RULES),
         Table(("Stage", "Facts", "Survive, %", "95 %", "First lost here"), rows),
+        *_lost(told["stages"], facts),
         *told["notices"],
     ]
     return Section("loss", title, tuple(blocks))
+
+
+def _lost(stages: Sequence[Mapping[str, Any]], facts: Sequence[Mapping[str, Any]]) -> Iterator[Folded]:
+    """Yield the facts that each stage was the first to lose, with where they stand."""
+    for stage in (one["stage"] for one in stages):
+        lost = [one for one in facts if next((s for s, has in one["survives"].items() if not has), "") == stage]
+        if lost:
+            told = [(f"{one['document']}, chunk {one['chunk']:,}", one["text"]) for one in lost]
+            yield Folded(f"First lost at {stage} ({len(lost):,})", told)

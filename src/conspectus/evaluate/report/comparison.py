@@ -13,8 +13,8 @@ from conspectus.evaluate.comparing.conditions import place_of
 from conspectus.evaluate.comparing.listed import read_list
 from conspectus.evaluate.comparing.set_up import SetUp, set_ups_in
 from conspectus.evaluate.comparing.standing import Judged, Key, answers_now, claims_now, grounding_now, judged_in
-from conspectus.evaluate.judging.compared import Comparison, compare
-from conspectus.evaluate.judging.reasons import reasons_in
+from conspectus.evaluate.judging.compared import Comparison
+from conspectus.evaluate.judging.judge_folder import compared_in
 from conspectus.evaluate.kept import (
     AnswerClaims,
     AnswerGrounding,
@@ -89,7 +89,7 @@ def held(folder: Path, judge: str | None = None) -> Held:
         {name: samples.count(name) for name in conditions if name in samples},
         _set_ups(folder, answers),
         judged,
-        _compared(folder, judged) if judged else None,
+        compared_in(folder, judged) if judged else None,
         claims_now(folder) if sound else {},
         _failed(claims),
         grounding_now(folder) if sound else {},
@@ -110,17 +110,6 @@ def _set_ups(folder: Path, answers: Mapping[Key, ConditionAnswer]) -> dict[str, 
         if (row := kept.get((with_, condition))) is not None:
             found[condition] = row
     return found
-
-
-def _compared(folder: Path, judged: Judged) -> Comparison:
-    names = {criterion.name for criterion in judged.plan.criteria}
-    reasons = [
-        one
-        for one in reasons_in(folder).rows.values()
-        if one.criterion in names and not one.error and one.made_with.rpartition(" ")[0] == judged.judge
-    ]
-    ordered = sorted(reasons, key=lambda one: (one.criterion, one.winner, one.loser))
-    return compare(judged.plan, judged.judgements, [judged.judge] if judged.judge else [], ordered)
 
 
 def _failed(rows: Any) -> dict[str, int]:

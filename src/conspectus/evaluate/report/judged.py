@@ -56,9 +56,12 @@ def _missing(found: Comparison, held: Held) -> Iterator[Block]:
         told = (
             f"Judged are {there:,} of {len(held.questions):,} questions; of all pairs and criteria {found.missing:,} "
         )
-        yield Missing(f"{told}judgements are not made, or of answers changed since.", f"eval judge {held.folder}")
+        yield Missing(
+            f"{told}judgements are not made, or of answers changed since.",
+            f"eval judge {held.folder} --judge-model NAME",
+        )
     if found.failed:
-        yield Missing(f"{found.failed:,} judgements failed.", f"eval judge {held.folder}")
+        yield Missing(f"{found.failed:,} judgements failed.", f"eval judge {held.folder} --judge-model NAME")
     for one in found.left_out:
         pair = ":".join(one.pair)
         yield f"Left out: {one.questions:,} questions of {pair}, no answer of {one.condition} ({one.why})."
@@ -77,7 +80,7 @@ def statistics(held: Held) -> Section:
         "matched-pairs rank-biserial correlation, d Cohen's of paired scores."
     ]
     for criterion in found.criteria:
-        rows = [_test(one) for one in found.of(criterion) if one.questions]
+        rows = [_test(one) for one in found.of(criterion)]
         reasons = [
             (f"{one.winner} over {one.loser} ({one.judgements:,} judgements)", one.text)
             for one in found.reasons

@@ -7,18 +7,21 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from conspectus.evaluate.kept import Question
 from conspectus.evaluate.pages import filled
 from conspectus.evaluate.report.parts import Block, Cell, Folded, Heading, Missing, Picture, Section, Table
+from conspectus.text.language import language_of
 
 
-def page(title: str, sections: Sequence[Section], data: Any, questions: int) -> str:
+def page(title: str, sections: Sequence[Section], data: Any, questions: Sequence[Question]) -> str:
     """Return the page; `data` is what it looks up when somebody opens a question or a cell."""
+    language = language_of(one.text for one in questions)
     links = [(section.id, section.title) for section in sections]
     if questions:
-        links.append(("questions", f"Questions and answers ({questions:,})"))
+        links.append(("questions", f"Questions and answers ({len(questions):,})"))
     listed = "".join(f'<li><a href="#{id}">{escape(name)}</a></li>' for id, name in links)
     body = f"<nav><ul>{listed}</ul></nav>\n<main>\n<h1>{escape(title)}</h1>\n" + "\n".join(map(_section, sections))
-    return filled("conspectus.evaluate.report", "report", title, data, body)
+    return filled("conspectus.evaluate.report", "report", title, data, body, language)
 
 
 def _section(section: Section) -> str:
@@ -36,7 +39,10 @@ def _blocks(blocks: Sequence[Block]) -> Iterator[str]:
                 told = f" <code>conspectus {escape(command)}</code>" if command else ""
                 yield f'<p class="missing">{escape(what)}{told}</p>\n'
             case Folded(title, paragraphs):
-                said = "".join(f"<dt>{escape(about)}</dt><dd>{escape(text)}</dd>" for about, text in paragraphs)
+                said = "".join(
+                    f'<dt>{escape(about)}</dt><dd lang="{language_of([text])}">{escape(text)}</dd>'
+                    for about, text in paragraphs
+                )
                 yield f"<details><summary>{escape(title)}</summary><dl>{said}</dl></details>\n"
             case Heading(text):
                 yield f"<h3>{escape(text)}</h3>\n"

@@ -33,12 +33,13 @@ def _numbered(lines: Sequence[str]) -> str:
 
 
 def _pair(task: Judge) -> str:
-    return fence(f"-----Answer 1-----\n{task.first}\n\n-----Answer 2-----\n{task.second}")
+    """Return both answers, each fenced alone: no line of one can pass for the beginning of the other."""
+    return f"Answer 1:\n{fence(task.first, task.second)}\n\nAnswer 2:\n{fence(task.second, task.first)}"
 
 
 def _checked(task: Entails) -> str:
     """Return a text and then a statement: servers keep the beginning of a prompt that many statements share."""
-    return fence(f"-----Text-----\n{task.text}\n\n-----Statement-----\n{task.statement}")
+    return f"Text:\n{fence(task.text, task.statement)}\n\nStatement:\n{fence(task.statement, task.text)}"
 
 
 def _chosen(task: ClearSentences) -> str:

@@ -7,11 +7,13 @@ import re
 _TAG = re.compile(r"[<＜]\s*[/／]?\s*data(?:-(\d+))?", re.IGNORECASE)
 
 
-def fence(text: str) -> str:
-    """Return a text between `<data>` and `</data>`, numbered so that the text has no such tag.
+def inert(text: str) -> str:
+    """Return a text with each `<|` parted, so that no server reads a model's control tokens (`<|im_end|>`) in it."""
+    return text.replace("<|", "< |")
 
-    `<|` is parted, so that no server reads a model's control tokens (`<|im_end|>`) out of a document.
-    """
-    numbers = [int(number or 1) for number in _TAG.findall(text)]
+
+def fence(text: str, *beside: str) -> str:
+    """Return an inert text between `<data>` and `</data>`, numbered so that neither it nor any beside has the tag."""
+    numbers = [int(number or 1) for one in (text, *beside) for number in _TAG.findall(one)]
     tag = f"data-{max(numbers) + 1}" if numbers else "data"
-    return f"<{tag}>\n{text.strip().replace('<|', '< |')}\n</{tag}>"
+    return f"<{tag}>\n{inert(text.strip())}\n</{tag}>"

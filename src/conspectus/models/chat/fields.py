@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from conspectus.evidence import Evidence
 from conspectus.models.chat import evaluating
 from conspectus.models.chat.fencing import fence
-from conspectus.references import strip
+from conspectus.references import TABLES, find, strip
 from conspectus.rows import Triple
 from conspectus.tasks import (
     AnswerFromContext,
@@ -61,8 +61,14 @@ def _tables(evidence: Evidence) -> list[str]:
     return [name.capitalize() for name, _ in evidence.tables()] or ["Reports"]
 
 
-def _reference(evidence: Evidence) -> str:
-    parts = (f"{table} ({ids})" for table, ids in zip(_tables(evidence), _EXAMPLE_IDS, strict=False))
+def _cited(task: ReduceAnswer) -> list[str]:
+    """Return the tables that partial answers cite, so that a final one writes their references as they do."""
+    named = {reference.table for answer in task.answers for reference in find(answer.text)}
+    return [table for table in TABLES if table in named] or ["Reports"]
+
+
+def _reference(tables: Sequence[str]) -> str:
+    parts = (f"{table} ({ids})" for table, ids in zip(tables, _EXAMPLE_IDS, strict=False))
     return f"[Data: {'; '.join(parts)}]"
 
 
@@ -124,6 +130,8 @@ def _passages_data(task: RatePassages) -> str:
     return fence("\n\n".join(f"-----Passage {n}-----\n{text.strip()}" for n, text in enumerate(task.passages, 1)))
 
 
+_USUAL: Mapping[str, Mapping[str, str]] = {"en": {}, "zh": {"multiple paragraphs": "多个段落"}}
+"""Lengths and formats that our settings name, in the language of the prompt."""
 _SHORT = {
     "en": "the answer alone in as few words as it takes (a name, a date, a number, yes or no), with its reference and "
     "without a sentence around it",
@@ -134,7 +142,9 @@ Fields = Mapping[str, Callable[[Any, str], str]]
 
 _ANSWER: Fields = {
     "question": lambda task, _: task.question,
-    "response": lambda task, own: _SHORT[own] if is_short(task.response) else task.response,
+    "response": lambda task, own: (
+        _SHORT[own] if is_short(task.response) else _USUAL[own].get(task.response, task.response)
+    ),
 }
 FIELDS: Mapping[str, Fields] = {
     ExtractGraph.__name__: {
@@ -162,12 +172,17 @@ FIELDS: Mapping[str, Fields] = {
         "data": lambda task, _: fence(task.evidence.text),
     },
     ProfileCorpus.__name__: {"language": _language, "data": lambda task, _: _samples_data(task)},
-    ReduceAnswer.__name__: {**_ANSWER, "data": lambda task, _: _analysts_data(task)},
+    ReduceAnswer.__name__: {
+        **_ANSWER,
+        "table": lambda task, _: _cited(task)[0],
+        "reference": lambda task, _: _reference(_cited(task)),
+        "data": lambda task, _: _analysts_data(task),
+    },
     AnswerFromContext.__name__: {
         **_ANSWER,
         "tables": lambda task, _: ", ".join(_tables(task.evidence)),
         "table": lambda task, _: _tables(task.evidence)[0],
-        "reference": lambda task, _: _reference(task.evidence),
+        "reference": lambda task, _: _reference(_tables(task.evidence)),
         "data": lambda task, _: fence(task.evidence.text),
     },
     RateReport.__name__: {
@@ -184,7 +199,7 @@ FIELDS: Mapping[str, Fields] = {
         "follow_up": lambda task, _: task.follow_up,
         "asked": lambda task, _: _numbered(task.asked),
         "count": lambda task, _: str(task.count),
-        "reference": lambda task, _: _reference(task.evidence),
+        "reference": lambda task, _: _reference(_tables(task.evidence)),
         "data": lambda task, _: fence(task.evidence.text),
     },
     StandaloneQuestion.__name__: {

@@ -20,6 +20,7 @@ from conspectus.errors import BadReply, ModelError, NotAccepted, NotSupported, S
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.chat.bias import bias_to
 from conspectus.models.chat.checked import checked
+from conspectus.models.chat.echoed import echoes_in, without
 from conspectus.models.chat.parsing import FORMS, Parsed, parse, schema_of
 from conspectus.models.chat.prompts import Prompts
 from conspectus.models.server.wire import Completion, Feature, Request, ResponseFormat, Sender
@@ -29,6 +30,9 @@ from conspectus.tasks import (
     AnyMissed,
     DescribeElement,
     Description,
+    ExtractGraph,
+    GleanMore,
+    Graph,
     MapPoints,
     PartialAnswer,
     ReduceAnswer,
@@ -83,6 +87,8 @@ class ChatModel:
         parsed = await self._reply(task)
         for text in (*(f"left out: {what}" for what in parsed.dropped), *parsed.repaired):
             self._note(task, text)
+        if isinstance(parsed.reply, Graph):
+            return cast("R", self._without_echoes(task, parsed.reply))
         return self._with_references(task, parsed.reply)
 
     async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
@@ -181,7 +187,7 @@ class ChatModel:
                 request = replace(request, messages=self._prompts.render_repair(task, *told))
                 told = None
             request, completion = await self._send(request)
-            if completion.cut_off:
+            if completion.cut_off_for(request):
                 wrong = f"it was cut off after {completion.completion_tokens} tokens"
                 if 0 < completion.completion_tokens < (request.max_tokens or ROOM):
                     early_cuts += 1  # not for want of room: the server's fault, which passes
@@ -225,6 +231,17 @@ class ChatModel:
         return task
 
     # What comes back
+
+    def _without_echoes(self, task: Task[Any], graph: Graph) -> Graph:
+        """Return what was found in a chunk without what only the instructions name."""
+        while isinstance(task, GleanMore):
+            task = task.after.task
+        if not isinstance(task, ExtractGraph):
+            return graph
+        told = "\n".join(message.content for message in self._prompts.render(task))
+        if echoes := echoes_in(graph, task.chunk.text, told):
+            self._note(task, f"left out: {', '.join(echoes)}, which the instructions name and the text does not")
+        return without(graph, echoes) if echoes else graph
 
     def _with_references(self, task: Task[R], reply: R) -> R:
         """Return the reply with its references in the index's numbers, without those that lead nowhere."""

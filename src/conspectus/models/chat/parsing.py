@@ -200,7 +200,10 @@ _HELPFULNESS = re.compile(
     r"(?:\s*<?\s*/\s*ANSWER_HELPFULNESS\s*>?)?\*{0,2}",
     re.IGNORECASE,
 )
-_YES = re.compile(r"\W*(?:(?P<yes>(?:yes|true)\b|是|有)|(?:no|false)\b|否|不|没有|无)", re.IGNORECASE)
+_YES = re.compile(
+    r"\W*(?:(?:answer|reply|答案|回答)\W+)?(?:(?P<yes>(?:yes|true)\b|是|有)|(?:no|false)\b|否|不|没有|无)",
+    re.IGNORECASE,
+)
 _RATING = re.compile(r"(?<![\d./])\d+(?:\.\d+)?")
 
 

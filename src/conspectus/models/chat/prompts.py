@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from conspectus.errors import SettingsError
+from conspectus.models.chat.fencing import inert
 from conspectus.models.chat.fields import FIELDS, REPAIR, Fields
 from conspectus.models.chat.parsing import dump
 from conspectus.models.server.wire import Message
@@ -36,6 +37,8 @@ ReplyFormat = Literal["json", "tuples"]
 OURS = Path(__file__).parents[2] / "prompts"
 
 _MARKER = re.compile(r"^<!--\s*([\w: -]+?)\s*-->[ \t]*\n?", re.MULTILINE)
+_CONTROL = re.compile(r"<\|(?!>|COMPLETE\|>)")
+"""What opens a control token in a reply, beside the marks of the tuple format."""
 _NAME = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
@@ -110,7 +113,9 @@ class Prompts:
             raise SettingsError(f"there is no folder of prompts at {self.folder}")
         for path in sorted([*self.folder.glob("*.md"), *self.folder.glob("??/*.md")]):
             if path.stem not in FIELDS:
-                raise SettingsError(f"the prompt {path} is of no task; there are {', '.join(FIELDS)}")
+                near = difflib.get_close_matches(path.stem, FIELDS, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(FIELDS)}"
+                raise SettingsError(f"the prompt {path} is of no task: {hint}")
             for knowledge in ("off", "on"):
                 load(path, self._chosen(knowledge))
 
@@ -124,7 +129,8 @@ class Prompts:
     def _own(self, name: str, about: Any, language: str, knowledge: str, thinking: str = "off") -> tuple[Message, ...]:
         own = "zh" if language.startswith("zh") else "en"
         prompt = load(self._path(name, own), self._chosen(knowledge, thinking))
-        return prompt.messages({field: make(about, own) for field, make in FIELDS[name].items()})
+        # Not all that comes from documents is fenced: what a model made of them, as follow-up questions, is not.
+        return prompt.messages({field: inert(make(about, own)) for field, make in FIELDS[name].items()})
 
     def render(self, task: Task[Any]) -> tuple[Message, ...]:
         """Return the messages that ask for a task, after those of the conversation that it goes on with."""
@@ -139,4 +145,4 @@ class Prompts:
     def render_repair(self, task: Task[Any], said: str, error: str) -> tuple[Message, ...]:
         """Return the messages that ask once more for a task whose reply could not be read."""
         repair = self._own(REPAIR, error, task.language, "off")
-        return (*self.render(task), Message("assistant", said), *repair)
+        return (*self.render(task), Message("assistant", _CONTROL.sub("< |", said)), *repair)

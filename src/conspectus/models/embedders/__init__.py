@@ -4,7 +4,8 @@ none                          no vectors
 local                         `DEFAULT_MODEL`, fetched once and then run here
 local:FOLDER                  a model in a folder (`local.LocalEmbedder` says what it needs)
 local:OWNER/MODEL             a model of the hub, fetched once
-openai/text-embedding-3-small a model behind a server, by the name that it would be asked for chat under
+openai/text-embedding-3-small a model behind a server, by the name that it would be asked for chat under; where an
+                              address is given, any name
 """
 
 from __future__ import annotations
@@ -80,11 +81,14 @@ def open_embedder(
         return None
     if kind == LOCAL:
         return _local(place)
-    if "/" in name:
+    if "/" in name or settings.llm.embedder_base_url or settings.llm.base_url:
         from conspectus.models.embedders.served import ServedEmbedder
 
         return ServedEmbedder(name, settings, folder, spent or Usage())
-    raise UsageError(f"there is no embedder {name!r}; there are {NONE}, {LOCAL}, {LOCAL}:FOLDER and provider/model")
+    raise UsageError(
+        f"there is no embedder {name!r}; there are {NONE}, {LOCAL}, {LOCAL}:FOLDER, provider/model, and any model at"
+        " the address of --base-url"
+    )
 
 
 def same_model(one: str, other: str) -> bool:

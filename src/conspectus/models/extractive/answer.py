@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from conspectus.evidence import Evidence
+from conspectus.models.extractive.near import near
 from conspectus.models.extractive.search import Found, Searcher
 from conspectus.models.extractive.short import short_answer
 from conspectus.models.extractive.statements import reading, split, subject_terms, words_of
@@ -14,6 +15,7 @@ from conspectus.rows import Chunk, Report
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, is_short
 from conspectus.text.language import ENGLISH
 from conspectus.text.question import Question
+from conspectus.text.words import fold, terms
 from conspectus.wording import wording
 
 NOTICE = wording(ENGLISH).assembled
@@ -26,6 +28,8 @@ OVERVIEW_QUOTES = 2
 """The same for a question about the whole corpus: more themes, fewer quotations of each."""
 ALIKE = 0.45
 """Share of the smaller one's terms that two quotations in an answer may have in common."""
+SAME = 0.7
+"""The same where a fact is asked for, of all terms: a sentence that answers seldom adds more than the answer."""
 WEAK = 0.5
 """A section, or a quotation in one, is kept where its score is at least this share of the best one's."""
 _ITEM = re.compile(r"^[-*•–]\s+")
@@ -88,6 +92,7 @@ def _distinct(
     searcher: Searcher,
     most: int = 3 * QUOTES,
     terms_of: Callable[[str], frozenset[str]] = lambda text: reading(text)[1],
+    alike: float = ALIKE,
 ) -> Iterator[Found]:
     """Yield the sentences, best first, that do not say again what an earlier one said."""
     said: list[frozenset[str]] = []
@@ -95,15 +100,15 @@ def _distinct(
         if f.score < WEAK * found[0].score:
             return
         words = terms_of(searcher.passages.quoted(f.sentence))
-        if words and not _repeated(words, said):
+        if words and not _repeated(words, said, alike):
             said.append(words)
             yield f
             if len(said) == most:
                 return
 
 
-def _repeated(words: frozenset[str], said: Sequence[frozenset[str]]) -> bool:
-    return any(len(words & other) > ALIKE * min(len(words), len(other)) for other in said)
+def _repeated(words: frozenset[str], said: Sequence[frozenset[str]], alike: float = ALIKE) -> bool:
+    return any(len(words & other) > alike * min(len(words), len(other)) for other in said)
 
 
 def quote(found: Found, searcher: Searcher) -> str:
@@ -154,12 +159,13 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
     most_sections, most_quotes = (OVERVIEW_SECTIONS, OVERVIEW_QUOTES) if whole else (SECTIONS, QUOTES)
     merged: dict[str, tuple[str, list[str]]] = {}
     said: list[frozenset[str]] = []
+    asked = set(searcher.read(task.question).focus)
     for heading, lines in _ordered(task, searcher):
         under = strip(heading)
         kept = merged[under][1] if under in merged else []
         for line in lines:
-            words = subject_terms(words_of(strip(line).removeprefix("- ")))
-            if len(kept) < most_quotes and not _repeated(words, said):
+            words = subject_terms(words_of(strip(line).removeprefix("- "))) - asked  # all of them have those
+            if words and len(kept) < most_quotes and not _repeated(words, said):
                 kept.append(line)
                 said.append(words)
         if kept:
@@ -215,6 +221,11 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
 def speaking(question: str, evidence: Evidence, searcher: Searcher) -> list[Found]:
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
     named = {entity.number for entity in evidence.entities}
-    found = searcher.near(searcher.read(question), evidence.sources, named)
+    found = near(searcher.read(question), evidence.sources, named, searcher)
     # Here an "I" may speak too: the question says what it is about, and the citation who it is.
-    return list(_distinct(found, searcher, 2 * QUOTES, subject_terms))
+    return list(_distinct(found, searcher, 2 * QUOTES, _every_term, SAME))
+
+
+def _every_term(said: str) -> frozenset[str]:
+    """Return all terms of a sentence: where a fact is asked for, a number is what it adds to what was said."""
+    return frozenset(terms(fold(said)))

@@ -42,6 +42,8 @@ SELDOM = 0.1
 """What it costs to go on by a way that few of the names arrived at have."""
 KEPT = 1000
 """Names whose plans are kept for the next step."""
+ARRIVING = 0.9
+"""How much what leads to a place says where, beside a relation that says place itself."""
 TELLING = 0.5
 """From which likeness on a word says a relation."""
 
@@ -49,8 +51,10 @@ _TOKEN = re.compile(r"[^\W_]+")
 _YEAR = re.compile(r"\b\d{3,4}\b")
 _NUMBER = re.compile(r"[\d.,]+%?")
 _ADJECTIVE = re.compile(r"^(?:main|first|last|other|own|real)$|.(?:ary|ial|ional|ive|ous|ful|ish)$")
+_AUXILIARY = frozenset("do does did is are was were has have had can could will would".split())
 _TELLING = frozenset(("when", "where"))
 """Question words that a relation's label may say: year, place."""
+_WHERE = root("where")
 _PERSONS = frozenset("who whom whose person people".split())
 _SHARING = frozenset(
     "co same share shares shared sharing common together also both fellow other another alongside".split()
@@ -85,13 +89,14 @@ def read(question: str, name: str) -> Asked:
     words = _TOKEN.findall(name_key(question))
     inside = _span(words, _TOKEN.findall(name_key(name)))
     wh = next((i for i, w in enumerate(words) if w in WH and i not in inside), 0)
+    inverted = _inverted(words[wh + 1 : inside.start])
     roots: list[str] = []
     distance: list[float] = []
     for i, word in enumerate(words):
         if (word not in _TELLING and (word in WH | _ASKING | _PERSONS or not is_content(word))) or i in inside:
             continue
         roots.append(root(word))
-        distance.append(_distance(i, wh, inside, len(words)))
+        distance.append(_distance(i, wh, inside, len(words)) + 2 * len(words) * (inverted and i >= inside.stop))
     return Asked(
         tuple(roots),
         tuple(distance),
@@ -99,6 +104,15 @@ def read(question: str, name: str) -> Asked:
         _wants(words, wh),
         bool(_SHARING & set(words)),
     )
+
+
+def _inverted(words: Sequence[str]) -> bool:
+    """Tell by the words between the question word and the name whether the verb behind the name is what is asked.
+
+    "What did the friend of NAME write?" asks for the friend first, "the film that NAME wrote" for the film.
+    """
+    asks = next((i for i, word in enumerate(words) if word in _AUXILIARY), len(words))
+    return asks < len(words) and not (WH | {"that"}).intersection(words[asks:])
 
 
 def _span(words: Sequence[str], name: Sequence[str]) -> range:
@@ -247,7 +261,14 @@ class Planner:
     def _said(self, word: str, relation: int) -> float:
         label = self._labels[relation]
         best = max((likeness(word, part) for part in label), default=0.0)
+        if word == _WHERE and best < ARRIVING and self._leads_somewhere(relation):
+            return ARRIVING
         return best if best >= TELLING else 0.0
+
+    def _leads_somewhere(self, relation: int) -> bool:
+        """Tell whether a relation, as `born in`, says by itself where its head is or was."""
+        last = self.graph.relations[relation].replace("_", " ").lower().split()[-1:]
+        return last in (["in"], ["at"], ["near"]) and self.kind(2 * relation) == ""
 
     def _best(self, word: str) -> float:
         """Return how well any relation of the graph says a word."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,10 +12,11 @@ import numpy as np
 
 from conspectus.algorithms.bm25 import Postings, idf
 from conspectus.models.extractive.passages import Passages
+from conspectus.models.extractive.units import Unit, held, is_known, units_of
 from conspectus.rows import Chunk, Span
 from conspectus.tables import Index
 from conspectus.text.question import Question, read_question
-from conspectus.text.words import VAGUE, name_key, stems, terms
+from conspectus.text.words import PAIRED, UNSPACED, name_key, terms
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -28,32 +27,19 @@ word will do.
 """
 STRICT_SHARE = 0.45
 """The same where most of a question's words, beside names, are never used by the corpus."""
+MANY = 60
+"""Sentences that hold more of a question than others, from which on the others are left out."""
+BESIDE = 0.35
+"""What a sentence beside it holds counts for one that holds less."""
 CANDIDATES = 400
 """Sentences that are read for one question at the most."""
 FEEDBACK = 40
 """Best sentences whose further words may add weight to others."""
 RELATED = 12
-"""Words so gained at the most, and what one of them weighs beside a word of the question."""
-RELATED_WEIGHT = 0.12
+"""Words so gained at the most, what one weighs beside a word of the question, and share that all may add."""
+RELATED_WEIGHT, RELATED_MOST = 0.12, 0.3
 TELLING = 12.0
 """Least weight of a word that may be gained."""
-LEAST = 0.3
-"""Least share of what is asked that a sentence and its neighbour must hold; half, where it is named there."""
-NAMED = 0.25
-"""What a sentence gains by naming it."""
-GIVES = 0.2
-"""What it gains by giving a number, a person, a place where one is asked for."""
-PLACE = 0.3
-"""What it gains by standing in the best chunk; half of it in the second, and so on."""
-BESIDE = 0.35
-"""What the content held by its better neighbour counts beside its own."""
-_VAGUE = stems(VAGUE)
-_OF_TIME = stems(["date", "day", "month", "year"])
-_FIGURE = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twenty|thirty|forty|fifty|hundred|"
-    r"thousand|million|half|twice|once)\b|[一二两三四五六七八九十百千万萬亿億]",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -101,23 +87,32 @@ class Searcher:
         Squared, for of several words the rarest says best what is asked: it is not made up for by common
         ones.
         """
-        return idf(len(self._postings.lengths), self._frequency(term)) ** 2
+        return idf(len(self._postings.lengths), self.frequency(term)) ** 2
 
     def read(self, question: str) -> Question:
-        """Read a question in the languages of the index."""
-        return read_question(question, *self.index.languages)
+        """Read a question in the languages of the index; of stems in others than its own those that the corpus has."""
+        read = read_question(question, *self.index.languages)
+        if len(self.index.languages) < 2:
+            return read
+        own = frozenset(terms(question, read.language))
+
+        def known(stems: Sequence[str]) -> tuple[str, ...]:
+            return tuple(stem for stem in stems if stem in own or self.frequency(stem))
+
+        return replace(read, terms=known(read.terms), focus=known(read.focus))
 
     def _terms(self, sentence: int) -> list[str]:
         return terms(self.passages.text(sentence), self.passages.language(sentence))
 
-    def _frequency(self, term: str) -> int:
+    def frequency(self, term: str) -> int:
+        """Return how many sentences hold a term."""
         number = self._number.get(term)
         in_sentences = number is not None and number + 1 < len(self._postings.starts)
         return self._postings.frequency(number) if number is not None and in_sentences else 0
 
-    def _words(self, asked: Sequence[str]) -> list[str]:
-        """Return terms without those of unspaced scripts that the corpus never has: most are cut across words."""
-        return [term for term in asked if term.isascii() or self._frequency(term)]
+    def words(self, asked: Sequence[str]) -> list[str]:
+        """Return terms without those that the corpus never has of scripts that are searched by pieces of words."""
+        return [t for t in asked if self.frequency(t) or not (UNSPACED.search(t) or PAIRED.search(t))]
 
     def find(self, question: Question) -> list[Found]:
         """Return the sentences that hold a good share of what a question asks for, the best first."""
@@ -126,34 +121,59 @@ class Searcher:
         return self._found[question.text]
 
     def _find(self, question: Question) -> list[Found]:
-        weights = {term: self.weight(term) for term in self._words(question.focus)}
-        total = sum(weights.values())
-        if not total or not any(map(self._frequency, weights)):
+        units = units_of(question, self)
+        total = sum(unit.weight for unit in units)
+        if not total or not any(is_known(unit, self) for unit in units):
             return []
         named = {t for name in question.names for t in self.index.terms(name)}
-        telling = [t for t in weights if t not in named and not t.isdigit()]
-        known = [t for t in telling if self._frequency(t)]
-        enough = STRICT_SHARE
-        if 2 * len(known) >= len(
-            telling
-        ):  # the others are another way to say it, and cannot be held against a sentence
-            weights = {t: w for t, w in weights.items() if self._frequency(t)}
-            total = sum(weights.values())
-            enough = min(SHARE, max(weights.values(), default=total) / total)
-        share = self._sum(weights) / total
-        passing = np.flatnonzero(share >= enough - 1e-6)
-        if not len(passing):
-            return []
-        rank = share + self._sum(self._related(passing[np.argsort(-share[passing], kind="stable")], weights)) / total
+        telling = [u for u in units if not named.issuperset(u.terms) and not u.terms[0].isdigit()]
+        known = [u for u in telling if is_known(u, self)]
+        least = STRICT_SHARE
+        if 2 * len(known) >= len(telling):  # the others are another way to say it, and held against no sentence
+            units = [u for u in units if is_known(u, self)]
+            total = sum(unit.weight for unit in units)
+            least = min(SHARE, max(unit.weight for unit in units) / total)
+        own, around = self._own_and_around(units, total)
+        most = float(np.partition(around, -MANY)[-MANY]) if len(around) > MANY else 0.0
+        passing = np.flatnonzero((own >= least - 1e-6) & (around >= most))
+        asked = {term for unit in units for term in (*unit.terms, *unit.others)}
+        related = self._related(passing[np.argsort(-own[passing], kind="stable")], asked)
+        rank = around + np.minimum(self._sum(related) / total, RELATED_MOST)
         best = passing[np.argsort(-rank[passing], kind="stable")][: 2 * CANDIDATES]
-        asked = set(question.names)
+        names = set(question.names)
         found: list[Found] = []
         for i in best.tolist():
-            lost = math.fsum(weights[term] for term in self._in_names(i, asked) & weights.keys()) / total
-            if share[i] - lost >= enough - 1e-6:
+            lost = self._lost(i, units, names) / total
+            if own[i] - lost >= least - 1e-6:
                 score = (float(rank[i]) - lost) * (0.3 + 0.7 * self.passages.quality(i))
-                found.append(Found(i, score, float(share[i]) - lost))
+                found.append(Found(i, score, float(own[i]) - lost))
         return sorted(found, key=lambda f: (-f.score, f.sentence))[:CANDIDATES]
+
+    def _own_and_around(self, units: Sequence[Unit], total: float) -> tuple[Floats, Floats]:
+        """Return for each sentence the share of what is asked that it holds, and that share with its neighbours'."""
+        own = np.zeros(len(self._postings.lengths), np.float32)
+        around = np.zeros_like(own)
+        for unit in units:
+            share = held(unit, self)
+            own += unit.weight / total * share
+            around += unit.weight / total * np.maximum(share, BESIDE * self._next_to(share))
+        return own, around
+
+    def _next_to(self, held: Floats) -> Floats:
+        """Return for each sentence what the better one of its neighbours in the document holds."""
+        same = self.passages.document[1:] == self.passages.document[:-1]
+        beside = np.zeros_like(held)
+        beside[1:] = held[:-1] * same
+        beside[:-1] = np.maximum(beside[:-1], held[1:] * same)
+        return beside
+
+    def _lost(self, sentence: int, units: Sequence[Unit], asked: set[str]) -> float:
+        """Return the weight of what a sentence holds only inside names that the question does not ask about."""
+        gone = self._in_names(sentence, asked)
+        if not gone:
+            return 0.0
+        terms = set(self._terms(sentence))
+        return sum(unit.weight * (unit.share(terms) - unit.share(terms - gone)) for unit in units)
 
     def _in_names(self, sentence: int, asked: set[str]) -> set[str]:
         """Return the terms that a sentence holds only inside names that the question does not ask about.
@@ -170,72 +190,6 @@ class Searcher:
             return set()
         held = Counter(self._terms(sentence))
         return {term for term, count in inside.items() if held[term] <= count}
-
-    def near(self, question: Question, chunks: Sequence[Chunk], named: set[int]) -> list[Found]:
-        """Return the sentences of the given chunks (best first) that speak to a question, the best first.
-
-        A sentence counts by what it holds of the question itself and what its neighbours hold, by the place
-        of its chunk, and where it names what is asked about or gives the kind of thing that is asked for.
-        """
-        share = self._asked(question, named)
-        around = np.zeros(len(share) + 2, np.float32)
-        around[1:-1] = share
-        beside = np.maximum(around[:-2], around[2:])
-        place: dict[int, int] = {}
-        for rank, chunk in enumerate(chunks):
-            for sentence in self.passages.within(chunk):
-                place.setdefault(sentence, rank)
-        found: list[Found] = []
-        naming = self._naming(named)
-        enough_of_subject = LEAST if self._strange(question, named) else LEAST / 2
-        for i, rank in sorted(place.items()):
-            mentioned = self.passages.mentioned(i)
-            about = bool(naming[i]) or not named.isdisjoint(mentioned)
-            held = float(share[i]) + BESIDE * float(beside[i])
-            if held >= (enough_of_subject if about else LEAST):
-                fits = self._gives(question.wants, i, mentioned)
-                gain = NAMED * about + GIVES * fits + PLACE / (1 + rank)
-                found.append(Found(i, (held + gain) * (0.5 + 0.5 * self.passages.quality(i)), float(share[i])))
-        return sorted(found, key=lambda f: (-f.score, f.sentence))
-
-    def _asked(self, question: Question, named: set[int]) -> Floats:
-        """Return for each sentence the share it holds of what is asked."""
-        weights = {term: self.weight(term) for term in self._asked_terms(question, named)}
-        return self._sum(weights) / (sum(weights.values()) or 1.0)
-
-    def _asked_terms(self, question: Question, named: set[int]) -> list[str]:
-        """Return what is asked beside the names of what it is asked about; all, where there are but names.
-
-        Words that say too little to ask for anything, as what happened, count where there are no others.
-        """
-        names = {t for n in named for t in self.index.terms(self.passages.names[n])}
-        kind = _OF_TIME if question.wants == "date" else frozenset[str]()  # "on what date": no date says that it is one
-        beside = [t for t in self._words(question.focus) if t not in names | kind]
-        every = [t for t in self._words(question.focus or question.terms) if t not in kind]
-        return next(
-            (kept for words in (beside, every) if (kept := [t for t in words if t not in _VAGUE])), beside or every
-        )
-
-    def _strange(self, question: Question, named: set[int]) -> bool:
-        """Tell whether most of what is asked is in words that the corpus never uses."""
-        weights = {term: self.weight(term) for term in self._asked_terms(question, named)}
-        known = sum(weight for term, weight in weights.items() if self._frequency(term))
-        return 2 * known < sum(weights.values())
-
-    def _naming(self, named: set[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Tell which sentences hold all words of a name of several words, however they are written."""
-        naming = np.zeros(len(self._postings.lengths), bool)
-        for entity in named:
-            words = set(self.index.terms(self.passages.names[entity]))
-            if len(words) > 1:
-                naming |= self._sum(dict.fromkeys(words, 1.0)) == len(words)
-        return naming
-
-    def _gives(self, wants: str, sentence: int, mentioned: list[int]) -> bool:
-        if wants in ("number", "date"):
-            return bool(_FIGURE.search(self.passages.text(sentence)))
-        kind = {"person": "person", "place": "location"}.get(wants)
-        return kind is not None and any(self.passages.types[m] == kind for m in mentioned)
 
     def chunk_at(self, span: Span) -> int | None:
         """Return the number of the first chunk that holds a span, None where a chunk's edge cuts it."""
@@ -261,11 +215,16 @@ class Searcher:
                 scores[self._postings.texts[low:high]] += weight
         return scores
 
-    def _related(self, best: Ints, weights: dict[str, float]) -> dict[str, float]:
+    def shares(self, weights: dict[str, float]) -> Floats:
+        """Return for each sentence the share it holds of the weights of some terms."""
+        return self._sum(weights) / (sum(weights.values()) or 1.0)
+
+    def _related(self, best: Ints, asked: set[str]) -> dict[str, float]:
         """Return the words that stand in the best sentences far more than elsewhere, with weights."""
         counts: Counter[str] = Counter()
-        for i in best[:FEEDBACK].tolist():
-            counts.update(set(self._terms(i)) - weights.keys())
+        distinct = dict.fromkeys(tuple(self._terms(i)) for i in best[: 2 * FEEDBACK].tolist())
+        for found in list(distinct)[:FEEDBACK]:  # parts of a work repeat each other
+            counts.update(set(found) - asked)
         bound = {t: n * self.weight(t) for t, n in counts.items() if n >= 3 and self.weight(t) > TELLING}
         chosen = sorted(bound, key=lambda t: (-bound[t], t))[:RELATED]
         return {t: RELATED_WEIGHT * self.weight(t) for t in chosen}

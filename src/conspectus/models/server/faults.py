@@ -29,18 +29,21 @@ from conspectus.models.server.wire import Request
 
 _SIZES = {
     **dict.fromkeys(("ExtractGraph", "AnyMissed", "GleanMore", "ExtractClaims", "NameEntities"), "chunk.tokens"),
-    **dict.fromkeys(("ExtractTriples", "WritePropositions", "ProfileCorpus"), "chunk.tokens"),
+    **dict.fromkeys(("ExtractTriples", "WritePropositions"), "chunk.tokens"),
     "DescribeElement": "describe.context_tokens",
     "WriteReport": "reports.context_tokens",
-    "MapAnswer": "global.context_tokens",
-    "MapPoints": "global.context_tokens",
-    "ReduceAnswer": "global.context_tokens",
+    **dict.fromkeys(("MapAnswer", "MapPoints", "ReduceAnswer", "ProfileCorpus"), "global.context_tokens"),
+    "PursueFollowUp": "local.context_tokens",
+    "PrimeAnswer": "drift.reports",
+    "AnswerFromContext": "local.context_tokens (for vector global.context_tokens, for other rankings search.k)",
 }
 """The setting that says how long the requests of a task are."""
 LONGEST = 300
 """Characters of a server's message that are shown."""
 
-_KEY = re.compile(r"\b(?:sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9*]{8,}|(?<=Bearer )\S+|(?<=://)[^/\s@]+(?=@)")
+_KEY = re.compile(
+    r"\b(?:sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9*]{8,}|(?<=Bearer )\S+|(?<=Basic )\S+|(?<=://)[^/\s@]+(?=@)"
+)
 _CONTEXT = re.compile(
     r"context.{0,20}(length|window|size)|too many tokens|(prompt|input) is too (long|large)|less than \d+ tokens"
     r"|maximum allowed batch size",
@@ -95,11 +98,21 @@ def said(body: str) -> tuple[str, str]:
     if isinstance(answer, dict):
         fields = cast("dict[str, Any]", answer)
         error = fields.get("error") or fields.get("detail") or fields
+    if isinstance(error, list):
+        return "; ".join(map(_complaint, cast("list[Any]", error))), ""
     if not isinstance(error, dict):
         return str(error), ""
     details = cast("dict[str, Any]", error)
     codes = " ".join(str(details.get(name) or "") for name in ("code", "type", "param"))
     return str(details.get("message") or details), codes
+
+
+def _complaint(one: Any) -> str:
+    """Return where and what one of FastAPI's complaints is, without its `input`: that is the text of a document."""
+    if not isinstance(one, dict):
+        return str(one)
+    fields = cast("dict[str, Any]", one)
+    return f"{'.'.join(map(str, fields.get('loc') or ()))}: {fields.get('msg')}"
 
 
 def one_line(text: str, key: str | None) -> str:
@@ -120,7 +133,8 @@ def fault(
     if status == 402 or (status in (403, 429) and _NO_CREDIT.search(everything)):
         return BadKey(f"the account behind {at.key_variable} has no credit left at {host} ({message})")
     if status == 404 and body.lstrip()[:1] != "{":
-        return ServerDown(f"{host} is no server of language models at {at.base_url} (HTTP 404): check --base-url")
+        url = redact(at.base_url)
+        return ServerDown(f"{host} is no server of language models at {url} (HTTP 404): check --base-url")
     if status == 404 or (status in (400, 422) and _NO_MODEL.search(everything)):
         pull = f"; `ollama pull {at.model}` fetches it" if at.preset.dialect == "ollama" else "; check --model"
         return UnknownModel(f"{host} has no model {at.model!r} ({message}){pull}")

@@ -171,16 +171,21 @@ class Ledger:
             sum(a.cost for a in accounts),
         )
 
-    def check_room(self, tokens: float, cost: float) -> None:
-        """Raise BudgetReached where work that takes at least so much would pass the budget, before it is begun."""
+    def check_room(self, tokens: float, cost: float, instead: str = "as it is as far as that reaches") -> None:
+        """Raise BudgetReached where work that takes at least so much would pass the budget, before it is begun.
+
+        `instead` is how else the same command goes on than with more.
+        """
         used, money = self._taken()
         if self.budget is not None and money + cost > self.budget:
             state = f"of {self.budget:g}, {money:.4f} is spent and the rest will take {cost:.4f} at the least"
         elif self.budget_tokens is not None and used + tokens > self.budget_tokens:
-            state = f"of {self.budget_tokens} tokens, {used} are used and the rest will take {tokens:.0f} at the least"
+            state = (
+                f"of {self.budget_tokens:,} tokens, {used:,} are used and the rest will take {tokens:,.0f} at the least"
+            )
         else:
             return
-        again = "what was bought is kept; run again with more, or as it is to go as far as it reaches"
+        again = f"what was bought is kept: the same command goes on with more, or {instead}"
         raise BudgetReached(f"the budget does not reach: {state}; {again}")
 
     def _taken(self) -> tuple[int, float]:
@@ -210,9 +215,10 @@ class Ledger:
         if self.budget is not None and paid + held.cost > self.budget:
             state = f"of {self.budget:g}, {paid:.4f} is spent and the next call may take {held.cost:.4f}"
         else:
-            state = f"of {self.budget_tokens} tokens, {used} are used and the next call may take {held.tokens}"
+            state = f"of {self.budget_tokens:,} tokens, {used:,} are used and the next call may take {held.tokens:,}"
         alone = held.cost > (self.budget or held.cost) or held.tokens > (self.budget_tokens or held.tokens)
-        kept = "what was bought is kept, run again " + ("with more than that one call takes" if alone else "to go on")
+        more = " with more than that one call takes" if alone else ""
+        kept = f"what was bought is kept: the same command goes on{more}"
         return f"the budget is reached before {held.task or 'a call'}: {state}; {kept}"
 
 

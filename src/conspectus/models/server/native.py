@@ -92,6 +92,8 @@ class NativeClient:
         said = redact(" ".join(str(error).split()), self.endpoint.key)
         if not isinstance(status, int) or status < 400:
             return ServerFailed(f"{self.endpoint.name} failed ({type(error).__name__}: {said[:300]})")
+        body = getattr(original, "body", None)
+        reply = json.dumps(body if isinstance(body, dict) else {"error": said}, default=str)
         asked_to_wait = getattr(error, "retry_after", None)
         headers = {"Retry-After": str(asked_to_wait)} if asked_to_wait is not None else {}
-        return fault(status, headers, json.dumps({"error": said}), self.endpoint, request)
+        return fault(status, headers, reply, self.endpoint, request)

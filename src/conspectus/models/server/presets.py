@@ -151,7 +151,10 @@ def _endpoint(
 ) -> Endpoint:
     if preset.dialect == "ollama":
         base_url = base_url.removesuffix("/v1")
-    return Endpoint(name.partition("/")[0], preset, model, base_url, variable, environ.get(variable) or None)
+    key = environ.get(variable) or None
+    if key and "@" in urlsplit(base_url).netloc:
+        raise UsageError(f"the address of {name} holds a password, and {variable} a key: take one of them away")
+    return Endpoint(name.partition("/")[0], preset, model, base_url, variable, key)
 
 
 def _address(url: str) -> str:

@@ -70,7 +70,7 @@ _VALUES = attrgetter(*(f.name for f in fields(Attempt)))
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What all attempts of one task with one model took, in every run so far."""
+    """What the replies to one task by one model took, in every run so far."""
 
     task: str
     model: str
@@ -215,10 +215,10 @@ class Replies:
         return CacheStats(sum(by_status.values()), size, by_status, {t: n + unwritten[t] for t, n in hits.items()})
 
     def spent(self) -> list[Spent]:
-        """Return what was asked of servers in all runs, per task and model."""
+        """Return what servers replied in all runs, per task and model; what was refused or lost is not counted."""
         rows = self._reader.execute(
             "SELECT task, model, sum(finish_reason != 'kept'), sum(prompt_tokens), sum(completion_tokens),"
-            " sum(hits) FROM replies GROUP BY task, model ORDER BY task, model"
+            " sum(hits) FROM replies WHERE status != 'failed' GROUP BY task, model ORDER BY task, model"
         )
         return [Spent(*row) for row in rows]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from conspectus import tokens
-from conspectus.errors import ContextTooLong, ModelError, ServerFailed
+from conspectus.errors import BadReply, ContextTooLong, ModelError, ServerFailed
 from conspectus.models.base import Tick, no_tick, together
 from conspectus.models.server.calls import Call, Caller
 from conspectus.models.server.client import prompt_tokens
@@ -91,7 +91,7 @@ class CachingSender:
     async def stream(self, request: Request) -> AsyncIterator[str]:
         """Yield the text of a completion piece by piece, or at once where it is kept; see `Sender.stream`.
 
-        A stream that breaks after its first piece is not begun again.
+        A stream that breaks after its first piece is not begun again; one that ends too early is a BadReply.
         """
         if kept := self._kept(request):
             yield kept.text
@@ -115,6 +115,8 @@ class CachingSender:
             finally:
                 self._caller.leave(call, held, outcome)
             if isinstance(outcome, Completion):
+                if wrong := _unfinished(request, outcome):
+                    raise BadReply(f"{request.model} {wrong}")
                 return
             error = outcome or ServerFailed("the stream ended with no reply")
             await self._caller.failed(call, error, time.perf_counter() - started, entered, None if begun else patience)
@@ -191,8 +193,7 @@ class CachingSender:
         reply = Completion(
             reply.text, reply.finish_reason, reply.prompt_tokens, reply.completion_tokens, seconds=seconds
         )
-        cut = reply.cut_off and request.max_tokens != 1
-        status: Status = "cut off" if cut else "ok" if reply.text.strip() else "unparsable"
+        status: Status = "cut off" if reply.cut_off_for(request) else "ok" if reply.text.strip() else "unparsable"
         used = (reply.prompt_tokens, reply.completion_tokens)
         if self.replies is not None:
             key = (call.key, call.model, call.task)
@@ -264,6 +265,14 @@ class CachingSender:
             if self.ledger.trace:
                 self._caller.record(self._call(request), "ok", kept.prompt_tokens, kept.completion_tokens, 0.0, kept)
         return kept
+
+
+def _unfinished(request: Request, reply: Completion) -> str:
+    """Return why a reply that was streamed is not whole, and what to do; an empty text where it is."""
+    if reply.cut_off_for(request):
+        advice = "raise llm.max_tokens" if request.max_tokens else "ask again"
+        return f"cut its reply off after {reply.completion_tokens} tokens: {advice}"
+    return "" if reply.text.strip() else "sent an empty reply: ask again"
 
 
 def open_sender(

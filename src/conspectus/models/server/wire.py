@@ -94,6 +94,10 @@ class Completion:
     def cut_off(self) -> bool:
         return self.finish_reason == "length"
 
+    def cut_off_for(self, request: Request) -> bool:
+        """Whether it ended before its time: a single token that was asked for is whole, whatever the server says."""
+        return self.cut_off and request.max_tokens != 1
+
 
 class Sender(Protocol):
     """The one thing that sends. What it returns is paid for once, durable, and served again."""

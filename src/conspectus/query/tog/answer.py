@@ -47,7 +47,7 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
     found = await explore(question, index, model, settings, texts=method == "tog")
     evidence = evidence_of(found, index, settings) if method == "tog" else Evidence()
     if not found.trails:
-        return nothing_found(question, method=method)
+        return nothing_found(question, index, method=method)
     if evidence.sources:
         task = AnswerFromContext(question, evidence)
         used = tokens.count(evidence.text)
@@ -105,10 +105,15 @@ def _listed(found: Explored) -> str:
     more = len(found.answers) - MOST_SHOWN
     lines = [f"- {name}" for name in names] + ([f"- and {more} more"] if more > 0 else [])
     paths = [
-        "; ".join(f"{t.head} – {t.relation.replace('_', ' ')} – {t.tail}" for t in trail.triples)
+        "; ".join(f"{t.head} – {_label(t.relation)} – {t.tail}" for t in trail.triples)
         for trail in found.trails
     ]
     return "\n".join(lines) + "\n\nPaths:\n\n" + "\n".join(f"- {path}" for path in paths)
+
+
+def _label(relation: str) -> str:
+    """Return a relation on one line: in a graph of descriptions, the first statement of it."""
+    return relation.partition("\n")[0].replace("_", " ")
 
 
 def evidence_of(found: Explored, index: Index, settings: Settings) -> Evidence:

@@ -1,0 +1,53 @@
+"""Figures of which only the bounds are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import ceil, floor
+from typing import NamedTuple
+
+
+class Range(NamedTuple):
+    """From `low` to `high`; what is known has both alike."""
+
+    low: float
+    high: float
+
+    def times(self, other: Range) -> Range:
+        return Range(self.low * other.low, self.high * other.high)
+
+    def plus(self, other: Range) -> Range:
+        return Range(self.low + other.low, self.high + other.high)
+
+    def positive(self) -> Range:
+        return Range(max(0, self.low), max(0, self.high))
+
+    def whole(self) -> Range:
+        """Return the nearest whole numbers that it lies between."""
+        return Range(floor(round(self.low, 6)), ceil(round(self.high, 6)))
+
+    def told(self, digits: int = 0) -> str:
+        """Return `12`, or `12 to 15`."""
+        low, high = (f"{number:,.{digits}f}" for number in self)
+        return low if low == high else f"{low} to {high}"
+
+
+NONE = Range(0, 0)
+
+
+def exactly(number: float) -> Range:
+    """Return what is known."""
+    return Range(number, number)
+
+
+def share(number: float, of: Range) -> Range:
+    """Return a number by the bounds of its factor."""
+    return Range(number * of.low, number * of.high)
+
+
+def total(ranges: Iterable[Range]) -> Range:
+    """Return the sum of ranges."""
+    summed = NONE
+    for part in ranges:
+        summed = summed.plus(part)
+    return summed

@@ -1,0 +1,154 @@
+"""Which sentences of a window answer a question: about what it names, holding the rest of it, giving what it wants.
+
+What a question names ("the Quenda Weir") says where to look, and the rest ("rebuilt", "how many") which sentence there.
+A sentence seldom says again what it is about: it is known from the title of its document and the sentences before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from conspectus.models.extractive.candidates import candidates
+from conspectus.models.extractive.search import BESIDE, Found, Searcher
+from conspectus.rows import Chunk
+from conspectus.text.quality import ASKS, CLOSING
+from conspectus.text.question import Question
+from conspectus.text.words import VAGUE, WORD, name_key, stems
+
+Floats = np.ndarray[Any, np.dtype[np.float32]]
+
+ABOUT, SAID, GIVES, PLACE = 0.2, 0.45, 0.35, 0.1
+"""What it counts to be about what is named, to say the rest, to give what is asked for, to stand in the best chunk."""
+ELSEWHERE = 0.6
+"""What is left of what a sentence says and gives where it is about something else."""
+CARRIED = 0.8
+"""What is left, one sentence on, of being about something."""
+TITLED = 0.9
+"""How much a sentence is about what the title of its document names."""
+LEAST = 0.3
+"""Least share of the rest of a question that a sentence and its neighbour must hold."""
+ABOUT_IT = 0.4
+"""How much of what is named a sentence must be about to be read though it holds less, but for words never heard of."""
+PLAIN = 0.8
+"""What is left of the worth of a sentence that does not read alone at all."""
+PLAIN_OF = 0.2
+"""The same where nothing is asked but to be told of something: there most sentences that name it say little of it."""
+ASKED = 0.5
+"""What is left of the worth of a question: it answers none."""
+_SAYS_WHAT = re.compile(
+    r"(?:['’]s)?[\"”’»)]*(?:\s*\(|,\s+(?!said|says|and|or|but|in|on|at|for|to|with|as|by)[a-z]|"
+    r"\s+(?:is|was|are|were|means|became|has been)\b|(?:（[^（）]*）)?[，,]?[是为乃指])"
+)
+"""What stands behind a name where it is said what it is."""
+_VAGUE = stems(VAGUE)
+_OF_TIME = stems(["date", "day", "month", "year"])
+
+
+def near(question: Question, chunks: Sequence[Chunk], named: Collection[int], searcher: Searcher) -> list[Found]:
+    """Return the sentences of the given chunks (best first) that speak to a question, the best first.
+
+    `named` are the numbers of entities around the question; those that it names say what it is about.
+    """
+    subject, rest = _parted(question, named, searcher)
+    place: dict[int, int] = {}
+    for rank, chunk in enumerate(chunks):
+        for sentence in searcher.passages.within(chunk):
+            place.setdefault(sentence, rank)
+    rows = sorted(place)
+    if not rows or not (subject or rest):
+        return []
+    about = _about(subject, rows, searcher)
+    fits = _answering(question, rest, about, rows, searcher) if rest else _telling(subject, rows, searcher)
+    plain = PLAIN if rest else PLAIN_OF
+    found: list[Found] = []
+    for i, fit, share in fits:
+        score = ABOUT * float(about[i]) + fit + PLACE / (1 + place[rows[i]])
+        worth = plain + (1 - plain) * searcher.passages.quality(rows[i])
+        if searcher.passages.text(rows[i]).rstrip(CLOSING).endswith(ASKS):
+            worth *= ASKED
+        found.append(Found(rows[i], score * worth, share))
+    return sorted(found, key=lambda f: (-f.score, f.sentence))
+
+
+def _answering(
+    question: Question, rest: dict[str, float], about: Floats, rows: Sequence[int], searcher: Searcher
+) -> Iterator[tuple[int, float, float]]:
+    """Yield the sentences that say something of what is asked: their places in `rows`, how well, and what they hold."""
+    said, own = _said(rest, rows, searcher)
+    known = sum(weight for term, weight in rest.items() if searcher.frequency(term))
+    strange = 2 * known < sum(rest.values())
+    asked = frozenset(searcher.index.terms(question.text))
+    named = bool(about.any())
+    for i, sentence in enumerate(rows):
+        if said[i] >= LEAST or (about[i] >= ABOUT_IT and not strange):
+            offers = candidates(question, sentence, asked, searcher) if question.wants else ()
+            fit = SAID * float(said[i]) + GIVES * max((weight for _, weight in offers), default=0.0)
+            here = ELSEWHERE + (1 - ELSEWHERE) * float(about[i]) if named else 1.0
+            yield i, fit * here, float(own[i])
+
+
+def _telling(subject: dict[str, float], rows: Sequence[int], searcher: Searcher) -> Iterator[tuple[int, float, float]]:
+    """Yield the sentences that name what is to be told of, as `_answering` does; best where they say what it is."""
+    share = searcher.shares(subject)[list(rows)]
+    for i in np.flatnonzero(share >= ABOUT_IT).tolist():
+        text = searcher.passages.text(rows[i])
+        ends = (m.end() for m in WORD.finditer(text) if subject.keys() & set(searcher.index.terms(m.group())))
+        says = any(_SAYS_WHAT.match(text, end) for end in ends)
+        yield i, SAID * float(share[i]) + GIVES * says, float(share[i])
+
+
+def _parted(
+    question: Question, named: Collection[int], searcher: Searcher
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the words of what a question names, and the others that say what it asks, with their weights.
+
+    Words that say too little to ask for anything, as what happened, count where there are no others.
+    """
+    every = frozenset(question.terms)
+    said = {name_key(t) for name in question.names for t in searcher.index.terms(name)}
+    subject = {t for t in every if name_key(t) in said}
+    for entity in named:
+        words = frozenset(searcher.index.terms(searcher.passages.names[entity]))
+        if words <= every:
+            subject |= words
+    kind = _OF_TIME if question.wants == "date" else frozenset[str]()  # "on what date": no date says that it is one
+    beside = [t for t in searcher.words(question.focus) if t not in subject | kind]
+    rest = [t for t in beside if t not in _VAGUE] or beside
+    if not subject and not rest:
+        rest = searcher.words(question.terms)
+    return {t: searcher.weight(t) for t in sorted(subject)}, {t: searcher.weight(t) for t in rest}
+
+
+def _about(subject: Mapping[str, float], rows: Sequence[int], searcher: Searcher) -> Floats:
+    """Return for each sentence how much of what is named it is about, 0 to 1."""
+    if not subject:
+        return np.zeros(len(rows), np.float32)
+    weights = np.array(list(subject.values()), np.float32)
+    held = np.stack([searcher.shares({term: 1.0})[list(rows)] for term in subject])
+    titles: dict[int, Floats] = {}
+    carried = np.zeros(len(weights), np.float32)
+    about = np.zeros(len(rows), np.float32)
+    before, at = -2, -1
+    for i, sentence in enumerate(rows):
+        document = int(searcher.passages.document[sentence])
+        if document not in titles:
+            said = set(searcher.index.terms(searcher.index.documents[document].title))
+            titles[document] = np.array([TITLED * (t in said) for t in subject], np.float32)
+        carried = carried * CARRIED if document == at and sentence == before + 1 else np.zeros_like(carried)
+        carried = np.maximum(np.maximum(carried, titles[document]), held[:, i])
+        about[i] = carried @ weights
+        before, at = sentence, document
+    return about / weights.sum()
+
+
+def _said(rest: dict[str, float], rows: Sequence[int], searcher: Searcher) -> tuple[Floats, Floats]:
+    """Return for each sentence the share of the rest that it and its neighbours hold, and that it holds itself."""
+    own = searcher.shares(rest)
+    around: Floats = np.pad(own, 1)
+    places = list(rows)
+    beside: Floats = np.maximum(around[:-2], around[2:])
+    return (own + np.float32(BESIDE) * beside)[places], own[places]

@@ -1,0 +1,98 @@
+"""Which sentences of a window answer a question."""
+
+from __future__ import annotations
+
+from making import an_index
+
+from conspectus.models.extractive.near import near
+from conspectus.models.extractive.search import Searcher
+from conspectus.tables import Index
+from conspectus.text.question import read_question
+
+FILLER = [
+    f"The {a} of the {b} was {c} by the {d} after all."
+    for a, b, c, d in zip(
+        ("roof", "gate", "wall", "yard", "barn") * 6,
+        ("mill", "farm", "inn", "forge", "chapel", "school") * 5,
+        ("mended", "painted", "sold", "bought", "burned") * 6,
+        ("owner", "smith", "priest", "teacher", "farmer", "miller") * 5,
+        strict=True,
+    )
+]
+BROKE = "The weir of Quenda broke in the flood of 1811, and eleven boats were lost."
+BUILT = "Mara Tolan rebuilt the weir of Quenda in a single summer with twelve masons."
+NEXT = "It cost her ninety pounds and a horse."
+
+
+def an_index_of(*texts: str) -> Index:
+    return an_index(" ".join(FILLER), *texts, entities=["Quenda", "Mara Tolan"])
+
+
+INDEX = an_index_of(f"{BROKE} {BUILT} {NEXT}")
+
+
+def read(question: str, *named: str, index: Index = INDEX) -> list[str]:
+    searcher = Searcher(index)
+    numbers = {index.entity_of_name[name] for name in named}
+    rows = near(read_question(question), index.chunks, numbers, searcher)
+    return [searcher.passages.text(f.sentence) for f in rows]
+
+
+def test_near_what_is_named_the_rest_of_the_question_decides():
+    assert read("Who rebuilt the weir of Quenda?", "Quenda")[0] == BUILT
+    assert read("When did the weir of Quenda break in a flood?", "Quenda")[0] == BROKE
+
+
+def test_a_sentence_beside_one_that_is_asked_for_counts_a_little():
+    assert NEXT in read("What did the rebuilt weir with twelve masons cost?")
+    assert read("What did the rebuilt weir with twelve masons cost?")[0] == BUILT
+
+
+def test_a_sentence_that_gives_the_kind_of_thing_asked_for_comes_first():
+    texts = ("The mast of the Heron was tall beyond all others.", "The mast of the Heron was 40 feet.")
+    index = an_index_of(*texts)
+
+    assert read("How high was the mast of the Heron?", index=index)[0] == texts[1]
+
+
+def test_a_name_written_small_names_what_it_names():
+    text = "At nine the anemometer at the harbour office read 81 knots and then stopped."
+    index = an_index(" ".join(FILLER), text, "Zithers crack. Querns sink. Vicars.", entities=["Harbour Office"])
+    question = "Did the anemometer at the harbour office crack the zither, or sink the quern of the vicar?"
+
+    assert text in read(question, "Harbour Office", index=index)
+
+
+def test_where_most_of_what_is_asked_is_unheard_of_naming_the_subject_is_not_enough():
+    text = "They live at 14 Chapel Row, Quenda."
+
+    assert read("Who won the Quenda rowing regatta?", "Quenda", index=an_index_of(text)) == []
+
+
+def test_a_sentence_is_about_what_the_title_and_the_sentences_before_it_name():
+    texts = (
+        "The Heron was a fishing boat of Quenda. It was built by Mara Tolan at the yard.",
+        "Corin Vale built a mill.",
+    )
+    index = an_index_of(*texts)
+
+    assert read("Who built the Heron?", index=index)[0] == "It was built by Mara Tolan at the yard."
+
+
+def test_a_question_answers_none():
+    index = an_index_of("Was the weir of Quenda mended with oak?", "The weir of Quenda was mended with elm.")
+
+    assert read("With what was the weir of Quenda mended?", "Quenda", index=index)[0].endswith("elm.")
+
+
+def test_a_number_of_the_question_is_not_what_is_asked_for():
+    index = an_index_of("The mast of the Heron, built in 1811, was tall.", "The mast of the Heron was 40 feet.")
+
+    assert read("How high was the mast of the Heron of 1811?", index=index)[0].endswith("40 feet.")
+
+
+def test_where_something_is_to_be_told_of_what_says_what_it_is_comes_first():
+    texts = ("The letter was sent to Mara Tolan on Monday by post.", "Mara Tolan, mason of Quenda, walked to the inn.")
+    index = an_index_of(*texts)
+
+    assert read("Who is Mara Tolan?", "Mara Tolan", index=index)[0] == texts[1]

@@ -1,0 +1,62 @@
+"""Regular expressions know the letters of any alphabet, but where what they read is English or a machine's."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "conspectus"
+ALLOWED = {
+    "configuration.py": "names of settings",
+    "evaluate/report/plain.py": "tags of HTML",
+    "evaluate/judging": "labels that a prompt asks for",
+    "formats": "tags, declarations and bytes of files",
+    "index/ntriples.py": "its language tags and escapes",
+    "models/chat": "escapes of JSON",
+    "models/extractive/candidates.py": "units and numerals of English",
+    "models/server": "names of fields, keys of servers",
+    "store.py": "names of our files",
+    "text/intent.py": "questions in English; those in other languages are read by `asking`",
+    "text/sentence_table.py": "names of files",
+    "text/sources.py": "names of files",
+}
+"""Files, or folders, whose patterns may hold such letters, and what they read."""
+ENGLISH_ALONE = re.compile(r"a-z(?![ßµ])|A-Z(?![À])")
+
+
+def patterns(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the patterns that are written out in calls of `re`, and `re.ASCII`, with their lines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "re":
+            if node.attr in ("ASCII", "A"):
+                yield node.lineno, "a-z"
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re.") and node.args:
+            for part in ast.walk(node.args[0]):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield part.lineno, part.value
+
+
+def is_allowed(file: str) -> bool:
+    return any(file == name or file.startswith(f"{name}/") for name in ALLOWED)
+
+
+def test_letters_are_those_of_any_alphabet():
+    files = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.py"))}
+    found = [
+        f"{file}:{line}: {pattern}"
+        for file, path in files.items()
+        if not is_allowed(file)
+        for line, pattern in patterns(ast.parse(path.read_text(encoding="utf-8")))
+        if ENGLISH_ALONE.search(pattern)
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_what_is_allowed_is_there(name: str):
+    assert (SOURCE / name).exists()
