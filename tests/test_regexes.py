@@ -18,6 +18,7 @@ ALLOWED = {
     "index/ntriples.py": "its language tags and escapes",
     "models/chat": "escapes of JSON",
     "models/extractive/candidates.py": "units and numerals of English",
+    "models/extractive/near.py": "how English says what a thing is",
     "models/server": "names of fields, keys of servers",
     "store.py": "names of our files",
     "text/intent.py": "questions in English; those in other languages are read by `asking`",

@@ -237,7 +237,7 @@ class HippoSettings(Section):
     )
     specificity: bool = Field(default=True, description="give names that few chunks hold more weight (form 1)")
     chunk_weight: float = Field(default=0.05, ge=0, description="weight of likeness to chunks among the seeds (form 2)")
-    triples: int = Field(default=5, ge=1, description="triples nearest to the question that are seeds (form 2)")
+    triples: int = Field(default=5, ge=1, description="nearest triples, and phrases of them, that are seeds (form 2)")
 
 
 class IrcotSettings(Section):

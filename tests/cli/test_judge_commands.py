@@ -86,6 +86,17 @@ def test_what_failed_is_told_and_asked_again_by_the_same_command(folder: Path, r
         assert "165 are there, 15 are to be asked" in result.stderr
 
 
+def test_a_summary_of_reasons_that_failed_is_told(folder: Path, run: Callable[..., Any]) -> None:
+    more = ("--criteria", "diversity", "--pairs", "C0:SS", *ONCE, "--set", "llm.attempts=1")
+    with SimulatedServer(Behaviour(never=("Task: SummariseReasons",))) as server:
+        result = run("eval", "judge", folder, *asking(server, *more), code=3)
+    assert "12 judgements by simulated" in result.stderr
+    assert "1 of the summaries of reasons failed (" in result.stderr
+
+    with SimulatedServer(Behaviour()) as server:
+        assert "failed" not in run("eval", "judge", folder, *asking(server, *more)).stderr
+
+
 def test_the_cost_is_said_before_it_is_spent(folder: Path, run: Callable[..., Any]) -> None:
     prices = ("--set", "prices={ simulated = { input = 2.0, output = 8.0 } }")
     with SimulatedServer(Behaviour()) as server:

@@ -234,10 +234,18 @@ def test_people_and_ablations_stand_in_the_report_where_there_are_any(folder: Pa
 
 def test_loss_is_shown_where_it_was_measured(folder: Path):
     stage = {"stage": "descriptions", "facts": 4, "survive": {"mean": 0.5, "low": 0.25, "high": 0.75}, "first_lost": 2}
-    told = {"found_by": "extractive", "chunks": 2, "facts": [{}] * 4, "stages": [stage], "notices": ["Of the stages."]}
+    facts = [
+        {"text": f"Fact {n}.", "chunk": n, "document": "mill.txt", "survives": {"descriptions": n > 1}}
+        for n in range(4)
+    ]
+    told = {"found_by": "extractive", "chunks": 2, "facts": facts, "stages": [stage], "notices": ["Of the stages."]}
     (folder / "loss.json").write_text(json.dumps(told), encoding="utf-8")
+    page, markdown = written(folder)
 
-    assert "| descriptions | 4 | 50.0 | 25.0 to 75.0 | 2 |" in written(folder)[1]
+    assert "| descriptions | 4 | 50.0 | 25.0 to 75.0 | 2 |" in markdown
+    assert "First lost at descriptions (2)" in page
+    assert "- mill.txt, chunk 1: Fact 1." in markdown
+    assert "Fact 2." not in markdown
 
 
 def test_what_cannot_be_read_is_named(folder: Path):

@@ -95,3 +95,13 @@ def test_an_index_without_sentences_to_walk_over_is_searched_by_words():
 
 def test_what_the_whole_corpus_names_tells_no_question_from_another():
     assert choose("What do people do in Quenda?", an_index_with("R"))[0] == "global"
+
+
+def test_how_things_go_together_is_local_however_often_they_are_named():
+    method, why = choose(
+        "How are Quenda and Mara Tolan connected?",
+        an_index("Quenda and Mara Tolan.", entities=["Quenda", "Mara Tolan"]),
+    )
+
+    assert method == "local"
+    assert "go together" in why

@@ -148,6 +148,33 @@ async def test_without_a_language_model_plain_questions_are_read_off_the_relatio
     assert answer.trails[0].end in answers
 
 
+KIN = [
+    ("Ada Byrne", "married to", "Percy Lune"),
+    ("Percy Lune", "born in", "Kell"),
+    ("Percy Lune", "studied at", "Hollin College"),
+    ("Percy Lune", "friend of", "Tom Pike"),
+    ("Tom Pike", "wrote", "Reeds"),
+    ("Kell", "located in", "Marland"),
+    ("Hollin College", "located in", "Orrin"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Where was the husband of Ada Byrne born?", "Kell"),
+        ("Where did the husband of Ada Byrne study?", "Hollin College"),
+        ("What did the friend of Percy Lune write?", "Reeds"),
+    ],
+)
+async def test_the_verb_behind_a_name_is_asked_last_where_the_question_is_inverted(question: str, answer: str):
+    index = index_of(GivenGraph(KIN))
+
+    told = await tog.answer(question, index, ExtractiveModel.of_index(index), Settings())
+
+    assert told.short == (answer,)
+
+
 @pytest.mark.parametrize(("hops", "least"), [(1, 0.95), (2, 0.95), (3, 0.87)])
 @pytest.mark.long
 async def test_questions_over_the_film_graph_are_answered_without_a_language_model(

@@ -209,10 +209,7 @@ def _print_report(name: str, index: Index, json: bool) -> None:
         return
     show.markdown(text)
     r = view.report
-    show.out(
-        f"Level {r.level}, community {r.community}, {show.counted(r.size, 'entity')}. "
-        f"Rated {r.rating:g} of 10."
-    )
+    show.out(f"Level {r.level}, community {r.community}, {show.counted(r.size, 'entity')}. Rated {r.rating:g} of 10.")
     if r.rating_explanation:
         show.out(r.rating_explanation)
     _print_neighbours(view)

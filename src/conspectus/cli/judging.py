@@ -121,7 +121,8 @@ def judge(
     if not quiet:
         show.spent(judged.usage)
         show.listed("Of the model's replies:", judged.notices)
-    raise typer.Exit(WITH_FAILURES if judged.comparison.failed else 0)
+    failed = judged.comparison.failed or any(one.error for one in judged.comparison.reasons)
+    raise typer.Exit(WITH_FAILURES if failed else 0)
 
 
 def stats(
@@ -270,4 +271,6 @@ def _counts(found: Comparison) -> str:
         found.missing
     )
     said += [f"{found.failed:,} failed, which the same command asks again"] if found.failed else []
+    unsummed = [one.error for one in found.reasons if one.error]
+    said += [f"{len(unsummed):,} of the summaries of reasons failed ({unsummed[0]})"] if unsummed else []
     return "; ".join(said) + "."

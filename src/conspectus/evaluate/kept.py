@@ -7,6 +7,7 @@ A comparison of conditions (P1 4) is a folder of such files; the modules beside 
       answers.jsonl       what each condition answered (`ConditionAnswer`)
       setups.jsonl        what each condition answered with: index, model, settings (`set_up.SetUp`)
       judgements.jsonl    which of two answers a judge preferred (`Judgement`)
+      criteria.json       what was judged by, name and description
       claims.jsonl        the factual claims of each answer (`AnswerClaims`)
       grounding.jsonl     which sentences of an answer are supported by what they cite (`AnswerGrounding`)
       ratings.jsonl       what people preferred (`people.ratings.Rating`)

@@ -27,13 +27,14 @@ def choose(question: str, index: Index) -> tuple[str, str]:
         return of_all, "it asks about the corpus as a whole"
     subjects = entities_in(question, index)
     everywhere = COMMON * len(index.chunks)
-    named = [e for e in subjects if e.type != "concept" and e.frequency <= everywhere]
+    proper = [e for e in subjects if e.type != "concept"]
+    named = [e for e in proper if e.frequency <= everywhere]
     if of_all and intent.many and not named and not intent.read.names:
         return of_all, "it asks what several sources say"
     lookup = "walk" if "walk.names" in index.arrays else "bm25"
     if subjects and index.settings.get("imported", {}).get("format") == "triples":
         lookup = "tog"  # whose graph was given, and knows more than its texts say
-    if intent.relation and named and len(subjects) > 1:
+    if intent.relation and proper and len(subjects) > 1:
         return "local", f"it asks how {_listed(subjects)} go together"
     if intent.joins:
         return lookup, "it joins facts"

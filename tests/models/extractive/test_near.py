@@ -96,3 +96,13 @@ def test_where_something_is_to_be_told_of_what_says_what_it_is_comes_first():
     index = an_index_of(*texts)
 
     assert read("Who is Mara Tolan?", "Mara Tolan", index=index)[0] == texts[1]
+
+
+def test_how_two_things_are_connected_is_told_by_what_names_both():
+    texts = (
+        "The connection of Mara Tolan by post was lost.",
+        "Mara Tolan was the mason who saved Quenda in the flood.",
+    )
+    index = an_index_of(*texts)
+
+    assert read("How are Mara Tolan and Quenda connected?", "Mara Tolan", "Quenda", index=index)[0] == texts[1]

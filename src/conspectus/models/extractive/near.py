@@ -46,6 +46,8 @@ _SAYS_WHAT = re.compile(
 """What stands behind a name where it is said what it is."""
 _VAGUE = stems(VAGUE)
 _OF_TIME = stems(["date", "day", "month", "year"])
+_TOGETHER = stems(["connect", "connected", "connection", "link", "linked", "tie", "tied", "relationship", "together"])
+"""What asks how several things that are named go together: what names them all says it."""
 
 
 def near(question: Question, chunks: Sequence[Chunk], named: Collection[int], searcher: Searcher) -> list[Found]:
@@ -111,11 +113,15 @@ def _parted(
     every = frozenset(question.terms)
     said = {name_key(t) for name in question.names for t in searcher.index.terms(name)}
     subject = {t for t in every if name_key(t) in said}
+    several = 0
     for entity in named:
         words = frozenset(searcher.index.terms(searcher.passages.names[entity]))
         if words <= every:
             subject |= words
+            several += 1
     kind = _OF_TIME if question.wants == "date" else frozenset[str]()  # "on what date": no date says that it is one
+    if several > 1:
+        kind |= _TOGETHER
     beside = [t for t in searcher.words(question.focus) if t not in subject | kind]
     rest = [t for t in beside if t not in _VAGUE] or beside
     if not subject and not rest:

@@ -51,7 +51,7 @@ _TOKEN = re.compile(r"[^\W_]+")
 _YEAR = re.compile(r"\b\d{3,4}\b")
 _NUMBER = re.compile(r"[\d.,]+%?")
 _ADJECTIVE = re.compile(r"^(?:main|first|last|other|own|real)$|.(?:ary|ial|ional|ive|ous|ful|ish)$")
-_AUXILIARY = frozenset("do does did is are was were has have had can could will would".split())
+_DOES, _IS = frozenset("do does did".split()), frozenset("is are was were".split())
 _TELLING = frozenset(("when", "where"))
 """Question words that a relation's label may say: year, place."""
 _WHERE = root("where")
@@ -111,8 +111,10 @@ def _inverted(words: Sequence[str]) -> bool:
 
     "What did the friend of NAME write?" asks for the friend first, "the film that NAME wrote" for the film.
     """
-    asks = next((i for i, word in enumerate(words) if word in _AUXILIARY), len(words))
-    return asks < len(words) and not (WH | {"that"}).intersection(words[asks:])
+    asks = next((i for i, word in enumerate(words) if word in _DOES | _IS), len(words))
+    if (WH | {"that"}).intersection(words[asks:]):
+        return False
+    return any(word in _DOES for word in words[asks:]) or words[asks + 1 : asks + 2] in (["the"], ["a"], ["an"])
 
 
 def _span(words: Sequence[str], name: Sequence[str]) -> range:
@@ -267,8 +269,10 @@ class Planner:
 
     def _leads_somewhere(self, relation: int) -> bool:
         """Tell whether a relation, as `born in`, says by itself where its head is or was."""
-        last = self.graph.relations[relation].replace("_", " ").lower().split()[-1:]
-        return last in (["in"], ["at"], ["near"]) and self.kind(2 * relation) == ""
+        return self._ends_at_place(relation) and self.kind(2 * relation) == ""
+
+    def _ends_at_place(self, relation: int) -> bool:
+        return self.graph.relations[relation].replace("_", " ").lower().split()[-1:] in (["in"], ["at"], ["near"])
 
     def _best(self, word: str) -> float:
         """Return how well any relation of the graph says a word."""
@@ -303,6 +307,8 @@ class Planner:
             return "date"
         if np.mean([bool(_NUMBER.fullmatch(n)) for n in names]) > 0.8:
             return "number"
+        if not way & 1 and self._ends_at_place(way // 2):
+            return ""
         person = float(np.mean([_like_person(n) for n in names]))
         words = words_of_label(self.graph.relations[way // 2])
         agent = not way & 1 and ("by" in words or bool(_PEOPLE & {root(w) for w in words}))

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from conspectus.errors import CallFailed, ModelError, NotAccepted, RateLimited, Unusable
+from conspectus.errors import CallFailed, ModelError, NotAccepted, RateLimited, TimedOut, Unusable
 from conspectus.models.server.clients import Clients
 from conspectus.models.server.ledger import Ledger, Reservation
 from conspectus.models.server.limits import Gate, Patience
@@ -19,6 +19,10 @@ from conspectus.settings import ModelSettings
 T = TypeVar("T")
 HOPELESS = 20
 """Calls that fail for good, with none answered, after which no more are made."""
+CROWDED, NEWEST = 0.2, 0.2
+"""Where good replies usually take this share of the time limit, a call that passes it stood in a queue; and how much
+the newest reply counts for what is usual.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,7 @@ class Caller:
         self._replies = replies
         self._stopped: Unusable | None = None
         self._lost = 0
+        self._usual = 0.0  # seconds of a good reply
 
     @property
     def counted(self) -> bool:
@@ -77,6 +82,7 @@ class Caller:
             finally:
                 self.leave(call, held, outcome)
             if not isinstance(outcome, ModelError):
+                self._usual += (time.perf_counter() - started - self._usual) * NEWEST
                 await asyncio.sleep(0)  # the call that takes its place goes out before this reply is read
                 return cast("T", kept)
             await self.failed(call, outcome, time.perf_counter() - started, entered, patience)
@@ -124,6 +130,8 @@ class Caller:
         self.record(call, "failed", 0, 0, seconds, error)
         if isinstance(error, RateLimited):
             self.gate.narrow(entered, error.retry_after)
+        elif isinstance(error, TimedOut) and self._crowded(call, seconds):
+            self.gate.narrow(entered, None)
         if isinstance(error, NotAccepted):
             await self._clients.learn(call.model, cast("Feature", error.feature), False)
         answered = self._clients.answered(call.model)
@@ -137,6 +145,10 @@ class Caller:
                 self._stopped = Unusable(f"{call.model} failed on all of the first {self._lost} calls: {error}")
             raise self._stopped or error
         await asyncio.sleep(pause)
+
+    def _crowded(self, call: Call, seconds: float) -> bool:
+        """Tell whether a call that had no reply in some seconds stood in a queue, as at a server on one's own machine."""
+        return self._usual > CROWDED * seconds or not self._clients.answered(call.model)
 
     def record(self, call: Call, status: Status, asked: int, written: int, seconds: float, outcome: Any = None) -> None:
         """Write a line of the trace, where there is one."""

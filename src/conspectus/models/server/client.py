@@ -212,7 +212,8 @@ class HttpClient:
             reason = redact(str(getattr(error, "os_error", None) or error), self.endpoint.key)
             return ServerDown(f"no server answers at {host} ({reason}): start it, or check --base-url")
         if isinstance(error, asyncio.TimeoutError):
-            return TimedOut(f"{host} sent no reply within {self._timeout:g} seconds (llm.timeout)")
+            slow = "llm.timeout; a slow server is asked less at once by llm.concurrency"
+            return TimedOut(f"{host} sent no reply within {self._timeout:g} seconds ({slow})")
         return _charged(ServerFailed(f"{host} broke the connection ({type(error).__name__})"))
 
     def _unreadable(self, data: bytes) -> ServerFailed:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BATCH_TEXTS = 64
-BATCH_CHARACTERS = 200_000
+BATCH_CHARACTERS = 50_000
 """The most that goes into one request for embeddings."""
 SHORTEST = 40
 """Characters of a text that is not cut in two: a server that will not read it reads nothing."""
