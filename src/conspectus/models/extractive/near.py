@@ -115,8 +115,9 @@ def _parted(
     subject = {t for t in every if name_key(t) in said}
     several = 0
     for entity in named:
-        words = frozenset(searcher.index.terms(searcher.passages.names[entity]))
-        if words <= every:
+        row = searcher.index.entities[entity]
+        forms = (frozenset(searcher.index.terms(form)) for form in (row.name, *row.aliases))
+        if words := next((form for form in forms if form and form <= every), None):
             subject |= words
             several += 1
     kind = _OF_TIME if question.wants == "date" else frozenset[str]()  # "on what date": no date says that it is one
