@@ -230,6 +230,13 @@ def test_vectors_of_one_embedder_follow_each_other(halves: tuple[Index, Index]):
     assert len(index.arrays["vectors.sentences"]) == len(index.arrays["sentences.start"])
 
 
+def test_vectors_behind_different_prefixes_do_not_compare(halves: tuple[Index, Index]):
+    first, second = (with_vectors(half, "m") for half in halves)
+    second = replace(second, settings={"vectors": {**second.settings["vectors"], "passage_prefix": "passage: "}})
+
+    assert "Vectors are left out" in seen([first, second]).told[0]
+
+
 @pytest.mark.parametrize("other", ["n", ""])
 def test_vectors_that_do_not_compare_are_left_out_and_methods_that_need_them_say_what_to_do(
     halves: tuple[Index, Index], other: str

@@ -231,4 +231,4 @@ def embedder_of(index: Index) -> tuple[str, int]:
 def _prefix_of(index: Index) -> str:
     """Return what stood before the texts of an index when they were embedded."""
     made: Mapping[str, Any] = index.settings.get("vectors", {})
-    return str(made.get("passage_prefix", ""))
+    return str(made.get("passage_prefix") or "") if "vectors.chunks" in index.arrays else ""
