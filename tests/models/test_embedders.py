@@ -257,7 +257,7 @@ def test_vectors_of_another_dimension_than_before_are_an_error(tmp_path: Path):
 def test_it_keeps_to_a_budget_of_which_a_part_is_spent():
     with SimulatedServer(Behaviour()) as server:
         served(server, budget_tokens=5000).embed(texts(300))
-        with pytest.raises(BudgetReached, match="of 5000 tokens, 4900 are used"):
+        with pytest.raises(BudgetReached, match="of 5,000 tokens, 4,900 are used"):
             served(server, spent=Usage(prompt_tokens=4000, completion_tokens=900), budget_tokens=5000).embed(texts(300))
 
 

@@ -10,6 +10,7 @@ from conspectus.models.scripted import ScriptedModel
 from conspectus.query.finish import NOTHING, WRITTEN, finish, nothing_found
 from conspectus.rows import Answer
 from conspectus.tasks import AnswerFromContext
+from conspectus.wording import wording
 
 INDEX = an_index("Bees swarm in May.", entities=["Bees"])
 TASK = AnswerFromContext("What do bees do?", Evidence(sources=tuple(INDEX.chunks)))
@@ -37,7 +38,8 @@ async def test_an_answer_says_how_it_was_made():
         2,
         9,
     )
-    assert answer.notices == ("Look.", WRITTEN)
+    assert answer.notices == ("Look.", wording("en").uncited)
+    assert (await finished("They swarm [Data: Sources (0)].")).notices == ("Look.", WRITTEN)
 
 
 async def test_what_was_assembled_from_quotations_bears_no_notice_of_an_ai():

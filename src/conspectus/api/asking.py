@@ -76,7 +76,8 @@ async def aask(
     tell: Callable[[str], None] | None = None,
 ) -> Answer:
     """Do what `ask` does, inside a running event loop; `tell` is given the answer's text piece by piece."""
-    from conspectus.query import METHODS  # not at the top: building needs none of it
+    from conspectus.query import METHODS, READS_NOTHING  # not at the top: building needs none of it
+    from conspectus.query.absent import told_absent
     from conspectus.query.rerank import answered, reranker_for
     from conspectus.query.style import Styled
     from conspectus.query.telling import Telling
@@ -99,7 +100,8 @@ async def aask(
         result = await answered(answering, question, opened, performer, chosen, reranker)
         usage = session.total if session else reranker.usage if reranker else result.usage
     reason = "; ".join(part for part in (why, result.why) if part)
-    notices = (*view.notices(result.method), *missing(opened), *said_in(result.citations), *result.notices)
+    absent = told_absent(question, opened) if result.method not in READS_NOTHING else ()
+    notices = (*view.notices(result.method), *absent, *missing(opened), *said_in(result.citations), *result.notices)
     language, seconds = opened.language_of(question), time.perf_counter() - began
     return replace(result, why=reason, notices=notices, usage=usage, seconds=seconds, language=language)
 

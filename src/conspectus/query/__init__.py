@@ -93,6 +93,8 @@ METHODS: Methods[Answering] = Methods(
     }
 )
 """Methods that answer, by name."""
+READS_NOTHING = ("direct", "cot", "cot-sc")
+"""Those that answer from no index."""
 
 RANKINGS: Methods[Ranking] = Methods(
     {

@@ -31,10 +31,12 @@ async def finish(
     text, citations, removed = cite(await model.perform(task), index)
     if not text.strip():
         return nothing_found(question, index, method=method, level=level, context_tokens=context_tokens)
-    told = (*notices, wording(index.language_of(question)).written) if model.generative else tuple(notices)
+    if model.generative:
+        words = wording(index.language_of(question))
+        notices = (*notices, words.written if citations else words.uncited)
     return Answer(
         question, text.strip(), method, citations, level,
-        context_tokens=context_tokens, removed_references=removed, notices=told,
+        context_tokens=context_tokens, removed_references=removed, notices=tuple(notices),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 from conspectus.errors import ModelError
 from conspectus.evidence import Evidence
 from conspectus.models.base import Model, Tick, no_tick
+from conspectus.query import READS_NOTHING
 from conspectus.tasks import (
     AnswerFromContext,
     Draft,
@@ -24,7 +25,7 @@ _KNOWING = "{} reads nothing: it asks for what a language model knows"
 UNSEEN = {
     "drift": "each step of drift reads what the step before it asks for: nothing can be shown before the answer",
     "tog1": "tog1 goes along the graph, step by step: nothing can be shown before the answer",
-    **{name: _KNOWING.format(name) for name in ("direct", "cot", "cot-sc")},
+    **{name: _KNOWING.format(name) for name in READS_NOTHING},
 }
 """Why there is nothing to show, by method."""
 _REPLIES: dict[type[Task[Any]], Any] = {

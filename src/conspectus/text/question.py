@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from conspectus.text.asking import asking_in, found, scaffolding_in
+from conspectus.text.asking import asking_in, asks, found, scaffolding_in
 from conspectus.text.language import ENGLISH, language_of
 from conspectus.text.rules import rules_of
 from conspectus.text.words import CJK, SMALL, fold, is_content, name_key, stems, terms
@@ -104,8 +104,8 @@ class Question:
         """Whether it asks for the whole of the corpus, by its own words."""
         if _WHOLE.search(self.text) or found(asking_in(self.language).whole, self.text):
             return True
-        if not self.focus:
-            return not self.wants  # "What is this about?", but not "Where is it?"
+        if not self.focus:  # "What is this about?", but neither "Where is it?" nor "Hello"
+            return not self.wants and bool(self.terms or asks(self.text))
         return bool(_WHOLE_ZH.search(self.text)) and not _QUOTED_ZH.search(self.text)
 
     @property
@@ -123,11 +123,16 @@ class Question:
     @property
     def names(self) -> tuple[str, ...]:
         """The capitalised words inside it, as keys."""
+        return tuple(dict.fromkeys(map(name_key, self.written_names)))
+
+    @property
+    def written_names(self) -> tuple[str, ...]:
+        """The capitalised words inside it, as they are written."""
         rules = rules_of(self.language)
         found = (m for m in _NAME.finditer(self.text) if m.group()[0].isupper())
         if rules.nouns_capitalised:  # there what has an article is no name
             found = (m for m in found if self.text[: m.start()].split()[-1].lower() not in rules.articles)
-        return tuple(dict.fromkeys(name_key(m.group()) for m in found))
+        return tuple(dict.fromkeys(m.group() for m in found))
 
 
 def read_question(text: str, *languages: str) -> Question:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -488,6 +489,73 @@ def test_calls_that_may_have_been_charged_for_count_against_the_budget():
     with SimulatedServer(Behaviour(hangs=1.0)) as server, pytest.raises((BudgetReached, TimedOut)):
         send(server, ask(max_tokens=100), timeout=0.1, budget_tokens=300, attempts=50)
     assert server.counts["requests"] <= 3
+
+
+def of_length(words: int) -> Callable[..., str]:
+    """Return what replies with so many words, and twice as many where the question has an even number."""
+    return lambda messages, *_: "so " * (words * (2 - sum(map(int, re.findall(r"\d+", messages[-1]["content"]))) % 2))
+
+
+@pytest.mark.parametrize("budget", [3000, 9000, 40_000, 100_000])
+@pytest.mark.parametrize("words", [30, 3000, 9000])
+def test_replies_longer_than_assumed_do_not_pass_a_budget(budget: int, words: int, tmp_path: Path):
+    with SimulatedServer(Behaviour(latencies=(0.0, 0.01)), of_length(words)) as server:
+        replies = using(server, lambda s: send_all(s, 20), tmp_path, budget_tokens=budget)
+
+        assert server.prompt_tokens + server.completion_tokens <= budget
+        good = [r for r in replies if isinstance(r, Completion)]
+        assert not any(reply.cut_off for reply in good)
+        assert {type(r) for r in replies} <= {Completion, BudgetReached}
+        answered = len(good)
+        again = using(server, lambda s: send_all(s, 20), tmp_path)  # without a budget the same replies serve
+        assert sum(r.cached for r in again if isinstance(r, Completion)) == answered
+        assert server.counts["asked again"] == 0
+
+
+@pytest.mark.parametrize("model", [MODEL, "openai/o4-mini", "ollama/qwen3"])
+def test_under_a_budget_a_reply_has_a_cap_that_grows_with_what_it_needs(model: str):
+    request = Request((Message("user", "item 1"),), model)
+    with SimulatedServer(Behaviour(keep_bodies=True), of_length(9000)) as server:
+        assert not send(server, request, budget_tokens=200_000).cut_off
+        assert not send(server, request).cut_off
+
+    bodies = [{**body, **body.get("options", {})} for body in server.bodies]
+    names = ("max_tokens", "max_completion_tokens", "num_predict")
+    caps = [next((body[name] for name in names if name in body), None) for body in bodies]
+    assert caps == [2000, 4000, 8000, 16000, None]
+
+
+def test_what_a_request_states_itself_stays_as_it_is_under_a_budget():
+    with SimulatedServer(Behaviour(keep_bodies=True)) as server:
+        send(server, ask(max_tokens=1), budget_tokens=2000)
+        assert [body["max_tokens"] for body in server.bodies] == [1]
+
+
+def test_a_later_run_begins_with_the_room_that_replies_took(tmp_path: Path):
+    with SimulatedServer(Behaviour(keep_bodies=True), of_length(5000)) as server:
+        send(server, ask("item 1"), tmp_path)
+        send(server, ask("item 3"), tmp_path, budget_tokens=50_000)
+        assert server.bodies[-1]["max_tokens"] == pytest.approx(5000, abs=5)
+
+
+async def streamed(sender: CachingSender) -> str:
+    return "".join([piece async for piece in sender.stream(ask("item 1"))])
+
+
+def test_a_stream_whose_cap_its_thinking_filled_is_begun_again_with_more_room():
+    def thoughtful(*_: object) -> str:
+        return f"<think>{'so ' * 3000}</think>\n\nAda met Bob."
+
+    with SimulatedServer(Behaviour(), thoughtful) as server:
+        assert using(server, streamed, budget_tokens=50_000) == "Ada met Bob."
+        assert server.counts["requests"] == 2
+
+
+def test_a_stream_that_was_shown_and_is_cut_by_the_budget_says_so():
+    with SimulatedServer(Behaviour(), of_length(3000)) as server:
+        with pytest.raises(BadReply, match=r"after 2000 tokens: raise llm\.max_tokens"):
+            using(server, streamed, budget_tokens=50_000)
+        assert server.counts["requests"] == 1
 
 
 def test_a_budget_of_money_without_a_price_is_told_before_anything_is_spent():

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from conspectus.evaluate.kept import ConditionAnswer
 from conspectus.models.extractive.statements import speaker_of
 from conspectus.text.sentences import sentences
-from conspectus.wording import WORDINGS
+from conspectus.wording import LANGUAGES, wording
 
 _MARKERS = re.compile(r"[ \t]*((?:\[\d+\])+)")
 _HEADING = re.compile(r"#{1,6}\s+|\*\*[^*]+\*\*:?$|__[^_]+__:?$")
@@ -18,7 +18,7 @@ _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 _RULE = re.compile(r"\|?\s*:?-+[-:|\s]*$")
 """What stands below the head of a table."""
 _HASHES = re.compile(r"#+\s*")
-_OURS = frozenset(text for words in WORDINGS.values() for text in (words.assembled, words.nothing))
+_OURS = frozenset(text for words in map(wording, LANGUAGES) for text in (words.assembled, words.nothing))
 """What the program says, and no answer."""
 
 

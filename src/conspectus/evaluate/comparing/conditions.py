@@ -17,7 +17,7 @@ from typing import Any
 
 from conspectus import __version__
 from conspectus.errors import UsageError
-from conspectus.query import METHODS, Answering
+from conspectus.query import METHODS, READS_NOTHING, Answering
 from conspectus.query.auto import choose
 from conspectus.query.global_ import level_of
 from conspectus.settings import Settings
@@ -107,7 +107,7 @@ def check(condition: Condition, index: Index, settings: Settings, *, generative:
             embedder_of(index, settings)
     except UsageError as error:
         raise UsageError(f"{condition.name}: {error}") from None
-    if condition.method in ("direct", "cot", "cot-sc") and not generative:
+    if condition.method in READS_NOTHING and not generative:
         raise UsageError(f"{condition.name} asks for what a language model knows: name one with --model")
 
 

@@ -53,8 +53,11 @@ _TOGETHER = stems(["connect", "connected", "connection", "link", "linked", "tie"
 def near(question: Question, chunks: Sequence[Chunk], named: Collection[int], searcher: Searcher) -> list[Found]:
     """Return the sentences of the given chunks (best first) that speak to a question, the best first.
 
-    `named` are the numbers of entities around the question; those that it names say what it is about.
+    `named` are the numbers of entities around the question; those that it names say what it is about. Where the corpus
+    has none of the names that it asks about, nothing speaks to it.
     """
+    if question.names and not any(searcher.is_known(name) for name in question.names):
+        return []
     subject, rest = _parted(question, named, searcher)
     place: dict[int, int] = {}
     for rank, chunk in enumerate(chunks):

@@ -110,6 +110,10 @@ class Searcher:
         in_sentences = number is not None and number + 1 < len(self._postings.starts)
         return self._postings.frequency(number) if number is not None and in_sentences else 0
 
+    def is_known(self, name: str) -> bool:
+        """Tell whether the corpus has any word of a name, given by its key."""
+        return name in self.index.entity_of_key or any(map(self.frequency, self.index.terms(name)))
+
     def words(self, asked: Sequence[str]) -> list[str]:
         """Return terms without those that the corpus never has of scripts that are searched by pieces of words."""
         return [t for t in asked if self.frequency(t) or not (UNSPACED.search(t) or PAIRED.search(t))]

@@ -63,19 +63,23 @@ class Caller:
     async def attempt(
         self,
         call: Call,
-        act: Callable[[], Awaitable[T]],
+        act: Callable[[Reservation], Awaitable[T]],
         keep: Callable[[T, float], Awaitable[T]],
     ) -> T:
-        """Ask until there is a reply, or no use in asking again; keep every attempt."""
-        patience = self.patience(call)
+        """Ask until there is a reply, or no use in asking again; keep every attempt.
+
+        `act` is given what is set aside for the call. A reply that was cut off by that is asked for again, with
+        twice as much.
+        """
+        patience, room = self.patience(call), 0
         while True:
-            held, entered = await self.enter(call)
+            held, entered = await self.enter(call, room)
             outcome: Any = None
             kept: T | None = None
             started = time.perf_counter()
             try:
                 # It leaves the gate once it is durable: a kill costs at most what the gate let through.
-                outcome = await act()
+                outcome = await act(held)
                 kept = await keep(outcome, time.perf_counter() - started)
             except ModelError as error:
                 outcome = error
@@ -84,18 +88,23 @@ class Caller:
             if not isinstance(outcome, ModelError):
                 self._usual += (time.perf_counter() - started - self._usual) * NEWEST
                 await asyncio.sleep(0)  # the call that takes its place goes out before this reply is read
-                return cast("T", kept)
+                if not held.cut(outcome):
+                    return cast("T", kept)
+                room = held.twice
+                continue
             await self.failed(call, outcome, time.perf_counter() - started, entered, patience)
 
-    async def enter(self, call: Call) -> tuple[Reservation, float]:
+    async def enter(self, call: Call, room: int = 0) -> tuple[Reservation, float]:
         """Wait for a call's turn and set aside what it may take; return that, and when its turn came.
+
+        `room` are the tokens that its reply is to have at the least, where the request states no maximum.
 
         Raises:
             BudgetReached: the call would pass the budget.
             Unusable: a call before it showed that nothing more can be asked.
         """
-        held = self._ledger.estimate(call.model, call.task, call.prompt_tokens, call.max_tokens)
-        entered = await self.gate.enter(call.priority, held.tokens)
+        held = self._ledger.estimate(call.model, call.task, call.prompt_tokens, call.max_tokens, room)
+        entered = await self.gate.enter(call.priority, taken := held.tokens)
         try:
             if self._stopped:
                 raise self._stopped
@@ -103,8 +112,9 @@ class Caller:
         except BaseException as error:
             if isinstance(error, Unusable):
                 self._stopped = error
-            self.gate.leave(held.tokens)
+            self.gate.leave(taken)
             raise
+        self.gate.take(held.tokens - taken)
         return held, entered
 
     def leave(self, call: Call, held: Reservation, outcome: object) -> None:
@@ -147,7 +157,7 @@ class Caller:
         await asyncio.sleep(pause)
 
     def _crowded(self, call: Call, seconds: float) -> bool:
-        """Tell whether a call that had no reply in some seconds stood in a queue, as at a server on one's own machine."""
+        """Tell whether a call that had no reply in some seconds stood in a queue, as on one's own machine."""
         return self._usual > CROWDED * seconds or not self._clients.answered(call.model)
 
     def record(self, call: Call, status: Status, asked: int, written: int, seconds: float, outcome: Any = None) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
 from conspectus.errors import BudgetReached, UsageError
+from conspectus.models.server.wire import Completion, Request
 from conspectus.rows import Usage
 from conspectus.settings import Price, Settings
 
 USUAL_COMPLETION = 2000
 """Tokens set aside for a reply of no stated maximum, until a longer one has been seen."""
+UNSURE = 1.5
+"""What a prompt may be longer than it is counted, until the first reply of its model tells."""
 
 FREE = ("ollama/", "vllm/")
 """Models of one's own machines, which a budget of money does not stop at."""
@@ -22,13 +25,35 @@ FREE = ("ollama/", "vllm/")
 
 @dataclass(slots=True)
 class Reservation:
-    """What one call may take at the most, set aside until it is known what it took."""
+    """What one call may take at the most, set aside until it is known what it took.
+
+    `cap` is the most that its reply may have because no more is set aside; None where there is no budget, or where
+    the request states a maximum of its own.
+    """
 
     model: str
     task: str
     prompt_tokens: int
-    tokens: int
-    cost: float
+    stated: int | None
+    room: int
+    tokens: int = 0
+    cost: float = 0.0
+    cap: int | None = None
+
+    def capped(self, request: Request) -> Request:
+        """Return a request as it is sent: what it is kept under stays that of the request without the cap."""
+        return replace(request, max_tokens=self.cap) if self.cap else request
+
+    def cut(self, reply: object) -> bool:
+        """Whether a reply was cut off by the cap, and so is to be asked for again with more room."""
+        if self.cap is None or not isinstance(reply, Completion):
+            return False
+        return reply.cut_off and reply.completion_tokens >= self.cap
+
+    @property
+    def twice(self) -> int:
+        """The room of the next attempt after a reply that was cut."""
+        return 2 * (self.cap or 0)
 
 
 @dataclass(slots=True)
@@ -73,7 +98,7 @@ class Ledger:
     trace: Trace | None = None
     before: Usage = field(default_factory=Usage)
     _tasks: dict[str, _Account] = field(default_factory=dict[str, "_Account"], init=False)
-    _longest: dict[str, int] = field(default_factory=dict[str, int], init=False)
+    _longest: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int], init=False)
     _excess: dict[str, float] = field(default_factory=dict[str, float], init=False)
     _lost: Usage = field(default=Usage(), init=False)
     _reserved_tokens: int = field(default=0, init=False)
@@ -102,30 +127,47 @@ class Ledger:
                 " or use --budget-tokens"
             )
 
-    def estimate(self, model: str, task: str, prompt_tokens: int, completion_tokens: int | None) -> Reservation:
+    def estimate(
+        self, model: str, task: str, prompt_tokens: int, completion_tokens: int | None, room: int = 0
+    ) -> Reservation:
         """Return what a call may take at the most.
 
         A count of tokens that was too low for this model before is raised accordingly. `completion_tokens` is
-        the stated maximum of the reply; without one, the longest of the task so far stands in for it.
+        the stated maximum of the reply; without one, the longest of the task so far stands in for it, or `room` where
+        that is more, and under a budget caps it.
         """
         self.check(model)
-        prompt = int(prompt_tokens * self._excess.get(model, 1.0)) + 1
-        reply = completion_tokens
-        if reply is None:
-            reply = self._longest.get(task, USUAL_COMPLETION)
-        return Reservation(model, task, prompt_tokens, prompt + reply, self.cost(model, prompt, reply))
+        held = Reservation(model, task, prompt_tokens, completion_tokens, room)
+        self._assess(held)
+        return held
+
+    def _assess(self, held: Reservation) -> None:
+        prompt = int(held.prompt_tokens * self._excess.get(held.model, UNSURE)) + 1
+        usual = max(held.room, self._longest.get((held.model, held.task), USUAL_COMPLETION))
+        reply = usual if held.stated is None else held.stated
+        held.tokens, held.cost = prompt + reply, self.cost(held.model, prompt, reply)
+        held.cap = reply if self.limited and held.stated is None else None
+
+    def expect(self, model: str, task: str, completion_tokens: int) -> None:
+        """Set aside at least so much for replies of a task that state no maximum."""
+        before = self._longest.get((model, task), USUAL_COMPLETION)
+        self._longest[model, task] = max(before, completion_tokens)
 
     async def reserve(self, held: Reservation) -> None:
         """Set aside what a call may take; where only calls under way stand in the way of it, wait for them.
 
+        What it may take is assessed anew, by the replies that came since it was estimated.
+
         Raises:
             BudgetReached: the call would pass the budget.
         """
+        self._assess(held)
         while not self._fits(held):
             if self._reserved_tokens <= 0:
                 raise BudgetReached(self._reached(held))
             self._settled.clear()
             await self._settled.wait()
+            self._assess(held)
         self._reserved_tokens += held.tokens
         self._reserved_cost += held.cost
 
@@ -137,7 +179,7 @@ class Ledger:
         account.prompt_tokens += prompt_tokens
         account.completion_tokens += completion_tokens
         account.cost += self.cost(held.model, prompt_tokens, completion_tokens)
-        self._longest[held.task] = max(self._longest.get(held.task, USUAL_COMPLETION), completion_tokens)
+        self.expect(held.model, held.task, completion_tokens)
         if held.prompt_tokens:
             ratio = prompt_tokens / held.prompt_tokens
             self._excess[held.model] = max(self._excess.get(held.model, 1.0), ratio)

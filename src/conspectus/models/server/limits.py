@@ -91,6 +91,11 @@ class Gate:
             self._tokens.take(-unused_tokens)
         self._admit()
 
+    def take(self, tokens: int) -> None:
+        """Take more tokens for a call under way, which turned out to need them."""
+        if self._tokens:
+            self._tokens.take(tokens)
+
     def narrow(self, entered: float, pause: float | None) -> None:
         """Let fewer through, after the pause that the server asked for; `entered` is of the refused call."""
         now = self._clock()

@@ -222,6 +222,12 @@ class Replies:
         )
         return [Spent(*row) for row in rows]
 
+    def longest(self) -> list[tuple[str, str, int]]:
+        """Return each model and task, and the tokens that its longest reply took."""
+        return list(
+            self._reader.execute("SELECT model, task, max(completion_tokens) FROM replies GROUP BY model, task")
+        )
+
     def prune(self, *, made_before: float | None = None, unused_since: float | None = None, bad: bool = False) -> int:
         """Delete attempts and return how many; the file shrinks by it.
 

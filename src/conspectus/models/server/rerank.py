@@ -113,7 +113,7 @@ async def scores(
             return reply
 
         try:
-            await caller.attempt(call, lambda: client.rerank(question, texts), keep)
+            await caller.attempt(call, lambda _: client.rerank(question, texts), keep)
         except ModelError as error:
             error.args = (_named(str(error)),)
             raise

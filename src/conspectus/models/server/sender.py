@@ -53,6 +53,9 @@ class CachingSender:
         self.clients = Clients(settings, replies, environ, embedder)
         self._caller = Caller(settings, self.clients, self.ledger, replies)
         self._under_way: dict[str, asyncio.Future[None]] = {}
+        if replies is not None and self.ledger.limited:
+            for longest in replies.longest():
+                self.ledger.expect(*longest)
 
     async def __aenter__(self) -> Self:
         return self
@@ -81,7 +84,7 @@ class CachingSender:
             client, call = self.clients.of(request.model), self._call(request)
             return await self._caller.attempt(
                 call,
-                lambda: client.ask(request),
+                lambda held: client.ask(held.capped(request)),
                 lambda reply, seconds: self._keep(call, reply, seconds, request),
             )
         finally:
@@ -97,13 +100,13 @@ class CachingSender:
             yield kept.text
             return
         client, call = self.clients.of(request.model), self._call(request)
-        patience, begun = self._caller.patience(call), False
+        patience, begun, room = self._caller.patience(call), False, 0
         while True:
-            held, entered = await self._caller.enter(call)
+            held, entered = await self._caller.enter(call, room)
             outcome: Completion | ModelError | None = None
             started = time.perf_counter()
             try:
-                async for piece in client.stream(request):
+                async for piece in client.stream(held.capped(request)):
                     if isinstance(piece, Completion):
                         outcome = piece
                         await self._keep(call, piece, time.perf_counter() - started, request)
@@ -115,7 +118,10 @@ class CachingSender:
             finally:
                 self._caller.leave(call, held, outcome)
             if isinstance(outcome, Completion):
-                if wrong := _unfinished(request, outcome):
+                if held.cut(outcome) and not begun:  # all of it was thinking
+                    room = held.twice
+                    continue
+                if wrong := _unfinished(held.capped(request), outcome):
                     raise BadReply(f"{request.model} {wrong}")
                 return
             error = outcome or ServerFailed("the stream ended with no reply")
@@ -249,7 +255,7 @@ class CachingSender:
             return reply
 
         found: dict[str, bytes] = {}
-        await self._caller.attempt(call, lambda: client.embed(texts), keep)
+        await self._caller.attempt(call, lambda _: client.embed(texts), keep)
         return found
 
     def _call(self, request: Request) -> Call:

@@ -104,10 +104,7 @@ def _listed(found: Explored) -> str:
     names = found.answers[:MOST_SHOWN] or tuple(trail.end for trail in found.trails)
     more = len(found.answers) - MOST_SHOWN
     lines = [f"- {name}" for name in names] + ([f"- and {more} more"] if more > 0 else [])
-    paths = [
-        "; ".join(f"{t.head} – {_label(t.relation)} – {t.tail}" for t in trail.triples)
-        for trail in found.trails
-    ]
+    paths = ["; ".join(f"{t.head} – {_label(t.relation)} – {t.tail}" for t in trail.triples) for trail in found.trails]
     return "\n".join(lines) + "\n\nPaths:\n\n" + "\n".join(f"- {path}" for path in paths)
 
 
