@@ -14,21 +14,11 @@ from conspectus.cli.guard import INTERRUPTED
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
-    BaseUrl,
-    Budget,
-    BudgetTokens,
-    ConfigFile,
     IndexFolder,
-    LogFile,
-    ModelName,
-    SetKeys,
-    TraceFile,
     confirmed,
-    model_flags,
-    overrides,
     parts,
-    settings_of,
 )
+from conspectus.cli.settled import with_model, with_settings
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,6 +46,7 @@ def ablate() -> None:
 
 
 @app.command("chunks")
+@with_model
 def chunks(
     sources: Annotated[
         list[Path] | None, typer.Argument(metavar="[SOURCES]", help="Files and folders; those of --index if none.")
@@ -65,18 +56,12 @@ def chunks(
     rounds: Annotated[int, typer.Option(metavar="N", min=0, help="Rounds of gleaning at the most (models).")] = 3,
     sample: Sample = None,
     out: Out = OUT,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    budget: Budget = None,
-    budget_tokens: BudgetTokens = None,
-    trace: TraceFile = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     json: AsJson = False,
     quiet: Quiet = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    settings: Settings,
 ) -> None:
     """Count the entity references that are found by size of chunks and rounds of gleaning (P1 Figure 3).
 
@@ -84,7 +69,6 @@ def chunks(
     """
     from conspectus import api
 
-    settings = settings_of(overrides(set_, model_flags(model, base_url, None, budget, budget_tokens, trace)), config)
     experiment = api.vary_chunks(
         [str(source) for source in sources or ()], out,
         index=None if sources else folder, sizes=_numbers(sizes, "--sizes"), rounds=rounds, sample=sample,
@@ -94,6 +78,7 @@ def chunks(
 
 
 @app.command("window")
+@with_model
 def window(
     questions: Questions,
     folder: IndexFolder = FOLDER,
@@ -109,23 +94,16 @@ def window(
     windows: Annotated[str, typer.Option(metavar="NUMBERS", help="Tokens of the window.")] = "8000,16000,32000,64000",
     sample: Sample = None,
     out: Out = OUT,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    budget: Budget = None,
-    budget_tokens: BudgetTokens = None,
-    trace: TraceFile = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     json: AsJson = False,
     quiet: Quiet = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    settings: Settings,
 ) -> None:
     """Answer questions under windows of several sizes (P1 appendix C): what is read, cited and claimed."""
     from conspectus import api
 
-    settings = settings_of(overrides(set_, model_flags(model, base_url, None, budget, budget_tokens, trace)), config)
     names = parts(conditions)
     sizes = _numbers(windows, "--windows")
     experiment = api.vary_window(
@@ -135,52 +113,46 @@ def window(
 
 
 @app.command("levels")
+@with_model
 def levels(
     questions: Questions,
     folder: IndexFolder = FOLDER,
     sample: Sample = None,
     out: Out = OUT,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    budget: Budget = None,
-    budget_tokens: BudgetTokens = None,
-    trace: TraceFile = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     json: AsJson = False,
     quiet: Quiet = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    settings: Settings,
 ) -> None:
     """Answer questions from every level of reports, by type of question: the whole, a thing, joining, looking up."""
     from conspectus import api
 
-    settings = settings_of(overrides(set_, model_flags(model, base_url, None, budget, budget_tokens, trace)), config)
     experiment = api.vary_levels(questions, folder, out, sample=sample, settings=settings)
     _done(experiment, settings, dry_run=dry_run, yes=yes, json=json, quiet=quiet)
 
 
 @app.command("communities")
+@with_settings
 def communities(
     folder: IndexFolder = FOLDER,
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds that each method is run with.")] = 10,
     out: Out = OUT,
     json: AsJson = False,
     quiet: Quiet = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    settings: Settings,
 ) -> None:
     """Divide the graph of an index by Leiden and by Louvain: modularity, levels, sizes, what is connected."""
     from conspectus import api
 
-    settings = settings_of(overrides(set_), config)
     experiment = api.vary_communities(folder, out, seeds=seeds, settings=settings)
     _done(experiment, settings, dry_run=False, yes=True, json=json, quiet=quiet)
 
 
 @app.command("reports")
+@with_model
 def reports(
     folder: IndexFolder = FOLDER,
     questions: Annotated[
@@ -193,18 +165,12 @@ def reports(
         int, typer.Option(metavar="N", min=0, help="Reports of each whose sentences are held against what they cite.")
     ] = 50,
     out: Out = OUT,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    budget: Budget = None,
-    budget_tokens: BudgetTokens = None,
-    trace: TraceFile = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     json: AsJson = False,
     quiet: Quiet = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    settings: Settings,
 ) -> None:
     """Compare reports by selection with reports by a language model, of the same communities.
 
@@ -212,7 +178,6 @@ def reports(
     """
     from conspectus import api
 
-    settings = settings_of(overrides(set_, model_flags(model, base_url, None, budget, budget_tokens, trace)), config)
     experiment = api.vary_reports(
         folder, out, questions=questions, level=level, sample=sample, checked=checked, settings=settings
     )

@@ -17,27 +17,18 @@ from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
-    BaseUrl,
-    Budget,
-    BudgetTokens,
-    ConfigFile,
     IndexFolder,
-    LogFile,
-    ModelName,
-    SetKeys,
-    TraceFile,
     confirmed,
-    model_flags,
-    overrides,
     parts,
-    settings_of,
 )
+from conspectus.cli.settled import with_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from conspectus.api.checking import Checked, CheckPreview
     from conspectus.cli.progress import Bars
+    from conspectus.settings import Settings
 
 T = TypeVar("T")
 RULES = {
@@ -60,22 +51,17 @@ Sample = Annotated[
 ]
 
 
+@with_model
 def claims(
     folder: Folder,
     conditions: Conditions = "",
     sample: Sample = None,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    budget: Budget = None,
-    budget_tokens: BudgetTokens = None,
-    trace: TraceFile = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     json: AsJson = False,
     quiet: Quiet = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    settings: Settings,
 ) -> None:
     """Count the factual claims of answers, and the clusters that they fall into, for each condition.
 
@@ -85,7 +71,6 @@ def claims(
     """
     from conspectus import api
 
-    settings = settings_of(overrides(set_, model_flags(model, base_url, None, budget, budget_tokens, trace)), config)
     chosen: dict[str, Any] = {"conditions": parts(conditions), "sample": sample, "settings": settings}
     seen = api.estimate_claims(folder, **chosen)
     if dry_run:
@@ -100,22 +85,17 @@ def claims(
     _ended(checked, checked.found.errors, checked.found.found_by, "claims", quiet=quiet)
 
 
+@with_model
 def grounding(
     folder: Folder,
     conditions: Conditions = "",
     sample: Sample = None,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    budget: Budget = None,
-    budget_tokens: BudgetTokens = None,
-    trace: TraceFile = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     json: AsJson = False,
     quiet: Quiet = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    settings: Settings,
 ) -> None:
     """Measure which share of the sentences of answers follows from what they cite.
 
@@ -125,7 +105,6 @@ def grounding(
     """
     from conspectus import api
 
-    settings = settings_of(overrides(set_, model_flags(model, base_url, None, budget, budget_tokens, trace)), config)
     chosen: dict[str, Any] = {"conditions": parts(conditions), "sample": sample, "settings": settings}
     seen = api.estimate_grounding(folder, **chosen)
     if dry_run:
@@ -140,6 +119,7 @@ def grounding(
     _ended(checked, checked.found.errors, checked.found.found_by, "support", quiet=quiet)
 
 
+@with_model
 def loss(
     folder: IndexFolder = FOLDER,
     chunks: Annotated[int, typer.Option(metavar="N", min=1, help="Chunks to take facts from, drawn by a seed.")] = 50,
@@ -153,18 +133,12 @@ def loss(
     ] = "local",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write every fact to DIR/loss.json.")] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the draw.")] = 0,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    budget: Budget = None,
-    budget_tokens: BudgetTokens = None,
-    trace: TraceFile = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     json: AsJson = False,
     quiet: Quiet = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    settings: Settings,
 ) -> None:
     """Follow facts of the text through an index, and say at which stage they are lost.
 
@@ -174,7 +148,6 @@ def loss(
     """
     from conspectus import api
 
-    settings = settings_of(overrides(set_, model_flags(model, base_url, None, budget, budget_tokens, trace)), config)
     opened = api.open_index(folder)
     chosen: dict[str, Any] = {"chunks": chunks, "conditions": parts(conditions), "seed": seed, "settings": settings}
     if dry_run or settings.model != "extractive":

@@ -12,15 +12,13 @@ from conspectus.cli.guard import WITH_FAILURES
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
-    ConfigFile,
     IndexFolder,
     LogFile,
-    SetKeys,
-    overrides,
-    settings_of,
 )
+from conspectus.cli.settled import with_settings
 
 if TYPE_CHECKING:
+    from conspectus.settings import Settings
     from conspectus.tables import Index
 
 app = typer.Typer(help="Make an index from what another tool has made, or a graph that is given.", no_args_is_help=True)
@@ -57,6 +55,7 @@ def graphrag(
 
 
 @app.command("triples")
+@with_settings
 def triples(
     file: Annotated[
         Path,
@@ -72,9 +71,8 @@ def triples(
     ] = None,
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    settings: Settings,
 ) -> None:
     """Read a knowledge graph, to ask it with --method tog; and documents about what is in it.
 
@@ -87,7 +85,6 @@ def triples(
     from conspectus import api
     from conspectus.cli.progress import Bars
 
-    settings = settings_of(overrides(set_), config)
     given: list[str | Path] = list(documents or ())
     with Bars(quiet=json) as bars:
         index = api.import_triples(file, folder, documents=given, links=links, settings=settings, progress=bars)

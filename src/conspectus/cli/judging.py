@@ -12,19 +12,11 @@ from conspectus.cli import show
 from conspectus.cli.guard import INTERRUPTED, WITH_FAILURES
 from conspectus.cli.options import (
     AsJson,
-    BaseUrl,
-    Budget,
-    BudgetTokens,
-    ConfigFile,
     LogFile,
-    SetKeys,
-    TraceFile,
     confirmed,
-    model_flags,
-    overrides,
     parts,
-    settings_of,
 )
+from conspectus.cli.settled import with_calls
 from conspectus.evaluate.drawing import can_draw
 from conspectus.evaluate.shown import figure, probability
 
@@ -34,6 +26,7 @@ if TYPE_CHECKING:
     from conspectus.evaluate.judging.matrices import Matrix
     from conspectus.evaluate.judging.pairing import LeftOut
     from conspectus.evaluate.judging.verdicts import Position
+    from conspectus.settings import Settings
 
 PILOT = 10
 """Questions of a first look at a judge."""
@@ -62,6 +55,7 @@ JudgeModel = Annotated[
 ]
 
 
+@with_calls
 def judge(
     folder: Folder,
     judge_model: JudgeModel = None,
@@ -70,17 +64,12 @@ def judge(
     replicates: Annotated[int, typer.Option(metavar="N", min=1, help="Times that each comparison is judged.")] = 5,
     sample: Sample = None,
     reasons: Annotated[bool, typer.Option(help="Have the judge's reasons summarised.")] = True,
-    base_url: BaseUrl = None,
-    budget: Budget = None,
-    budget_tokens: BudgetTokens = None,
-    trace: TraceFile = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and ask nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether to go on.")] = False,
     json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")] = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    settings: Settings,
 ) -> None:
     """Have a model judge answers head to head, by several criteria, and test which condition it prefers.
 
@@ -91,7 +80,6 @@ def judge(
     """
     from conspectus import api
 
-    settings = settings_of(overrides(set_, model_flags(None, base_url, None, budget, budget_tokens, trace)), config)
     chosen: dict[str, Any] = {
         "criteria": parts(criteria),
         "pairs": parts(pairs),

@@ -128,7 +128,7 @@ TraceFile = Annotated[
 
 
 def model_flags(
-    model: str | None,
+    model: str | None = None,
     base_url: str | None = None,
     embedder: str | None = None,
     budget: float | None = None,

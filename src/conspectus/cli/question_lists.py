@@ -13,27 +13,19 @@ from conspectus.cli.comparing import COMPARISON, DryRun, Quiet
 from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
 from conspectus.cli.options import (
     AsJson,
-    BaseUrl,
-    Budget,
-    BudgetTokens,
-    ConfigFile,
-    LogFile,
-    ModelName,
-    SetKeys,
-    TraceFile,
-    model_flags,
-    overrides,
-    settings_of,
 )
+from conspectus.cli.settled import with_model
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
     from conspectus.api.comparing import Listed
+    from conspectus.settings import Settings
 
 PREVIEWED = 3
 """Questions that are shown of those that were made."""
 
 
+@with_model
 def questions(
     description: Annotated[
         str | None, typer.Option(metavar="TEXT|FILE", help="What the corpus is, in a few sentences: all that is read.")
@@ -50,17 +42,11 @@ def questions(
     tasks: Annotated[int, typer.Option(metavar="N", min=1, help="Tasks that each of them has.")] = 5,
     questions: Annotated[int, typer.Option(metavar="M", min=1, help="Questions of each for each task.")] = 5,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the comparison.")] = COMPARISON,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    budget: Budget = None,
-    budget_tokens: BudgetTokens = None,
-    trace: TraceFile = None,
     dry_run: DryRun = False,
     json: AsJson = False,
     quiet: Quiet = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    settings: Settings,
 ) -> None:
     """Write questions that need a whole corpus, from its description alone, into DIR/questions.json and .csv.
 
@@ -74,8 +60,6 @@ def questions(
     if from_ is not None:
         _listed(api.list_questions(from_, out), json=json, quiet=quiet)
         return
-    said = model_flags(model, base_url, None, budget, budget_tokens, trace)
-    settings = settings_of(overrides(set_, said), config)
     text = _text(description or "")
     chosen: dict[str, Any] = {"users": users, "tasks": tasks, "questions": questions, "settings": settings}
     if dry_run:

@@ -87,6 +87,24 @@ def test_a_model_whose_tokens_are_more_than_were_counted_is_held_to_what_it_take
     asyncio.run(run())
 
 
+def test_calls_that_wait_are_held_to_what_the_replies_before_them_took():
+    async def run() -> Ledger:
+        ledger = Ledger(budget_tokens=1000)
+        held = await reserve(ledger, 100, 700)
+        waiting = [asyncio.create_task(reserve(ledger, 200, 100)) for _ in range(3)]
+        await asyncio.sleep(0)
+        ledger.settle(held, 300, 50)  # it counts three times as many as we
+        for done in asyncio.as_completed(waiting):
+            try:
+                ledger.settle(await done, 600, 20)
+            except BudgetReached:
+                return ledger
+        return ledger
+
+    total = asyncio.run(run()).total()
+    assert total.prompt_tokens + total.completion_tokens <= 1000
+
+
 def test_a_lost_call_counts_against_the_budget():
     async def run() -> None:
         ledger = Ledger(budget_tokens=1000)
