@@ -31,6 +31,9 @@ def refs(**tables: list[int]) -> list[Reference]:
             refs(Reports=[1], Sources=[2], Entities=[3], Claims=[4]),
         ),
         ("[Data: Text Units (9)]", refs(Sources=[9])),
+        ("[Data: Reports 2, 7; Entities #3]", refs(Reports=[2, 7], Entities=[3])),
+        ("[Data: Report 2 and 7, Sources: (4)]", refs(Reports=[2, 7], Sources=[4])),
+        ("[数据：报告 2、7；实体 1]", refs(Reports=[2, 7], Entities=[1])),
         ("[ Data : Reports ( 1 ) ]", refs(Reports=[1])),
         ("[Data: Reports (1),\nEntities (2)]", refs(Reports=[1], Entities=[2])),
         (

@@ -1,8 +1,8 @@
 """References in texts, `[Data: Reports (1, 3); Entities (5, +more)]`: read leniently, written strictly.
 
 Models write them in many ways: with `,` or `;` between tables, in full-width signs, in Chinese, with `+more`
-with or without the comma. All forms are read; one is written (P1 E.2: at most five ids of a table, then
-`+more`).
+with or without the comma, without the parentheses. All forms are read; one is written (P1 E.2: at most five
+ids of a table, then `+more`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ MOST = 5
 _BLOCK = re.compile(r"[\[［【]\s*(?:Data|数据(?:来源)?)\s*[:：]\s*(.*?)[\]］】]", re.IGNORECASE | re.DOTALL)
 CLOSING = re.compile(r"[\]］】]")
 """What every block of references ends with."""
-_PART = re.compile(r"([^\W\d_]+(?:\s[^\W\d_]+)?)\s*[（(]([^()（）]*)[)）]")
+_PART = re.compile(
+    r"([^\W\d_]+(?:\s[^\W\d_]+)?)\s*[:：]?\s*(?:[（(]([^()（）]*)[)）]|(#?\d+(?:\s*(?:[,，、]|and|和)\s*#?\d+)*))"
+)
 _NUMBER = re.compile(r"\d+")
 
 
@@ -66,7 +68,7 @@ def _read(inside: str) -> list[Reference]:
         Reference(table, int(number))
         for part in _PART.finditer(inside)
         if (table := _NAMES.get(" ".join(part.group(1).lower().split())))
-        for number in _NUMBER.findall(part.group(2))
+        for number in _NUMBER.findall(part.group(2) or part.group(3) or "")
     ]
 
 
