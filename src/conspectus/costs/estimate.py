@@ -7,10 +7,11 @@ from the graph that is there by then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conspectus.corrections import Entry
+from conspectus.costs.counted import GLEANED, GRAPH, Counted, Taken, counted
 from conspectus.costs.ranges import NONE, Range, exactly, share, total
 from conspectus.costs.rehearsal import FEW, Step, Walk, found_by, rehearse, rehearse_rest, told
 from conspectus.gathering import Gatherer
@@ -26,24 +27,20 @@ from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.tasks import ExtractClaims, ExtractTriples, WriteReport
 
-GRAPH = Range(0.2, 4.0)
-"""Tokens of an extraction for each token of its chunk, short chunks having the most."""
-GLEANED = Range(0.0, 1.5)
-"""The same of a round of gleaning."""
 CLAIMS = Range(0.1, 2.5)
+"""Tokens of the claims of a chunk for each of its own."""
 NAMES = Range(10, 200)
 """Tokens of the names that claims and triples are asked about."""
 TRIPLES = Range(0.2, 3.0)
 """Tokens of the triples of a chunk for each of its own."""
 QUESTION = Range(20, 60)
 """Tokens that a further turn of a conversation takes."""
-DESCRIBED, REPORTED = Range(0.2, 8), Range(0.05, 2.0)
-"""Elements to be described, and communities to be reported, for each chunk."""
 CHANGED = 30
-"""Reports that one more chunk changes at the most, those of the communities above among them."""
-DESCRIBING, DESCRIPTION = Range(150, 900), Range(20, 300)
+"""Elements and reports that one more chunk changes at the most, those of the communities above among them."""
+DESCRIBING, DESCRIPTION = Range(150, 900), Range(30, 220)
 """Tokens of what is asked and replied for one element."""
-REPORT = Range(200, 1800)
+REPORT = Range(280, 1300)
+"""Tokens of a report."""
 ALIKE = Range(0.7, 1.4)
 """The mean of more prompts or replies, by the mean of those that are kept."""
 TEMPLATE = 600
@@ -144,7 +141,8 @@ class Estimator:
             drawn = draw(documents, chunks, found, settings, before, corrections=corrections, language=language)
             evidence = None if left else self._evidence(drawn.graph, drawn.communities, language)
             steps = await rehearse_rest(drawn.graph, drawn.communities, self._sender, settings, language)
-        rows = (row for row in self._later(left, steps, evidence) if row.calls.high)
+        usual = self._usual(chunks, language) if left else {}
+        rows = (row for row in self._later(left, steps, evidence, usual) if row.calls.high)
         return Estimate((*extraction.tasks, *rows), extraction.seen)
 
     async def extraction(self, chunks: Sequence[Chunk], language: str) -> Estimate:
@@ -192,44 +190,66 @@ class Estimator:
                 self.row("ExtractTriples", calls, bare.plus(calls.times(NAMES)), share(text, TRIPLES)),
             ]
         else:
-            replies = share(sum(walk.chunk.n_tokens for walk in fresh), GRAPH)
-            rows = [self.row("ExtractGraph", first, asked, replies), *self._gleaning(left, text)]
+            names = self._counted(chunks, language).mentions
+            part = sum(walk.chunk.n_tokens for walk in fresh) / max(1.0, text)
+            rows = [self.row("ExtractGraph", first, asked, share(part * names, GRAPH)), *self._gleaning(left, names)]
         if self._settings.extract.claims:
             bare = self._bare([ExtractClaims(c, (), language=language) for c in chunks])
             rows.append(self.row("ExtractClaims", calls, bare.plus(calls.times(NAMES)), share(text, CLAIMS)))
         return rows
 
-    def _gleaning(self, left: Sequence[Walk], text: float) -> list[TaskEstimate]:
+    def _gleaning(self, left: Sequence[Walk], names: float) -> list[TaskEstimate]:
         calls, first = exactly(len(left)), exactly(sum(walk.first for walk in left))
-        conversation = first.plus(share(text, GRAPH)).plus(calls.times(QUESTION))
+        conversation = first.plus(share(names, GRAPH)).plus(calls.times(QUESTION))
         rounds = self._settings.extract.max_gleanings
         asked, more = Range(1 if rounds else 0, rounds), Range(0, rounds)
         return [
             self.row("AnyMissed", calls.times(asked), conversation.times(asked), calls.times(asked)),
-            self.row("GleanMore", calls.times(more), conversation.times(more), share(text, GLEANED).times(more)),
+            self.row("GleanMore", calls.times(more), conversation.times(more), share(names, GLEANED).times(more)),
         ]
 
     def _bare(self, tasks: Sequence[ExtractClaims | ExtractTriples]) -> Range:
         """Return the tokens of prompts that lack only what earlier replies will say."""
         return exactly(sum(prompt_tokens(self._model.request(task)) for task in tasks))
 
-    def _later(self, left: int, steps: Sequence[Step], evidence: Range | None) -> list[TaskEstimate]:
+    def _usual(self, chunks: Sequence[Chunk], language: str) -> dict[str, Taken]:
+        """Return what descriptions and reports of a text like this usually take."""
+        found, claims = self._counted(chunks, language), self._settings.extract.claims
+        reported = found.reported(self._settings.reports, claims=claims)
+        return {"DescribeElement": found.described(claims=claims), "WriteReport": reported}
+
+    def _counted(self, chunks: Sequence[Chunk], language: str) -> Counted:
+        return counted(chunks, self._settings.extract.entity_types, language)
+
+    def _later(
+        self, left: int, steps: Sequence[Step], evidence: Range | None, usual: Mapping[str, Taken]
+    ) -> list[TaskEstimate]:
         """Estimate what depends on the extraction of the chunks that are left; `steps` are known without them.
 
-        `evidence` are the tokens of the prompts of all reports, where the graph is known.
+        `evidence` are the tokens of the prompts of all reports, where the graph is known; else there is what is `usual`.
         """
+        if not steps:
+            return [self.row(task, *taken) for task, taken in usual.items()]
+        rows = self._by_steps(left, steps, evidence)
+        kept = any(step.completion_tokens is not None for step in steps)
+        for n, row in enumerate(rows if left else ()):
+            most = [Range(0 if kept else of.low, of.high) for of in usual[row.task]]
+            found = (row.calls, row.prompt_tokens, row.completion_tokens)
+            rows[n] = self.row(row.task, *(taken.within(of) for taken, of in zip(found, most, strict=True)))
+        return rows
+
+    def _by_steps(self, left: int, steps: Sequence[Step], evidence: Range | None) -> list[TaskEstimate]:
         described, reports = ([s for s in steps if s.task == task] for task in ("DescribeElement", "WriteReport"))
         open_ = [s for s in described if s.completion_tokens is None]
-        more = Range(0 if steps else left * DESCRIBED.low, left * DESCRIBED.high)
+        more = Range(0, left * CHANGED)
         calls = exactly(len(open_)).plus(more)
         asked = exactly(sum(s.prompt_tokens for s in open_)).plus(more.times(_like(described, 0, DESCRIBING)))
         written = calls.times(_like(described, 1, DESCRIPTION))
         rows = [self.row("DescribeElement", calls, asked, written)]
         unwritten = sum(s.completion_tokens is None for s in reports)
-        changed = min(len(reports) + left * REPORTED.high, unwritten + left * CHANGED)
-        calls = Range(unwritten, unwritten if not left else changed) if steps else share(left, REPORTED)
-        usual = Range(TEMPLATE, TEMPLATE + self._settings.reports.context_tokens)
-        asked = evidence if evidence and unwritten == len(reports) else calls.times(_like(reports, 0, usual))
+        calls = Range(unwritten, unwritten + left * CHANGED)
+        whole = Range(TEMPLATE, TEMPLATE + self._settings.reports.context_tokens)
+        asked = evidence if evidence and unwritten == len(reports) else calls.times(_like(reports, 0, whole))
         return [*rows, self.row("WriteReport", calls, asked, calls.times(_like(reports, 1, REPORT)))]
 
     def rest(self, graph: DescribedGraph, communities: Sequence[Community], language: str) -> Estimate:

@@ -22,6 +22,11 @@ class Range(NamedTuple):
     def positive(self) -> Range:
         return Range(max(0, self.low), max(0, self.high))
 
+    def within(self, other: Range) -> Range:
+        """Return the part of it that another range has; where there is none, its end that is nearer to it."""
+        low = min(max(self.low, other.low), max(self.high, other.low))
+        return Range(low, max(low, min(self.high, other.high)))
+
     def whole(self) -> Range:
         """Return the nearest whole numbers that it lies between."""
         return Range(floor(round(self.low, 6)), ceil(round(self.high, 6)))

@@ -188,10 +188,11 @@ def answers_in(folder: Path) -> Kept[ConditionAnswer]:
 
 
 def judgements_in(folder: Path) -> Kept[Judgement]:
-    """Return the judgements of a comparison, by the pair in alphabetical order, criterion, question and replicate."""
+    """Return the judgements of a comparison, by the pair (in alphabetical order) and what else tells them apart."""
 
     def key(row: Judgement) -> Hashable:
-        return *sorted((row.first, row.second)), row.criterion, row.question, row.replicate
+        judge = row.made_with.rpartition(" ")[0]
+        return *sorted((row.first, row.second)), row.criterion, row.question, row.replicate, judge
 
     return Kept(folder / "judgements.jsonl", Judgement, key)
 

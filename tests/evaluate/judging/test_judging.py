@@ -139,7 +139,7 @@ def test_an_answer_that_changed_is_judged_anew(tmp_path: Path):
     assert {task.question for task in again.all_seen(Judge)} == {"What of 1?"}
 
 
-def test_another_judge_judges_anew_and_statistics_are_of_one_judge(tmp_path: Path):
+def test_another_judge_judges_anew_beside_the_first_and_statistics_are_of_one_judge(tmp_path: Path):
     judged(a_folder(tmp_path), a_judge())
     other = a_judge(lambda _: Verdict(0, "Alike."))
     other.name = "other"
@@ -149,7 +149,7 @@ def test_another_judge_judges_anew_and_statistics_are_of_one_judge(tmp_path: Pat
         evaluate_statistics(tmp_path)
     found = evaluate_statistics(tmp_path, judge_model="other")
     assert (found.judges, found.judgements, found.missing) == (("other",), 10, 20)
-    assert evaluate_statistics(tmp_path, judge_model="scripted").judgements == 20
+    assert evaluate_statistics(tmp_path, judge_model="scripted").judgements == 30  # those of the first all stay
 
 
 def test_a_criterion_that_is_described_otherwise_is_judged_anew(tmp_path: Path):

@@ -55,8 +55,8 @@ def test_a_larger_sample_goes_on_from_a_smaller_one_and_shows_the_same_first(tmp
     few, more = laid_out(folder, 9, sample=4), laid_out(folder, 9, sample=6)
 
     assert few.questions == 4
-    assert {(one.key, one.first.condition) for one in few.comparisons} < {
-        (one.key, one.first.condition) for one in more.comparisons
+    assert {(one.key("j"), one.first.condition) for one in few.comparisons} < {
+        (one.key("j"), one.first.condition) for one in more.comparisons
     }
 
 

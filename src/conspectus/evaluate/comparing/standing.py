@@ -79,7 +79,7 @@ def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
     planned = plan(folder, questions, criteria, pairs, replicates)
     votes = Counter(row.made_with.rpartition(" ")[0] for row in rows)
     by = judge if judge is not None else max(votes, key=lambda name: (votes[name], name))
-    held = standing(planned, judgements_in(folder), (by,) if by else ())
+    held = standing(planned, judgements_in(folder), by)
     return Judged(planned, tuple(held), by, tuple(name for name in judges if name != by))
 
 

@@ -6,7 +6,6 @@ is described otherwise now. Equal answers are a tie that no model is asked about
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conspectus.errors import CallFailed
@@ -30,7 +29,7 @@ class Pending:
 
 def pending(plan: Plan, kept: Kept[Judgement], by: str) -> Pending:
     """Return the comparisons of a plan that have no sound judgement by a judge."""
-    left = [one for one in plan.comparisons if not _stands(kept.get(one.key), one, by)]
+    left = [one for one in plan.comparisons if not _stands(kept.get(one.key(by)), one, by)]
     return Pending(tuple(one for one in left if not one.equal), tuple(one for one in left if one.equal))
 
 
@@ -85,17 +84,16 @@ def task_of(one: HeadToHead, language: str) -> Judge:
     )
 
 
-def standing(plan: Plan, kept: Kept[Judgement], judges: Sequence[str] = ()) -> list[Judgement]:
-    """Return the judgements of a plan that hold for its answers and criteria, failed ones among them, in its order.
+def standing(plan: Plan, kept: Kept[Judgement], by: str) -> list[Judgement]:
+    """Return a judge's judgements of a plan that hold for its answers and criteria, failed ones too, in its order.
 
-    They are those of the judges named, of any where none is. Those that were made by hand always hold.
+    Those that were made by hand always hold, where the judge has made none.
     """
     found: list[Judgement] = []
     for one in plan.comparisons:
-        judgement = kept.get(one.key)
-        if judgement is None:
-            continue
-        by = judgement.made_with.rpartition(" ")[0]
-        if not judgement.made_with or (judgement.made_with == one.made_with(by) and (not judges or by in judges)):
+        judgement = kept.get(one.key(by))
+        if judgement is None or judgement.made_with not in ("", one.made_with(by)):
+            judgement = kept.get(one.key(""))
+        if judgement is not None:
             found.append(judgement)
     return found

@@ -125,7 +125,7 @@ async def judge_folder(
     shown = progress or Silent()
     ready = 2 * settings.llm.concurrency  # so that one waits wherever a call ends
     await judge(left, model, kept, by, language, ready, shown.stage("judge", len(left.to_ask)))
-    judgements = standing(planned, kept)
+    judgements = standing(planned, kept, by)
     if asked.reasons:
         tasks = tasks_of(judgements, planned.criteria, language)
         await summarise(tasks, model, reasons_in(folder), by, shown.stage("reasons", len(tasks)))

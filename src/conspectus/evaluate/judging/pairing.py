@@ -46,10 +46,9 @@ class HeadToHead:
         low, high = sorted((self.first.condition, self.second.condition))
         return low, high
 
-    @property
-    def key(self) -> Hashable:
-        """What its judgement is kept under, see `judgements_in`: its order is not in it."""
-        return *self.pair, self.criterion.name, self.question.id, self.replicate
+    def key(self, by: str) -> Hashable:
+        """Return what a judge's judgement of it is kept under, see `judgements_in`: its order is not in it."""
+        return *self.pair, self.criterion.name, self.question.id, self.replicate, by
 
     def judged(self, winner: int = 0, reasoning: str = "", *, by: str, error: str = "") -> Judgement:
         """Return the row of its outcome."""
