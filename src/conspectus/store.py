@@ -5,7 +5,7 @@
       tables/entities-<hash>.parquet     the tables; see `columns`
       arrays/<name>-<hash>.npy           numbers that go with them, mapped into memory when used
       history/<snapshot>.json            the manifests of earlier snapshots, which one can go back to
-      corrections.toml                   what people corrected, and no snapshot holds; see `corrections_file`
+      corrections.toml                   what people corrected, and no snapshot holds; see `corrections.file`
       lock                               held, and holds the process id, while a process writes
 
 Files are named by their content and never change, so that snapshots share what is the same in both. A commit

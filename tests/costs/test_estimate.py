@@ -15,9 +15,12 @@ from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
 from conspectus import api
+from conspectus.costs.counted import UNNAMED, UNNAMED_ONCE, UNNAMED_SHARED, Counted, counted
+from conspectus.costs.ranges import Range
 from conspectus.costs.rehearsal import told
 from conspectus.errors import BudgetReached, UsageError
 from conspectus.models.base import Tick, no_tick
+from conspectus.rows import Chunk
 from conspectus.settings import Price
 from conspectus.status import spending
 
@@ -45,6 +48,43 @@ def test_extraction_is_known_within_two_per_cent_and_the_rest_lies_in_its_range(
         assert task.cost.low <= taken.cost <= task.cost.high, name
     assert estimate.cost is not None
     assert estimate.cost.high > 0
+
+
+@pytest.mark.parametrize("sample", [0, 12])
+def test_what_depends_on_replies_is_told_within_a_factor_of_five_from_the_text_alone(sample: int, tmp_path: Path):
+    given: dict[str, Any] = {"sources": Path(conspectus.__file__).parent / "sample", "folder": tmp_path}
+    with SimulatedServer(Behaviour()) as server:
+        chosen = {"model": "simulated", "llm.base_url": server.url}
+        estimate = api.estimate(**given, settings=chosen, sample=sample)
+        used = conspectus.build(**given, settings=chosen).index.usage
+    assert estimate.tokens.high < 5 * estimate.tokens.low
+    for task in (task for task in estimate.tasks if task.task in ("DescribeElement", "WriteReport")):
+        taken = used[task.task]
+        assert task.calls.low <= taken.calls <= task.calls.high < 6 * task.calls.low
+        assert task.prompt_tokens.low <= taken.prompt_tokens <= task.prompt_tokens.high < 6 * task.prompt_tokens.low
+        assert task.completion_tokens.low <= taken.completion_tokens <= task.completion_tokens.high
+
+
+def test_an_index_without_reports_is_told_to_take_none(tmp_path: Path):
+    with SimulatedServer(Behaviour()) as server:
+        chosen = settings(server.url, reports__write=False)
+        estimate = api.estimate(documents=documents(), folder=tmp_path, settings=chosen)
+    assert {task.task for task in estimate.tasks} == {"ExtractGraph", "AnyMissed", "GleanMore", "DescribeElement"}
+
+
+def test_names_are_counted_once_for_a_chunk_and_once_in_all():
+    texts = ["In May Ada Byrne met Bo Quill. Ada Byrne left.", "Later Ada Byrne wrote to Vera Stone.", "it rained"]
+    chunks = [Chunk(str(i), i, str(i), 0, len(text), text, 10) for i, text in enumerate(texts)]
+    found = counted(chunks, ["person"], "en")
+    assert found == Counted(4 + 30 * UNNAMED, 3 + 30 * UNNAMED_ONCE, 1 + 30 * UNNAMED_SHARED)
+
+
+@given(*[st.tuples(st.integers(0, 9), st.integers(0, 9)).map(lambda ends: Range(*sorted(ends)))] * 2)
+def test_a_range_within_another_is_what_both_have(a: Range, b: Range):
+    both = a.within(b)
+    assert both.low <= both.high
+    if max(a.low, b.low) <= min(a.high, b.high):
+        assert both == (max(a.low, b.low), min(a.high, b.high))
 
 
 def test_what_is_kept_costs_nothing_more(tmp_path: Path):

@@ -33,13 +33,15 @@ NAMES = Range(10, 200)
 """Tokens of the names that claims and triples are asked about."""
 TRIPLES = Range(0.2, 3.0)
 """Tokens of the triples of a chunk for each of its own."""
+SAID_AGAIN = Range(0.45, 1.0)
+"""What of a reply a further turn of its conversation says again, which has no spaces and none of what was left out."""
 QUESTION = Range(20, 60)
 """Tokens that a further turn of a conversation takes."""
 CHANGED = 30
 """Elements and reports that one more chunk changes at the most, those of the communities above among them."""
-DESCRIBING, DESCRIPTION = Range(150, 900), Range(30, 220)
+DESCRIBING, DESCRIPTION = Range(150, 900), Range(20, 220)
 """Tokens of what is asked and replied for one element."""
-REPORT = Range(280, 1300)
+REPORT = Range(200, 1300)
 """Tokens of a report."""
 ALIKE = Range(0.7, 1.4)
 """The mean of more prompts or replies, by the mean of those that are kept."""
@@ -200,7 +202,7 @@ class Estimator:
 
     def _gleaning(self, left: Sequence[Walk], names: float) -> list[TaskEstimate]:
         calls, first = exactly(len(left)), exactly(sum(walk.first for walk in left))
-        conversation = first.plus(share(names, GRAPH)).plus(calls.times(QUESTION))
+        conversation = first.plus(share(names, GRAPH).times(SAID_AGAIN)).plus(calls.times(QUESTION))
         rounds = self._settings.extract.max_gleanings
         asked, more = Range(1 if rounds else 0, rounds), Range(0, rounds)
         return [
@@ -226,7 +228,7 @@ class Estimator:
     ) -> list[TaskEstimate]:
         """Estimate what depends on the extraction of the chunks that are left; `steps` are known without them.
 
-        `evidence` are the tokens of the prompts of all reports, where the graph is known; else there is what is `usual`.
+        `evidence` are the tokens of the prompts of all reports, where the graph is known; else there is the `usual`.
         """
         if not steps:
             return [self.row(task, *taken) for task, taken in usual.items()]
