@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from making import a_report, an_edge, an_entity, an_index
 
+import conspectus
 from conspectus.rows import Community
 from conspectus.tables import Index
 
@@ -22,6 +23,16 @@ INDEX = an_index(
     communities=TREE,
     reports=[a_report(name, i, community=i, level=TREE[i].level) for i, name in enumerate(("A", "B", "C", "D"))],
 )
+
+
+def test_an_index_is_shown_by_what_it_holds_and_not_by_its_texts():
+    assert repr(INDEX).endswith("1 documents, 1 chunks, 4 entities, 2 relationships, 5 communities, 4 reports>")
+    assert repr(Index()) == "<Index not stored: empty>"
+
+
+def test_the_package_completes_to_what_it_offers():
+    assert "ask" in dir(conspectus)
+    assert "store" not in dir(conspectus)
 
 
 def test_the_levels_of_a_hierarchy_run_from_the_root():

@@ -43,6 +43,11 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_HOME[name]), name)
 
 
+def __dir__() -> list[str]:
+    """Return what the package offers, for completion."""
+    return sorted(__all__)
+
+
 __all__ = [
     "Answer", "Built", "Citation", "ConspectusError", "Conversation", "Hit", "Index", "Settings", "aask", "abuild",
     "ask", "astream", "build", "context", "entity_view", "open_index", "path_between", "preview", "report_tree",

@@ -326,7 +326,7 @@ class ModelSettings(Section):
         default=None,
         ge=0,
         description="money one run may spend, in the unit of the prices; without max_tokens a reply has room for as "
-        "many tokens as the longest of its task so far, at least 2,000, and twice as many once it was cut off by that",
+        "many tokens as the longest of its task so far, at least 4,096, and twice as many once it was cut off by that",
     )
     budget_tokens: int | None = Field(default=None, ge=0, description="the same in tokens, read and written")
     trace: str = Field(default="", description="file to write every call to, as JSON lines")

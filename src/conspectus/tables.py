@@ -58,6 +58,12 @@ class Index:
     folder: Path | None = field(default=None, compare=False)
     """Where it is stored, if it is."""
 
+    def __repr__(self) -> str:
+        """Return what it holds on one line, and not the corpus."""
+        tables = ("documents", "chunks", "entities", "relationships", "triples", "claims", "communities", "reports")
+        counts = ", ".join(f"{len(getattr(self, name)):,} {name}" for name in tables if len(getattr(self, name)))
+        return f"<Index {self.snapshot or 'not stored'}: {counts or 'empty'}>"
+
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """The languages that its documents are in, that of the corpus first; see `text.language`."""

@@ -204,6 +204,13 @@ def test_questions_of_a_file_are_answered_on_one_line_each(
     assert all(a["answer"] and a["method"] for a in answers)
 
 
+def test_a_dash_in_place_of_a_question_reads_it_from_standard_input(run: Run, indexed: Path):
+    piped = run("ask", "-", "--index", indexed, input="Who is Ada Brook?\n")
+
+    assert piped.stdout == run("ask", "Who is Ada Brook?", "--index", indexed).stdout
+    assert "the question is empty" in run("ask", "-", "--index", indexed, input="", code=2).stderr
+
+
 def test_questions_come_from_standard_input_too_and_a_person_sees_each_before_its_answer(run: Run, indexed: Path):
     result = run("ask", "--questions", "-", "--index", indexed, input="Who is Ada Brook?\nWho is Ruben Vale?\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -227,6 +228,15 @@ def test_an_unforeseen_error_asks_for_a_report_and_leaves_its_traceback_to_the_l
     assert "please report it" in second
     assert "Traceback" not in result.stderr
     assert "Traceback" in (tmp_path / "run.log").read_text()
+
+
+def test_what_the_file_system_refuses_is_one_line_that_names_the_file(run: Run, monkeypatch: pytest.MonkeyPatch):
+    def refuse(_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "kept/manifest.json")
+
+    monkeypatch.setattr(api, "open_index", refuse)
+
+    assert run("status", code=1).stderr == "error: kept/manifest.json cannot be read or written: Permission denied\n"
 
 
 BROKEN = """

@@ -73,7 +73,7 @@ def test_an_index_without_reports_is_told_to_take_none(tmp_path: Path):
 
 
 def test_names_are_counted_once_for_a_chunk_and_once_in_all():
-    texts = ["In May Ada Byrne met Bo Quill. Ada Byrne left.", "Later Ada Byrne wrote to Vera Stone.", "it rained"]
+    texts = ["In 1901 Ada Byrne met Bo Quill.", "In 1902 Ada Byrne wrote to Vera Stone.", "it rained"]
     chunks = [Chunk(str(i), i, str(i), 0, len(text), text, 10) for i, text in enumerate(texts)]
     found = counted(chunks, ["person"], "en")
     assert found == Counted(4 + 30 * UNNAMED, 3 + 30 * UNNAMED_ONCE, 1 + 30 * UNNAMED_SHARED)

@@ -84,6 +84,17 @@ def test_leaving_a_pool_ends_its_processes_and_drops_what_waits(hostile: Path, t
     assert sum(f.cancelled() for f in waiting) > 40
 
 
+def test_where_no_process_can_be_started_every_file_says_so_and_none_waits_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
+    with Pool(Options()) as pool:
+        promised = [pool.parse(str(tmp_path / f"{n}.rtf"), f"{n}.rtf") for n in range(12)]
+        outcomes = [future.result(timeout=20) for future in promised]
+
+    assert all("no process to parse it in could be started" in str(one) for (one,) in outcomes)
+
+
 def only(folder: Path, name: str, data: bytes, **settings: float) -> str:
     (folder / name).write_bytes(data)
     with pytest.raises(NothingToIndex) as raised:

@@ -92,6 +92,7 @@ def test_an_acronym_that_stands_for_two_names_joins_neither():
         ("Dr Mara Tolan", "Mara Tolan", PERSON),
         ("Captain Tolan", "Tolan", PERSON),
         ("Lennard Marine Ltd", "Lennard Marine", GUILD),
+        ("Lennard Oy", "Lennard", GUILD),
     ],
 )
 def test_a_title_or_legal_form_makes_no_other_name(full: str, bare: str, kind: str):
@@ -149,6 +150,15 @@ def test_a_first_name_joins_only_within_its_source():
 
     assert joined(names) == {("Mara", "Mara Tolan", "short name")}
     assert [name_in(names, "Mara", i) for i in range(2)] == ["Mara Tolan", "Mara"]
+
+
+def test_a_name_of_unknown_kind_joins_the_only_person_of_that_name_in_its_source():
+    names = resolved(named("Mara Tolan", ("Mara", "concept")), named(("Mara", "concept")))
+
+    assert joined(names) == {("Mara", "Mara Tolan", "short name")}
+    assert name_in(names, "Mara", 1) == "Mara"
+    assert joined(resolved(named("Mara Tolan", ("mara", "concept")))) == set(), "no name: written small"
+    assert joined(resolved(named("Mara Tolan", "Mara Vey", ("Mara", "concept")))) == set(), "two have it"
 
 
 def test_what_is_no_person_is_not_joined_by_its_last_word_as_one():

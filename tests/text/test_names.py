@@ -103,6 +103,11 @@ def test_a_day_of_the_week_before_a_number_is_no_part_of_a_name():
     assert names("They met in the Quenda Rooms Thursday 11 April at seven.") == ["Quenda Rooms", "April"]
 
 
+def test_the_currency_of_a_sum_is_no_name_and_the_same_letters_elsewhere_are():
+    assert names("She paid EUR 480,000 to Tolan.", "It cost 95 NOK in Moss.") == ["Tolan", "Moss"]
+    assert names("They draw in CAD at Tolan.") == ["CAD", "Tolan"]
+
+
 def test_a_heading_gives_only_the_names_that_stand_elsewhere_too():
     found = Counter(names("Storm Takes Old Quenda Roof", "The storm came to Quenda, then left the old roof."))
 

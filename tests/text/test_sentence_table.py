@@ -61,6 +61,12 @@ def test_what_has_no_letter_is_no_sentence():
     assert sentences_of(f"{told(1)}\n\n* * *\n\n1872\n\n{told(2)}") == [told(1), told(2)]
 
 
+def test_the_marks_of_headings_items_and_quoted_mail_are_no_part_of_a_sentence():
+    _, sentences = read("## Tide gauge\n\n- Mara reads it.\n* Dov pays.\n2) Nell asks.\n> I agree.\n#1 wins.")
+
+    assert sentences == ["Tide gauge", "Mara reads it.", "Dov pays.", "Nell asks.", "I agree.", "#1 wins."]
+
+
 def test_what_stands_in_brackets_for_itself_is_left_out():
     assert sentences_of(f"{told(1)}\n[laughter]\n(a bell rings)\n{told(2)}") == [told(1), told(2)]
 

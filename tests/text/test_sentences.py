@@ -113,6 +113,18 @@ def test_a_blank_line_an_item_or_a_label_ends_a_line_however_long(next_line: str
     assert cut_lines(f"{first}\n{next_line}\nmore")[0] == first
 
 
+def test_a_wrapped_line_goes_on_though_a_colon_stands_in_its_next_sentence():
+    item = (
+        "1. The board bought the line for EUR 480,000, to be paid in three\n   instalments. Dov was against: too dear."
+    )
+
+    assert cut_lines(item) == [item]
+    assert cut_lines("user: how is it that the tide gauge has been read twice a day\nassistant: by hand") == [
+        "user: how is it that the tide gauge has been read twice a day",
+        "assistant: by hand",
+    ]
+
+
 def test_short_lines_and_finished_ones_stand_alone():
     text = "Tide gauge\nRead by Mara\nThe harbour office was told that the gauge had been read.\nThen it broke."
 

@@ -33,6 +33,7 @@ def before(word: str, times: int = 3) -> Context:
     [
         ("Orrin Guild", ORGANIZATION),
         ("Quenda Friends", ORGANIZATION),
+        ("Quenda Oy", ORGANIZATION),
         ("Bank of Quenda", ORGANIZATION),
         ("Guild of Millers", ORGANIZATION),
         ("Zorba Lighthouse", LOCATION),

@@ -1,6 +1,6 @@
 """Correct an index: take what a person says, check it against the index, keep it, and say what became of it.
 
-Corrections are kept in a file (`corrections_file`), beside the index or where the settings say, and applied whenever
+Corrections are kept in a file (`corrections.file`), beside the index or where the settings say, and applied whenever
 the index is made: nothing here changes the index.
 """
 

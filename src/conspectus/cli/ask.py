@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -40,7 +41,9 @@ if TYPE_CHECKING:
 
 
 def ask(
-    question: Annotated[str | None, typer.Argument(metavar="QUESTION", help="What to ask.")] = None,
+    question: Annotated[
+        str | None, typer.Argument(metavar="QUESTION", help="What to ask; - reads it from standard input.")
+    ] = None,
     folder: IndexFolders = FOLDERS,
     where: Where = None,
     method: Annotated[
@@ -162,7 +165,9 @@ def _asked(question: str | None, file: Path | None) -> list[str]:
 
     if (question is None) == (file is None):
         raise UsageError('ask one question (conspectus ask "...") or those of a file (--questions FILE)')
-    return [question] if question is not None else [one.text for one in read_list(file or Path())]
+    if question is None:
+        return [one.text for one in read_list(file or Path())]
+    return [sys.stdin.read().strip() if question == "-" else question]
 
 
 def _level(said: str | None) -> int | Literal["auto"] | None:
@@ -217,6 +222,12 @@ def _window(evidence: Evidence) -> dict[str, Any]:
     return {name: [row.id for row in rows] for name, rows in evidence.tables()} | {"text": evidence.text}
 
 
+RANKING = (
+    "How to rank: bm25, walk, hippo or tog (along the graph), ircot, raptor, propositions; vector and hybrid where "
+    "there are vectors."
+)
+
+
 def rankings(incomplete: str) -> list[str]:
     """Return the methods of ranking that begin with what is typed; for completion by the shell."""
     from conspectus.query import RANKINGS
@@ -228,7 +239,7 @@ def search(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
     folder: IndexFolders = FOLDERS,
     where: Where = None,
-    method: Annotated[str, typer.Option(metavar="NAME", autocompletion=rankings, help="How to rank: bm25.")] = "bm25",
+    method: Annotated[str, typer.Option(metavar="NAME", autocompletion=rankings, help=RANKING)] = "bm25",
     k: Annotated[int | None, typer.Option("-k", metavar="N", min=1, help="Number of chunks (5).")] = None,
     rerank: Rerank = None,
     model: ModelName = None,

@@ -70,6 +70,7 @@ def status(
     show.out()
     if figures.chunks:
         show.table(_levels(figures))
+        show.note("What a global answer from each level reads: its reports (C0 is the root), or all texts (TS).")
         show.out()
     for line in summary(corrections(folder)):
         show.out(line)

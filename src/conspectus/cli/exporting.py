@@ -165,7 +165,7 @@ def map_(
             _write(path, [svg(scene, level or 0, width)])
         case _:
             png(scene, level or 0, path, width, font)
-    show.out(f"{path}: {show.counted(len(index.entities), 'entity')}, {path.stat().st_size / 1e6:.1f} MB")
+    show.out(f"{path}: {show.counted(len(index.entities), 'entity')}, {show.size(path.stat().st_size)}")
 
 
 def check(

@@ -98,7 +98,7 @@ def cache(
         show.as_json(asdict(stats) | {"removed": removed})
         return
     by_status = ", ".join(f"{n:,} {status}" for status, n in stats.by_status.items()) or "none"
-    show.out(f"Attempts: {stats.rows:,} ({by_status}), {stats.bytes / 1e6:.1f} MB")
+    show.out(f"Attempts: {stats.rows:,} ({by_status}), {show.size(stats.bytes)}")
     show.out("Used again: " + (", ".join(f"{task} {n:,}" for task, n in stats.hits.items() if n) or "none"))
     if prune_older is not None or prune_unused is not None or prune_bad:
         show.out(f"Deleted: {removed:,}")

@@ -74,7 +74,7 @@ Where = Annotated[
     typer.Option(
         "--where",
         metavar="CONDITION",
-        help="Documents to read alone, as folder=reports/2024, date>=2023-01-01, author!=Quill or path~*.pdf; "
+        help="Documents to read alone, as folder=reports/2024, date>=2023-01-01, author~Quill or path~*.pdf; "
         "several all have to hold.",
     ),
 ]

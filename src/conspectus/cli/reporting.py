@@ -41,7 +41,6 @@ def report(
     if json:
         show.as_json({"page": str(made.page), "markdown": str(made.markdown), "missing": made.missing})
         return
-    size = made.page.stat().st_size
-    show.out(f"{made.page} ({size / 1e6:.1f} MB) and {made.markdown}")
+    show.out(f"{made.page} ({show.size(made.page.stat().st_size)}) and {made.markdown}")
     if not quiet:
         show.listed("Not there, and said so in the report:", made.missing)

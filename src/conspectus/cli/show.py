@@ -90,6 +90,11 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun if n == 1 else plural(noun)}"
 
 
+def size(n: int) -> str:
+    """Return a number of bytes as people read it: 38 kB, 5.5 MB."""
+    return f"{n / 1e6:,.1f} MB" if n >= 999_500 else f"{-(-n // 1000)} kB"
+
+
 def plural(noun: str) -> str:
     """Return the plural of one of the nouns that we count."""
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"

@@ -5,6 +5,11 @@ other tools read our tables as they are. A column that holds a field of the row 
 that is computed (`entity_ids` of a chunk, the JSON of a report) is written for those tools alone.
 """
 
+import os
+
+# Arrow reads it when it is imported. Its own pool keeps some 16 MB for itself, whatever pool Python is told to use.
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
 from conspectus.columns.parquet import Stored, encode
 from conspectus.columns.schema import TABLES
 

@@ -31,9 +31,7 @@ def encode(index: Index) -> Iterator[tuple[str, memoryview]]:
     """
     row_of_document = {d.id: row for row, d in enumerate(index.documents)}
     for name, table in TABLES.items():
-        with _plain_memory():
-            content = _encoded(index, name, table, row_of_document)
-        yield table.file, content
+        yield table.file, _encoded(index, name, table, row_of_document)
 
 
 def _encoded(index: Index, name: str, table: Table[Any], row_of_document: Mapping[str, int]) -> memoryview:
@@ -49,17 +47,6 @@ def _encoded(index: Index, name: str, table: Table[Any], row_of_document: Mappin
     # zstd at level 1 makes 15 MB of 37, but a commit takes .24 s CPU for .19, and a read .027 for .014
     pq.write_table(pa.Table.from_arrays(arrays, schema=table.schema), sink, compression="none")
     return memoryview(sink.getvalue())
-
-
-@contextmanager
-def _plain_memory() -> Generator[None]:
-    """Let Arrow take its memory from the system: its own pool keeps some 16 MB for itself."""
-    before = pa.default_memory_pool()
-    pa.set_memory_pool(pa.system_memory_pool())
-    try:
-        yield
-    finally:
-        pa.set_memory_pool(before)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Corrections by people: what a person knows better than the graph, as rows.
 
-`corrections_file` keeps them in a file that people can read, `index.correct` applies them whenever an index is made,
+`corrections.file` keeps them in a file that people can read, `index.correct` applies them whenever an index is made,
 in the order in which they stand there. A correction names entities as the index does, by a name or an alias.
 """
 

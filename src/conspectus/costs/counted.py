@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from conspectus.costs.ranges import NONE, Range, share
+from conspectus.costs.ranges import NONE, Range
 from conspectus.rows import Chunk, Document
 from conspectus.settings import ReportSettings
 
@@ -18,14 +18,14 @@ UNNAMED = 0.006
 """What a model names in a chunk for each token of it, beside the names that rules read: things without capitals."""
 UNNAMED_ONCE, UNNAMED_SHARED = 0.003, 0.0007
 """Of these, different ones in the whole text, and those that are in several chunks."""
-LONE = 40
-"""Names that may make no community."""
+LONE, LINKED = 40, 25
+"""Names that may make no community; what there may be to describe between names, however few these are."""
 
-GRAPH, GLEANED = Range(28, 112), Range(0, 60)
+GRAPH, GLEANED = Range(36, 140), Range(0, 60)
 """Tokens of an extraction, and of a round of gleaning, for each name in a chunk."""
-DESCRIBED = (Range(0.48, 1.9), Range(150, 600), Range(55, 220))
+DESCRIBED = (Range(0.52, 1.8), Range(180, 720), Range(52, 220))
 """For each name that several chunks have: elements to be described, tokens of what is asked, and of the replies."""
-REPORTED = (Range(0.078, 0.31), Range(135, 540), Range(38, 300))
+REPORTED = (Range(0.08, 0.31), Range(140, 560), Range(38, 310))
 """For each different name: communities of three or more, tokens of what is asked about them, and of their reports."""
 LEAST = 3
 """Entities of the smallest community with a report, in what was measured."""
@@ -46,7 +46,7 @@ class Counted:
 
     def described(self, *, claims: bool) -> Taken:
         """Return what descriptions take."""
-        calls, asked, written = (share(self.shared, of) for of in DESCRIBED)
+        calls, asked, written = (Range(self.shared * low, (self.shared + LINKED) * high) for low, high in DESCRIBED)
         return _more(calls, claims), _more(asked, claims), _more(written, claims)
 
     def reported(self, settings: ReportSettings, *, claims: bool) -> Taken:
@@ -60,13 +60,16 @@ class Counted:
 
 
 def counted(chunks: Sequence[Chunk], entity_types: Sequence[str], language: str) -> Counted:
-    """Count the names in chunks, as the rules that need no language model read them, and what these leave out."""
+    """Count the names in chunks, as the rules that need no language model read them, and what these leave out.
+
+    Dates are not counted: rules read them all, and models take few of them for things.
+    """
     import numpy as np
 
     from conspectus.text.lexicon import read_lexicon
 
     texts = [Document(c.id, i, "", c.text, c.document_id, None, {"language": language}) for i, c in enumerate(chunks)]
-    lexicon = read_lexicon(texts, entity_types)
+    lexicon = read_lexicon(texts, [kind for kind in entity_types if kind != "date"])
     chunk_of = np.repeat(lexicon.sentences.document, np.diff(lexicon.starts)).tolist()
     held = Counter(name for _, name in set(zip(chunk_of, lexicon.mentions.tolist(), strict=True)))
     size = sum(chunk.n_tokens for chunk in chunks)

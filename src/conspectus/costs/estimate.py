@@ -33,7 +33,7 @@ NAMES = Range(10, 200)
 """Tokens of the names that claims and triples are asked about."""
 TRIPLES = Range(0.2, 3.0)
 """Tokens of the triples of a chunk for each of its own."""
-SAID_AGAIN = Range(0.45, 1.0)
+SAID_AGAIN = Range(0.4, 1.0)
 """What of a reply a further turn of its conversation says again, which has no spaces and none of what was left out."""
 QUESTION = Range(20, 60)
 """Tokens that a further turn of a conversation takes."""

@@ -50,12 +50,14 @@ class Pool:
     def _parse(self, file: str, name: str) -> list[Outcome]:
         if self._closed.is_set():
             return []
-        worker = self._idle.get() or _Worker(self._options)
+        worker = self._idle.get()
         try:
-            outcomes = worker.parse(file, name)
-        finally:
-            self._idle.put(worker if worker.alive else None)
-        return outcomes
+            worker = worker or _Worker(self._options)
+            return worker.parse(file, name)
+        except OSError as error:
+            return [Failure("read", f"was not read: no process to parse it in could be started ({error})", name)]
+        finally:  # whatever happens: those who wait for a place would wait for ever
+            self._idle.put(worker if worker and worker.alive else None)
 
 
 class _Worker:

@@ -20,7 +20,7 @@ from conspectus.text.rules import JOINTS, PARTICLES, TITLES
 from conspectus.text.sources import sources
 from conspectus.text.words import name_key
 
-_LEGAL = frozenset("inc incorporated corp corporation ltd limited llc plc gmbh ag sa".split())
+_LEGAL = frozenset("inc incorporated corp corporation ltd limited llc plc gmbh ag sa oy oyj ab bv srl".split())
 
 
 @dataclass
@@ -34,7 +34,16 @@ class _Name:
 
     @property
     def person(self) -> bool:
-        return bool(self.types) and min(self.types, key=lambda t: (-self.types[t], t)).lower() == "person"
+        return self._type == "person"
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it has the capital of a name, and nothing told of what kind it is."""
+        return self._type == "concept" and _display(self).istitle()
+
+    @property
+    def _type(self) -> str:
+        return min(self.types, key=lambda t: (-self.types[t], t)).lower() if self.types else ""
 
 
 @dataclass
@@ -186,7 +195,9 @@ def _join_short_names(names: dict[str, _Name], result: Names) -> None:
             last[words[-1]].append(key)
     for key in sorted(names):
         word = _without(key.split())
-        if len(word) != 1 or not full.get(word[0]) or not (names[key].person or len(word) < len(key.split())):
+        if len(word) != 1 or not full.get(word[0]):
+            continue
+        if not (names[key].person or len(word) < len(key.split()) or names[key].undecided):
             continue
         if len(last[word[0]]) == 1 and names[key].person:
             _join(result, key, last[word[0]][0], "last name", "the only person of that last name anywhere")

@@ -79,6 +79,10 @@ CALENDAR = frozenset(
     """.split()
 )
 
+CURRENCIES = frozenset(
+    "AED AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR INR JPY KRW MXN NOK NZD PLN RMB RON SEK SGD USD ZAR".split()
+)
+
 ROLES = frozenset(
     """
     academic administrator advisor advocate affairs analyst assistant associate attorney author ceo cfo chair
@@ -101,6 +105,7 @@ ORGANIZATION_WORDS = frozenset(
     ministry museum network observatory office organisation organization partners party plc post press
     programme railway review school schools service services society studio studios systems team times trust
     union university tech ventures works capital airlines media mutual partnership cooperative
+    gmbh ag oy oyj ab bv srl holdings
     """.split()
 )
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.text.gazetteer import CALENDAR, GIVEN_NAMES
+from conspectus.text.gazetteer import CALENDAR, CURRENCIES, GIVEN_NAMES
 from conspectus.text.rules import ENGLISH_RULES, Rules
 from conspectus.text.types import organizations_of
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary
@@ -160,7 +160,19 @@ def _classes(vocabulary: Vocabulary, in_headings: bool) -> tuple[Codes, Ints]:
         classes[_heads(classes, vocabulary)] = ord("C")
     dated = np.array([form.lower() in CALENDAR for form in vocabulary.forms], bool)[vocabulary.form[:-1]]
     classes[:-1][dated & (classes[1:] == ord("D"))] = ord("x")  # "Thursday 11" is a date
+    classes[_of_money(vocabulary)] = ord("x")
     return classes, vocabulary.sentence
+
+
+def _of_money(vocabulary: Vocabulary) -> Bools:
+    """Tell of each token whether it is the currency of a number beside it; elsewhere CAD is computer-aided design."""
+    currency, number = (
+        np.array(kind, bool)[vocabulary.form]
+        for kind in ([f in CURRENCIES for f in vocabulary.forms], [f[0].isdigit() for f in vocabulary.forms])
+    )
+    beside = np.append(number[1:], False)
+    beside[1:] |= number[:-1]
+    return currency & beside
 
 
 def _heads(classes: Codes, vocabulary: Vocabulary) -> Ints:

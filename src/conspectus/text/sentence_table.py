@@ -28,6 +28,8 @@ OPENING = 200
 """Characters at the start of a document in which a shared header is looked for."""
 
 _LABEL = re.compile(r"[^\w(\[]*([^\W\d_][\w.'’\- ]{0,40}?)\s*(?:[(（][^)）]{1,20}[)）])?(?::(?=\s|$)|：)\s*")
+_MARK = re.compile(r"\s*(?:#{1,6}|[-*•–>]|\d{1,3}\))\s+")
+"""Of a heading, an item of a list, or what a mail quotes: layout, and no part of what is said."""
 _ASIDE = re.compile(r"[(\[（【][^)\]）】]{1,60}[)\]）】][.!?。！？]?")
 _FILE_LIKE = re.compile(r"\S*(?:_\S*|\.[a-z]{2,5})(?:\s+[./\\]+)*\s+")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -66,6 +68,8 @@ def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[s
         text, speaker = document.text, ""
         for start, end in lines(text):
             start = max(start, headers[number])
+            if mark := _MARK.match(text, start, end):
+                start = mark.end()
             if start >= end:
                 continue
             label = _LABEL.match(text, start, min(end, start + 60))

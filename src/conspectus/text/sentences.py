@@ -29,7 +29,7 @@ ORDINALS = frozenset("de da no fi pl cs hu".split())
 """Languages that write a full stop after an ordinal number."""
 _BLANK = re.compile(r"\n\s*\n")
 _BULLET = re.compile(rf"\s*(?:[-*•–—>#|]|\d+[.)]\s|[{SMALL}][.)]\s)")
-_LABEL = re.compile(r"\s*[^\W\d_][^:：\n]{0,40}(?::(?:\s|$)|：)")
+_LABEL = re.compile(rf"\s*(?:[^\W\d_{SMALL}][^:：\n]{{0,40}}|[^\W\d_]\w*)(?::(?:\s|$)|：)")
 WRAPPED = 55
 """A line of so many characters may have been broken to fit a page; its sentence may go on in the next."""
 
@@ -38,7 +38,7 @@ def lines(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of logical lines: a paragraph, a heading, a list item, a turn of speech.
 
     A newline ends a line, unless the line looks as if it was wrapped: long, without an end mark, and followed
-    by neither a blank line, nor an item, nor a label.
+    by neither a blank line, nor an item, nor a label (one word, or several that open with no small letter).
     """
     start: int | None = None
     position = previous_length = 0

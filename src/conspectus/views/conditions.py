@@ -256,6 +256,9 @@ def _there_is(documents: Sequence[Document], field: str, condition: Condition) -
     near = difflib.get_close_matches(condition.value.casefold(), {v.casefold(): v for v in values}, n=1)
     if near:
         return f"did you mean {next(value for value in values if value.casefold() == near[0])}?"
+    value = condition.value.casefold()
+    if condition.comparison == "=" and any(value in v.casefold() for v in values):
+        return f"did you mean {condition.field}~{condition.value}, which takes a part of it?"
     common = [value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…" for value, _ in values.most_common(SHOWN)]
     more = f", and {len(values) - SHOWN:,} more" if len(values) > SHOWN else ""
     return f"there are {', '.join(common)}{more}"

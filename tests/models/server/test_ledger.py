@@ -91,14 +91,11 @@ def test_calls_that_wait_are_held_to_what_the_replies_before_them_took():
     async def run() -> Ledger:
         ledger = Ledger(budget_tokens=1000)
         held = await reserve(ledger, 100, 700)
-        waiting = [asyncio.create_task(reserve(ledger, 200, 100)) for _ in range(3)]
+        waiting = asyncio.gather(*(reserve(ledger, 200, 100) for _ in range(3)), return_exceptions=True)
         await asyncio.sleep(0)
         ledger.settle(held, 300, 50)  # it counts three times as many as we
-        for done in asyncio.as_completed(waiting):
-            try:
-                ledger.settle(await done, 600, 20)
-            except BudgetReached:
-                return ledger
+        for result in await waiting:
+            assert isinstance(result, BudgetReached)
         return ledger
 
     total = asyncio.run(run()).total()

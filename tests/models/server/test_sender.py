@@ -496,7 +496,7 @@ def of_length(words: int) -> Callable[..., str]:
     return lambda messages, *_: "so " * (words * (2 - sum(map(int, re.findall(r"\d+", messages[-1]["content"]))) % 2))
 
 
-@pytest.mark.parametrize("budget", [3000, 9000, 40_000, 100_000])
+@pytest.mark.parametrize("budget", [5000, 9000, 40_000, 100_000])
 @pytest.mark.parametrize("words", [30, 3000, 9000])
 def test_replies_longer_than_assumed_do_not_pass_a_budget(budget: int, words: int, tmp_path: Path):
     with SimulatedServer(Behaviour(latencies=(0.0, 0.01)), of_length(words)) as server:
@@ -522,7 +522,7 @@ def test_under_a_budget_a_reply_has_a_cap_that_grows_with_what_it_needs(model: s
     bodies = [{**body, **body.get("options", {})} for body in server.bodies]
     names = ("max_tokens", "max_completion_tokens", "num_predict")
     caps = [next((body[name] for name in names if name in body), None) for body in bodies]
-    assert caps == [2000, 4000, 8000, 16000, None]
+    assert caps == [4096, 8192, 16384, None]
 
 
 def test_what_a_request_states_itself_stays_as_it_is_under_a_budget():
@@ -544,17 +544,27 @@ async def streamed(sender: CachingSender) -> str:
 
 def test_a_stream_whose_cap_its_thinking_filled_is_begun_again_with_more_room():
     def thoughtful(*_: object) -> str:
-        return f"<think>{'so ' * 3000}</think>\n\nAda met Bob."
+        return f"<think>{'so ' * 5000}</think>\n\nAda met Bob."
 
     with SimulatedServer(Behaviour(), thoughtful) as server:
         assert using(server, streamed, budget_tokens=50_000) == "Ada met Bob."
         assert server.counts["requests"] == 2
 
 
-def test_a_stream_that_was_shown_and_is_cut_by_the_budget_says_so():
-    with SimulatedServer(Behaviour(), of_length(3000)) as server:
-        with pytest.raises(BadReply, match=r"after 2000 tokens: raise llm\.max_tokens"):
-            using(server, streamed, budget_tokens=50_000)
+def test_a_stream_that_was_shown_and_is_cut_by_the_budget_says_so_and_has_more_room_next_time(tmp_path: Path):
+    with SimulatedServer(Behaviour(), of_length(5000)) as server:
+        with pytest.raises(BadReply, match=r"after 4096 tokens, the room that the budget left it: ask again"):
+            using(server, streamed, tmp_path, budget_tokens=50_000)
+        assert server.counts["requests"] == 1
+        assert using(server, streamed, tmp_path, budget_tokens=50_000).endswith("so ")
+
+
+def test_what_was_cut_by_a_budget_that_does_not_reach_is_not_paid_for_again(tmp_path: Path):
+    with SimulatedServer(Behaviour(), of_length(9000)) as server:
+        with pytest.raises(BudgetReached, match="the same command goes on"):
+            send(server, ask("item 1"), tmp_path, budget_tokens=7000)
+        with pytest.raises(BudgetReached, match="goes on with more than that one call takes"):
+            send(server, ask("item 1"), tmp_path, budget_tokens=7000)
         assert server.counts["requests"] == 1
 
 

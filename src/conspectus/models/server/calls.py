@@ -13,7 +13,7 @@ from conspectus.models.server.clients import Clients
 from conspectus.models.server.ledger import Ledger, Reservation
 from conspectus.models.server.limits import Gate, Patience
 from conspectus.models.server.replies import Attempt, Replies
-from conspectus.models.server.wire import Completion, Feature, Status
+from conspectus.models.server.wire import CAPPED, Completion, Feature, Status
 from conspectus.settings import ModelSettings
 
 T = TypeVar("T")
@@ -60,6 +60,12 @@ class Caller:
         """Return how long a call is tried."""
         return Patience(call.key, self._settings.attempts, self._settings.retry_seconds)
 
+    def room(self, call: Call) -> int:
+        """Return what to set aside for the reply at the least: twice what a budget cut it off at in an earlier run."""
+        if self._replies is None or not self._ledger.limited or call.max_tokens is not None:
+            return 0
+        return 2 * self._replies.capped(call.key)
+
     async def attempt(
         self,
         call: Call,
@@ -71,7 +77,7 @@ class Caller:
         `act` is given what is set aside for the call. A reply that was cut off by that is asked for again, with
         twice as much.
         """
-        patience, room = self.patience(call), 0
+        patience, room = self.patience(call), self.room(call)
         while True:
             held, entered = await self.enter(call, room)
             outcome: Any = None
@@ -88,9 +94,9 @@ class Caller:
             if not isinstance(outcome, ModelError):
                 self._usual += (time.perf_counter() - started - self._usual) * NEWEST
                 await asyncio.sleep(0)  # the call that takes its place goes out before this reply is read
-                if not held.cut(outcome):
+                room = twice_as_much(outcome)
+                if not room:
                     return cast("T", kept)
-                room = held.twice
                 continue
             await self.failed(call, outcome, time.perf_counter() - started, entered, patience)
 
@@ -181,6 +187,13 @@ class Caller:
             call.prompt,
             done.text if done else "",
         )
+
+
+def twice_as_much(outcome: object) -> int:
+    """Return the room of the next attempt, where a budget cut a reply off; else 0."""
+    if isinstance(outcome, Completion) and outcome.finish_reason == CAPPED:
+        return 2 * outcome.completion_tokens
+    return 0
 
 
 def _tokens_of(outcome: Any) -> tuple[int, int] | None:

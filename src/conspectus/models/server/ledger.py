@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import IO
 
 from conspectus.errors import BudgetReached, UsageError
-from conspectus.models.server.wire import Completion, Request
+from conspectus.models.server.wire import CAPPED, Completion, Request
 from conspectus.rows import Usage
 from conspectus.settings import Price, Settings
 
 USUAL_COMPLETION = 2000
 """Tokens set aside for a reply of no stated maximum, until a longer one has been seen."""
+LEAST_ROOM = 4096
+"""The same under a budget, where a reply that is longer is cut off and has to be asked for again."""
 UNSURE = 1.5
 """What a prompt may be longer than it is counted, until the first reply of its model tells."""
 
@@ -44,16 +46,10 @@ class Reservation:
         """Return a request as it is sent: what it is kept under stays that of the request without the cap."""
         return replace(request, max_tokens=self.cap) if self.cap else request
 
-    def cut(self, reply: object) -> bool:
-        """Whether a reply was cut off by the cap, and so is to be asked for again with more room."""
-        if self.cap is None or not isinstance(reply, Completion):
-            return False
-        return reply.cut_off and reply.completion_tokens >= self.cap
-
-    @property
-    def twice(self) -> int:
-        """The room of the next attempt after a reply that was cut."""
-        return 2 * (self.cap or 0)
+    def judged(self, reply: Completion) -> Completion:
+        """Return a reply to the request as it was sent, marked as CAPPED where that is what cut it off."""
+        capped = self.cap is not None and reply.cut_off and reply.completion_tokens >= self.cap
+        return replace(reply, finish_reason=CAPPED) if capped else reply
 
 
 @dataclass(slots=True)
@@ -143,15 +139,15 @@ class Ledger:
 
     def _assess(self, held: Reservation) -> None:
         prompt = int(held.prompt_tokens * self._excess.get(held.model, UNSURE)) + 1
-        usual = max(held.room, self._longest.get((held.model, held.task), USUAL_COMPLETION))
+        least = LEAST_ROOM if self.limited else USUAL_COMPLETION
+        usual = max(least, held.room, self._longest.get((held.model, held.task), 0))
         reply = usual if held.stated is None else held.stated
         held.tokens, held.cost = prompt + reply, self.cost(held.model, prompt, reply)
         held.cap = reply if self.limited and held.stated is None else None
 
     def expect(self, model: str, task: str, completion_tokens: int) -> None:
         """Set aside at least so much for replies of a task that state no maximum."""
-        before = self._longest.get((model, task), USUAL_COMPLETION)
-        self._longest[model, task] = max(before, completion_tokens)
+        self._longest[model, task] = max(completion_tokens, self._longest.get((model, task), 0))
 
     async def reserve(self, held: Reservation) -> None:
         """Set aside what a call may take; where only calls under way stand in the way of it, wait for them.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from conspectus.errors import IndexDamaged
-from conspectus.models.server.wire import Completion, Feature, Status
+from conspectus.models.server.wire import CAPPED, Completion, Feature, Status
 
 FILE_NAME = "replies.sqlite"
 BUSY_SECONDS = 60.0
@@ -227,6 +227,11 @@ class Replies:
         return list(
             self._reader.execute("SELECT model, task, max(completion_tokens) FROM replies GROUP BY model, task")
         )
+
+    def capped(self, key: str) -> int:
+        """Return the tokens after which a budget cut the reply to a key off, 0 where none did."""
+        which = "SELECT max(completion_tokens) FROM replies WHERE key = ? AND finish_reason = ?"
+        return self._reader.execute(which, (key, CAPPED)).fetchone()[0] or 0
 
     def prune(self, *, made_before: float | None = None, unused_since: float | None = None, bad: bool = False) -> int:
         """Delete attempts and return how many; the file shrinks by it.

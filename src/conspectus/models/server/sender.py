@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from conspectus import tokens
 from conspectus.errors import BadReply, ContextTooLong, ModelError, ServerFailed
 from conspectus.models.base import Tick, no_tick, together
-from conspectus.models.server.calls import Call, Caller
+from conspectus.models.server.calls import Call, Caller, twice_as_much
 from conspectus.models.server.client import prompt_tokens
 from conspectus.models.server.clients import Clients
-from conspectus.models.server.ledger import Ledger
+from conspectus.models.server.ledger import Ledger, Reservation
 from conspectus.models.server.presets import vocabulary
 from conspectus.models.server.replies import FILE_NAME, Attempt, Replies
-from conspectus.models.server.wire import Completion, Feature, Request, Status, digest
+from conspectus.models.server.wire import CAPPED, Completion, Feature, Request, Status, digest
 from conspectus.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -82,11 +82,11 @@ class CachingSender:
         done = self._under_way[request.key] = asyncio.get_running_loop().create_future()
         try:
             client, call = self.clients.of(request.model), self._call(request)
-            return await self._caller.attempt(
-                call,
-                lambda held: client.ask(held.capped(request)),
-                lambda reply, seconds: self._keep(call, reply, seconds, request),
-            )
+
+            async def ask(held: Reservation) -> Completion:
+                return held.judged(await client.ask(held.capped(request)))
+
+            return await self._caller.attempt(call, ask, lambda reply, took: self._keep(call, reply, took, request))
         finally:
             del self._under_way[request.key]
             done.set_result(None)
@@ -100,7 +100,7 @@ class CachingSender:
             yield kept.text
             return
         client, call = self.clients.of(request.model), self._call(request)
-        patience, begun, room = self._caller.patience(call), False, 0
+        patience, begun, room = self._caller.patience(call), False, self._caller.room(call)
         while True:
             held, entered = await self._caller.enter(call, room)
             outcome: Completion | ModelError | None = None
@@ -108,8 +108,8 @@ class CachingSender:
             try:
                 async for piece in client.stream(held.capped(request)):
                     if isinstance(piece, Completion):
-                        outcome = piece
-                        await self._keep(call, piece, time.perf_counter() - started, request)
+                        outcome = held.judged(piece)
+                        await self._keep(call, outcome, time.perf_counter() - started, request)
                     else:
                         begun = True
                         yield piece
@@ -118,10 +118,10 @@ class CachingSender:
             finally:
                 self._caller.leave(call, held, outcome)
             if isinstance(outcome, Completion):
-                if held.cut(outcome) and not begun:  # all of it was thinking
-                    room = held.twice
+                room = twice_as_much(outcome)
+                if room and not begun:  # all of it was thinking
                     continue
-                if wrong := _unfinished(held.capped(request), outcome):
+                if wrong := _unfinished(request, outcome):
                     raise BadReply(f"{request.model} {wrong}")
                 return
             error = outcome or ServerFailed("the stream ended with no reply")
@@ -277,7 +277,8 @@ def _unfinished(request: Request, reply: Completion) -> str:
     """Return why a reply that was streamed is not whole, and what to do; an empty text where it is."""
     if reply.cut_off_for(request):
         advice = "raise llm.max_tokens" if request.max_tokens else "ask again"
-        return f"cut its reply off after {reply.completion_tokens} tokens: {advice}"
+        capped = ", the room that the budget left it" if reply.finish_reason == CAPPED else ""
+        return f"cut its reply off after {reply.completion_tokens} tokens{capped}: {advice}"
     return "" if reply.text.strip() else "sent an empty reply: ask again"
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 ResponseFormat = Literal["json_schema", "json_object", "text"]
 Status = Literal["ok", "cut off", "unparsable", "failed"]
 """How an attempt ended: only those that are `ok` are ever served from the cache."""
+CAPPED = "budget"
+"""How a reply ended that had as much room as the budget set aside for it, and needed more."""
 Feature = Literal["json_schema", "json_object", "logit_bias", "streaming"]
 """What a server may or may not take."""
 
@@ -78,7 +80,7 @@ def digest(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The text of a reply, without any thinking; `finish_reason` is `length` where it was cut off.
+    """The text of a reply, without any thinking; `finish_reason` is `length` or CAPPED where it was cut off.
 
     `cached` replies took no call and `seconds` is then 0.
     """
@@ -92,7 +94,7 @@ class Completion:
 
     @property
     def cut_off(self) -> bool:
-        return self.finish_reason == "length"
+        return self.finish_reason in ("length", CAPPED)
 
     def cut_off_for(self, request: Request) -> bool:
         """Whether it ended before its time: a single token that was asked for is whole, whatever the server says."""
@@ -105,7 +107,7 @@ class Sender(Protocol):
     async def send(self, request: Request) -> Completion:
         """Return the completion, kept or asked for; raise a ModelError where it cannot be had.
 
-        A reply that was cut off (`finish_reason == "length"`) is returned but never served again: sending the
+        A reply that was cut off (`cut_off`) is returned but never served again: sending the
         same request once more asks the server once more. A request of `max_tokens=1` wants a single token, so
         it is not cut off by having got it.
         """
