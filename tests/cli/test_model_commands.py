@@ -172,7 +172,7 @@ def test_what_cannot_work_is_one_line(behaviour: Behaviour, says: str, run: Run,
 
 
 def test_a_budget_ends_with_one_line_and_the_command_goes_on(run: Run, server: SimulatedServer, papers: Path):
-    told = run("index", papers, "--quiet", "--budget-tokens", "4000", *using(server), code=1)
+    told = run("index", papers, "--quiet", "--budget-tokens", "8000", *using(server), code=1)
     assert "budget" in told.stderr
     assert "ExtractGraph" in run("status").stdout
     told = run("index", papers, "--quiet", "--budget", "1", *using(server), code=2)

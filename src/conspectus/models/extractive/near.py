@@ -39,6 +39,11 @@ PLAIN_OF = 0.2
 """The same where nothing is asked but to be told of something: there most sentences that name it say little of it."""
 ASKED = 0.5
 """What is left of the worth of a question: it answers none."""
+WHOLE = 0.999
+"""The share of what is named from which on all of it is, in floats."""
+OTHERWISE = 0.5
+"""What is left of what a sentence says that does not say "against" where the question does."""
+_OPPOSED = re.compile(r"\b(?:against|not|never|without|n['’]t)\b|反对|不|没", re.IGNORECASE)
 _SAYS_WHAT = re.compile(
     r"(?:['’]s)?[\"”’»)]*(?:\s*\(|,\s+(?!said|says|and|or|but|in|on|at|for|to|with|as|by)[a-z]|"
     r"\s+(?:is|was|are|were|means|became|has been)\b|(?:（[^（）]*）)?[，,]?[是为乃指])"
@@ -46,7 +51,12 @@ _SAYS_WHAT = re.compile(
 """What stands behind a name where it is said what it is."""
 _VAGUE = stems(VAGUE)
 _OF_TIME = stems(["date", "day", "month", "year"])
-_TOGETHER = stems(["connect", "connected", "connection", "link", "linked", "tie", "tied", "relationship", "together"])
+_OF_MONEY = stems(["cost", "costs", "price", "priced"])
+"""What an amount of money seldom says of itself."""
+_TOGETHER = stems(
+    "connect connected connection link linked tie tied relationship together agree disagree differ argue quarrel dispute"
+    " discuss talk compare common share both".split()
+)
 """What asks how several things that are named go together: what names them all says it."""
 
 
@@ -63,6 +73,9 @@ def near(question: Question, chunks: Sequence[Chunk], named: Collection[int], se
     for rank, chunk in enumerate(chunks):
         for sentence in searcher.passages.within(chunk):
             place.setdefault(sentence, rank)
+    if named and subject and not rest:  # the best chunks may be those where it speaks most, and is never spoken of
+        for sentence in np.flatnonzero(searcher.shares(subject) > WHOLE).tolist():
+            place.setdefault(sentence, len(chunks))
     rows = sorted(place)
     if not rows or not (subject or rest):
         return []
@@ -88,10 +101,13 @@ def _answering(
     strange = 2 * known < sum(rest.values())
     asked = frozenset(searcher.index.terms(question.text))
     named = bool(about.any())
+    opposed = bool(_OPPOSED.search(question.text))
     for i, sentence in enumerate(rows):
         if said[i] >= LEAST or (about[i] >= ABOUT_IT and not strange):
             offers = candidates(question, sentence, asked, searcher) if question.wants else ()
             fit = SAID * float(said[i]) + GIVES * max((weight for _, weight in offers), default=0.0)
+            if opposed and not _OPPOSED.search(searcher.passages.text(sentence)):
+                fit *= OTHERWISE
             here = ELSEWHERE + (1 - ELSEWHERE) * float(about[i]) if named else 1.0
             yield i, fit * here, float(own[i])
 
@@ -124,6 +140,7 @@ def _parted(
             subject |= words
             several += 1
     kind = _OF_TIME if question.wants == "date" else frozenset[str]()  # "on what date": no date says that it is one
+    kind |= _OF_MONEY if question.wants == "number" else frozenset[str]()
     if several > 1:
         kind |= _TOGETHER
     beside = [t for t in searcher.words(question.focus) if t not in subject | kind]
