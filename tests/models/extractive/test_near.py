@@ -111,3 +111,31 @@ def test_how_two_things_are_connected_is_told_by_what_names_both():
 def test_nothing_speaks_to_a_question_whose_names_the_corpus_has_not():
     assert read("Who rebuilt the weir of Zorblatt?") == []
     assert read("Who rebuilt the weir of Quenda for Zorblatt?", "Quenda")[0] == BUILT
+
+
+def test_who_voted_against_did_not_vote_for_it():
+    index = an_index_of("Ruben Vale voted for the weir. Mara Tolan voted against it.")
+
+    assert read("Who voted against the weir?", index=index)[0] == "Mara Tolan voted against it."
+    assert read("Who voted for the weir?", index=index)[0] == "Ruben Vale voted for the weir."
+
+
+def test_what_something_cost_is_an_amount_of_money():
+    texts = "The mill wheel has 40 blades. The mill wheel was bought from Tolan for EUR 480,000."
+
+    assert read("How much did the mill wheel cost?", index=an_index_of(texts))[0].endswith("EUR 480,000.")
+
+
+def test_what_several_disagree_about_is_where_they_are_named_together():
+    told = "Mara Tolan wants a higher weir in Quenda. The mill stands."
+
+    assert read("What did Mara Tolan and Quenda disagree about?", index=an_index_of(told))[0].startswith("Mara Tolan")
+
+
+def test_who_somebody_is_may_be_said_outside_the_best_chunks():
+    index = an_index("Mara Tolan spoke. Mara Tolan spoke again.", "Mara Tolan is a mason.", entities=["Mara Tolan"])
+    searcher = Searcher(index)
+
+    best = near(read_question("Who is Mara Tolan?"), index.chunks[:1], {0}, searcher)[0]
+
+    assert searcher.passages.text(best.sentence) == "Mara Tolan is a mason."

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from conspectus.models.extractive.search import Searcher
 from conspectus.text.dates import date_spans
+from conspectus.text.gazetteer import CURRENCIES
 from conspectus.text.question import Question
 from conspectus.text.words import CJK, WORD, fold
 
@@ -25,6 +26,15 @@ _UNIT = re.compile(
     r"\s?(?:%|per cent|percent|(?:hundred|thousand|million|billion)\b(?:\s[^\W\d_A-Z]{3,})?|[^\W\d_A-Z]{2,}\b"
     r"|[万亿千百]*[个名位次年岁公里米元分钟吨人部集座]{0,2})"
 )
+_ASKS_MONEY = re.compile(
+    r"\b(?:cost|price|pa(?:y|id)|earn|worth|spen[dt]|charge|budget|salary|wages?)|多少钱|价格|费用", re.IGNORECASE
+)
+_CURRENCY = re.compile(
+    rf"[£$€¥]|\b(?:{'|'.join(sorted(CURRENCIES))})\b|"
+    r"\b(?:dollar|euro|pound|cent|pence|yen|yuan|kron[ae]r?|franc|rupee)|[元块]"
+)
+NO_MONEY = 0.3
+"""What a number that is no amount of money counts where money is asked for."""
 _KINDS = {"person": "person", "place": "location"}
 
 
@@ -52,10 +62,13 @@ def _of_kind(question: Question, sentence: int, text: str, searcher: Searcher) -
             yield from ((start, end, 1.0) for start, end in date_spans(text))
         case "number":
             dates = list(date_spans(text))
+            money = bool(_ASKS_MONEY.search(question.text))
             for m in _NUMBER.finditer(text):
                 if not any(start <= m.start() < end for start, end in dates):
                     unit = _UNIT.match(text, m.end())
-                    yield m.start(), unit.end() if unit else m.end(), 1.0
+                    end = unit.end() if unit else m.end()
+                    plain = money and not _CURRENCY.search(text, max(0, m.start() - 5), end + 12)
+                    yield m.start(), end, NO_MONEY if plain else 1.0
         case "" if CJK.search(question.text):
             return  # what is asked for is seldom a name, and the clause says it
         case wants:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,8 @@ _OF_TIME = stems(["date", "day", "month", "year"])
 _OF_MONEY = stems(["cost", "costs", "price", "priced"])
 """What an amount of money seldom says of itself."""
 _TOGETHER = stems(
-    "connect connected connection link linked tie tied relationship together agree disagree differ argue quarrel dispute"
-    " discuss talk compare common share both".split()
+    "connect connected connection link linked tie tied relationship together common share both "
+    "agree disagree differ argue quarrel dispute discuss talk compare".split()
 )
 """What asks how several things that are named go together: what names them all says it."""
 
@@ -141,13 +142,21 @@ def _parted(
             several += 1
     kind = _OF_TIME if question.wants == "date" else frozenset[str]()  # "on what date": no date says that it is one
     kind |= _OF_MONEY if question.wants == "number" else frozenset[str]()
-    if several > 1:
+    if max(several, _runs_of_names(question)) > 1:
         kind |= _TOGETHER
     beside = [t for t in searcher.words(question.focus) if t not in subject | kind]
-    rest = [t for t in beside if t not in _VAGUE] or beside
+    joined = {t for run in question.runs if len(run) > 1 for word in run for t in searcher.index.terms(word)}
+    rest = [t for t in beside if t not in _VAGUE or t in joined] or beside  # a line says little, a bottling line much
     if not subject and not rest:
         rest = searcher.words(question.terms)
     return {t: searcher.weight(t) for t in sorted(subject)}, {t: searcher.weight(t) for t in rest}
+
+
+def _runs_of_names(question: Question) -> int:
+    """Return how many names of one or more words stand apart in a question."""
+    names = set(question.written_names)
+    inside = [word.strip(CLOSING + ",;:?") in names for word in question.text.split()]
+    return sum(is_one and not before for before, is_one in pairwise([False, *inside]))
 
 
 def _about(subject: Mapping[str, float], rows: Sequence[int], searcher: Searcher) -> Floats:
