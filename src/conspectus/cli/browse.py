@@ -11,7 +11,7 @@ import typer
 from conspectus.cli import show
 from conspectus.cli.corrections import counted, summary
 from conspectus.cli.history import print_history
-from conspectus.cli.options import FOLDER, AsJson, ConfigFile, IndexFolder, LogFile, settings_of
+from conspectus.cli.options import FOLDER, AsJson, ConfigFile, IndexFolder, LogFile, entity_names, settings_of
 from conspectus.errors import IndexMissing, UsageError
 
 if TYPE_CHECKING:
@@ -71,6 +71,9 @@ def status(
     if figures.chunks:
         show.table(_levels(figures))
         show.note("What a global answer from each level reads: its reports (C0 is the root), or all texts (TS).")
+        if figures.unsplit:
+            found = f"{len(figures.unsplit):,} of {show.counted(figures.communities, 'community')}"
+            show.note(f"{found} cannot be split to the size asked for, most as all in them is related; --json has why.")
         show.out()
     for line in summary(corrections(folder)):
         show.out(line)
@@ -229,7 +232,9 @@ def _print_neighbours(view: ReportView) -> None:
 
 
 def entity(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name or alias, in any spelling.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", autocompletion=entity_names, help="A name or alias, in any spelling.")
+    ],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
     log: LogFile = None,
@@ -279,8 +284,8 @@ def _print_places(edge: Edge, most: int) -> None:
 
 
 def path(
-    source: Annotated[str, typer.Argument(metavar="A", help="A name or alias.")],
-    target: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    source: Annotated[str, typer.Argument(metavar="A", autocompletion=entity_names, help="A name or alias.")],
+    target: Annotated[str, typer.Argument(metavar="B", autocompletion=entity_names, help="Another one.")],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
     log: LogFile = None,

@@ -11,13 +11,7 @@ import typer
 from conspectus.cli import corrections as kept
 from conspectus.cli import show
 from conspectus.cli.guard import Group
-from conspectus.cli.options import (
-    FOLDER,
-    AsJson,
-    IndexFolder,
-    LogFile,
-)
-from conspectus.errors import ConspectusError
+from conspectus.cli.options import FOLDER, AsJson, IndexFolder, LogFile, entity_names
 
 if TYPE_CHECKING:
     from conspectus.corrections import Correction
@@ -30,19 +24,8 @@ app = typer.Typer(
 )
 
 
-def _entities(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the entities whose names begin with what is typed; for completion by the shell."""
-    from conspectus.api import open_index
-
-    try:
-        index = open_index(ctx.params.get("folder") or FOLDER)
-    except ConspectusError:
-        return []
-    return [e.name for e in index.entities if e.name.lower().startswith(incomplete.lower())][:100]
-
-
 def _name(metavar: str, text: str) -> Any:
-    return typer.Argument(metavar=metavar, help=text, autocompletion=_entities, show_default=False)
+    return typer.Argument(metavar=metavar, help=text, autocompletion=entity_names, show_default=False)
 
 
 Author = Annotated[str, typer.Option(metavar="NAME", help="Who says so.", show_default=False)]

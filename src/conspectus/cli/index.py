@@ -196,7 +196,6 @@ def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     if not quiet:
         _passed_over(built.skipped, built.failures)
         show.listed("Worth knowing:", built.notices)
-        _unsplit(status)
 
 
 def _preview(
@@ -240,9 +239,3 @@ def _read(counts: Status | Preview) -> str:
 def _passed_over(skipped: tuple[Skipped, ...], failures: tuple[Failure, ...]) -> None:
     show.listed(f"Skipped {len(skipped):,}:", [f"{s.document}: {s.reason}" for s in skipped])
     show.failures(failures)
-
-
-def _unsplit(status: Status) -> None:
-    if status.unsplit:
-        found = f"{len(status.unsplit):,} of {show.counted(status.communities, 'community')}"
-        show.note(f"{found} could not be split to the size asked for; status --json lists them with why.")

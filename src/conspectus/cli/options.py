@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from conspectus import __version__
-from conspectus.errors import UsageError
+from conspectus.errors import ConspectusError, UsageError
 
 if TYPE_CHECKING:
     from conspectus.settings import Settings
@@ -55,6 +55,17 @@ def embedders(incomplete: str) -> list[str]:
     """Return the names of embedders that begin with what is typed; for completion by the shell."""
     known = ("none", "local", "openai/text-embedding-3-small", "ollama/nomic-embed-text")
     return [name for name in known if name.startswith(incomplete)]
+
+
+def entity_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the entities whose names begin with what is typed; for completion by the shell."""
+    from conspectus.api import open_index
+
+    try:
+        index = open_index(ctx.params.get("folder") or FOLDER)
+    except ConspectusError:
+        return []
+    return [e.name for e in index.entities if e.name.lower().startswith(incomplete.lower())][:100]
 
 
 IndexFolder = Annotated[
