@@ -160,7 +160,7 @@ def test_a_reader_is_told_that_a_person_said_so(run: Run, own: Path):
 
 
 def test_names_are_completed(own: Path):
-    from conspectus.cli.correct import _entities  # pyright: ignore[reportPrivateUsage]
+    from conspectus.cli.options import entity_names
 
-    assert _entities(SimpleNamespace(params={"folder": own}), "ada") == ["Ada Brook"]  # type: ignore[arg-type]
-    assert _entities(SimpleNamespace(params={"folder": own / "nowhere"}), "ada") == []  # type: ignore[arg-type]
+    assert entity_names(SimpleNamespace(params={"folder": own}), "ada") == ["Ada Brook"]  # type: ignore[arg-type]
+    assert entity_names(SimpleNamespace(params={"folder": own / "nowhere"}), "ada") == []  # type: ignore[arg-type]

@@ -73,7 +73,7 @@ def status(
         show.note("What a global answer from each level reads: its reports (C0 is the root), or all texts (TS).")
         if figures.unsplit:
             found = f"{len(figures.unsplit):,} of {show.counted(figures.communities, 'community')}"
-            show.note(f"{found} cannot be split to the size asked for, most as all in them is related; --json has why.")
+            show.note(f"{found} cannot be split to the size asked for; --json says why of each.")
         show.out()
     for line in summary(corrections(folder)):
         show.out(line)
