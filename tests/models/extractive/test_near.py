@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from making import an_index
 
-from conspectus.models.extractive.near import near
+from conspectus.models.extractive.near import is_to_tell, near
 from conspectus.models.extractive.search import Searcher
 from conspectus.tables import Index
 from conspectus.text.question import read_question
@@ -139,3 +139,12 @@ def test_who_somebody_is_may_be_said_outside_the_best_chunks():
     best = near(read_question("Who is Mara Tolan?"), index.chunks[:1], {0}, searcher)[0]
 
     assert searcher.passages.text(best.sentence) == "Mara Tolan is a mason."
+
+
+def test_a_question_only_to_be_told_of_something_asks_nothing_else_of_it():
+    searcher = Searcher(INDEX)
+    tolan = {INDEX.entity_of_name["Mara Tolan"]}
+
+    assert is_to_tell(read_question("Who is Mara Tolan?"), tolan, searcher)
+    assert not is_to_tell(read_question("When did Mara Tolan rebuild the weir?"), tolan, searcher)
+    assert not is_to_tell(read_question("Which boats were lost?"), set(), searcher)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from conspectus.evidence import Evidence
-from conspectus.models.extractive.near import near
+from conspectus.models.extractive.near import is_to_tell, near
 from conspectus.models.extractive.search import Found, Searcher
 from conspectus.models.extractive.short import short_answer
 from conspectus.models.extractive.statements import reading, split, subject_terms, words_of
@@ -32,6 +32,8 @@ SAME = 0.7
 """The same where a fact is asked for, of all terms: a sentence that answers seldom adds more than the answer."""
 WEAK = 0.5
 """A section, or a quotation in one, is kept where its score is at least this share of the best one's."""
+TOLD = 0.4
+"""The same for a quotation of an answer that only has to tell of something."""
 _ITEM = re.compile(r"^[-*•–]\s+")
 _SECTION = re.compile(r"^### ", re.MULTILINE)
 
@@ -93,11 +95,12 @@ def _distinct(
     most: int = 3 * QUOTES,
     terms_of: Callable[[str], frozenset[str]] = lambda text: reading(text)[1],
     alike: float = ALIKE,
+    weak: float = WEAK,
 ) -> Iterator[Found]:
     """Yield the sentences, best first, that do not say again what an earlier one said."""
     said: list[frozenset[str]] = []
     for f in found:
-        if f.score < WEAK * found[0].score:
+        if f.score < weak * found[0].score:
             return
         words = terms_of(searcher.passages.quoted(f.sentence))
         if words and not _repeated(words, said, alike):
@@ -221,9 +224,11 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
 def speaking(question: str, evidence: Evidence, searcher: Searcher) -> list[Found]:
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
     named = {entity.number for entity in evidence.entities}
-    found = near(searcher.read(question), evidence.sources, named, searcher)
+    asked = searcher.read(question)
+    found = near(asked, evidence.sources, named, searcher)
+    weak = TOLD if is_to_tell(asked, named, searcher) else WEAK
     # Here an "I" may speak too: the question says what it is about, and the citation who it is.
-    return list(_distinct(found, searcher, 2 * QUOTES, _every_term, SAME))
+    return list(_distinct(found, searcher, 2 * QUOTES, _every_term, SAME, weak))
 
 
 def _every_term(said: str) -> frozenset[str]:

@@ -93,6 +93,12 @@ def near(question: Question, chunks: Sequence[Chunk], named: Collection[int], se
     return sorted(found, key=lambda f: (-f.score, f.sentence))
 
 
+def is_to_tell(question: Question, named: Collection[int], searcher: Searcher) -> bool:
+    """Whether nothing is asked but to be told of what is named."""
+    subject, rest = _parted(question, named, searcher)
+    return bool(subject) and not rest
+
+
 def _answering(
     question: Question, rest: dict[str, float], about: Floats, rows: Sequence[int], searcher: Searcher
 ) -> Iterator[tuple[int, float, float]]:
