@@ -159,6 +159,8 @@ def test_a_name_of_unknown_kind_joins_the_only_person_of_that_name_in_its_source
     assert name_in(names, "Mara", 1) == "Mara"
     assert joined(resolved(named("Mara Tolan", ("mara", "concept")))) == set(), "no name: written small"
     assert joined(resolved(named("Mara Tolan", "Mara Vey", ("Mara", "concept")))) == set(), "two have it"
+    told = named("Mara Tolan", ("Mara", "concept")), named(("Mara", "concept")), named(("Mara", "location"))
+    assert joined(resolved(*told)) == set(), "it was told once: one more or less must not decide"
 
 
 def test_what_is_no_person_is_not_joined_by_its_last_word_as_one():
