@@ -5,12 +5,18 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from simulated_server import SimulatedServer
+
 NAMES = (
     "Ada Byrne,Bo Quill,Dora Pask,Vera Stone,Lune Mills,Harbour Office,Kell Council,Rook Barge,Tide Watch,"
     "Mill Lane,Ivo Lang,Rosa Field,North Quay,Elder Press,"
     "Sam Orr,Nell Dray,Weir House,Otter Bank,Pit Lane,Gull Rock"
 ).split(",")
 VERBS = ("met", "wrote to", "bought land from", "sued", "worked for", "praised", "sailed with", "paid")
+
+
+ASKED = ["What did Ada Byrne do?", "Who bought land from Bo Quill?", "Which matters come up again and again?"]
+"""Questions about it."""
 
 
 def documents(n: int = 12, seed: int = 7) -> list[dict[str, str]]:
@@ -37,3 +43,8 @@ def settings(url: str, **more: Any) -> dict[str, Any]:
         "chunk.overlap": 20,
         **{key.replace("__", "."): value for key, value in more.items()},
     }
+
+
+def using(server: SimulatedServer) -> tuple[str, ...]:
+    """Return the flags of a command that asks a simulated server."""
+    return ("--model", "simulated", "--base-url", server.url, "--set", "llm.retry_seconds=0.01")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from llm_corpus import ASKED, documents, settings
+from simulated_server import Behaviour, SimulatedServer
 from typer.testing import CliRunner, Result
 
 import conspectus
@@ -59,6 +61,26 @@ def opened(sampled: Path) -> Index:
 
 
 Run = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[SimulatedServer]:
+    with SimulatedServer(Behaviour()) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def papers(server: SimulatedServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an index that a simulated model wrote."""
+    return api.build(
+        documents=documents(), folder=tmp_path_factory.mktemp("indexes") / "papers", settings=settings(server.url)
+    ).folder
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Path:
+    (tmp_path / "asked.txt").write_text("\n".join(ASKED), encoding="utf-8")
+    return tmp_path / "asked.txt"
 
 
 @pytest.fixture

@@ -3,46 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-from llm_corpus import documents, settings
+from llm_corpus import using
 from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
 
-from conspectus import api
 from conspectus.evaluate.ablations.found import heading
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]
-ASKED = ["What did Ada Byrne do?", "Who bought land from Bo Quill?", "Which matters come up again and again?"]
 CUT = ("--set", "chunk.overlap=20", "--sizes", "100,200")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[SimulatedServer]:
-    with SimulatedServer(Behaviour()) as server:
-        yield server
-
-
-def using(server: SimulatedServer) -> tuple[str, ...]:
-    return ("--model", "simulated", "--base-url", server.url, "--set", "llm.retry_seconds=0.01")
-
-
-@pytest.fixture(scope="module")
-def papers(server: SimulatedServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an index that a simulated model wrote."""
-    return api.build(
-        documents=documents(), folder=tmp_path_factory.mktemp("indexes") / "papers", settings=settings(server.url)
-    ).folder
-
-
-@pytest.fixture
-def asked(tmp_path: Path) -> Path:
-    (tmp_path / "asked.txt").write_text("\n".join(ASKED), encoding="utf-8")
-    return tmp_path / "asked.txt"
 
 
 def test_gleaning_finds_more_and_what_was_asked_is_not_asked_again(run: Run, told: Told, papers: Path):

@@ -9,12 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_corpus import documents, settings
+from llm_corpus import ASKED, using
 from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
 
@@ -23,31 +23,6 @@ from conspectus import api
 Run = Callable[..., Result]
 Told = Callable[..., Any]
 ABOUT = "Letters and accounts of people of a river valley, their mills, boats and quarrels over land."
-ASKED = ["What did Ada Byrne do?", "Who bought land from Bo Quill?", "Which matters come up again and again?"]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[SimulatedServer]:
-    with SimulatedServer(Behaviour()) as server:
-        yield server
-
-
-def using(server: SimulatedServer) -> tuple[str, ...]:
-    return ("--model", "simulated", "--base-url", server.url, "--set", "llm.retry_seconds=0.01")
-
-
-@pytest.fixture(scope="module")
-def papers(server: SimulatedServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an index that a simulated model wrote."""
-    return api.build(
-        documents=documents(), folder=tmp_path_factory.mktemp("indexes") / "papers", settings=settings(server.url)
-    ).folder
-
-
-@pytest.fixture
-def asked(tmp_path: Path) -> Path:
-    (tmp_path / "asked.txt").write_text("\n".join(ASKED), encoding="utf-8")
-    return tmp_path / "asked.txt"
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,6 @@ from typer.testing import Result
 Run = Callable[..., Result]
 Told = Callable[..., Any]
 FAST = ("--set", "llm.retry_seconds=0.01")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[SimulatedServer]:
-    with SimulatedServer(Behaviour()) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

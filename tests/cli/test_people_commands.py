@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_corpus import documents, settings
-from simulated_server import Behaviour, SimulatedServer
+from simulated_server import SimulatedServer
 from typer.testing import Result
-
-from conspectus import api
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]
 ASKED = [f"What did Ada Byrne do in {year}?" for year in range(1900, 1908)]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[SimulatedServer]:
-    with SimulatedServer(Behaviour()) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def papers(server: SimulatedServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an index that a simulated model wrote."""
-    return api.build(
-        documents=documents(), folder=tmp_path_factory.mktemp("indexes") / "papers", settings=settings(server.url)
-    ).folder
 
 
 @pytest.fixture

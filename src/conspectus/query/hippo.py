@@ -29,14 +29,12 @@ from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.tasks import NameEntities
-from conspectus.text.language import ENGLISH
 from conspectus.text.words import terms
 from conspectus.wording import wording
 
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
-SPELT = wording(ENGLISH).spelt
 MASS, SHARPNESS = 0.3, 5
 """Joined: what the chunks weigh among the seeds beside 1 for the phrases, and the power of their likeness."""
 TOLERANCE = 1e-4

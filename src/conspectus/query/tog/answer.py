@@ -17,13 +17,11 @@ from conspectus.rows import Answer, Hit, Relationship, Trail
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.tasks import AnswerFromContext, DraftAnswer
-from conspectus.text.language import ENGLISH
 from conspectus.text.relating import likeness, root, roots_of_label
 from conspectus.text.words import terms
 from conspectus.triples import TripleGraph
 from conspectus.wording import wording
 
-SELECTED = wording(ENGLISH).selected
 MOST_SHOWN = 20
 """Answers named in the text; `short` holds all."""
 
