@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from conspectus.tasks import Graph
@@ -11,11 +12,14 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def echoes_in(graph: Graph, text: str, sent: str) -> tuple[str, ...]:
-    """Return the names of entities, sorted, that stand in what was sent and nowhere in the text of the chunk."""
+def echoes_in(graph: Graph, text: str, sent: Callable[[], str]) -> tuple[str, ...]:
+    """Return the names of entities, sorted, that stand in what was sent and nowhere in the text of the chunk.
+
+    What was sent is asked for only where a name is not in the text, which is seldom.
+    """
     said = _plain(text)
     unsaid = {entity.name for entity in graph.entities if _plain(entity.name) not in said}
-    told = _plain(sent) if unsaid else ""
+    told = _plain(sent()) if unsaid else ""
     return tuple(sorted(name for name in unsaid if _plain(name) in told))
 
 

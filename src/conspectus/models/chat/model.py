@@ -238,9 +238,13 @@ class ChatModel:
             task = task.after.task
         if not isinstance(task, ExtractGraph):
             return graph
-        told = "\n".join(message.content for message in self._prompts.render(task))
-        if echoes := echoes_in(graph, task.chunk.text, told):
-            self._note(task, f"left out: {', '.join(echoes)}, which the instructions name and the text does not")
+        first = task
+
+        def sent() -> str:
+            return "\n".join(message.content for message in self._prompts.render(first))
+
+        if echoes := echoes_in(graph, first.chunk.text, sent):
+            self._note(first, f"left out: {', '.join(echoes)}, which the instructions name and the text does not")
         return without(graph, echoes) if echoes else graph
 
     def _with_references(self, task: Task[R], reply: R) -> R:

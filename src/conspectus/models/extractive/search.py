@@ -64,10 +64,6 @@ class Searcher:
         """How relevant a report was found for a question, by the question and the report's number."""
 
     @cached_property
-    def _number(self) -> dict[str, int]:
-        return {word: i for i, word in enumerate(self.index.words)}
-
-    @cached_property
     def context(self) -> tuple[Ints, Ints]:
         """Starts and mentions of every sentence; where it has none, of the nearest sentence before it."""
         sizes = np.diff(self.passages.mention_starts)
@@ -106,7 +102,7 @@ class Searcher:
 
     def frequency(self, term: str) -> int:
         """Return how many sentences hold a term."""
-        number = self._number.get(term)
+        number = self.index.number_of_word.get(term)
         in_sentences = number is not None and number + 1 < len(self._postings.starts)
         return self._postings.frequency(number) if number is not None and in_sentences else 0
 
@@ -213,7 +209,7 @@ class Searcher:
         """Return for each sentence the weights of the terms that it holds, each counted once."""
         scores = np.zeros(len(self._postings.lengths), np.float32)
         for term, weight in weights.items():
-            number = self._number.get(term)
+            number = self.index.number_of_word.get(term)
             if number is not None and number + 1 < len(self._postings.starts):
                 low, high = self._postings.starts[number], self._postings.starts[number + 1]
                 scores[self._postings.texts[low:high]] += weight
