@@ -12,7 +12,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from conspectus.api import Built, aask, abuild, ask, astream, build, context, open_index, preview, search
+    from conspectus.api import (
+        Built,
+        aask,
+        abuild,
+        acontext,
+        asearch,
+        ask,
+        astream,
+        build,
+        context,
+        open_index,
+        preview,
+        search,
+    )
     from conspectus.api.conversing import Conversation
     from conspectus.errors import ConspectusError
     from conspectus.explore import entity_view, path_between, report_tree, report_view
@@ -25,7 +38,9 @@ __version__ = "0.1.0"
 
 _HOME = {
     **dict.fromkeys(("Built", "abuild", "build", "open_index"), "conspectus.api.building"),
-    **dict.fromkeys(("aask", "ask", "astream", "context", "preview", "search"), "conspectus.api"),
+    **dict.fromkeys(
+        ("aask", "acontext", "asearch", "ask", "astream", "context", "preview", "search"), "conspectus.api"
+    ),
     **dict.fromkeys(("entity_view", "path_between", "report_tree", "report_view"), "conspectus.explore"),
     **dict.fromkeys(("Answer", "Citation", "Hit"), "conspectus.rows"),
     "ConspectusError": "conspectus.errors",
@@ -50,6 +65,6 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Answer", "Built", "Citation", "ConspectusError", "Conversation", "Hit", "Index", "Settings", "aask", "abuild",
-    "ask", "astream", "build", "context", "entity_view", "open_index", "path_between", "preview", "report_tree",
-    "report_view", "search", "status_of",
+    "acontext", "asearch", "ask", "astream", "build", "context", "entity_view", "open_index", "path_between",
+    "preview", "report_tree", "report_view", "search", "status_of",
 ]  # fmt: skip

@@ -68,24 +68,44 @@ def folder_of(given: Index | str | Path, index: Index) -> Path | None:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end; the result is handed over apart, since asyncio would write a task's result out as text."""
+    """Run a coroutine to its end, also where the caller is inside an event loop, as every cell of a notebook is.
+
+    It then runs in a loop of another thread; an interrupt of the caller ends it. The result is handed over apart, since
+    asyncio would write a task's result out as text.
+    """
     results: list[T] = []
 
     async def keep() -> None:
         results.append(await work)
 
-    asyncio.run(keep())
-    return results[0]
-
-
-def apart(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end, also where whoever asks is inside an event loop: then in one of another thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return run(work)
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(run, work).result()
+        asyncio.run(keep())
+        return results[0]
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(keep())
+    with ThreadPoolExecutor(1, thread_name_prefix="conspectus") as thread:
+        done = thread.submit(_run_in, loop, task)
+        try:
+            done.result()
+        except BaseException:
+            if not done.done():  # the caller was interrupted while it waited
+                loop.call_soon_threadsafe(task.cancel)
+            raise
+    return results[0]
+
+
+def _run_in(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None]) -> None:
+    """Run a task in its loop and close the loop as `asyncio.run` does."""
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(task)
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        asyncio.set_event_loop(None)
+        loop.close()
 
 
 @contextmanager

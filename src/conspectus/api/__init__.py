@@ -12,7 +12,7 @@ from conspectus.api.ablating import (
     vary_reports,
     vary_window,
 )
-from conspectus.api.asking import Context, aask, ask, astream, context, model_of, search, viewed
+from conspectus.api.asking import Context, aask, acontext, asearch, ask, astream, context, model_of, search, viewed
 from conspectus.api.building import (
     Built,
     abuild,
@@ -66,8 +66,10 @@ __all__ = [
     "aask",
     "ablate",
     "abuild",
+    "acontext",
     "answer_questions",
     "apply_corrections",
+    "asearch",
     "ask",
     "astream",
     "build",

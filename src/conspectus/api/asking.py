@@ -19,7 +19,7 @@ from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.tasks import is_short
 from conspectus.views.view import View, seen
-from conspectus.working import DEFAULT_FOLDER, Given, apart, named, resolved, run, session_for
+from conspectus.working import DEFAULT_FOLDER, Given, named, resolved, run, session_for
 
 Asked = Index | View | str | Path | Sequence[Index | str | Path]
 """What a question is asked of: an index or its folder, or several of them, which are then asked as one."""
@@ -201,6 +201,19 @@ def search(
     settings: Given = None,
 ) -> list[Hit]:
     """Return the chunks that rank highest for a question, the best first, of documents that meet all conditions."""
+    return run(asearch(question, index, method=method, k=k, where=where, settings=settings))
+
+
+async def asearch(
+    question: str,
+    index: Asked = DEFAULT_FOLDER,
+    *,
+    method: str = "bm25",
+    k: int | None = None,
+    where: str | Sequence[str] = (),
+    settings: Given = None,
+) -> list[Hit]:
+    """Do what `search` does, inside a running event loop."""
     view = viewed(index, where)
     view.check(method)
     chosen = resolved(settings)
@@ -214,7 +227,7 @@ def search(
     ranking = named(RANKINGS, method)
     if not wanted(chosen):
         return ranking(question, view.index, chosen)
-    return apart(ranked(ranking, question, view.index, chosen))
+    return await ranked(ranking, question, view.index, chosen)
 
 
 def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> View:

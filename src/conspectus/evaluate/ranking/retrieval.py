@@ -23,7 +23,7 @@ from conspectus.query.rerank import ranked, wanted
 from conspectus.rows import Document
 from conspectus.settings import Settings
 from conspectus.tables import Index
-from conspectus.working import apart
+from conspectus.working import run
 
 DEFAULT, UNTITLED = ".conspectus", ".conspectus-untitled"
 """Folders, beside the passages, in which their index is."""
@@ -95,7 +95,7 @@ def _measured(method: str, queries: Sequence[Query], index: Index, settings: Set
 
 
 def _reranking(ranking: Ranking) -> Ranking:
-    return lambda question, index, settings: apart(ranked(ranking, question, index, settings))
+    return lambda question, index, settings: run(ranked(ranking, question, index, settings))
 
 
 def _measures(ks: Sequence[int]) -> dict[str, Callable[[Sequence[str], Mapping[str, float]], float]]:
