@@ -1,5 +1,5 @@
 # make setup    an environment in .venv with everything; `make setup PYTHON=python3.12` picks the interpreter
-# make demo     index the sample corpus and ask it two questions
+# make demo     index the sample corpus and ask it three questions (`conspectus demo`)
 # make test     the tests, without those marked `long`; `make test-long` runs all
 # make check    formatting, lint and types; `make format` mends the first two where it can
 
@@ -8,11 +8,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-DEMO_GLOBAL ?= How did the fishermen and the bird observatory settle their quarrel over Sandle Bank?
-DEMO_LOCAL ?= When did the Maddern Chart leave the Custom House, and how was it found?
-
-# The words of the questions reach the shell as variables, so that quotes in them do no harm.
-export DEMO_GLOBAL DEMO_LOCAL
 # Settings of the caller's own environment that would send uv elsewhere.
 unexport VIRTUAL_ENV UV_PYTHON UV_NO_DEV UV_NO_GROUP
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -42,13 +37,7 @@ $(READY): pyproject.toml uv.lock
 
 demo: $(READY)
 	@rm -rf .demo
-	@printf '$$ conspectus index src/conspectus/sample --index .demo\n'
-	@$(BIN)/conspectus index src/conspectus/sample --index .demo
-	@printf '\n$$ conspectus ask "%s" --index .demo --method global\n' "$$DEMO_GLOBAL"
-	@$(BIN)/conspectus ask "$$DEMO_GLOBAL" --index .demo --method global
-	@printf '\n$$ conspectus ask "%s" --index .demo --method local\n' "$$DEMO_LOCAL"
-	@$(BIN)/conspectus ask "$$DEMO_LOCAL" --index .demo --method local
-	@printf '\nNow ask your own: %s/conspectus ask "..." --index .demo, or index a folder of yours; README.md goes on from here.\n' $(BIN)
+	@$(BIN)/conspectus demo --dir .demo
 
 test: $(READY)
 	$(BIN)/python -m pytest

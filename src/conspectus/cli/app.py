@@ -12,7 +12,20 @@ from typing import Annotated
 import typer
 
 from conspectus import __version__
-from conspectus.cli import ask, browse, config, correct, embed, evaluate, exporting, history, importing, index, models
+from conspectus.cli import (
+    ask,
+    browse,
+    config,
+    correct,
+    demo,
+    embed,
+    evaluate,
+    exporting,
+    history,
+    importing,
+    index,
+    models,
+)
 from conspectus.cli.guard import Group
 from conspectus.cli.options import start_log
 
@@ -50,6 +63,7 @@ app.command("embed")(embed.embed)
 app.command("tune")(models.tune)
 app.command("config")(config.config)
 app.command("init")(config.init)
+app.command("demo")(demo.demo)
 
 
 def _version(asked: bool) -> None:
