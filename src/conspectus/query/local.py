@@ -18,7 +18,7 @@ from conspectus.settings import LocalSettings, SearchSettings
 from conspectus.tables import Index
 from conspectus.tasks import AnswerFromContext
 from conspectus.text.mentions import units
-from conspectus.text.words import CJK, STOPWORDS, name_key, stem
+from conspectus.text.words import CJK, STOPWORDS, name_key, stem, without_particles
 
 NEIGHBOURS = 2
 """Neighbours of a named entity that are added for each one that is named."""
@@ -61,6 +61,7 @@ def context(question: str, index: Index, settings: LocalSettings) -> Evidence:
 
 def entities_in(question: str, index: Index) -> list[Entity]:
     """Return the entities that a question names, the longest and rarest names first."""
+    question = without_particles(question, index.languages)
     known, longest = index.entity_of_key, LONGEST
     words = name_key(question).split()
     if CJK.search(question):

@@ -23,6 +23,8 @@ class Grammar:
     verbs: str = ""
     """Pronouns, modal verbs and negations: a verb follows more often."""
     others: str = ""
+    asking: str = ""
+    """Words that short questions are made of: interrogatives, and the verbs that most often stand beside them."""
     months: str = ""
     titles: str = ""
     """What stands before the name of a person."""
@@ -40,6 +42,7 @@ class Grammar:
 
 GRAMMARS = {
     "en": Grammar(
+        asking="who whom whose what which when where why how is are was were do does did has have can",
         nouns="the a an of in to for with on at by from as into about between through during against under "
         "after before this that these those his her its our their my your some any every each no many "
         "several other such",
@@ -48,6 +51,8 @@ GRAMMARS = {
         "than then there also so because while both more most only just very over out up",
     ),
     "de": Grammar(
+        asking="wer wen wem wessen was welche welcher welches wann wo wohin woher warum wieso wie wieviel "
+        "ist sind war waren starb geboren",
         articles="der die das den dem des ein eine einen einem einer eines kein keine keinen keiner mein meine "
         "sein seine seinen ihr ihre ihren unser unsere dieser diese dieses diesem diesen jeder jede jedes "
         "jedem im ins am ans vom beim zum zur",
@@ -80,6 +85,8 @@ GRAMMARS = {
         "lein",
     ),
     "fr": Grammar(
+        asking="qui que quoi quel quelle quels quelles quand où pourquoi comment combien est était sont mort "
+        "morte né née",
         articles="le la les l",
         joints="de:of du:of des:of d:of pour:for et:and à:at au:at aux:at en:at sur:at sous:at",
         nouns="le la les l' un une des du de d' au aux ce cet cette ces mon ma mes ton son sa ses notre nos "
@@ -103,6 +110,8 @@ GRAMMARS = {
         "pays république",
     ),
     "es": Grammar(
+        asking="quién quiénes qué cuál cuáles cuándo dónde cómo cuánto cuántos cuántas es era fue son murió "
+        "nació",
         articles="el la los las",
         joints="de:of del:of para:for y:and e:and en:at a:at al:at",
         nouns="el la los las un una unos unas de del al mi mis tu su sus nuestro nuestra nuestros nuestras este "
@@ -129,6 +138,8 @@ GRAMMARS = {
         "departamento país república",
     ),
     "pt": Grammar(
+        asking="quem que qual quais quando onde porque como quanto quantos quantas é era foi são morreu "
+        "nasceu fica",
         articles="o a os as",
         joints="de:of do:of da:of dos:of das:of para:for e:and em:at no:at na:at ao:at",
         nouns="o a os as um uma uns umas de do da dos das ao aos à às no na nos nas num numa pelo pela pelos "
@@ -151,6 +162,8 @@ GRAMMARS = {
         "país república",
     ),
     "it": Grammar(
+        asking="chi che cosa cos quale quali quando dove perché come quanto quanti quante è era fu sono "
+        "morto morta morì nato nata",
         articles="il lo la i gli le l",
         joints="di:of del:of della:of dello:of dei:of degli:of delle:of dell:of d:of da:of dal:of per:for e:and "
         "ed:and a:at in:at al:at alla:at sul:at",
@@ -175,6 +188,7 @@ GRAMMARS = {
         "valle lago mare fiume isola bosco parco giardino costa capo regione provincia stato repubblica",
     ),
     "nl": Grammar(
+        asking="wie wat welk welke wanneer waar waarom hoe hoeveel is zijn was waren stierf overleed geboren",
         articles="het een",
         joints="voor:for en:and in:at aan:at op:at te:at bij:at",
         nouns="de het een van in op aan uit bij met naar voor door over onder tussen zonder tegen om tot na "
@@ -236,6 +250,8 @@ GRAMMARS = {
         "lokakuuta marraskuuta joulukuuta",
     ),
     "pl": Grammar(
+        asking="kto kogo kim kiedy gdzie dlaczego jak jaki jaka jakie ile co czym jest był była zmarł zmarła "
+        "urodził urodziła",
         joints="i:and w:at na:at",
         nouns="w we na z ze do od dla przez po przy o za nad pod przed między bez wśród według podczas ten ta "
         "to te tego tej tym tych ich jego jej każdy każda wszystkie wielu kilka swój swoją swoje",
@@ -286,6 +302,7 @@ GRAMMARS = {
         "tenen havia aquí doncs només sempre amb als",
     ),
     "tr": Grammar(
+        asking="kim kimdir kimin ne nedir nerede neden nasıl niçin hangi kaç zaman öldü doğdu",
         others="ve bir bu da de için ile olarak olan daha çok gibi kadar sonra en ne o ama veya değil var yok "
         "ise her ki şu onun bunun tarafından göre olduğu olduğunu oldu edilen eden ancak hem ya iki diye "
         "nasıl neden kim",
@@ -308,6 +325,8 @@ GRAMMARS = {
         "lại về theo sẽ đến nhiều hơn bởi tại trên sau trước nên thì mà rất phải năm",
     ),
     "ru": Grammar(
+        asking="кто кого кому что такое такой такая когда где куда откуда почему зачем как какой какая какое "
+        "сколько умер умерла родился родилась",
         joints="и:and на:at в:at",
         nouns="в во на с со из к ко от до для по о об обо у при за над под перед между через без после около "
         "среди этот эта это эти этого этой этом этих тот та те того той свой своя свои своего своей его "
@@ -341,6 +360,7 @@ GRAMMARS = {
         "при над под пред между през без след този тази това тези му ѝ им си се може",
     ),
     "el": Grammar(
+        asking="ποιος ποια ποιο ποιοι τι πότε πού γιατί πώς πόσο πόσα πόσοι είναι ήταν πέθανε γεννήθηκε",
         articles="ο η το οι τα της του των τον την τη",
         joints="του:of της:of των:of για:for και:and",
         nouns="ο η το οι τα του της των τον την τους τις στο στη στην στον στα στους στις σε από με για προς "
@@ -358,6 +378,7 @@ GRAMMARS = {
         "θάλασσα ποταμός νησί δάσος πάρκο ακτή περιοχή νομός χώρα δημοκρατία",
     ),
     "ar": Grammar(
+        asking="من ما ماذا متى أين لماذا كيف كم هو هي كان كانت توفي توفيت ولد ولدت",
         nouns="في من إلى على عن مع بين خلال بعد قبل عند قرب منذ حتى تحت فوق حول ضد دون كل بعض جميع هذا هذه ذلك تلك "
         "هؤلاء أي غير",
         verbs="هو هي هم هن أنا نحن أنت لا لم لن ما قد سوف يمكن يجب كان كانت كانوا يكون تكون ليس ليست",
@@ -399,6 +420,7 @@ GRAMMARS = {
         others="و یا اما که را است بود بودند هستند شد شده شود اگر چون نیز هم چه کجا کی چگونه چرا خود دیگر بیش",
     ),
     "he": Grammar(
+        asking="מי מה מהו מהי מתי איפה היכן למה מדוע איך כמה הוא היא זה זאת מת מתה נולד נולדה",
         nouns="של על אל מן עם בין לפני אחרי תחת ללא נגד כל כמה זה זו אלה אותו אותה",
         verbs="הוא היא הם הן אני אנחנו אתה לא אין יש יכול צריך היה היתה הייתה היו",
         others="את או אבל כי אם כאשר איפה איך מה מי למה גם רק מאוד יותר אשר כדי אך כן עוד כבר לו לה להם בו בה",
@@ -408,6 +430,7 @@ GRAMMARS = {
         places="עיר העיר כפר רחוב שדרות כיכר גשר הר עמק ים נהר אי יער פארק נמל תחנת מדינת אזור",
     ),
     "hi": Grammar(
+        asking="कौन क्या कब कहाँ क्यों कैसे कितना कितने है हैं था थी हुई हुआ मृत्यु जन्म",
         others="है हैं था थी थे और का की के को में से पर ने यह वह ये वे एक भी नहीं तो ही कर किया गया इस उस जो कि "
         "या लिए साथ बाद तक अपने होता हुआ हुई कुछ सब जब कहाँ क्या कैसे क्यों कौन",
         titles="श्री श्रीमती सुश्री डॉ डॉक्टर प्रोफेसर राष्ट्रपति प्रधानमंत्री मंत्री निदेशक",

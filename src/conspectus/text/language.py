@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -54,6 +54,10 @@ _SMALL_WORDS = {
     "th": re.compile("."),
 }
 """Words of scripts that do not part them from others by spaces."""
+ASKED = 2.0
+"""What a word that questions are made of counts in one; in "Wann starb Ada Lovelace?" nothing else tells the language."""
+_QUESTION = re.compile(r"[?？؟;]\s*$")
+_LATIN_LETTER = re.compile("[a-zA-Z\u00c0-\u024f]")
 _OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u3040-\ud7af]")
 """Any character of the scripts above; looked for once, since most texts have none."""
 _LETTER = re.compile(r"[^\W\d_]")
@@ -72,11 +76,12 @@ def language_of(texts: Iterable[str], likely: Sequence[str] = ()) -> str:
 
 
 def guess(text: str, likely: Sequence[str] = ()) -> str:
-    """Return the language of a text as a code of two letters, "" where it does not tell.
+    """Return the language of a text as a code of two letters, "" if it does not tell.
 
-    It takes more words to tell another one than those that are likely.
+    It takes more words to tell another one than those that are likely; in a question, one that asks is enough.
     """
-    script = _script(text) if _OTHER_SCRIPT.search(text) else ""
+    asked = len(text) <= SAMPLE and bool(_QUESTION.search(text))
+    script = _script(text, asked=asked) if _OTHER_SCRIPT.search(text) else ""
     framed = bool(script) and _is_framed(text, script)
     script = "" if framed else script
     if script in ("zh", "ja", "ko", "th"):
@@ -90,10 +95,14 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
     for word in dict.fromkeys((first.lower(), *words)):  # one with a capital is part of a name
         for language, weight in known.get(word, ()):
             scores[language] += weight
+        for language, weight in _languages_of_asking().get(word, ()) if asked else ():
+            scores[language] += ASKED * weight
     ordered = sorted(scores.keys() & set(possible), key=lambda language: (-scores[language], language))
     if ordered:
-        best, next_best = ordered[0], max((scores[code] for code in ordered[1:]), default=0.0)
-        looked_for = best in likely or best == ENGLISH or bool(script) or framed
+        best = ordered[0]
+        rivals = (code for code in ordered[1:] if not asked or code == ENGLISH or code in likely)
+        next_best = max((scores[code] for code in rivals), default=0.0)  # `quando` asks in Italian and Portuguese
+        looked_for = best in likely or best == ENGLISH or bool(script) or framed or asked
         if scores[best] >= max(LEAST if looked_for else UNLOOKED_FOR, AHEAD * next_best):
             return best
     return script
@@ -114,15 +123,40 @@ def _is_framed(text: str, script: str) -> bool:
 @cache
 def _languages_of_word() -> dict[str, tuple[tuple[str, float], ...]]:
     """Return for each function word the languages that have it, and what it counts for each of them."""
+    return _shares({language: " ".join(grammar.function_words) for language, grammar in GRAMMARS.items()})
+
+
+@cache
+def _languages_of_asking() -> dict[str, tuple[tuple[str, float], ...]]:
+    """Return the same for the words that questions are made of."""
+    return _shares({language: grammar.asking for language, grammar in GRAMMARS.items()})
+
+
+@cache
+def _latin_small_words() -> frozenset[str]:
+    tables = (_languages_of_word(), _languages_of_asking())
+    return frozenset(w for table in tables for w, of in table.items() if any(code in _LATIN for code, _ in of))
+
+
+def _shares(words_of: Mapping[str, str]) -> dict[str, tuple[tuple[str, float], ...]]:
+    """Return for each word the languages that have it, each with its share of it."""
     languages: dict[str, list[str]] = defaultdict(list)
-    for language, grammar in GRAMMARS.items():
-        for word in set(_WORD.findall(" ".join(grammar.function_words))):
+    for language, words in words_of.items():
+        for word in dict.fromkeys(_WORD.findall(words)):
             languages[word].append(language)
     return {word: tuple((code, 1 / len(codes)) for code in codes) for word, codes in languages.items()}
 
 
-def _script(text: str) -> str:
-    """Return the language that most of a text's letters tell by themselves, "" for Latin ones."""
+def _script(text: str, *, asked: bool = False) -> str:
+    """Return the language that most of a text's letters tell by themselves, "" for Latin ones.
+
+    A question may name in Latin letters what it asks of in others: it is in theirs, unless it has a Latin small word.
+    """
+    if asked:
+        first, *words = _WORD.findall(text) or [""]
+        small = {first.lower(), *words}
+        if small.isdisjoint(_latin_small_words()):
+            text = _LATIN_LETTER.sub("", text)
     letters = len(_LETTER.findall(text)) or 1
     found = {language: len(pattern.findall(text)) for language, pattern in BY_SCRIPT}
     han, kana = found["zh"], found["ja"]

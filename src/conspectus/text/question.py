@@ -7,9 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from conspectus.text.asking import asking_in, asks, found, scaffolding_in
+from conspectus.text.grammar import grammar_of
 from conspectus.text.language import ENGLISH, language_of
 from conspectus.text.rules import rules_of
-from conspectus.text.words import CJK, SMALL, fold, is_content, name_key, stems, terms
+from conspectus.text.words import CJK, SMALL, fold, is_content, name_key, stem, stems, terms, without_particles
 
 SCAFFOLDING = stems(
     """
@@ -132,12 +133,23 @@ class Question:
         found = (m for m in _NAME.finditer(self.text) if m.group()[0].isupper())
         if rules.nouns_capitalised:  # there what has an article is no name
             found = (m for m in found if self.text[: m.start()].split()[-1].lower() not in rules.articles)
-        return tuple(dict.fromkeys(m.group() for m in found))
+        names = tuple(dict.fromkeys(m.group() for m in found))
+        if self.language == ENGLISH:
+            return names
+        asking = grammar_of(self.language).asking.split()  # `¿Quién`, `die wichtigsten Themen`
+        built = scaffolding_in(self.language)
+        return tuple(n for n in names if n.lower() not in asking and stem(fold(n), self.language) not in built)
 
 
 def read_question(text: str, *languages: str) -> Question:
-    """Read a question; its words are stemmed in the languages of what it is asked of, English if none is given."""
+    """Read a question; its words are stemmed in the languages of what it is asked of, English if none is given.
+
+    A question in another language is stemmed in its own as well, and loses its own function words.
+    """
     language = language_of([text], languages)
+    if languages and language not in languages:
+        text = without_particles(text, languages)
+        languages = (*languages, language)
     told = _TELLING.search(text) if language == ENGLISH else None
     asked = text[told.end() :] if told else text
     if told and not _asked_in(asked, language, languages):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -241,6 +241,17 @@ def tokens_in(text: str) -> list[str]:
     """Return the tokens of a text (see `TOKEN`)."""
     marked = not text.isascii() and _MARKED.search(text)
     return (_marked()[1] if marked else TOKEN).findall(text)
+
+
+_JOINED = re.compile("(?<=[a-zA-Z\u00c0-\u024f])(?=[\uac00-\ud7af])")
+
+
+def without_particles(question: str, languages: Sequence[str]) -> str:
+    """Return a question with Korean particles apart from the Latin names that they are written in one piece with.
+
+    Where documents are in Korean it stays as it is: their names are known with what is attached to them.
+    """
+    return question if "ko" in languages else _JOINED.sub(" ", question)
 
 
 def terms(text: str, *languages: str) -> list[str]:

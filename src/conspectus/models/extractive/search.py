@@ -86,16 +86,28 @@ class Searcher:
         return idf(len(self._postings.lengths), self.frequency(term)) ** 2
 
     def read(self, question: str) -> Question:
-        """Read a question in the languages of the index; of stems in others than its own those that the corpus has."""
+        """Read a question in the languages of the index; of stems in others than its own those that the corpus has.
+
+        A question in a language that no document is in shares only names with them: of its other words those that the
+        corpus lacks are left out, since no sentence can be expected to have them.
+        """
         read = read_question(question, *self.index.languages)
-        if len(self.index.languages) < 2:
+        foreign = read.language not in self.index.languages
+        if len(self.index.languages) < 2 and not foreign:
             return read
-        own = frozenset(terms(question, read.language))
+        own = frozenset(t for name in read.names for t in self.index.terms(name)) if foreign else None
+        own = frozenset(terms(question, read.language)) if own is None else own
 
         def known(stems: Sequence[str]) -> tuple[str, ...]:
             return tuple(stem for stem in stems if stem in own or self.frequency(stem))
 
-        return replace(read, terms=known(read.terms), focus=known(read.focus))
+        focus = known(read.focus)
+        if not foreign:
+            return replace(read, terms=known(read.terms), focus=focus)
+        if not any(map(self.frequency, focus)):
+            return read
+        runs = (tuple(word for word in run if known(self.index.terms(word))) for run in read.runs)
+        return replace(read, terms=known(read.terms), focus=focus, runs=tuple(run for run in runs if run))
 
     def _terms(self, sentence: int) -> list[str]:
         return terms(self.passages.text(sentence), self.passages.language(sentence))
