@@ -13,7 +13,8 @@ from typing import Any
 
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, NotFound, StoreError
 
-FORMAT, VERSION = "conspectus-index", 2
+FORMAT, VERSION, OLDEST = "conspectus-index", 3, 2
+"""The format that is written, and the oldest that is read: 2 had the stored tables in the folder `tables`."""
 NAME, HISTORY = "manifest.json", "history"
 
 
@@ -92,11 +93,11 @@ def _read(path: Path) -> Manifest:
         content: dict[str, Any] = json.loads(text)
         if content.pop("format") == FORMAT:
             version = content.pop("version")
-        if version == VERSION:
+        if isinstance(version, int) and OLDEST <= version <= VERSION:
             return Manifest(**content)
     except (ValueError, KeyError, TypeError, AttributeError):  # not JSON, or not JSON of ours
         version = None
-    if isinstance(version, int) and version < VERSION:
+    if isinstance(version, int) and version < OLDEST:
         again = "index its sources again, which replaces it; what language models replied is kept"
         raise IndexOutdated(f"{path.parent} has index format {version}, this Conspectus reads {VERSION}: {again}")
     if version is not None:

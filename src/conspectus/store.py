@@ -2,9 +2,10 @@
 
     FOLDER/
       manifest.json                      names the files of the current snapshot, with their hashes
-      tables/entities-<hash>.parquet     the tables; see `columns`
+      objects/entities-<hash>.parquet    the tables; see `columns`
       arrays/<name>-<hash>.npy           numbers that go with them, mapped into memory when used
       history/<snapshot>.json            the manifests of earlier snapshots, which one can go back to
+      tables/entities.parquet            the tables of the current snapshot under names that stay, for other tools
       corrections.toml                   what people corrected, and no snapshot holds; see `corrections.file`
       lock                               held, and holds the process id, while a process writes
 
@@ -12,13 +13,19 @@ Files are named by their content and never change, so that snapshots share what 
 writes new files and then replaces the manifest: a reader sees the old snapshot or the new one, whenever the
 writer is killed. A reader maps all files of its snapshot when it opens it, so that no later commit can take
 them away from it.
+
+The names in `tables` are links to the stored files (copies where the file system has no links). Each is replaced
+atomically after the manifest; those that a killed writer left behind are brought up to date by the next open. They are
+for pandas, DuckDB and the like: Conspectus itself never reads them.
 """
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -29,6 +36,7 @@ from functools import cache
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from conspectus import manifests
@@ -43,6 +51,10 @@ from conspectus.tables import Index
 if TYPE_CHECKING:
     import numpy as np
 
+log = logging.getLogger("conspectus")
+
+OBJECTS, PUBLISHED, ARRAYS = "objects", "tables", "arrays"
+"""The folders of the stored tables, of the names under which other tools find them, and of the arrays."""
 WRITERS = 8
 """Files that are written at once."""
 LARGE = 2**24
@@ -53,7 +65,13 @@ T = TypeVar("T")
 SMALL = 1 << 16
 """Bytes up to which a file is read when its index is opened: each that is mapped holds a file open."""
 
-_OURS = re.compile(r"[\w.-]+-[0-9a-f]{12}\.(parquet|npy)(\.tmp)?|[0-9a-f]{16}\.json(\.tmp)?", re.ASCII)
+_OURS = re.compile(
+    r"[\w.-]+-[0-9a-f]{12}\.(parquet|npy)(\.tmp)?|\w+\.parquet\.\d+-\d+\.tmp|[0-9a-f]{16}\.json(\.tmp)?", re.ASCII
+)
+
+
+_FOLDERS = (OBJECTS, ARRAYS, manifests.HISTORY, PUBLISHED)
+"""Where files of ours are; in the last one, those of an index of format 2."""
 
 
 # Writing
@@ -79,7 +97,7 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
         before, others = None, []
 
     files = _put_all(folder, index)
-    _sync(folder / "tables", folder / "arrays")
+    _sync(folder / OBJECTS, folder / ARRAYS)
     names = "\n".join(f"{path} {files[path]['sha256']}" for path in sorted(files))
     snapshot = sha256(names.encode()).hexdigest()[:16]
     changed = before is None or before.snapshot != snapshot
@@ -99,6 +117,7 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
         _file(folder, before)
     _write(folder / manifests.NAME, [text])
     _sync(folder)
+    _publish(folder, manifest)
     trim(folder, settings)
     return snapshot
 
@@ -120,6 +139,7 @@ def rollback(folder: Path, snapshot: str = "") -> Manifest:
         _file(folder, now)
         _write(folder / manifests.NAME, [wanted.to_json()])
         _sync(folder)
+        _publish(folder, wanted)
     return wanted
 
 
@@ -164,9 +184,9 @@ def _contents(index: Index) -> Iterator[tuple[str, str, list[bytes | memoryview]
     from conspectus.columns import encode
 
     for name, content in encode(index):
-        yield f"tables/{name}", ".parquet", [content]
+        yield f"{OBJECTS}/{name}", ".parquet", [content]
     for name in sorted(index.arrays):
-        yield f"arrays/{name}", ".npy", _npy(name, index.arrays[name])
+        yield f"{ARRAYS}/{name}", ".npy", _npy(name, index.arrays[name])
 
 
 def _npy(name: str, array: np.ndarray[Any, Any]) -> list[bytes | memoryview]:
@@ -222,11 +242,69 @@ def _sweep(folder: Path, current: Manifest, earlier: Sequence[Manifest]) -> None
     """Remove our files that no kept snapshot names; what others have put in the folder stays."""
     kept = {*current.files, *(path for m in earlier for path in m.files)}
     kept |= {f"{manifests.HISTORY}/{m.snapshot}.json" for m in earlier}
-    for path in (p for name in ("tables", "arrays", manifests.HISTORY) for p in (folder / name).glob("*")):
+    for path in (p for name in _FOLDERS for p in (folder / name).glob("*")):
         if _OURS.fullmatch(path.name) and path.relative_to(folder).as_posix() not in kept:
             # Windows does not remove a file that a reader has mapped: a later commit will
             with suppress(PermissionError):
                 path.unlink()
+
+
+def _published(folder: Path, manifest: Manifest) -> dict[Path, Path]:
+    """Return the stored file of each table of a snapshot by the path under which other tools find it."""
+    tables = (path for path in manifest.files if path.endswith(".parquet"))
+    return {folder / PUBLISHED / f"{_name(path)}.parquet": folder / path for path in tables}
+
+
+def _publish(folder: Path, manifest: Manifest) -> None:
+    """Let the names in `tables` lead to the tables of a snapshot, or of the one that has come in its place meanwhile.
+
+    It needs no lock, so that a reader that heals is in no writer's way. The commit is done by now, so that what the
+    file system refuses is only logged; the next open tries again.
+    """
+    while True:
+        (folder / PUBLISHED).mkdir(exist_ok=True)
+        for path, stored in _published(folder, manifest).items():
+            temporary = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
+            try:
+                if path.exists() and path.samefile(stored):  # renaming a link to what is there already would do nothing
+                    continue
+                _link(stored, temporary)
+                temporary.replace(path)
+            except OSError as error:  # on Windows, while another program has the table open
+                log.info("%s is still that of an earlier snapshot: %s", path, error)
+        if (now := _manifest(folder)).snapshot == manifest.snapshot:
+            return
+        manifest = now
+
+
+def _link(stored: Path, path: Path) -> None:
+    """Make a file appear under another path: by a hard link, a relative symbolic link, or a copy.
+
+    A hard link comes first: it takes no room, needs no privilege on Windows, and is a plain file to every program.
+    """
+    with suppress(OSError):
+        path.hardlink_to(stored)
+        return
+    with suppress(OSError):
+        path.symlink_to(os.path.relpath(stored, path.parent))
+        return
+    shutil.copy2(stored, path)
+
+
+def _is_published(path: Path, stored: Path) -> bool:
+    try:
+        here, there = path.stat(), stored.stat()
+    except OSError:
+        return False
+    same = (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+    return same or (here.st_size, here.st_mtime_ns) == (there.st_size, there.st_mtime_ns)  # a copy
+
+
+def _heal(folder: Path, manifest: Manifest) -> None:
+    """Bring the names in `tables` up to date where a writer was killed before it did."""
+    if not all(_is_published(path, stored) for path, stored in _published(folder, manifest).items()):
+        with suppress(OSError):  # where the folder may only be read
+            _publish(folder, manifest)
 
 
 # Reading
@@ -240,7 +318,9 @@ def read(folder: Path, verify: bool = False) -> Index:
     Raises `IndexMissing` where there is no index, `IndexOutdated` where an earlier format is read no more,
     `IndexDamaged` where a file is missing or is not what the manifest says: by its size, or with `verify` by its hash.
     """
-    return _index(folder, *_open(folder, verify))
+    manifest, files = _open(folder, verify)
+    _heal(folder, manifest)
+    return _index(folder, manifest, files)
 
 
 def read_kept(folder: Path, manifest: Manifest) -> Index:
@@ -251,17 +331,17 @@ def read_kept(folder: Path, manifest: Manifest) -> Index:
 def _index(folder: Path, manifest: Manifest, files: Mapping[str, mmap.mmap | bytes]) -> Index:
     from conspectus.columns import TABLES, Stored
 
-    contents = {path.rpartition("-")[0]: content for path, content in files.items()}
+    contents = {_name(path): content for path, content in files.items() if path.endswith(".parquet")}
 
     @cache
     def document_ids() -> list[str]:
         return stored["documents"].ids()
 
-    stored = {name: Stored(t, contents[f"tables/{t.file}"], document_ids) for name, t in TABLES.items()}
+    stored = {name: Stored(t, contents[t.file], document_ids) for name, t in TABLES.items()}
     tables: dict[str, Any] = {name: Rows(manifest.counts[name], table) for name, table in stored.items()}
     return Index(
         **tables,
-        arrays=Arrays({k.removeprefix("arrays/"): v for k, v in contents.items() if k.startswith("arrays/")}),
+        arrays=Arrays({_name(path): content for path, content in files.items() if path.endswith(".npy")}),
         settings=manifest.settings,
         usage={task: Usage(**used) for task, used in manifest.usage.items()},
         origin=manifest.origin,
@@ -270,14 +350,18 @@ def _index(folder: Path, manifest: Manifest, files: Mapping[str, mmap.mmap | byt
     )
 
 
+def _name(path: str) -> str:
+    """Return the name of the table or array that a stored file holds."""
+    return path.rpartition("/")[2].rpartition("-")[0]
+
+
 def table_files(folder: Path) -> dict[str, Path]:
     """Return the Parquet files of the current snapshot by the name that other tools have for their table.
 
     Raises as `read` does.
     """
     manifest, _ = _open(folder, verify=False)
-    paths = [Path(path) for path in manifest.files if path.startswith("tables/")]
-    return {path.name.rpartition("-")[0]: folder / path for path in paths}
+    return {_name(path): folder / path for path in manifest.files if path.endswith(".parquet")}
 
 
 def history(folder: Path) -> list[Manifest]:

@@ -244,7 +244,7 @@ def test_a_file_that_could_not_be_read_and_now_can_is_no_reason_to_stop(corpus: 
 
 
 def test_a_damaged_index_is_made_anew(corpus: Path):
-    next(Path("index").glob("tables/entities-*")).unlink()
+    next(Path("index").glob("objects/entities-*")).unlink()
 
     made = conspectus.build("corpus", "index")
 
