@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from conspectus.errors import IndexBusy
+from conspectus.errors import IndexBusy, UsageError
 
 _held: dict[Path, int] = {}
 """The locks of this process: file descriptors by folder."""
@@ -46,11 +46,17 @@ def _lock(descriptor: int) -> bool:
 def writing(folder: Path, what: str = "index") -> Generator[None]:
     """Be the only writer of the index (or what else there is) in a folder, which is made where it is missing.
 
-    Raises `IndexBusy` at once where another process (or another thread of this one) is.
+    Raises `IndexBusy` at once where another process (or another thread of this one) is, UsageError where the folder
+    cannot be made or written to.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        option = " with --index" if what == "index" else ""
+        reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
+        raise UsageError(f"no {what} can be written to {folder}: {reason}; name another folder{option}") from None
     folder = folder.resolve()
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
     if not _lock(descriptor):
         process = os.read(descriptor, 20).decode("ascii", "replace") or "unknown"
         os.close(descriptor)

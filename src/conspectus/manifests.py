@@ -16,6 +16,8 @@ from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, NotFoun
 FORMAT, VERSION, OLDEST = "conspectus-index", 3, 2
 """The format that is written, and the oldest that is read: 2 had the stored tables in the folder `tables`."""
 NAME, HISTORY = "manifest.json", "history"
+GRAPHRAG = ("entities.parquet", "create_final_entities.parquet")
+"""Files by which an output folder of Microsoft GraphRAG is known, since 1.0 and before."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,19 @@ def current(folder: Path) -> Manifest:
     try:
         return _read(folder / NAME)
     except (FileNotFoundError, NotADirectoryError):
-        make = f"conspectus index FOLDER --index {folder}"
-        raise IndexMissing(f"there is no index in {folder}; make one: {make}") from None
+        raise IndexMissing(_advice(folder)) from None
+
+
+def _advice(folder: Path) -> str:
+    """Say that a folder holds no index, and what it may hold instead."""
+    if folder.exists() and not folder.is_dir():
+        return f"{folder} is a file, and an index is a folder: name that with --index"
+    if folder.name in ("tables", "arrays", HISTORY) and (folder.parent / NAME).is_file():
+        return f"{folder} is a part of the index in {folder.parent}: --index {folder.parent}"
+    for output in (folder, folder / "output"):
+        if any((output / name).is_file() for name in GRAPHRAG):
+            return f"{folder} holds an index of Microsoft GraphRAG; bring it in: conspectus import graphrag {folder}"
+    return f"there is no index in {folder}; make one: conspectus index FOLDER --index {folder}"
 
 
 def kept(folder: Path) -> list[Manifest]:

@@ -140,7 +140,7 @@ def _content(path: Path, text: str) -> dict[str, Any]:
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ""
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 (byte {error.start})") from None
