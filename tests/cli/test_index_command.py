@@ -201,10 +201,34 @@ def test_an_interrupted_run_says_what_stands(run: Run, corpus: Path, monkeypatch
     before = api.build(corpus, "kept", settings=Settings()).snapshot
     monkeypatch.setattr(api, "build", interrupted)
 
-    assert run("index", corpus, code=130).stderr == "interrupted: nothing was written\n"
+    assert run("index", corpus, code=130).stderr == "interrupted: no index was written\n"
     said = run("index", corpus, "--index", "kept", code=130).stderr
 
     assert said == f"interrupted: the index in kept is what it was, snapshot {before}\n"
+
+
+@pytest.mark.parametrize("at", ["/dev/null/x", "a.txt", "/proc/foo"])
+def test_a_place_where_no_index_can_be_is_named_as_it_was_given(at: str, run: Run, corpus: Path):
+    Path("a.txt").write_text("A text.", encoding="utf-8")
+
+    for result in (run("index", corpus, "--index", at, code=2), run("status", "--index", at, code=1)):
+        assert at in result.stderr
+        assert "corrections" not in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["entities.parquet", "output/entities.parquet", "create_final_entities.parquet"])
+def test_who_asks_the_output_of_graphrag_is_told_how_to_import_it(name: str, run: Run):
+    file = Path("theirs") / name
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"")
+
+    for command in (("ask", "What?"), ("search", "What?"), ("status",), ("map",), ("entity", "Ada")):
+        assert "conspectus import graphrag theirs" in run(*command, "--index", "theirs", code=1).stderr
+
+
+def test_who_names_a_folder_inside_an_index_is_told_the_index(run: Run, indexed: Path):
+    assert f"--index {indexed}" in run("ask", "What?", "--index", indexed / "tables", code=1).stderr
 
 
 def test_an_interrupt_that_came_after_the_commit_does_not_claim_otherwise(

@@ -12,10 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from llm_corpus import documents, using
+from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
 
 import conspectus
 from conspectus import api
+from conspectus.models.server.replies import FILE_NAME, Replies
 from conspectus.settings import Settings
 
 Run = Callable[..., Result]
@@ -143,6 +146,58 @@ def test_an_interrupt_ends_at_once_and_leaves_the_index_that_was_there(tmp_path:
     assert done.stdout == ""
     assert done.stderr == f"interrupted: the index in kept is what it was, snapshot {before}\n"
     assert api.open_index(tmp_path / "kept").snapshot == before
+
+
+AT_START = """
+import os, signal, sys
+from conspectus.cli import main
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == awaited:
+            os.kill(os.getpid(), signal.SIGINT)
+
+awaited = sys.argv.pop(1)
+sys.meta_path.insert(0, Interrupts())
+main()
+"""
+
+
+@unix
+@pytest.mark.parametrize("imported", ["conspectus.cli.app", "typer", "conspectus.api", "numpy", "conspectus.tables"])
+def test_an_interrupt_while_something_is_imported_shows_no_traceback(imported: str, tmp_path: Path, corpus: Path):
+    done = subprocess.run(
+        [sys.executable, "-c", AT_START, imported, "index", str(corpus)],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 130
+    assert done.stdout == ""
+    assert done.stderr.startswith("interrupted")
+    assert done.stderr.count("\n") == 1
+
+
+@unix
+def test_an_interrupted_run_says_how_many_replies_are_cached_and_the_next_goes_on_from_them(tmp_path: Path):
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    for text in documents():
+        (texts / f"{text['id']}.txt").write_text(text["text"], encoding="utf-8")
+    with SimulatedServer(Behaviour()) as server:
+        done = subprocess.run(
+            [sys.executable, "-c", INTERRUPTED, "index", str(texts), *using(server)],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        replies = Replies(tmp_path / ".conspectus" / FILE_NAME)
+        cached = replies.stats().by_status["ok"]
+        replies.close()
+
+        assert done.returncode == 130
+        assert cached > 10
+        assert f"{cached:,} replies" in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert command("index", texts, *using(server), cwd=tmp_path).returncode == 0
+        assert server.counts["asked again"] < cached  # no more than was under way
 
 
 @unix

@@ -1,5 +1,29 @@
 """The command line: each command parses, calls the API and prints. Nothing heavy is imported before."""
 
-from conspectus.cli.app import main
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    signal.signal(signal.SIGINT, interrupted_at_start)  # first of all: imports take longest when a machine is busy
+    from conspectus.cli.app import main as run
+
+    run()
+
+
+def interrupted_at_start(signum: int, frame: FrameType | None) -> None:
+    """End at once: until a command runs there is nothing to undo, and an import that is broken off shows a traceback.
+
+    `guard.Group` puts a handler in its place that interrupts the command.
+    """
+    sys.stderr.write("interrupted\n")
+    sys.stderr.flush()
+    os._exit(130)
+
 
 __all__ = ["main"]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -96,13 +94,7 @@ def conspectus(
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    signal.signal(signal.SIGINT, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character shows `?`
     app(prog_name="conspectus")
-
-
-def _interrupt(signum: int, frame: FrameType | None) -> None:
-    """Interrupt at once: after Python's own handler asyncio waits until the work does, maybe to its end."""
-    raise KeyboardInterrupt

@@ -5,14 +5,18 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import signal
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
+from conspectus.cli import interrupted_at_start
 from conspectus.errors import ConspectusError, UsageError
 
 DONE, FAILED, USAGE, WITH_FAILURES, INTERRUPTED, NO_READER = 0, 1, 2, 3, 130, 141
@@ -40,10 +44,34 @@ class Group(TyperGroup):
     """Runs a command and turns errors into messages and exit codes."""
 
     def invoke(self, ctx: Any) -> Any:
+        if signal.getsignal(signal.SIGINT) is interrupted_at_start:  # not where the commands are run from Python
+            signal.signal(signal.SIGINT, _interrupt)
         with reported():
             result = super().invoke(ctx)
             sys.stdout.flush()  # here, where a reader that is gone is known for what it is
             return result
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    """Interrupt at once: after Python's own handler asyncio waits until the work does, maybe to its end."""
+    raise KeyboardInterrupt
+
+
+def interrupted(state: str = "", folder: Path | None = None) -> NoReturn:
+    """End with what an interrupt leaves: how things stand, and how many replies of language models are cached.
+
+    They are counted in the folder of an index where one is given, else those of this run are.
+    """
+    cached = 0
+    if cache := sys.modules.get("conspectus.models.server.replies"):  # else no model was asked
+        cached = cache.cached_in(folder) if folder else cache.cached_by_this_process()
+    parts = [state] if state else []
+    if cached:
+        count = "1 reply of a language model is" if cached == 1 else f"{cached:,} replies of language models are"
+        where = f" in {folder}" if folder else ""
+        parts.append(f"{count} cached{where}, and the same command goes on from there")
+    typer.echo(": ".join(filter(None, ("interrupted", "; ".join(parts)))), err=True)
+    raise typer.Exit(INTERRUPTED) from None
 
 
 def one_line(error: Exception) -> str:
@@ -63,8 +91,7 @@ def reported() -> Generator[None]:
         raise typer.Exit(USAGE if isinstance(error, UsageError) else FAILED) from None
     except KeyboardInterrupt:
         log.debug("interrupted", exc_info=True)
-        typer.echo("interrupted: nothing was written", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        interrupted()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to flush goes nowhere
         raise typer.Exit(NO_READER) from None

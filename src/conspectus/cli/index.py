@@ -12,7 +12,7 @@ import typer
 
 from conspectus.cli import changes, show
 from conspectus.cli import corrections as kept
-from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
+from conspectus.cli.guard import DONE, WITH_FAILURES, interrupted
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
@@ -147,9 +147,8 @@ def _build(sources: list[str], folder: Path, settings: Settings, *, fresh: bool,
         if after != before:
             stands = f"it was done already, and the new snapshot {after} stands"
         else:
-            stands = f"the index in {folder} is what it was, snapshot {before}" if before else "nothing was written"
-        typer.echo(f"interrupted: {stands}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+            stands = f"the index in {folder} is what it was, snapshot {before}" if before else "no index was written"
+        interrupted(stands, folder)
 
 
 def _snapshot(folder: Path) -> str:

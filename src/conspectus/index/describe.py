@@ -97,6 +97,11 @@ class DescribedGraph:
         """Wait for all descriptions; raise Unusable where nothing more can be asked of the model."""
         await together([w for table in self._tables() for w in table.under_way.values()])
 
+    def cancel(self) -> None:
+        """Give up what is on its way."""
+        for work in [work for table in self._tables() for work in table.under_way.values()]:
+            work.cancel()
+
     @property
     def failures(self) -> list[Failure]:
         """What could not be described, in the order of the rows."""

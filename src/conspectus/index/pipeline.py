@@ -199,11 +199,15 @@ async def _describe_and_report(
     entities, relationships, claims = graph.entities.rows, graph.relationships.rows, graph.claims.rows
     large = reported(communities, settings.reports)
     gatherer = Gatherer(communities, entities, relationships, settings.reports.context_tokens, claims)
-    await describe(graph, model, language, priorities(large, gatherer), show.stage("describe", 0))
-    tick = show.stage("reports", len(large))
-    writing = write_reports(communities, gatherer, model, settings.reports, language, tick, graph.ready)
-    written = asyncio.ensure_future(writing)
-    await together([written, graph.done()])
+    try:
+        await describe(graph, model, language, priorities(large, gatherer), show.stage("describe", 0))
+        tick = show.stage("reports", len(large))
+        writing = write_reports(communities, gatherer, model, settings.reports, language, tick, graph.ready)
+        written = asyncio.ensure_future(writing)
+        await together([written, graph.done()])
+    except BaseException:
+        graph.cancel()  # or else they would go on to ask a server whose connection is closed, and say so at the end
+        raise
     return written.result()
 
 

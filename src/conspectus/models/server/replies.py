@@ -50,6 +50,10 @@ _MARK = (
 )
 
 
+_this_process: Counter[Status] = Counter()
+"""Attempts that this process has cached, by their status; see `cached_by_this_process`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One call and how it ended; `reply` is its text (the error, if it failed), or the bytes of a vector."""
@@ -155,6 +159,7 @@ class Replies:
         now = time.time()
         for write in [self._write(_ADD, (*_VALUES(attempt), now, now)) for attempt in attempts]:
             await write
+        _this_process.update(attempt.status for attempt in attempts)
 
     async def mark(self, key: str, status: Status) -> None:
         """Change the status of a key's reply: of the one that is served, or, to make it `ok`, of the last."""
@@ -272,6 +277,22 @@ class Replies:
         self._write_hits()
         self._reader.close()
         self._writer.close()
+
+
+def cached_in(folder: Path) -> int:
+    """Return how many replies are cached in the folder of an index, to be served again; 0 where there are none."""
+    if not (folder / FILE_NAME).exists():
+        return 0
+    replies = Replies(folder / FILE_NAME)
+    try:
+        return replies.stats().by_status.get("ok", 0)
+    finally:
+        replies.close()
+
+
+def cached_by_this_process() -> int:
+    """Return how many usable replies this process has cached, in whichever folder."""
+    return _this_process["ok"]
 
 
 def _completion(row: Any) -> Completion | None:
