@@ -417,3 +417,10 @@ def test_a_description_has_the_value_the_default_and_the_origin_of_every_key():
         "CONSPECTUS_MODEL",
     )
     assert all(row.value == row.default for row in rows if row.origin == "default")
+
+
+@pytest.mark.parametrize("key", ["llm.api_key", "api_key", "llm.openai_api_key", "openai.api-key"])
+def test_who_puts_a_key_into_the_settings_is_told_where_keys_belong_and_it_is_not_shown(key: str):
+    with pytest.raises(SettingsError, match=r"environment: OPENAI_API_KEY.*CONSPECTUS_API_KEY") as refused:
+        load({key: "hollin-4711"}, environ={})
+    assert "hollin" not in str(refused.value)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -15,8 +17,9 @@ from conspectus.errors import BadKey, BudgetReached, ServerDown, ServerFailed, U
 from conspectus.models.embedders import Embedder, is_served, open_embedder, same_model
 from conspectus.models.embedders.local import LocalEmbedder
 from conspectus.models.embedders.served import ServedEmbedder
+from conspectus.models.rerankers import open_reranker
 from conspectus.rows import Usage
-from conspectus.settings import Settings
+from conspectus.settings import RerankSettings, Settings
 
 MODEL = Path(__file__).parents[2] / "../shared/models/all-MiniLM-L6-v2"
 SETTINGS = Settings()
@@ -49,11 +52,31 @@ def test_local_models_are_the_same_by_their_file_and_not_by_their_folder():
 def test_without_the_extra_the_error_says_which_to_install(
     missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setitem(sys.modules, "onnxruntime", ModuleType("onnxruntime"))
-    monkeypatch.setitem(sys.modules, missing, None)
+    for package in ("onnxruntime", "tokenizers"):
+        monkeypatch.setitem(sys.modules, package, ModuleType(package) if package != missing else None)
 
-    with pytest.raises(UsageError, match=rf"needs {missing}; install it: pip install 'conspectus\[embed\]'"):
+    with pytest.raises(UsageError, match=rf"needs {missing}: pip install 'conspectus\[embed\]'"):
         LocalEmbedder(tmp_path)
+
+
+def a_local_reranker() -> None:
+    async def opened() -> None:
+        async with open_reranker(Settings(rerank=RerankSettings(by="local")), None):
+            pass
+
+    asyncio.run(opened())
+
+
+@pytest.mark.parametrize("open_local", [lambda: open_embedder("local", SETTINGS), a_local_reranker])
+def test_without_the_extra_no_model_is_fetched(open_local: Callable[[], object], monkeypatch: pytest.MonkeyPatch):
+    fetches: list[str] = []
+    monkeypatch.setattr("conspectus.models.embedders.hub.fetched", fetches.append)
+    for package in ("onnxruntime", "tokenizers"):
+        monkeypatch.setitem(sys.modules, package, None)
+
+    with pytest.raises(UsageError, match=r"needs onnxruntime and tokenizers: pip install"):
+        open_local()
+    assert fetches == []
 
 
 def test_a_folder_that_is_not_there_is_named():

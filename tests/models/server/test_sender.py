@@ -347,7 +347,7 @@ def test_a_server_that_is_restarted_is_waited_for():
 def test_an_address_of_something_else_is_told():
     with (
         SimulatedServer(Behaviour()) as server,
-        pytest.raises(ServerDown, match="no server of language models"),
+        pytest.raises(ServerDown, match="no language model is served at"),
     ):
         send(server.url + "/elsewhere", ask())
 

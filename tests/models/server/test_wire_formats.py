@@ -14,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus import errors
+from conspectus.models.server.clients import Clients
 from conspectus.models.server.dialects import OllamaDialect, OpenAIDialect, ThinkingFilter, without_thinking
-from conspectus.models.server.faults import fault, one_line, redact, retry_after, said
+from conspectus.models.server.faults import fault, one_line, redact, retry_after, said, unreachable
 from conspectus.models.server.presets import find, vocabulary
 from conspectus.models.server.wire import Message, Request
+from conspectus.settings import ModelSettings
 
 ENVIRON = {
     "OPENAI_API_KEY": "o",
@@ -51,6 +53,10 @@ def test_a_name_leads_to_a_model_an_address_and_a_key(name: str, base_url: str, 
     ("name", "base_url", "says"),
     [
         ("gpt-4.1", "", "no server is known for the model 'gpt-4.1'.*--base-url"),
+        ("gpt-4o", "", "did you mean openai/gpt-4o"),
+        ("gpt-oss:20b", "", "did you mean ollama/gpt-oss:20b"),
+        ("claude-sonnet-4-5", "", "did you mean anthropic/claude-sonnet-4-5"),
+        ("opneai/gpt-4o", "", "did you mean openai/gpt-4o"),
         ("nobody/x", "", "no server is known"),
         ("azure/x", "", "set AZURE_OPENAI_ENDPOINT"),
         ("openai/x", "ftp://host", "not the address of a server"),
@@ -199,6 +205,44 @@ def test_a_native_model_without_its_extra_names_the_extra(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "any_llm", None)
     with pytest.raises(errors.UsageError, match=r"pip install 'conspectus\[native\]'"):
         NativeClient(find("anthropic/claude", "", {"ANTHROPIC_API_KEY": "x"}), 10)
+
+
+def test_a_native_model_without_extra_and_key_names_both(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "any_llm", None)
+    with pytest.raises(errors.UsageError, match=r"conspectus\[native\]'.*ANTHROPIC_API_KEY"):
+        Clients(ModelSettings(), None, {}).of("anthropic/claude")
+
+
+def test_openai_is_asked_where_its_own_variable_leads():
+    at = find("openai/x", "", {"OPENAI_BASE_URL": "http://proxy.example/v1/", "OPENAI_API_KEY": "k"})
+    assert (at.base_url, at.key) == ("http://proxy.example/v1", "k")
+
+
+@pytest.mark.parametrize(
+    ("name", "base_url", "advice"),
+    [
+        ("openai/x", "", "check the network connection"),
+        ("ollama/x", "", "ollama serve"),
+        ("x", "http://127.0.0.1:9/v1", "start it"),
+        ("x", "https://llm.example/v1", "check its address"),
+    ],
+)
+def test_an_address_where_nothing_answers_says_what_would_help(name: str, base_url: str, advice: str):
+    assert advice in str(unreachable(find(name, base_url, {}), "Connection refused"))
+
+
+@pytest.mark.parametrize(
+    ("base_url", "advice"),
+    [("http://host:8123", "try --base-url http://host:8123/v1"), ("http://host:8123/v1", "check --base-url")],
+)
+def test_an_address_that_lacks_its_version_is_completed(base_url: str, advice: str):
+    assert advice in str(fault(404, {}, "404: Not Found", find("x", base_url, {}), None))
+
+
+def test_who_is_refused_at_an_address_of_their_own_is_told_which_variables_are_read():
+    told = str(fault(401, {}, "no", find("x", "http://host/v1", {"OPENAI_API_KEY": "k"}), None))
+    assert "set CONSPECTUS_API_KEY" in told
+    assert "OPENAI_API_KEY goes to" in told
 
 
 def test_an_error_of_a_native_provider_is_told_by_what_its_server_said(monkeypatch: pytest.MonkeyPatch):

@@ -106,7 +106,7 @@ def is_served(name: str) -> bool:
 @cache
 def _local(place: str) -> LocalEmbedder:
     from conspectus.models.embedders.hub import fetched
-    from conspectus.models.embedders.local import LocalEmbedder
+    from conspectus.models.embedders.local import LocalEmbedder, runtimes
 
     folder = Path(place).expanduser()
     if place and folder.is_dir():
@@ -114,4 +114,5 @@ def _local(place: str) -> LocalEmbedder:
     if place and not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", place):
         raise UsageError(f"there is no folder {place!r} with an embedding model")
     model = place or DEFAULT_MODEL
+    runtimes("embedder")  # before 90 MB are fetched that nothing here could run
     return LocalEmbedder(fetched(model), model.rpartition("/")[2])

@@ -43,7 +43,7 @@ class LocalEmbedder:
     """
 
     def __init__(self, folder: Path, name: str = "") -> None:
-        runtime, tokenizers = _extra("onnxruntime"), _extra("tokenizers")
+        runtime, tokenizers = runtimes("embedder")
         model, tokenizer = _files(folder)
         self._pooling = _pooling(folder)
         options = runtime.SessionOptions()
@@ -127,12 +127,21 @@ class LocalEmbedder:
         return output[0 if self._pooling == "cls_token" else -1]
 
 
-def _extra(package: str) -> Any:
-    """Import a package of the extra `embed`."""
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise UsageError(f"the local embedder needs {package}; install it: pip install 'conspectus[embed]'") from error
+def runtimes(user: str) -> tuple[Any, Any]:
+    """Import onnxruntime and tokenizers, which the extra `embed` brings; raise UsageError with those that are missing.
+
+    `user` says in that message what needs them: the local embedder or the local reranker.
+    """
+    modules: list[Any] = []
+    missing: list[str] = []
+    for package in ("onnxruntime", "tokenizers"):
+        try:
+            modules.append(import_module(package))
+        except ImportError:
+            missing.append(package)
+    if missing:
+        raise UsageError(f"the local {user} needs {' and '.join(missing)}: pip install 'conspectus[embed]'")
+    return modules[0], modules[1]
 
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -135,6 +135,7 @@ async def _rating(settings: Settings, folder: Path | None, model: Model | None) 
 
 @cache
 def _local(place: str) -> CrossEncoder:
+    from conspectus.models.embedders.local import runtimes
     from conspectus.models.rerankers.local import CrossEncoder, fetched
 
     folder = Path(place).expanduser()
@@ -142,4 +143,5 @@ def _local(place: str) -> CrossEncoder:
         return CrossEncoder(folder)
     if place and place.count("/") != 1:
         raise UsageError(f"there is no folder {place!r} with a cross-encoder")
+    runtimes("reranker")  # before a model is fetched that nothing here could run
     return CrossEncoder(fetched(place or DEFAULT_MODEL))

@@ -7,11 +7,11 @@ import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conspectus.errors import UsageError
+from conspectus.models.embedders.local import runtimes
 from conspectus.rows import Usage
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class CrossEncoder:
     """
 
     def __init__(self, folder: Path) -> None:
-        runtime, tokenizers = _extra("onnxruntime"), _extra("tokenizers")
+        runtime, tokenizers = runtimes("reranker")
         model, tokenizer = _files(folder)
         options = runtime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -104,13 +104,6 @@ def fetched(name: str) -> Path:
     except UsageError as error:
         told = str(error).replace("embedding model", "cross-encoder").replace("local embedder", "local reranker")
         raise UsageError(told.replace("--embedder", "--rerank")) from error
-
-
-def _extra(package: str) -> Any:
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise UsageError(f"the local reranker needs {package}; install it: pip install 'conspectus[embed]'") from error
 
 
 def _files(folder: Path) -> tuple[Path, Path]:

@@ -16,7 +16,6 @@ from conspectus.errors import (
     ModelError,
     NotAccepted,
     Refused,
-    ServerDown,
     ServerFailed,
     TimedOut,
 )
@@ -29,7 +28,7 @@ from conspectus.models.server.dialects import (
     dropped_parameter,
     without_thinking,
 )
-from conspectus.models.server.faults import fault, redact, remedy, where
+from conspectus.models.server.faults import fault, redact, remedy, unreachable, where
 from conspectus.models.server.presets import Endpoint, vocabulary
 from conspectus.models.server.wire import Completion, Request
 
@@ -209,8 +208,7 @@ class HttpClient:
     def _broken(self, error: Exception) -> ModelError:
         host = where(self.endpoint)
         if isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)):
-            reason = redact(str(getattr(error, "os_error", None) or error), self.endpoint.key)
-            return ServerDown(f"no server answers at {host} ({reason}): start it, or check --base-url")
+            return unreachable(self.endpoint, str(getattr(error, "os_error", None) or error))
         if isinstance(error, asyncio.TimeoutError):
             slow = "llm.timeout; a slow server is asked less at once by llm.concurrency"
             return TimedOut(f"{host} sent no reply within {self._timeout:g} seconds ({slow})")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from conspectus.errors import BadKey
+from conspectus.errors import BadKey, UsageError
 from conspectus.models.server.client import Client, HttpClient, open_session
 from conspectus.models.server.faults import where
 from conspectus.models.server.presets import OWN_KEY, Endpoint, find, find_reranker
@@ -75,6 +75,8 @@ class Clients:
         return self._session
 
     def _open(self, endpoint: Endpoint, model: str) -> Client:
+        if endpoint.preset.dialect == "native":
+            _check_extra(endpoint, model)
         _check_key(endpoint, model)
         if endpoint.preset.dialect == "native":
             from conspectus.models.server.native import NativeClient
@@ -121,3 +123,14 @@ class Clients:
 def _check_key(endpoint: Endpoint, model: str) -> None:
     if endpoint.preset.needs_key and endpoint.key_variable != OWN_KEY and not endpoint.key:
         raise BadKey(f"{model} needs a key: set {endpoint.key_variable}")
+
+
+def _check_extra(endpoint: Endpoint, model: str) -> None:
+    """Raise UsageError where the extra of a provider is missing; it names the key too where that is missing as well."""
+    from conspectus.models.server.native import EXTRA, installed
+
+    if installed():
+        return
+    lacks_key = endpoint.preset.needs_key and not endpoint.key
+    key = f", and a key: set {endpoint.key_variable}" if lacks_key else ""
+    raise UsageError(f"{model} needs the extra `{EXTRA}`: pip install 'conspectus[{EXTRA}]'{key}")

@@ -24,7 +24,7 @@ from conspectus.errors import (
     UnknownModel,
 )
 from conspectus.models.server.limits import LONGEST_RETRY_AFTER
-from conspectus.models.server.presets import Endpoint
+from conspectus.models.server.presets import OWN_KEY, Endpoint
 from conspectus.models.server.wire import Request
 
 _SIZES = {
@@ -129,12 +129,14 @@ def fault(
     message, everything, host = one_line(told, at.key), f"{codes} {told}", where(at)
     if status in (401, 403):
         what = f"does not accept the key in {at.key_variable}" if at.key else f"wants a key: set {at.key_variable}"
+        if at.key_variable == OWN_KEY:
+            what += ", the only variable that is read for a server named by its address"
+            what += " (OPENAI_API_KEY goes to OpenAI's own, or the one in OPENAI_BASE_URL)"
         return BadKey(f"{host} {what} (HTTP {status}: {message})")
     if status == 402 or (status in (403, 429) and _NO_CREDIT.search(everything)):
         return BadKey(f"the account behind {at.key_variable} has no credit left at {host} ({message})")
     if status == 404 and body.lstrip()[:1] != "{":
-        url = redact(at.base_url)
-        return ServerDown(f"{host} is no server of language models at {url} (HTTP 404): check --base-url")
+        return ServerDown(f"no language model is served at {redact(at.base_url)} (HTTP 404): {_address_hint(at)}")
     if status == 404 or (status in (400, 422) and _NO_MODEL.search(everything)):
         pull = f"; `ollama pull {at.model}` fetches it" if at.preset.dialect == "ollama" else "; check --model"
         return UnknownModel(f"{host} has no model {at.model!r} ({message}){pull}")
@@ -155,6 +157,25 @@ def fault(
     if request and (feature := _refused_feature(everything, request, streamed)):
         return NotAccepted(f"{host} does not take {feature} for {at.model} ({message})", feature)
     return Refused(f"{host} refused the request (HTTP {status}: {message})")
+
+
+def _address_hint(at: Endpoint) -> str:
+    """Return what to try where a server answers, but not under this address."""
+    lacks_version = at.preset.dialect == "openai" and not re.search(r"/v\d", urlsplit(at.base_url).path)
+    return f"try --base-url {redact(at.base_url)}/v1" if lacks_version else "check --base-url"
+
+
+def unreachable(at: Endpoint, reason: str) -> ServerDown:
+    """Return the error for a server that nothing answers for, with what starts it or leads to it."""
+    if at.preset.dialect == "ollama" and at.local:
+        advice = "start it with `ollama serve`"
+    elif at.local:
+        advice = "start it, or check --base-url"
+    elif at.base_url == at.preset.base_url:
+        advice = "check the network connection, and the proxy if there is one (HTTPS_PROXY)"
+    else:
+        advice = "check its address, the network connection, and the proxy if there is one (HTTPS_PROXY)"
+    return ServerDown(f"no server answers at {where(at)} ({redact(reason, at.key)}): {advice}")
 
 
 def remedy(request: Request | None) -> str:

@@ -18,6 +18,15 @@ from conspectus.tokens import count, well_formed
 EXTRA = "native"
 
 
+def installed() -> bool:
+    """Tell whether the extra is there."""
+    try:
+        import_module("any_llm")
+    except ImportError:
+        return False
+    return True
+
+
 class NativeClient:
     """A client of one model of a provider that does not speak OpenAI's wire format."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Mapping
@@ -18,6 +19,13 @@ Dialect = Literal["openai", "ollama", "native"]
 ALL: tuple[Feature, ...] = ("json_schema", "json_object", "logit_bias", "streaming")
 _NEWER_VOCABULARY = re.compile(r"gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|gpt-oss|(^|/)o\d")
 _REASONING = re.compile(r"^(o\d|gpt-5)")
+_PROVIDERS = {
+    "ollama": re.compile(r"llama|qwen|mistral|gemma|phi|deepseek|nomic-|gpt-oss"),
+    "openai": re.compile(r"gpt-|chatgpt|o\d\b|text-embedding-"),
+    "anthropic": re.compile(r"claude"),
+    "gemini": re.compile(r"gemini"),
+}
+"""Whose models have such names, by how they begin: for advice where the provider was left out."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class Preset:
 
 
 PRESETS: Mapping[str, Preset] = {
-    "openai": Preset("https://api.openai.com/v1", "OPENAI_API_KEY", needs_key=True),
+    "openai": Preset("https://api.openai.com/v1", "OPENAI_API_KEY", needs_key=True, address="OPENAI_BASE_URL"),
     "azure": Preset(
         key="AZURE_OPENAI_API_KEY",
         needs_key=True,
@@ -93,6 +101,11 @@ class Endpoint:
         return {self.preset.key_header: bearer + self.key}
 
     @property
+    def local(self) -> bool:
+        """Whether its server is on this machine."""
+        return is_local(self.base_url)
+
+    @property
     def reasoning(self) -> bool:
         """Whether it is of OpenAI's families that take neither `max_tokens` nor a temperature."""
         return self.name in ("openai", "azure") and bool(_REASONING.match(self.model))
@@ -113,16 +126,24 @@ def find(name: str, base_url: str = "", environ: Mapping[str, str] = os.environ)
         known = rest and prefix in PRESETS
         return _endpoint(name, preset, rest if known else name, _address(base_url), OWN_KEY, environ)
     if preset is None:
-        raise UsageError(
-            f"no server is known for the model {name!r}: name it as one of {'/…, '.join(PRESETS)}/…,"
-            " or give the address of its server with --base-url"
-        )
+        raise UsageError(f"no server is known for the model {name!r}: {_naming(name)}")
     address = environ.get(preset.address, "").rstrip("/")
     if address and not address.endswith(preset.address_ends):
         address += preset.address_ends
     if not address and not preset.base_url and preset.dialect != "native":
         raise UsageError(f"{name} needs the address of its server: set {preset.address}")
     return _endpoint(name, preset, rest, _address(address or preset.base_url), preset.key, environ)
+
+
+def _naming(name: str) -> str:
+    """Return how to name a model whose provider was left out."""
+    known = f"name it as one of {'/…, '.join(PRESETS)}/…, or give the address of its server with --base-url"
+    prefix, slash, rest = name.partition("/")
+    if slash:
+        meant = next((f"{near}/{rest}" for near in difflib.get_close_matches(prefix, PRESETS, n=1) if rest), "")
+    else:
+        meant = next((f"{of}/{name}" for of, begins in _PROVIDERS.items() if begins.match(name.lower())), "")
+    return f"did you mean {meant}? Otherwise {known}" if meant else known
 
 
 def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoint:
@@ -165,6 +186,12 @@ def _address(url: str) -> str:
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise UsageError(f"{url!r} is not the address of a server: it has the form https://host/v1")
     return url.replace("://0.0.0.0", "://127.0.0.1")
+
+
+def is_local(url: str) -> bool:
+    """Tell whether an address is on this machine."""
+    host = urlsplit(url if "://" in url else f"http://{url}").hostname or ""
+    return host in ("localhost", "::1", "0.0.0.0") or bool(re.fullmatch(r"127(\.\d{1,3}){3}", host))  # noqa: S104
 
 
 def vocabulary(name: str) -> str:
