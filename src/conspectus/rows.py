@@ -258,6 +258,18 @@ class Skipped:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class EncodingWarning:
+    """A file whose encoding had to be guessed, or that holds bytes which are invalid in it."""
+
+    document: str
+    encoding: str
+    invalid_bytes: int = 0
+    """How many there are; they were read as U+FFFD."""
+    first_offset: int = -1
+    """Where the first of them stands, in bytes from the start; -1 where there is none."""
+
+
 # What queries return
 
 

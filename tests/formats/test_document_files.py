@@ -260,7 +260,7 @@ def test_an_extra_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(formats, "find_spec", lambda name: None)
     (tmp_path / "a.pdf").write_bytes(pdf(["Bees"]))
     (tmp_path / "b.txt").write_text("bees")
-    documents, failures, (skipped,) = read([tmp_path], ReadSettings())
+    documents, failures, (skipped,), _ = read([tmp_path], ReadSettings())
     formats.lacking.cache_clear()
 
     assert ([d.text for d in documents], failures) == (["bees"], [])

@@ -75,8 +75,8 @@ def test_a_folder_with_an_encrypted_document_is_read_with_the_rest(tmp_path: Pat
     (tmp_path / "in" / "b.txt").write_text("Bees sleep.")
     (tmp_path / "passwords").write_text("open sesame\n")
 
-    without, (failure,), _ = read([tmp_path / "in"], ReadSettings())
-    both, _, _ = read([tmp_path / "in"], ReadSettings(password_file=str(tmp_path / "passwords")))
+    without, (failure,), *_ = read([tmp_path / "in"], ReadSettings())
+    both, *_ = read([tmp_path / "in"], ReadSettings(password_file=str(tmp_path / "passwords")))
 
     assert [d.text for d in without] == ["Bees sleep."]
     assert failure.document.endswith("a.docx")

@@ -37,7 +37,7 @@ def read_beside_a_good_file(folder: Path, settings: ReadSettings) -> list[Failur
         (folder / name).write_text(r"{\rtf1 Bees}")
     (folder / "good.docx").write_bytes(docx(paragraph("Bees dance.")))
     (folder / "good.txt").write_text("Bees sleep.")
-    documents, failures, _ = read([folder], settings)
+    documents, failures, *_ = read([folder], settings)
     assert [d.text for d in documents] == ["Bees dance.", "Bees sleep."]
     assert [Path(f.document).name for f in failures] == ["a.rtf", "b.rtf", "c.rtf"]
     return failures
@@ -128,8 +128,8 @@ def test_following_links_out_of_a_folder_has_to_be_asked_for(tmp_path: Path):
         (outside / "round").symlink_to(outside)
     except OSError:
         pytest.skip("this system does not let us make links")
-    closed, _, (skipped,) = read([inside], ReadSettings())
-    opened, _, _ = read([inside], ReadSettings(follow_symlinks=True))
+    closed, _, (skipped,), _ = read([inside], ReadSettings())
+    opened, *_ = read([inside], ReadSettings(follow_symlinks=True))
 
     assert [d.text for d in closed] == ["bees"]
     assert "--follow-symlinks" in skipped.reason

@@ -108,7 +108,7 @@ def test_a_messy_file_yields_its_text(outcome: Read, messy: Path, file: str, tit
 
 @pytest.mark.parametrize("file", REASONS)
 def test_a_messy_file_that_cannot_be_read_says_why(outcome: Read, messy: Path, file: str):
-    _, failures, skipped = outcome
+    _, failures, skipped, _ = outcome
     reasons = {f.document: f.error for f in failures} | {s.document: s.reason for s in skipped}
 
     assert REASONS[file] in reasons[(messy / file).as_posix()]
@@ -122,7 +122,7 @@ def test_navigation_is_not_read(outcome: Read, messy: Path, file: str):
 
 
 def test_every_messy_file_is_a_document_or_has_a_reason(outcome: Read, messy: Path):
-    documents, failures, skipped = outcome
+    documents, failures, skipped, _ = outcome
     told = {d.path.split("#")[0] for d in documents}
     told |= {f.document for f in failures} | {s.document for s in skipped}
 
@@ -134,7 +134,7 @@ def test_every_messy_file_is_a_document_or_has_a_reason(outcome: Read, messy: Pa
 
 
 def test_a_messy_table_is_read_row_by_row_where_no_field_is_named(messy: Path):
-    (document,), _, _ = read([messy / "markitdown" / "test_mskanji.csv"], ReadSettings())
+    (document,), *_ = read([messy / "markitdown" / "test_mskanji.csv"], ReadSettings())
 
     assert document.text.startswith("名前 | 年齢 | 住所\n佐藤太郎 | 30 | 東京\n")
 
@@ -143,7 +143,7 @@ def test_encrypted_files_open_with_their_passwords(messy: Path, tmp_path: Path):
     passwords = tmp_path / "passwords.txt"
     passwords.write_text("wrong\nasdfzxcv\nopenpassword\n")
     settings = ReadSettings(password_file=str(passwords))
-    documents, _, _ = read(
+    documents, *_ = read(
         [messy / "pypdf" / "r6-user-password.pdf", messy / "pypdf" / "libreoffice-writer-password.pdf"],
         settings,
     )
@@ -151,5 +151,5 @@ def test_encrypted_files_open_with_their_passwords(messy: Path, tmp_path: Path):
     assert len(documents) == 2
     assert all(d.text for d in documents)
     passwords.write_text("wrong\n")
-    _, (failure,), _ = read([messy / "pypdf" / "r6-user-password.pdf", messy / "pypdf" / "toy.pdf"], settings)
+    _, (failure,), *_ = read([messy / "pypdf" / "r6-user-password.pdf", messy / "pypdf" / "toy.pdf"], settings)
     assert "no line of the file of --password-file is its password" in failure.error

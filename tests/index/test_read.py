@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import NothingToIndex, UsageError
+from conspectus.formats.encodings import decode
 from conspectus.formats.markdown import first_heading
-from conspectus.formats.text import decode
 from conspectus.index.read import natural_order, read, read_texts
 from conspectus.rows import Document, Failure, content_id
 from conspectus.settings import ReadSettings
@@ -46,7 +46,7 @@ def names(documents: Sequence[Document], folder: Path) -> list[str]:
 
 def only_failure(folder: Path, name: str, content: str | bytes) -> Failure:
     """What is said of a file that cannot be read, while its neighbour can."""
-    documents, failures, _ = read([fill(folder, {name: content, "good.txt": "bees"})], SETTINGS)
+    documents, failures, *_ = read([fill(folder, {name: content, "good.txt": "bees"})], SETTINGS)
     assert texts(documents) == ["bees"]
     (failure,) = failures
     assert failure.stage == "read"
@@ -59,7 +59,7 @@ def only_failure(folder: Path, name: str, content: str | bytes) -> Failure:
 
 def test_files_of_folders_come_in_natural_order_of_their_paths(tmp_path: Path):
     fill(tmp_path, {n: n for n in ("part10.txt", "Part2.txt", "b/1.txt", "a.md", "b/a/9.txt", "B2/x.txt")})
-    documents, _, _ = read([tmp_path], SETTINGS)
+    documents, *_ = read([tmp_path], SETTINGS)
 
     assert names(documents, tmp_path) == [
         "a.md",
@@ -106,7 +106,7 @@ def test_hidden_files_and_folders_are_passed_over_unless_they_are_named(tmp_path
 def test_an_index_is_never_read(tmp_path: Path):
     manifest = json.dumps({"format": "conspectus-index", "version": 1})
     fill(tmp_path, {"index/manifest.json": manifest, "index/notes.txt": "ours", "a.txt": "a"})
-    documents, _, (skipped,) = read([tmp_path], SETTINGS)
+    documents, _, (skipped,), _ = read([tmp_path], SETTINGS)
 
     assert texts(documents) == ["a"]
     assert skipped.document.endswith("/index")
@@ -131,7 +131,7 @@ def test_links_are_not_followed_out_of_a_folder(tmp_path: Path):
     (tmp_path / "in" / "same.txt").symlink_to(tmp_path / "in" / "a.txt")
     (tmp_path / "in" / "visible.txt").symlink_to(tmp_path / "in" / ".hidden" / "h.txt")
     (tmp_path / "in" / "gone.txt").symlink_to(tmp_path / "nowhere.txt")
-    documents, failures, skipped = read([tmp_path / "in"], SETTINGS)
+    documents, failures, skipped, _ = read([tmp_path / "in"], SETTINGS)
 
     assert names(documents, tmp_path / "in") == ["a.txt", "visible.txt"]
     assert failures == []
@@ -142,14 +142,14 @@ def test_links_are_not_followed_out_of_a_folder(tmp_path: Path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path):
     os.mkfifo(fill(tmp_path, {"a.txt": "a"}) / "pipe.txt")
-    _, _, (skipped,) = read([tmp_path], SETTINGS)
+    _, _, (skipped,), _ = read([tmp_path], SETTINGS)
 
     assert "not a regular file" in skipped.reason
 
 
 def test_formats_that_are_not_known_are_listed_as_skipped(tmp_path: Path):
     fill(tmp_path, {"a.bin": "x", "README": "x", "b.TXT": "read"})
-    documents, failures, skipped = read([tmp_path], SETTINGS)
+    documents, failures, skipped, _ = read([tmp_path], SETTINGS)
 
     assert (texts(documents), failures) == (["read"], [])
     assert [Path(s.document).name for s in skipped] == ["a.bin", "README"]
@@ -197,7 +197,7 @@ def test_a_folder_that_may_not_be_opened_is_a_failure(tmp_path: Path, monkeypatc
         return real(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    documents, (failure,), _ = read([tmp_path], SETTINGS)
+    documents, (failure,), *_ = read([tmp_path], SETTINGS)
 
     assert texts(documents) == ["b"]
     assert failure.document.endswith("/locked")
@@ -226,12 +226,12 @@ def test_newlines_become_line_feeds_and_the_byte_order_mark_is_dropped(tmp_path:
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
 @given(text=st.text(st.characters(exclude_categories=("Cs", "Cc"))))
 def test_text_with_a_byte_order_mark_is_read_as_it_says(encoding: str, text: str):
-    assert decode(text.encode(encoding)) == text
+    assert decode(text.encode(encoding)).text == text
 
 
 def test_big_endian_text_is_read_by_its_mark():
-    assert decode(codecs.BOM_UTF16_BE + "bees".encode("utf-16-be")) == "bees"
-    assert decode(codecs.BOM_UTF32_BE + "bees".encode("utf-32-be")) == "bees"
+    assert decode(codecs.BOM_UTF16_BE + "bees".encode("utf-16-be")).text == "bees"
+    assert decode(codecs.BOM_UTF32_BE + "bees".encode("utf-32-be")).text == "bees"
 
 
 def test_text_in_an_old_encoding_is_read_by_a_detector(tmp_path: Path):
@@ -289,7 +289,7 @@ def test_headings_are_those_of_markdown(markdown: str, title: str):
 
 def test_a_json_file_is_an_object_a_list_of_objects_or_a_list_of_texts(tmp_path: Path):
     fill(tmp_path, {"a.json": '{"text": "one"}', "b.json": '[{"text": "two"}, "three"]', "c.json": '["four"]'})
-    documents, _, _ = read([tmp_path], SETTINGS)
+    documents, *_ = read([tmp_path], SETTINGS)
 
     assert texts(documents) == ["one", "two", "three", "four"]
     assert names(documents, tmp_path) == ["a.json#1", "b.json#1", "b.json#2", "c.json#1"]
@@ -315,7 +315,7 @@ def test_fields_of_a_record_go_to_title_date_and_metadata(tmp_path: Path):
 
 def test_a_date_that_states_none_is_metadata(tmp_path: Path):
     fill(tmp_path, {"a.csv": "text,date\none,unknown\ntwo,1998\nthree,\n"})
-    documents, _, _ = read([tmp_path], SETTINGS)
+    documents, *_ = read([tmp_path], SETTINGS)
 
     assert [(d.date, dict(d.metadata)) for d in documents] == [
         (None, {"date": "unknown", **ENGLISH}),
@@ -340,7 +340,7 @@ def test_a_bad_line_of_jsonl_is_a_failure_and_the_others_go_on(tmp_path: Path):
         tmp_path,
         {"a.jsonl": '{"text": "one"}\n\n{"text": \n"two \u2028 lines"\n7\n{"text": 5}\n{"text": " "}'},
     )
-    documents, failures, _ = read([tmp_path], SETTINGS)
+    documents, failures, *_ = read([tmp_path], SETTINGS)
 
     assert texts(documents) == ["one", "two \u2028 lines"]
     assert names(documents, tmp_path) == ["a.jsonl#1", "a.jsonl#3"]
@@ -370,7 +370,7 @@ def test_malformed_records_are_a_failure_that_says_where(tmp_path: Path, name: s
 
 def test_records_before_a_broken_one_of_csv_are_kept(tmp_path: Path):
     fill(tmp_path, {"a.csv": 'text\none\n"two'})
-    documents, (failure,), _ = read([tmp_path], SETTINGS)
+    documents, (failure,), *_ = read([tmp_path], SETTINGS)
 
     assert texts(documents) == ["one"]
     assert failure.document.endswith("a.csv#2")
@@ -379,7 +379,7 @@ def test_records_before_a_broken_one_of_csv_are_kept(tmp_path: Path):
 def test_records_without_the_text_field_are_one_failure_with_their_fields_and_the_option(tmp_path: Path):
     body = "Bees dance to tell each other where flowers are, and how far it is to fly to them. " * 2
     fill(tmp_path, {"a.csv": f"id,body\n1,{body}\n2,{body}\n3,{body}\n".replace("are, ", "are "), "b.txt": "b"})
-    _, (failure,), _ = read([tmp_path], SETTINGS)
+    _, (failure,), *_ = read([tmp_path], SETTINGS)
 
     assert failure.document.endswith("a.csv#1")
     assert "no field 'text' (and 2 records after it, too); it has 'id', 'body'" in failure.error
@@ -389,7 +389,7 @@ def test_records_without_the_text_field_are_one_failure_with_their_fields_and_th
 
 def test_a_table_without_texts_is_a_document_with_a_line_for_each_row(tmp_path: Path):
     fill(tmp_path, {"cities.csv": 'city;people\nOslo;"717,710"\n\nBergen;291189\n'})
-    (document,), failures, _ = read([tmp_path], SETTINGS)
+    (document,), failures, *_ = read([tmp_path], SETTINGS)
 
     assert not failures
     assert (document.title, document.text) == ("cities", "city | people\nOslo | 717,710\nBergen | 291189")
@@ -397,7 +397,7 @@ def test_a_table_without_texts_is_a_document_with_a_line_for_each_row(tmp_path: 
 
 def test_a_table_is_no_document_of_its_own_where_the_field_of_its_texts_was_named(tmp_path: Path):
     fill(tmp_path, {"cities.csv": "city,people\nOslo,717710\n", "b.txt": "b"})
-    _, (failure,), _ = read([tmp_path], ReadSettings(text_field="city name"))
+    _, (failure,), *_ = read([tmp_path], ReadSettings(text_field="city name"))
 
     assert "has no field 'city name'" in failure.error
 
@@ -406,7 +406,7 @@ def test_a_table_is_no_document_of_its_own_where_the_field_of_its_texts_was_name
 
 
 def test_texts_and_objects_from_memory_are_documents():
-    documents, (failure,), _ = read_texts(
+    documents, (failure,), *_ = read_texts(
         [
             "one",
             {"text": "two", "path": "x/2", "id": 7},
@@ -428,7 +428,7 @@ def test_texts_and_objects_from_memory_are_documents():
 
 
 def test_read_takes_objects_beside_paths(tmp_path: Path):
-    documents, _, _ = read([{"text": "from memory"}, fill(tmp_path, {"a.txt": "from a file"})], SETTINGS)
+    documents, *_ = read([{"text": "from memory"}, fill(tmp_path, {"a.txt": "from a file"})], SETTINGS)
 
     assert texts(documents) == ["from a file", "from memory"]
     assert texts(read({"text": "alone"}, SETTINGS)[0]) == ["alone"]
@@ -455,7 +455,7 @@ def test_a_real_data_frame_is_read_without_its_gaps():
             "n": pandas.array([1, None, 3], dtype="Int64"),
         }
     )
-    documents, (failure,), _ = read(frame, SETTINGS)
+    documents, (failure,), *_ = read(frame, SETTINGS)
 
     assert [(d.text, d.date, dict(d.metadata)) for d in documents] == [
         ("one", "2024-05-01T00:00:00", {"n": "1", **ENGLISH}),
@@ -474,7 +474,7 @@ def test_nothing_in_memory_is_nothing_to_index():
 
 def test_ids_depend_on_the_text_and_equal_texts_have_different_ones(tmp_path: Path):
     fill(tmp_path, {"a.txt": "same", "b.txt": "other", "c.txt": "same"})
-    documents, _, _ = read([tmp_path], SETTINGS)
+    documents, *_ = read([tmp_path], SETTINGS)
 
     assert [d.id for d in documents] == [
         content_id("same", "0"),
@@ -486,7 +486,7 @@ def test_ids_depend_on_the_text_and_equal_texts_have_different_ones(tmp_path: Pa
 @given(st.lists(st.text(st.characters(exclude_categories=())), max_size=8))
 def test_any_texts_are_documents_or_failures_and_can_be_stored(given_texts: list[str]):
     try:
-        documents, failures, _ = read_texts(given_texts, SETTINGS)
+        documents, failures, *_ = read_texts(given_texts, SETTINGS)
     except NothingToIndex:
         documents, failures = [], [t for t in given_texts if not t.strip() or "\0" in t]
 
@@ -501,7 +501,7 @@ def test_any_texts_are_documents_or_failures_and_can_be_stored(given_texts: list
 
 def test_the_podcast_corpus_is_read_in_the_time_of_reading_its_files(shared: Path):
     start = time.process_time()
-    documents, _, _ = read([shared / "podcast" / "input"], SETTINGS)
+    documents, *_ = read([shared / "podcast" / "input"], SETTINGS)
 
     assert time.process_time() - start < 1.0  # 0.1 s where it was measured
     assert len(documents) == 1669
@@ -510,7 +510,7 @@ def test_the_podcast_corpus_is_read_in_the_time_of_reading_its_files(shared: Pat
 
 
 def test_a_collection_in_the_beir_layout_is_read_with_its_titles(shared: Path):
-    documents, failures, _ = read([shared / "docqa" / "musique" / "corpus.jsonl"], SETTINGS)
+    documents, failures, *_ = read([shared / "docqa" / "musique" / "corpus.jsonl"], SETTINGS)
 
     assert (len(documents), failures) == (1890, [])
     assert all(d.title and d.metadata["_id"] for d in documents)

@@ -225,7 +225,7 @@ def _documents(
         if sources or documents is not None:
             raise UsageError("name sources or an index, and not both")
         return list(_opened(index).documents), 0
-    found, failures, _ = read_sources(sources, documents, settings)
+    found, failures, *_ = read_sources(sources, documents, settings)
     return list(found), len(failures)
 
 

@@ -15,7 +15,7 @@ from conspectus.corrections.file import corrections_for
 from conspectus.errors import ModelError, UsageError
 from conspectus.index.updating import Update, origin_of, own_embedder, update_of
 from conspectus.models.base import Model
-from conspectus.rows import Community, Document, Failure, Skipped, Usage
+from conspectus.rows import Community, Document, EncodingWarning, Failure, Skipped, Usage
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.working import DEFAULT_FOLDER, Given, no_collector, read_sources, resolved, run, session_for
@@ -38,6 +38,8 @@ class Built:
     snapshot: str
     folder: Path
     skipped: tuple[Skipped, ...] = ()
+    warnings: tuple[EncodingWarning, ...] = ()
+    """Files whose encoding had to be guessed, or that hold bytes which are invalid in it."""
     notices: tuple[str, ...] = ()
     """What a language model's replies lacked, and what else is worth knowing, a line each."""
     update: Update = field(default_factory=Update)
@@ -100,12 +102,12 @@ async def build_of(
     fresh: bool = False,
 ) -> Built:
     """Do what `build` does with what was read."""
-    index_documents, failures, skipped = read
+    index_documents, failures, skipped, warnings = read
     with store.writing(target):
         update = update_of(target, index_documents, failures, chosen, corrections=corrections, fresh=fresh)
         if update.nothing and (standing := update.standing):
             store.trim(target, chosen.model_dump(mode="json"))
-            return Built(standing, standing.snapshot, target, tuple(skipped), update=update)
+            return Built(standing, standing.snapshot, target, tuple(skipped), tuple(warnings), update=update)
         from conspectus.index.pipeline import build_index  # here, for nobody else need wait until it is imported
 
         chosen = _with_own_embedder(chosen, update, target)
@@ -126,7 +128,8 @@ async def build_of(
         index, more = with_vectors(index, chosen, target, spent, progress)
         notices = (*notices, *more)
         snapshot = store.commit(target, index, settings=index.settings, usage=index.usage)
-    return Built(replace(index, snapshot=snapshot, folder=target), snapshot, target, tuple(skipped), notices, update)
+    built = replace(index, snapshot=snapshot, folder=target)
+    return Built(built, snapshot, target, tuple(skipped), tuple(warnings), notices, update)
 
 
 def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
@@ -176,7 +179,7 @@ def import_triples(
         from conspectus.interchange.linked import linked_index, listed_links, read_links
 
         stated = read_links(Path(links)) if links else []
-        texts, failures, _ = read_sources(documents, None, chosen)
+        texts, failures, *_ = read_sources(documents, None, chosen)
         if progress:
             progress.stage("lexical", 0)
         index = linked_index(given, texts, [*listed_links(texts), *stated], chosen, failures)
@@ -254,7 +257,7 @@ def tune(
     chosen = resolved(settings)
     if chosen.model == "extractive":
         raise UsageError("the extractive model has no prompts to tune: name a language model with --model")
-    documents, _, _ = read_sources(sources, None, chosen)
+    documents = read_sources(sources, None, chosen).documents
     language = corpus_language(documents, chosen.language)
 
     async def work() -> Tuned:

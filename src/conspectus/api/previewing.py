@@ -12,7 +12,7 @@ from conspectus.api.embedding import estimate_vectors
 from conspectus.corrections.file import corrections_for
 from conspectus.errors import UsageError
 from conspectus.index.updating import update_of
-from conspectus.rows import Failure, Skipped
+from conspectus.rows import EncodingWarning, Failure, Skipped
 from conspectus.settings import Settings
 from conspectus.working import DEFAULT_FOLDER, Given, read_sources, resolved, run
 
@@ -38,6 +38,7 @@ class Preview:
     """The sum over the chunks, whose overlaps count twice."""
     skipped: tuple[Skipped, ...] = ()
     failures: tuple[Failure, ...] = ()
+    warnings: tuple[EncodingWarning, ...] = ()
     snapshot: str = ""
     """Of the index it would follow on."""
     changes: Changes | None = None
@@ -64,10 +65,10 @@ def preview(
     from conspectus.index.chunk import chunk
 
     chosen = resolved(settings)
-    read_documents, failures, skipped = read_sources(sources, documents, chosen)
+    read_documents, failures, skipped, warnings = read_sources(sources, documents, chosen)
     chunks = chunk(read_documents, chosen.chunk)
     total = sum(c.n_tokens for c in chunks)
-    seen = Preview(len(read_documents), len(chunks), total, tuple(skipped), tuple(failures))
+    seen = Preview(len(read_documents), len(chunks), total, tuple(skipped), tuple(failures), tuple(warnings))
     if folder is None:
         return seen
     chosen, corrections = corrections_for(chosen, Path(folder))
@@ -107,7 +108,7 @@ def estimate(
     if not costs(chosen):
         raise UsageError("the extractive model costs nothing: name a language model to estimate")
     chosen, corrections = corrections_for(chosen, Path(folder))
-    read_documents, failures, _ = read_sources(sources, documents, chosen)
+    read_documents, failures, *_ = read_sources(sources, documents, chosen)
     update = update_of(Path(folder), read_documents, failures, chosen, corrections=corrections, fresh=fresh)
     if update.nothing:
         return Estimate(())

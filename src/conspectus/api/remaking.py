@@ -19,7 +19,6 @@ from conspectus.working import DEFAULT_FOLDER, run
 
 if TYPE_CHECKING:
     from conspectus.index.pipeline import Progress
-    from conspectus.index.read import Read
 
 
 def apply_corrections(
@@ -37,13 +36,15 @@ def apply_corrections(
 
     Raises UsageError where the index was imported, and what `build` raises.
     """
+    from conspectus.index.read import Read
+
     target = Path(folder)
     standing = store.read(target)
     check_made_here(standing, target)
     said = {"store.corrections": str(file)} if file else {}
     chosen, corrections = corrections_for(own_settings(standing, {**(settings or {}), **said}), target)
     unread = [failure for failure in standing.failures if failure.stage == "read"]
-    read: Read = documents_read(standing.documents), unread, []
+    read = Read(documents_read(standing.documents), unread)
     return run(build_of(read, target, chosen, corrections, progress))
 
 

@@ -35,7 +35,7 @@ from conspectus.errors import ConspectusError, UsageError
 if TYPE_CHECKING:
     from conspectus.api import Built, Preview
     from conspectus.costs.estimate import Estimate
-    from conspectus.rows import Failure, Skipped
+    from conspectus.rows import EncodingWarning
     from conspectus.settings import Settings
     from conspectus.status import Status
 
@@ -170,13 +170,14 @@ def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
         documents = show.counted(unchanged, "document")
         show.out(f"Nothing has changed: {documents}, snapshot {built.snapshot}.")
         if not quiet:
-            _passed_over(built.skipped, built.failures)
+            _not_read(built)
         return
     status = status_of(built.index)
     if json:
         more = {
             "index": str(built.folder),
             "skipped": [asdict(s) for s in built.skipped],
+            "warnings": [asdict(w) for w in built.warnings],
             "notices": built.notices,
             "seconds": seconds,
             "corrections": kept.counted(kept.of_built(built)),
@@ -193,7 +194,7 @@ def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
         show.out(line)
     show.out(f"Snapshot: {status.snapshot}")
     if not quiet:
-        _passed_over(built.skipped, built.failures)
+        _not_read(built)
         show.listed("Worth knowing:", built.notices)
 
 
@@ -218,7 +219,7 @@ def _preview(
         if not quiet:
             if cost and cost.tasks and settings.model != "extractive":
                 show.note(_stands_on(cost))
-            _passed_over(seen.skipped, seen.failures)
+            _not_read(seen)
     raise typer.Exit(WITH_FAILURES if seen.failures else DONE)
 
 
@@ -235,6 +236,23 @@ def _read(counts: Status | Preview) -> str:
     return f"{show.counted(counts.documents, 'document')} ({chunks}, {tokens})"
 
 
-def _passed_over(skipped: tuple[Skipped, ...], failures: tuple[Failure, ...]) -> None:
-    show.listed(f"Skipped {len(skipped):,}:", [f"{s.document}: {s.reason}" for s in skipped])
-    show.failures(failures)
+def _not_read(read: Built | Preview) -> None:
+    """Print what was not read, and which characters were not."""
+    show.listed(f"Skipped {len(read.skipped):,}:", [f"{s.document}: {s.reason}" for s in read.skipped])
+    damaged = [w for w in read.warnings if w.invalid_bytes]
+    heading = f"Damaged characters in {show.counted(len(damaged), 'file')}, each read as U+FFFD (\ufffd):"
+    show.listed(heading, [_damage(w) for w in damaged])
+    guessed: dict[str, list[str]] = {}
+    for warning in read.warnings:
+        if not warning.invalid_bytes:
+            guessed.setdefault(warning.encoding, []).append(warning.document)
+    lines = [f"{encoding}: {show.some(files)}" for encoding, files in sorted(guessed.items())]
+    show.listed("Not UTF-8, their encoding was detected:", lines)
+    show.failures(read.failures)
+
+
+def _damage(warning: EncodingWarning) -> str:
+    many = warning.invalid_bytes
+    what = "1 byte is" if many == 1 else f"{many:,} bytes are"
+    first = "at" if many == 1 else "the first at"
+    return f"{warning.document}: {what} not valid {warning.encoding}, {first} offset {warning.first_offset:,}"

@@ -203,6 +203,12 @@ def listed(heading: str, lines: Sequence[str], say: Callable[[str], None] = note
             say(f"  and {len(lines) - LINES:,} more (--json lists all)")
 
 
+def some(names: Sequence[str], most: int = 3) -> str:
+    """Return the first of many names in a line: `a.txt, b.txt, c.txt and 4 more`."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def failures(failed: Sequence[Failure], say: Callable[[str], None] = note) -> None:
     """Print what could not be done."""
     listed(f"Failed {len(failed):,}:", [f"{f.document or f.stage}: {f.error}" for f in failed], say)

@@ -15,8 +15,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple, cast
 
 from conspectus.errors import DocumentError
-from conspectus.formats.found import EMPTY, Found, Options, Parser
-from conspectus.rows import Failure
+from conspectus.formats.found import EMPTY, Options, Outcome, Parser
 
 
 class Format(NamedTuple):
@@ -79,7 +78,7 @@ def lacking(format_: Format) -> str:
     return format_.needs if format_.needs and find_spec(format_.needs) is None else ""
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Failure]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
     """Yield the documents of one file of a known suffix.
 
     Raises:

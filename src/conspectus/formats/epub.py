@@ -9,9 +9,9 @@ from xml.etree.ElementTree import Element
 from conspectus.errors import DocumentError
 from conspectus.formats.archive import Archive, beside
 from conspectus.formats.dates import iso
+from conspectus.formats.encodings import decode
 from conspectus.formats.found import Found, Options, Prose
 from conspectus.formats.html import add_main_text, tree
-from conspectus.formats.text import decode
 from conspectus.formats.trees import attribute, every, first
 
 _CONTAINER = "META-INF/container.xml"
@@ -35,7 +35,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
         if part in protected:
             raise DocumentError("is protected against copying (DRM); it can be read only in the shop's own program")
         prose.place(f"chapter {number}")
-        add_main_text(tree(_CLOSED.sub(r"<\1\2></\1>", decode(archive.read(part)))), prose)
+        add_main_text(tree(_CLOSED.sub(r"<\1\2></\1>", decode(archive.read(part)).text)), prose)
     about = {"author": ", ".join(_all(package, "creator")), "publisher": first(package, "publisher")}
     yield prose.found(first(package, "title"), iso(first(package, "date")), about)
 

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from conspectus.errors import DocumentError, UsageError
-from conspectus.rows import Failure, Place
+from conspectus.rows import EncodingWarning, Failure, Place, Skipped
 from conspectus.tokens import well_formed
 
 if TYPE_CHECKING:
@@ -75,7 +75,9 @@ class Found:
     places: tuple[Place, ...] = ()
 
 
-Parser = Callable[[str, bytes, Options], Iterable[Found | Failure]]
+Outcome = Found | Failure | Skipped | EncodingWarning
+"""What comes of a file, or of a part of it."""
+Parser = Callable[[str, bytes, Options], Iterable[Outcome]]
 
 
 class Prose:

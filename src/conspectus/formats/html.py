@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from conspectus.formats.dates import iso
+from conspectus.formats.encodings import decode
 from conspectus.formats.found import Found, Options, Prose, line
-from conspectus.formats.text import decode
+from conspectus.rows import EncodingWarning
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -46,14 +47,16 @@ _DATES = (
 )  # fmt: skip
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[Found | EncodingWarning]:
     """Yield the main text of a page with what it states of itself.
 
     Raises:
         DocumentError: the page has no text.
     """
     stated = _CHARSET.search(data[:4096])
-    page = tree(decode(data, stated[1].decode() if stated else ""))
+    decoded = decode(data, stated[1].decode() if stated else "")
+    yield from decoded.warnings(path)
+    page = tree(decoded.text)
     metas = _metas(page)
     head = page.css_first("title")
     title = metas.get("og:title") or (head.text() if head else "")

@@ -9,14 +9,15 @@ from typing import cast
 
 from conspectus.errors import DocumentError
 from conspectus.formats.dates import of_mail
+from conspectus.formats.encodings import decode
 from conspectus.formats.found import Found, Options, Prose, line
 from conspectus.formats.html import plain
-from conspectus.formats.text import decode
+from conspectus.rows import EncodingWarning
 
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[Found | EncodingWarning]:
     """Yield the message under its headers; attachments are named in its metadata, and not read.
 
     Raises:
@@ -27,7 +28,13 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
     if not any(headers.values()):
         raise DocumentError("is no mail message: it has none of the headers From, To, Date, Subject")
     attached = [line(part.get_filename() or part.get_content_type()) for part in mail.iter_attachments()]
-    yield message(path, headers, _body(mail, options), attached, options)
+    body = cast("EmailMessage | None", mail.get_body(("plain", "html")))
+    text = ""
+    if body is not None:
+        decoded = decode(cast("bytes", body.get_payload(decode=True) or b""), body.get_content_charset(""))
+        yield from decoded.warnings(path)
+        text = plain(decoded.text, options) if body.get_content_subtype() == "html" else decoded.text
+    yield message(path, headers, text, attached, options)
 
 
 def message(path: str, headers: dict[str, str], body: str, attached: list[str], options: Options) -> Found:
@@ -54,14 +61,3 @@ def _header(mail: EmailMessage, name: str) -> str:
         TypeError,
     ):  # malformed headers make Python's parser stumble
         return line(dict(mail.raw_items()).get(name, ""))
-
-
-def _body(mail: EmailMessage, options: Options) -> str:
-    part = cast("EmailMessage | None", mail.get_body(("plain", "html")))
-    if part is None:
-        return ""
-    try:
-        text = str(part.get_content())
-    except (LookupError, UnicodeDecodeError):  # an encoding that is not known, or not the one it says
-        text = decode(cast("bytes", part.get_payload(decode=True)))
-    return plain(text, options) if part.get_content_subtype() == "html" else text

@@ -11,7 +11,7 @@ from typing import cast
 from conspectus.formats.dates import iso
 from conspectus.formats.found import Found, Options, line, section_name
 from conspectus.formats.text import filled
-from conspectus.rows import Place
+from conspectus.rows import EncodingWarning, Place
 
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*)")
 _CLOSING = re.compile(r"[ \t]+#+[ \t]*$")
@@ -23,9 +23,11 @@ _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")
 _AUTHORS = ("author", "authors", "creator", "by")
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[Found | EncodingWarning]:
     """Yield the text after the front matter, its sections as places."""
-    text = filled(data)
+    decoded = filled(data)
+    yield from decoded.warnings(path)
+    text = decoded.text
     fields: dict[str, str] = {}
     if (front := _FRONT.match(text)) and (fields := _front_matter(front[1], front[2])):
         text = text[front.end() :] or text

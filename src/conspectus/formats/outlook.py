@@ -9,10 +9,10 @@ from io import BytesIO
 from typing import Any, cast
 
 from conspectus.errors import DocumentError
+from conspectus.formats.encodings import decode
 from conspectus.formats.encryption import OLE
 from conspectus.formats.found import Found, Options
 from conspectus.formats.mail import HEADERS, message
-from conspectus.formats.text import decode
 
 _SUBJECT, _SENDER, _ADDRESS, _TO, _CC = "0037", "0C1A", "0C1F", "0E04", "0E03"
 _HEADERS, _BODY, _HTML, _COMPRESSED = "007D", "1000", "1013", "1009"
@@ -53,7 +53,7 @@ def _message(path: str, file: Any, options: Options) -> Found:
     if not body.strip() and (page := _binary(file, _HTML)):
         from conspectus.formats.html import plain
 
-        body = plain(decode(page), options)
+        body = plain(decode(page).text, options)
     if not body.strip() and _binary(file, _COMPRESSED):
         raise DocumentError(
             "holds its text in rich text only, which is not read; save it from Outlook as .eml or .html"
@@ -72,7 +72,7 @@ def _property(file: Any, tag: str, folder: str = "") -> str:
     if wide := _stream(file, f"{folder}__substg1.0_{tag}001F"):
         return wide.decode("utf-16-le", "replace").rstrip("\0")
     narrow = _stream(file, f"{folder}__substg1.0_{tag}001E")
-    return re.sub("\0+$", "", decode(narrow.rstrip(b"\0"))) if narrow else ""
+    return re.sub("\0+$", "", decode(narrow.rstrip(b"\0")).text) if narrow else ""
 
 
 def _binary(file: Any, tag: str) -> bytes:

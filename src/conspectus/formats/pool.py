@@ -13,8 +13,8 @@ from queue import SimpleQueue
 from threading import Event, Timer
 from types import TracebackType
 
-from conspectus.formats.found import MEGABYTE, Options
-from conspectus.formats.worker import Outcome, memory_of, unpacked
+from conspectus.formats.found import MEGABYTE, Options, Outcome
+from conspectus.formats.worker import memory_of, unpacked
 from conspectus.rows import Failure
 
 MOST_WORKERS = 4

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, cast
 
 from conspectus.errors import DocumentError
-from conspectus.formats.found import BINARY, TEXT_FIELD, Found, Options, Prose, newlines, row
+from conspectus.formats.found import BINARY, TEXT_FIELD, Found, Options, Outcome, Prose, newlines, row
 from conspectus.formats.text import filled
 from conspectus.rows import Failure
 from conspectus.tokens import well_formed
@@ -26,21 +26,24 @@ LONG = 40
 """Characters that the cells of a column have on average if they are texts, and not names and numbers."""
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Failure]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
     """Yield the document of each record, or a table that has no texts as one document, a line for each row.
 
     Raises:
         DocumentError: the file holds no records.
     """
-    text = filled(data)
+    decoded = filled(data)
+    yield from decoded.warnings(path)
+    text = decoded.text
     kind = path.rpartition(".")[2].lower()
     if kind == "json":
-        return _json(path, text, options)
-    if kind in ("jsonl", "ndjson"):
-        return records(path, _lines(text), options)
-    if cells := _without_texts(text, options):
-        return iter((_table(path, cells, options),))
-    return records(path, _separated(text, kind, options), options)
+        yield from _json(path, text, options)
+    elif kind in ("jsonl", "ndjson"):
+        yield from records(path, _lines(text), options)
+    elif cells := _without_texts(text, options):
+        yield _table(path, cells, options)
+    else:
+        yield from records(path, _separated(text, kind, options), options)
 
 
 def _json(path: str, text: str, options: Options) -> Iterator[Found | Failure]:

@@ -8,21 +8,24 @@ from collections.abc import Iterator
 from conspectus.errors import DocumentError
 from conspectus.formats.found import Found, Options, Prose, line
 from conspectus.formats.text import filled
+from conspectus.rows import EncodingWarning
 
 _TIMING = re.compile(r"\s*(?:(\d+):)?(\d{1,2}):(\d{2})[.,]\d{1,3}\s*-->\s*\S+.*")
 _VOICE = re.compile(r"<v(?:\.[^ >]*)?[ \t]+([^>]+)>")
 _TAG = re.compile(r"</?[A-Za-z0-9][^<>]*>|\{\\[^{}]*\}")
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[Found | EncodingWarning]:
     """Yield what is said, a line for each cue, without those that repeat the one before (rolling captions).
 
     Raises:
         DocumentError: there is no cue with a text.
     """
+    decoded = filled(data)
+    yield from decoded.warnings(path)
     prose = Prose(path, options)
     before = ""
-    for time, said in _cues(filled(data)):
+    for time, said in _cues(decoded.text):
         if said and said != before:
             prose.place(time)
             prose.add(said, gap="\n")

@@ -55,10 +55,15 @@ def tree(data: bytes, what: str = "") -> Element:
     return builder.close()
 
 
+def stated_encoding(data: bytes) -> str:
+    """Return the encoding that XML declares; empty where it declares none, or is in no superset of ASCII."""
+    stated = _STATED.match(data[:200])
+    return stated[1].decode().lower() if stated else ""
+
+
 def _readable(data: bytes) -> tuple[bytes, str | None]:
     """Return XML in an encoding that Expat knows; it does not know those of several bytes, as GB2312."""
-    stated = _STATED.match(data[:200])
-    encoding = stated[1].decode().lower() if stated else "utf-8"
+    encoding = stated_encoding(data) or "utf-8"
     if encoding in _KNOWN:
         return data, None
     try:

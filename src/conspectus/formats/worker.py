@@ -14,11 +14,10 @@ from typing import Any
 
 from conspectus.errors import DocumentError
 from conspectus.formats import parse
-from conspectus.formats.found import MEGABYTE, Found, Options
-from conspectus.rows import Failure, Place, Skipped
+from conspectus.formats.found import MEGABYTE, Found, Options, Outcome
+from conspectus.rows import EncodingWarning, Failure, Place, Skipped
 
-Outcome = Found | Failure | Skipped
-_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Found, Failure, Skipped)}
+_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Found, Failure, Skipped, EncodingWarning)}
 DAMAGED = "is damaged, or of a variant that is not known"
 
 

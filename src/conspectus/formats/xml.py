@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from conspectus.errors import DocumentError
 from conspectus.formats.dates import of_mail
-from conspectus.formats.found import Found, Options, Prose, line
+from conspectus.formats.encodings import decode
+from conspectus.formats.found import Found, Options, Outcome, Prose, line
 from conspectus.formats.html import plain
-from conspectus.formats.trees import attribute, local, tree
+from conspectus.formats.trees import attribute, local, stated_encoding, tree
 from conspectus.rows import Failure
 
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _FEEDS = {"rss", "RDF", "feed"}
 _ITEMS = {"item", "entry"}
 _CONTENT = ("encoded", "content", "description", "summary")
 _DATES = ("pubDate", "published", "date", "updated")
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Failure]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
     """Yield the items of a feed, called `path#n`, or the text of any other XML, a block for each element.
 
     Raises:
         DocumentError: it is not XML, or has no text.
     """
+    if stated_encoding(data) in ("", "utf-8") and not data.startswith(_UTF_16):
+        decoded = decode(data)
+        yield from decoded.warnings(path)
+        data = decoded.text.encode()
     root = tree(data)
     items = [e for e in root.iter() if local(e) in _ITEMS] if local(root) in _FEEDS else []
     if local(root) in _FEEDS and not items:

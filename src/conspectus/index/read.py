@@ -10,16 +10,16 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from conspectus.errors import DocumentError, NothingToIndex, UsageError
 from conspectus.formats import FORMATS, lacking, parse, suffix_of
-from conspectus.formats.found import Found, Options, too_large
+from conspectus.formats.found import Found, Options, Outcome, too_large
 from conspectus.formats.records import record
-from conspectus.rows import Document, Failure, Skipped, content_id
+from conspectus.rows import Document, EncodingWarning, Failure, Skipped, content_id
 from conspectus.text.language import with_languages
 from conspectus.tokens import well_formed
 
@@ -42,8 +42,18 @@ class Frame(Protocol):
 
 Fields = Mapping[str, Any]
 Sources = str | Path | Fields | Frame | Iterable[str | Path | Fields]
-Outcome = Found | Failure | Skipped
-Read = tuple[list[Document], list[Failure], list[Skipped]]
+
+
+class Read(NamedTuple):
+    """What was read, and what became of the rest."""
+
+    documents: list[Document]
+    failures: list[Failure]
+    """What could not be read, and why."""
+    skipped: Sequence[Skipped] = ()
+    """What was passed over, and why."""
+    warnings: Sequence[EncodingWarning] = ()
+    """Files whose encoding had to be guessed, or that hold invalid bytes."""
 
 
 def read(sources: Sources, settings: ReadSettings) -> Read:
@@ -53,7 +63,8 @@ def read(sources: Sources, settings: ReadSettings) -> Read:
     except hidden files and folders, our own files, indexes, and, without `follow_symlinks`, what links lead to outside.
 
     Returns:
-        The documents, what could not be read and why, and what was passed over and why.
+        The documents, what could not be read and why, what was passed over and why, and files that were not valid
+        in their encoding.
 
     Raises:
         UsageError: a path does not exist.
@@ -97,7 +108,8 @@ def _placed(outcomes: list[Outcome], paths: list[str]) -> Read:
     skipped = [o for o in outcomes if isinstance(o, Skipped)]
     if not documents:
         raise NothingToIndex(_nothing(failures, skipped, paths))
-    return with_languages(documents), failures, skipped
+    warnings = [o for o in outcomes if isinstance(o, EncodingWarning)]
+    return Read(with_languages(documents), failures, skipped, warnings)
 
 
 def _nothing(failures: list[Failure], skipped: list[Skipped], paths: list[str]) -> str:
@@ -194,7 +206,7 @@ def _natural(name: str) -> list[Any]:
     return parts
 
 
-def _documents_of(real: str, name: str, options: Options) -> Iterator[Found | Failure]:
+def _documents_of(real: str, name: str, options: Options) -> Iterator[Outcome]:
     try:
         yield from parse(name, Path(real).read_bytes(), options)
     except OSError as error:

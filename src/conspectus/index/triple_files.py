@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import cast
 
 from conspectus.errors import DocumentError
+from conspectus.formats.encodings import decode
 from conspectus.formats.records import JSON, delimited, json_values
-from conspectus.formats.text import decode
 from conspectus.rows import Failure
 
 Said = tuple[str, str, str]
@@ -53,7 +53,7 @@ def read_triples(path: Path) -> GivenGraph:
         advice = f"rapper, riot or rdflib make N-Triples of it; save them as {path.with_suffix('.nt').name}"
         raise DocumentError(f"{path} is RDF in another form than N-Triples, which is not read: {advice}")
     try:
-        text = decode(path.read_bytes())
+        text = decode(path.read_bytes()).text
     except OSError as error:
         raise DocumentError(f"{path} cannot be read: {error.strerror}") from None
     except DocumentError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from conspectus.errors import DocumentError, UsageError
-from conspectus.formats.text import decode
+from conspectus.formats.encodings import decode
 from conspectus.index.triple_files import GivenGraph, Said
 from conspectus.rows import Entity, Failure, Relationship, Triple, content_id
 from conspectus.tables import Index
@@ -138,7 +138,7 @@ def read_openie(path: Path) -> list[OpenIe]:
     Raises DocumentError, naming the line, where a line is no such object.
     """
     try:
-        lines = decode(path.read_bytes()).split("\n")
+        lines = decode(path.read_bytes()).text.split("\n")
     except OSError as error:
         raise DocumentError(f"{path} cannot be read: {error.strerror}") from None
     read: list[OpenIe] = []

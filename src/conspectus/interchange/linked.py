@@ -16,8 +16,8 @@ from typing import Any, cast
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.formats import suffix_of
+from conspectus.formats.encodings import decode
 from conspectus.formats.records import JSON, delimited, delimiter_of, json_values
-from conspectus.formats.text import decode
 from conspectus.index.chunk import chunk
 from conspectus.index.communities import find_communities
 from conspectus.index.triple_files import GivenGraph, columns_of
@@ -173,7 +173,7 @@ def _json_file(path: str) -> str:
 
 def _lists_of(file: str) -> Iterator[tuple[str, list[str]]]:
     """Yield path and listed entities of each record of a file that was read before: only its lists are new."""
-    for number, record in json_values(decode(Path(file).read_bytes()), PurePosixPath(file).suffix.lower()):
+    for number, record in json_values(decode(Path(file).read_bytes()).text, PurePosixPath(file).suffix.lower()):
         names = cast("Mapping[str, Any]", record).get(ENTITIES) if isinstance(record, Mapping) else None
         if isinstance(names, list):
             yield f"{file}#{number}", [str(name) for name in cast("list[Any]", names) if name]
@@ -185,7 +185,7 @@ def read_links(path: Path) -> list[Link]:
     Raises UsageError where the file cannot be read or a row has not two columns.
     """
     try:
-        text = decode(path.read_bytes())
+        text = decode(path.read_bytes()).text
     except OSError as error:
         raise UsageError(f"the links {path} cannot be read: {error.strerror}") from None
     except DocumentError as error:
