@@ -60,8 +60,8 @@ CORPORA: dict[str, str] = {
     for name in ("tongues.json", "short_tongues.json")
     for language, documents in json.loads((Path(__file__).parents[1] / "data" / name).read_text("utf-8")).items()
 } | {
-    "en": "The “old” weir—built in 1962—held. It cost £40, and a café lunch for Zoë. In spring it broke: “Nobody looked "
-    "at the gauge,” says the miller’s report. The board asked for £900 – and got £300. Mara Tolan paid the rest."
+    "en": "The “old” weir—built in 1962—held. It cost £40, and a café lunch for Zoë. In spring it broke: “Nobody "
+    "looked at the gauge,” says the miller’s report. The board asked for £900 – and got £300. Mara Tolan paid the rest."
 }
 
 

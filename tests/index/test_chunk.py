@@ -199,7 +199,7 @@ def test_sentence_mode_cuts_anywhere_where_there_is_no_sentence():
 
 
 def test_chunks_of_several_documents_are_numbered_through_and_have_different_ids():
-    documents, _, _ = read_texts(["same text", "same text", "another"], ReadSettings())
+    documents, *_ = read_texts(["same text", "same text", "another"], ReadSettings())
     chunks = chunk(documents, ChunkSettings())
 
     assert [c.number for c in chunks] == [0, 1, 2]
