@@ -9,12 +9,14 @@ import typer
 
 from conspectus.cli import ablation_tables as tables
 from conspectus.cli import show
-from conspectus.cli.comparing import DryRun, Quiet, Yes, condition_names
+from conspectus.cli.comparing import DryRun, condition_names
 from conspectus.cli.guard import INTERRUPTED
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
     IndexFolder,
+    Quiet,
+    Yes,
     confirmed,
     parts,
 )

@@ -25,6 +25,7 @@ from conspectus.cli import (
     models,
 )
 from conspectus.cli.guard import Group
+from conspectus.cli.help import HELP_OPTIONS, WIDTH, help_, lay_out
 from conspectus.cli.options import start_log
 
 EPILOG = (
@@ -38,30 +39,47 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,  # rich would take as long to import as all else together
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": HELP_OPTIONS, "max_content_width": WIDTH},
     epilog=EPILOG,
 )
-app.command("index")(index.index)
-app.command("ask")(ask.ask)
-app.command("search")(ask.search)
-app.command("status")(browse.status)
-app.command("rollback")(history.rollback)
-app.command("report")(browse.report)
-app.command("entity")(browse.entity)
-app.command("path")(browse.path)
-app.add_typer(correct.app, name="correct")
-app.command("map")(exporting.map_)
-app.command("export")(exporting.export)
-app.add_typer(importing.app, name="import")
-app.command("check")(exporting.check)
-app.add_typer(evaluate.app, name="eval")
-app.add_typer(models.app, name="models")
-app.command("cache")(models.cache)
-app.command("embed")(embed.embed)
-app.command("tune")(models.tune)
-app.command("config")(config.config)
-app.command("init")(config.init)
-app.command("demo")(demo.demo)
+
+_START, _EXPLORE, _EDIT = "Start here", "Look around", "Edit and exchange"
+_MODELS, _INDEX, _MEASURE = "Models and settings", "Look after an index", "Evaluate"
+
+app.command("demo", rich_help_panel=_START)(demo.demo)
+app.command("index", rich_help_panel=_START)(index.index)
+app.command("ask", rich_help_panel=_START)(ask.ask)
+app.command("search", rich_help_panel=_START)(ask.search)
+app.command("report", rich_help_panel=_EXPLORE)(browse.report)
+app.command("entity", rich_help_panel=_EXPLORE)(browse.entity)
+app.command("path", rich_help_panel=_EXPLORE)(browse.path)
+app.command("map", rich_help_panel=_EXPLORE)(exporting.map_)
+app.add_typer(correct.app, name="correct", rich_help_panel=_EDIT)
+app.command("export", rich_help_panel=_EDIT)(exporting.export)
+app.add_typer(importing.app, name="import", rich_help_panel=_EDIT)
+app.command("status", rich_help_panel=_INDEX)(browse.status)
+app.command("rollback", rich_help_panel=_INDEX)(history.rollback)
+app.command("check", rich_help_panel=_INDEX)(exporting.check)
+app.command("cache", rich_help_panel=_INDEX)(models.cache)
+app.add_typer(models.app, name="models", rich_help_panel=_MODELS)
+app.command("embed", rich_help_panel=_MODELS)(embed.embed)
+app.command("tune", rich_help_panel=_MODELS)(models.tune)
+app.command("config", rich_help_panel=_MODELS)(config.config)
+app.command("init", rich_help_panel=_MODELS)(config.init)
+app.add_typer(evaluate.app, name="eval", rich_help_panel=_MEASURE)
+app.command("help", hidden=True)(help_)
+
+
+@app.command("version", hidden=True)
+def print_version() -> None:
+    """Show the version of conspectus.
+
+    Example: conspectus version
+    """
+    typer.echo(f"conspectus {__version__}")
+
+
+lay_out(app)
 
 
 def _version(asked: bool) -> None:
@@ -73,7 +91,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def conspectus(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", "-V", help="Show the version and exit.", callback=_version, is_eager=True)
     ] = False,
     log: Annotated[
         Path | None,
@@ -82,13 +100,17 @@ def conspectus(
             metavar="FILE",
             envvar="CONSPECTUS_LOG",
             callback=start_log,
-            help="Write a debug log to a file; it may also stand behind a command.",
+            help="Write a debug log to this file. Works before and after a command.",
         ),
     ] = None,
 ) -> None:
-    """Read a corpus, build a graph of it, and answer questions about all of it or any part, with citations.
+    """GraphRAG for a folder of documents: knowledge graph, community reports, answers with citations.
 
-    It starts with `conspectus index FOLDER`, then `conspectus ask QUESTION`.
+    Works with any language model, or with none.
+
+    Example: conspectus demo
+    Example: conspectus index FOLDER
+    Example: conspectus ask "What are the main themes?"
     """
 
 

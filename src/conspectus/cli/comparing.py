@@ -22,8 +22,10 @@ from conspectus.cli.options import (
     IndexFolder,
     LogFile,
     ModelName,
+    Quiet,
     SetKeys,
     TraceFile,
+    Yes,
     confirmed,
     model_flags,
     overrides,
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
 
 COMPARISON = Path("comparison")
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether to go on.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and ask nothing.")]
 
 

@@ -21,6 +21,7 @@ from conspectus.cli.options import (
     BudgetTokens,
     IndexFolder,
     LogFile,
+    Quiet,
     SetKeys,
     TraceFile,
     model_flags,
@@ -98,7 +99,7 @@ def apply(
     budget_tokens: BudgetTokens = None,
     trace: TraceFile = None,
     json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")] = False,
+    quiet: Quiet = False,
     set_: SetKeys = None,
     log: LogFile = None,
 ) -> None:

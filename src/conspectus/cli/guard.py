@@ -14,8 +14,8 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
+from conspectus.cli import help as laid
 from conspectus.cli import interrupted_at_start
 from conspectus.errors import ConspectusError, UsageError
 
@@ -40,7 +40,7 @@ log = logging.getLogger("conspectus")
 log.addHandler(logging.NullHandler())  # without one, Python itself shows what is logged, tracebacks too
 
 
-class Group(TyperGroup):
+class Group(laid.Group):
     """Runs a command and turns errors into messages and exit codes."""
 
     def invoke(self, ctx: Any) -> Any:

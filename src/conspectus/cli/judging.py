@@ -13,6 +13,8 @@ from conspectus.cli.guard import INTERRUPTED, WITH_FAILURES
 from conspectus.cli.options import (
     AsJson,
     LogFile,
+    Quiet,
+    Yes,
     confirmed,
     parts,
 )
@@ -65,9 +67,9 @@ def judge(
     sample: Sample = None,
     reasons: Annotated[bool, typer.Option(help="Have the judge's reasons summarised.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and ask nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether to go on.")] = False,
+    yes: Yes = False,
     json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notes.")] = False,
+    quiet: Quiet = False,
     *,
     settings: Settings,
 ) -> None:
@@ -119,7 +121,7 @@ def stats(
         str | None, typer.Option("--judge-model", metavar="NAME", help="Whose judgements, where several judged.")
     ] = None,
     json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no notes.")] = False,
+    quiet: Quiet = False,
     log: LogFile = None,
 ) -> None:
     """Say what the judgements in a folder say: win rates and tests. It asks no model.

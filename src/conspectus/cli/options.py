@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from conspectus import __version__
+from conspectus.cli.help import COST, MODEL, OTHER, OUTPUT, READING
 from conspectus.errors import ConspectusError, UsageError
 
 if TYPE_CHECKING:
@@ -57,6 +58,11 @@ def embedders(incomplete: str) -> list[str]:
     return [name for name in known if name.startswith(incomplete)]
 
 
+def rerankers(incomplete: str) -> list[str]:
+    """Return the names of rerankers that begin with what is typed; for completion by the shell."""
+    return [name for name in ("none", "local", "model", "cohere/rerank-v3.5") if name.startswith(incomplete)]
+
+
 def entity_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the entities whose names begin with what is typed; for completion by the shell."""
     from conspectus.api import open_index
@@ -69,15 +75,23 @@ def entity_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 IndexFolder = Annotated[
-    Path, typer.Option("--index", metavar="DIR", envvar="CONSPECTUS_INDEX", help="Folder of the index.")
+    Path,
+    typer.Option(
+        "--index",
+        "-i",
+        metavar="DIR",
+        envvar="CONSPECTUS_INDEX",
+        help="Folder of the index.",
+    ),
 ]
 IndexFolders = Annotated[
     list[Path],
     typer.Option(
         "--index",
+        "-i",
         metavar="DIR",
         envvar="CONSPECTUS_INDEX",
-        help="Folder of the index; given several times, they are asked as one.",
+        help="Folder of the index. Give it several times to query several indexes together.",
     ),
 ]
 Where = Annotated[
@@ -85,8 +99,9 @@ Where = Annotated[
     typer.Option(
         "--where",
         metavar="CONDITION",
-        help="Documents to read alone, as folder=reports/2024, date>=2023-01-01, author~Quill or path~*.pdf; "
-        "several all have to hold.",
+        rich_help_panel=READING,
+        help="Use only documents that match, e.g. 'folder=reports/2024', 'date>=2023-01-01', 'author~Quill' (contains) "
+        "or 'path~*.pdf'. If repeated, all conditions must hold.",
     ),
 ]
 Rerank = Annotated[
@@ -94,31 +109,59 @@ Rerank = Annotated[
     typer.Option(
         "--rerank",
         metavar="NAME",
-        help="Who looks again at the best chunks: local, local:FOLDER, cohere/…, the address of a server, or model.",
+        autocompletion=rerankers,
+        rich_help_panel=MODEL,
+        help="Reranker for the best chunks: local (a cross-encoder, extra `embed`), local:FOLDER, model (the language "
+        "model), PROVIDER/NAME (e.g. cohere/rerank-v3.5) or the URL of a rerank server.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print the result as JSON instead of text.")
+]
 LogFile = Annotated[
     Path | None,
-    typer.Option("--log", metavar="FILE", callback=start_log, help="Write a debug log to a file."),
+    typer.Option(
+        "--log", metavar="FILE", callback=start_log, rich_help_panel=OTHER, help="Append a debug log to this file."
+    ),
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Settings file, in place of the conspectus.toml that is found."),
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        rich_help_panel=OTHER,
+        help="Settings file to use instead of the conspectus.toml that is found.",
+    ),
 ]
 SetKeys = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Any setting, as chunk.mode=sentence; may be repeated."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        rich_help_panel=OTHER,
+        help="Change any setting for this run, e.g. --set chunk.mode=sentence. Repeatable. "
+        "conspectus config lists all settings.",
+    ),
 ]
 
 ModelName = Annotated[
     str | None,
     typer.Option(
-        "--model", metavar="NAME", help="Language model, as openai/gpt-4.1-mini or ollama/qwen3 (extractive: none)."
+        "--model",
+        "-m",
+        metavar="NAME",
+        rich_help_panel=MODEL,
+        help="Language model, e.g. openai/gpt-4.1-mini or ollama/qwen3. 'extractive' works without a language model.",
     ),
 ]
 BaseUrl = Annotated[
-    str | None, typer.Option("--base-url", metavar="URL", help="Address of an OpenAI-compatible server for it.")
+    str | None,
+    typer.Option(
+        "--base-url",
+        metavar="URL",
+        rich_help_panel=MODEL,
+        help="Base URL of an OpenAI-compatible server for the language model, e.g. http://localhost:8000/v1.",
+    ),
 ]
 EmbedderName = Annotated[
     str | None,
@@ -126,16 +169,41 @@ EmbedderName = Annotated[
         "--embedder",
         metavar="NAME",
         autocompletion=embedders,
-        help="Who makes vectors: local, local:FOLDER, or provider/model as openai/text-embedding-3-small.",
+        rich_help_panel=MODEL,
+        help="Embedding model: local (ONNX, extra `embed`), local:FOLDER, PROVIDER/NAME (e.g. "
+        "openai/text-embedding-3-small) or none.",
     ),
 ]
 Budget = Annotated[
-    float | None, typer.Option("--budget", metavar="MONEY", help="Stop before the call that would pass it.")
+    float | None,
+    typer.Option(
+        "--budget",
+        metavar="MONEY",
+        rich_help_panel=COST,
+        help="Maximum spend for this run, in the currency of your prices (USD unless you set others). Stops before "
+        "the call that would exceed it.",
+    ),
 ]
-BudgetTokens = Annotated[int | None, typer.Option("--budget-tokens", metavar="N", help="The same in tokens.")]
+BudgetTokens = Annotated[
+    int | None,
+    typer.Option(
+        "--budget-tokens",
+        metavar="N",
+        rich_help_panel=COST,
+        help="Maximum number of tokens for this run, input and output together.",
+    ),
+]
 TraceFile = Annotated[
-    str | None, typer.Option("--trace", metavar="FILE", help="Write every call of a model as a JSON line.")
+    str | None,
+    typer.Option(
+        "--trace",
+        metavar="FILE",
+        rich_help_panel=OTHER,
+        help="Append every model call to this file as a line of JSON (tokens, seconds, errors).",
+    ),
 ]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", rich_help_panel=OUTPUT, help="Hide progress bars and notes.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", rich_help_panel=COST, help="Go on without asking for confirmation.")]
 
 
 def model_flags(

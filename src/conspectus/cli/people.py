@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from conspectus.cli import show
-from conspectus.cli.comparing import Quiet
 from conspectus.cli.judging import Criteria, Pairs, left_out
-from conspectus.cli.options import AsJson, LogFile, parts
+from conspectus.cli.options import AsJson, LogFile, Quiet, parts
 
 if TYPE_CHECKING:
     from conspectus.evaluate.people.agreement import Agreement, Agreements, Bounded

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from conspectus.cli import show
-from conspectus.cli.comparing import COMPARISON, DryRun, Quiet
+from conspectus.cli.comparing import COMPARISON, DryRun
 from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
 from conspectus.cli.options import (
     AsJson,
+    Quiet,
 )
 from conspectus.cli.settled import with_model
 from conspectus.errors import UsageError

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from conspectus.cli import show
-from conspectus.cli.comparing import Quiet
-from conspectus.cli.options import AsJson, ConfigFile, LogFile, SetKeys, overrides, settings_of
+from conspectus.cli.options import AsJson, ConfigFile, LogFile, Quiet, SetKeys, overrides, settings_of
 
 
 def report(
