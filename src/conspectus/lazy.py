@@ -1,12 +1,14 @@
-"""Tables and arrays that are read from disk when they are first used."""
+"""Tables and arrays that are read from disk when they are first used, and caches of what was made of them."""
 
 from __future__ import annotations
 
 import mmap
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,6 +16,35 @@ if TYPE_CHECKING:
     from conspectus.columns import Stored
 
 T = TypeVar("T")
+K = TypeVar("K")
+
+
+class BoundedCache(Generic[K, T]):
+    """Values by key, of which the least recently used go; threads may share it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[K, T] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: K) -> T | None:
+        """Return the value of a key, None where it is not there."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def setdefault(self, key: K, value: T) -> T:
+        """Return the value of a key; where it has none, that is the one given."""
+        with self._lock:
+            value = self._values.setdefault(key, value)
+            self._values.move_to_end(key)
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+            return value
+
+    def __len__(self) -> int:
+        return len(self._values)
 
 
 class Rows(Sequence[T]):

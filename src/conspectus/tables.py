@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from conspectus.rows import (
     Chunk,
@@ -26,6 +26,16 @@ from conspectus.text.words import INFLECTING, name_key, stem, terms, undeclined
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+@runtime_checkable
+class LazyReports(Protocol):
+    """A table of reports that finds the report of a community without making the others."""
+
+    @property
+    def by_community(self) -> Mapping[int, Report]:
+        """Reports by the number of their community, each made when it is first read."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,11 @@ class Index:
     """The id of the snapshot; it changes when a table does. Empty for an index that is not stored."""
     folder: Path | None = field(default=None, compare=False)
     """Where it is stored, if it is."""
+    derived: dict[str, Any] = field(default_factory=dict[str, Any], init=False, repr=False, compare=False)
+    """What was made of it and is of use to the next question, by name; a copy with other rows starts without. Threads
+    share it: what is put in is a function of the index alone, so that it does not matter who puts it in."""
+    further_reports: dict[int, Report] = field(default_factory=dict[int, Report], init=False, repr=False, compare=False)
+    """Reports that were written for a question, by number; see `query.just_in_time`."""
 
     def __repr__(self) -> str:
         """Return what it holds on one line, and not the corpus."""
@@ -84,16 +99,6 @@ class Index:
         return {word: i for i, word in enumerate(self.words)}
 
     @cached_property
-    def derived(self) -> dict[str, Any]:
-        """What query methods have made of the arrays, by method, and keep for the next question."""
-        return {}
-
-    @cached_property
-    def further_reports(self) -> dict[int, Report]:
-        """Reports that were written for a question, by number: that of their community after those of the table."""
-        return {}
-
-    @cached_property
     def document_of(self) -> Mapping[str, Document]:
         """Documents by id."""
         return {d.id: d for d in self.documents}
@@ -106,6 +111,8 @@ class Index:
     @cached_property
     def report_of_community(self) -> Mapping[int, Report]:
         """Reports by the number of their community."""
+        if isinstance(self.reports, LazyReports):
+            return self.reports.by_community
         return {r.community: r for r in self.reports}
 
     @cached_property

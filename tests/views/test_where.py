@@ -418,3 +418,23 @@ def test_the_snapshot_of_a_part_tells_it_from_the_whole():
     index = replace(an_index("One.", "Two."), snapshot="abc")
 
     assert seen([index], "path=1.txt").index.snapshot == "abc where path=1.txt"
+
+
+def test_the_report_of_a_community_is_found_without_making_the_others_in_copies_of_a_view_too(
+    marked: Index, monkeypatch: pytest.MonkeyPatch
+):
+    made: list[int] = []
+    make = PartReports._report  # pyright: ignore[reportPrivateUsage]
+
+    def counted(self: PartReports, place: int) -> Any:
+        made.append(place)
+        return make(self, place)
+
+    monkeypatch.setattr(PartReports, "_report", counted)
+    part = replace(part_of(marked, [n < 4 for n in range(len(marked.documents))]), usage={})
+    reported = part.report_of_community
+    first = next(iter(reported))
+
+    assert len(reported) > 1
+    assert reported[first].community == first
+    assert made == [reported[first].number]

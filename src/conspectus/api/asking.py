@@ -247,17 +247,10 @@ def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> Vi
 
 
 def model_of(index: Index) -> Model:
-    """Return the extractive model over an index; it is made once for each index that is open."""
-    from conspectus.models.extractive.model import ExtractiveModel
+    """Return the extractive model over an index; the index owns it, so that it is made once while the index is open."""
+    from conspectus.query.settled import extractive
 
-    model = _models.get(id(index))
-    if model is None or model[0] is not index:
-        _models.clear()
-        model = _models[id(index)] = (index, ExtractiveModel.of_index(index))
-    return model[1]
-
-
-_models: dict[int, tuple[Index, Model]] = {}
+    return extractive(index)
 
 
 def _chosen(question: str, index: Index, method: str, level: Level, settings: Settings) -> tuple[str, str, Settings]:

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from zlib import crc32
 
 from conspectus.errors import ModelError, Unusable
 from conspectus.gathering import Gatherer, report_of
+from conspectus.lazy import BoundedCache
 from conspectus.models.base import Model, performed
 from conspectus.rows import Community, Report
 from conspectus.settings import ReportSettings
 from conspectus.tables import Index
 from conspectus.tasks import WriteReport
 from conspectus.text.language import AUTO, corpus_language
+
+CACHED = 4096
+"""Reports that are cached while an index is open: some 5 kB each, so 20 MB at most; one answer reads about 20."""
+VERSIONS = 1 << 16
+"""Numbers of the reports of one community that stand on different parts, drawn by a hash of what those say."""
 
 
 @dataclass
@@ -48,9 +55,10 @@ async def reports_for(communities: Sequence[Community], parts: Collection[int], 
         }
         evidence = gatherer.gather(community, stored | {r.community: r for r in below if r is not None})
         task = WriteReport(evidence, language=_language(index), priority=community.level)
-        kept = _kept(index)
+        cache = _cache(index)
         key = model.name, community.number, evidence.text
-        if key not in kept:
+        report = cache.get(key)
+        if report is None:
             try:
                 draft = await model.perform(task)
             except Unusable:
@@ -59,10 +67,10 @@ async def reports_for(communities: Sequence[Community], parts: Collection[int], 
                 result.failed.append(error)
                 return None
             result.new += 1
-            # A number that does not depend on which reply came first: it stands in what the next task is asked.
-            kept[key] = report_of(community, len(index.reports) + community.number, draft)
-        index.further_reports[kept[key].number] = kept[key]
-        return kept[key]
+            number = _number(community, index, model, evidence.text if named else "")
+            report = cache.setdefault(key, report_of(community, number, draft))
+        _add_further(report, index)
+        return report
 
     for report in await performed(model, [write(community) for community in communities]):
         if report is not None:
@@ -70,9 +78,29 @@ async def reports_for(communities: Sequence[Community], parts: Collection[int], 
     return result
 
 
-def _kept(index: Index) -> dict[tuple[str, int, str], Report]:
+def _cache(index: Index) -> BoundedCache[tuple[str, int, str], Report]:
     """Return the reports written so far, by who wrote them, their community, and what they stand on."""
-    return index.derived.setdefault("just in time", {})
+    return index.derived.setdefault("just in time", BoundedCache(CACHED))
+
+
+def _number(community: Community, index: Index, model: Model, parts: str) -> int:
+    """Return the number of a report: after those of the table, another for each text that it can have.
+
+    Threads that ask one index cite by it, and each must be led to the report that it read. It does not depend on which
+    reply came first, for it stands in what the next task is asked. What stands on reports of some parts, told by their
+    text, has as many numbers as there are choices of parts.
+    """
+    version = 0 if model.generative else 1
+    if parts:
+        version = 2 + crc32(f"{model.name}\n{parts}".encode()) % VERSIONS
+    return len(index.reports) + len(index.communities) * version + community.number
+
+
+def _add_further(report: Report, index: Index) -> None:
+    further = index.further_reports
+    further[report.number] = report
+    for number in list(further)[: max(0, len(further) - CACHED)]:
+        further.pop(number, None)
 
 
 def _gatherer(index: Index) -> Gatherer:

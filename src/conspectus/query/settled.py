@@ -24,8 +24,6 @@ def settled(work: Coroutine[Any, Any, T]) -> T:
 
 
 def extractive(index: Index) -> Model:
-    """Return the extractive model over an index; made once for an open index."""
-    if "extractive" not in index.derived:
-        index.derived["extractive"] = ExtractiveModel.of_index(index)
-    model: Model = index.derived["extractive"]
+    """Return the extractive model of an open index: the one that all who ask the index share, also from threads."""
+    model: Model = index.derived.setdefault("extractive", ExtractiveModel.of_index(index))
     return model

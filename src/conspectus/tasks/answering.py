@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from conspectus.evidence import Evidence
 from conspectus.rows import Report
@@ -25,6 +25,8 @@ class PartialAnswer:
 
     text: str
     score: int
+    section_scores: tuple[float, ...] = field(default=(), kw_only=True)
+    """How relevant each section of the text is (1 for a good one), in their order; a language model gives none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from conspectus.text.cutting import DOTS, joined, known_words, tag_of
 from conspectus.text.names import Mention
 from conspectus.text.types import LOCATION, ORGANIZATION, PERSON, WORK
 from conspectus.text.vocabulary import Vocabulary
-from conspectus.text.words import CHINESE_STOPWORDS, CJK
+from conspectus.text.words import CHINESE_STOPWORDS, CJK, WORDS_CACHED
 
 _MARKS = {"《": "<", "〈": "<", "》": ">", "〉": ">", "（": "(", "(": "(", "）": ")", ")": ")"}
 _WORK = re.compile(rb"<[^<>\n]{1,20}>")
@@ -103,7 +103,7 @@ def _classes(vocabulary: Vocabulary) -> np.ndarray[tuple[int], np.dtype[np.uint8
     return np.frombuffer(by_form, np.uint8)[vocabulary.form]
 
 
-@cache
+@lru_cache(WORDS_CACHED)
 def _class(form: str) -> str:
     """Return the class of a token.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from conspectus.text.grammar import grammar_of
-from conspectus.text.words import CHINESE_STOPWORDS, CJK, ELIDED, ELIDING, TOKEN, tokens_in
+from conspectus.text.words import CHINESE_STOPWORDS, CJK, ELIDED, ELIDING, TOKEN, WORDS_CACHED, tokens_in
 
 DOTS = frozenset("·・‧•")
 """Marks between the parts of a foreign name."""
@@ -105,7 +105,7 @@ def _unglued(pieces: list[str]) -> list[str]:
     ]
 
 
-@cache
+@lru_cache(WORDS_CACHED)
 def _apart(piece: str) -> Sequence[str]:
     known = known_words(piece) if len(piece) > 1 and CJK.match(piece) else ()
     return (piece,) if CHINESE_STOPWORDS.isdisjoint(known) else known
@@ -125,7 +125,7 @@ def words_of_run(run: str) -> list[str]:
     return rjieba.cut(run)
 
 
-@cache
+@lru_cache(WORDS_CACHED)
 def tag_of(word: str) -> str:
     """Return what kind of word a Chinese one mostly is, in the dictionary's letters.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from conspectus.text.dates import find_dates
 from conspectus.text.vocabulary import Bools, Vocabulary
-from conspectus.text.words import CJK, SMALL, STOPWORDS, name_key
+from conspectus.text.words import CJK, SMALL, STOPWORDS, WORDS_CACHED, name_key
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -207,7 +207,7 @@ def _rolled(words: Sequence[int]) -> int:
     return int(rolled[0])
 
 
-@cache
+@lru_cache(WORDS_CACHED)
 def is_name(key: str) -> bool:
     """Tell whether a key may be what a text is about."""
     return len(key) > 1 and key not in STOPWORDS

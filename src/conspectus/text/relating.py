@@ -7,9 +7,9 @@ from a graph. A word of a group is like any other of it, not the same.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
-from conspectus.text.words import fold, is_content, stem
+from conspectus.text.words import WORDS_CACHED, fold, is_content, stem
 
 IRREGULAR = """
     write wrote written; speak spoke spoken; sing sang sung; begin began begun; win won; build built; make
@@ -64,7 +64,7 @@ def _base() -> dict[str, str]:
     return {form: forms[0] for forms in _groups(IRREGULAR) for form in forms}
 
 
-@cache
+@lru_cache(WORDS_CACHED)
 def root(word: str) -> str:
     """Return what the forms of a word have in common: `direct` of directed, director and directs."""
     word = stem(_base().get(word, word))
@@ -88,7 +88,7 @@ def words_of_label(label: str) -> list[str]:
     return _WORD.findall(fold(_CAMEL.sub(" ", label)))
 
 
-@cache
+@lru_cache(WORDS_CACHED)
 def roots_of_label(label: str) -> tuple[str, ...]:
     """Return the roots of the words of a label that carry content, or of all where none does."""
     words = words_of_label(label)
@@ -101,7 +101,7 @@ def grams(word: str) -> frozenset[str]:
     return frozenset(marked[i : i + 3] for i in range(len(marked) - 2))
 
 
-@cache
+@lru_cache(WORDS_CACHED)
 def likeness(one: str, other: str) -> float:
     """Return how like two roots are, 0 to 1: the same, of like meaning, one the end of the other, or of like
     letters.

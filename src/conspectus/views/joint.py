@@ -19,7 +19,7 @@ from typing import Any
 from conspectus.models.embedders import same_model
 from conspectus.rows import Chunk, Claim, Community, Document, Entity, Failure, Join, Relationship, Report, Triple
 from conspectus.tables import Index
-from conspectus.views.later import ByCommunity, Later, Reports
+from conspectus.views.later import Later, Reports
 from conspectus.views.layout import Array, Carried
 from conspectus.views.numbers import Numbers
 from conspectus.views.part import part_of
@@ -193,7 +193,7 @@ def joined(indexes: Mapping[str, Index]) -> Index:
         name: partial(numbers.summed, name) for name in ("walk.frequency", "walk.kinds")
     }
     without = "vectors." if vectors_differ(list(indexes.values())) else ""
-    index = replace(
+    return replace(
         next(iter(indexes.values())),
         documents=Later(lambda: joint.documents),
         chunks=Later(lambda: joint.chunks),
@@ -210,8 +210,6 @@ def joined(indexes: Mapping[str, Index]) -> Index:
         usage={},
         snapshot=" + ".join(index.snapshot for index in indexes.values()),
     )
-    vars(index)["report_of_community"] = ByCommunity(joint.reports)  # so that no report is read for another's sake
-    return index
 
 
 def vectors_differ(indexes: Sequence[Index]) -> bool:

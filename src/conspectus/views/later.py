@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TypeVar, overload
 
 from conspectus.rows import Report
@@ -70,6 +71,11 @@ class Reports(Sequence[Report]):
     def __getitem__(self, at: int | slice) -> Report | Sequence[Report]:
         places = range(len(self.communities))[at]
         return self._one(places) if isinstance(places, int) else [self._one(place) for place in places]
+
+    @cached_property
+    def by_community(self) -> ByCommunity:
+        """The same by the number of their community."""
+        return ByCommunity(self)
 
     def _one(self, place: int) -> Report:
         if place not in self._made:

@@ -203,8 +203,7 @@ def part_of(index: Index, kept: Sequence[bool], name: str = "") -> Index:
     if all(kept):
         return index
     part = Part(index, kept)
-    reports = PartReports(part)
-    made = replace(
+    return replace(
         index,
         documents=Later(lambda: part.documents),
         chunks=Later(lambda: part.chunks),
@@ -213,13 +212,11 @@ def part_of(index: Index, kept: Sequence[bool], name: str = "") -> Index:
         triples=Later(lambda: part.triples),
         claims=Later(lambda: part.claims),
         communities=Later(lambda: part.communities),
-        reports=reports.rows,
+        reports=PartReports(part).rows,
         failures=Later(lambda: part.failures),
         arrays=Carried([(index.arrays, part.places)], part.size, {"walk.frequency": lambda a: _frequency(a, part)}),
         snapshot=f"{index.snapshot} {name}".strip(),
     )
-    vars(made)["report_of_community"] = reports.by_community  # so that no report is written for another's sake
-    return made
 
 
 def _frequency(arrays: Mapping[str, Array], part: Part) -> Array:

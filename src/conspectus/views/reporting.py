@@ -16,7 +16,7 @@ from conspectus.references import Reference, translate
 from conspectus.rows import Community, Finding, Report
 from conspectus.settings import ReportSettings
 from conspectus.tasks import WriteReport
-from conspectus.views.later import ByCommunity, Reports
+from conspectus.views.later import Reports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +85,7 @@ class PartReports:
 
     def _written(self, old: Report, place: int) -> Report:
         community = self._community(old)
-        evidence = self._gatherer.gather(community, self.by_community)
+        evidence = self._gatherer.gather(community, self.rows.by_community)
         draft = globalized(write_report(WriteReport(evidence), self._worth), evidence)
         return replace(report_of(community, place, draft), id=old.id)
 
@@ -93,11 +93,6 @@ class PartReports:
     def rows(self) -> Reports:
         """The reports, each made when it is first read."""
         return Reports(lambda: self.communities, self._report, self.counts)
-
-    @cached_property
-    def by_community(self) -> ByCommunity:
-        """The same by the number of their community."""
-        return ByCommunity(self.rows)
 
     @cached_property
     def _gatherer(self) -> Gatherer:

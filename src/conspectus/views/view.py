@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conspectus.errors import UsageError
+from conspectus.lazy import BoundedCache
 from conspectus.tables import Index
 from conspectus.views import conditions
 from conspectus.views.later import Reports
@@ -60,13 +61,13 @@ def seen(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> View:
     if len(indexes) == 1 and not read:
         return View(indexes[0])
     key = (*map(id, indexes), *read)
-    kept: dict[object, tuple[Sequence[Index], View]] = indexes[0].derived.setdefault("views", {})
-    if key not in kept:
-        made = _seen(indexes, read)
-        while len(kept) >= KEPT:
-            del kept[next(iter(kept))]
-        kept[key] = list(indexes), made  # the indexes too: while they are held, no other has their ids
-    return kept[key][1]
+    views: BoundedCache[object, tuple[Sequence[Index], View]] = indexes[0].derived.setdefault(
+        "views", BoundedCache(KEPT)
+    )
+    known = views.get(key)
+    if known is None:  # the indexes are cached too: while they are, no other has their ids
+        known = views.setdefault(key, (list(indexes), _seen(indexes, read)))
+    return known[1]
 
 
 def _seen(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> View:

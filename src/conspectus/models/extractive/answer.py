@@ -10,7 +10,7 @@ from conspectus.models.extractive.near import is_to_tell, near
 from conspectus.models.extractive.search import Found, Searcher
 from conspectus.models.extractive.short import short_answer
 from conspectus.models.extractive.statements import reading, split, subject_terms, words_of
-from conspectus.references import Reference, find, strip, write
+from conspectus.references import Reference, strip, write
 from conspectus.rows import Chunk, Report
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, is_short
 from conspectus.text.language import ENGLISH
@@ -42,7 +42,7 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     """Answer from one window: sections for its relevant reports (or chunks), best first; score 0 for none."""
     question = searcher.read(task.question)
     if question.about_whole and task.evidence.reports:
-        return _overview(task.question, task.evidence.reports, searcher)
+        return _overview(task.evidence.reports, searcher)
     found = searcher.find(question)
     if task.evidence.sources:
         return _from_sources(found, task.evidence.sources, searcher)
@@ -51,12 +51,12 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     for report in task.evidence.reports:
         inside = _inside(question, report, deepest, searcher)
         if inside:
-            score = _relevance(question, report, inside)
-            searcher.rated[task.question, report.number] = score
-            sections.append((score, _section(report, inside, searcher)))
+            sections.append((_relevance(question, report, inside), _section(report, inside, searcher)))
     sections.sort(key=lambda s: -s[0])
-    text = "\n\n".join(section for score, section in sections[:SECTIONS] if score >= WEAK * sections[0][0])
-    return PartialAnswer(text, percent(sections[0][0]) if sections else 0)
+    sections = [(score, section) for score, section in sections[:SECTIONS] if score >= WEAK * sections[0][0]]
+    text = "\n\n".join(section for _, section in sections)
+    scores = tuple(score for score, _ in sections)
+    return PartialAnswer(text, percent(scores[0]) if scores else 0, section_scores=scores)
 
 
 def _inside(question: Question, report: Report, deepest: int, searcher: Searcher) -> list[Found]:
@@ -137,23 +137,26 @@ def _from_sources(found: Sequence[Found], sources: Sequence[Chunk], searcher: Se
     return PartialAnswer(text, percent(inside[0].score))
 
 
-def _overview(question: str, given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
+def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
     """Answer a question about the whole: the reports that matter most, by their first findings.
 
     The first report of every part of the root goes before the second of any, so that all of the corpus has
     its say.
     """
     level = max((report.level for report in given), default=0)
-    for report in given:
-        rank = searcher.rank_among_parts(level).get(report.number, 0)
-        searcher.rated[question, report.number] = 1 + report.rating / 100 - min(rank, 20) / 40
-    reports = sorted(given, key=lambda r: (-searcher.rated[question, r.number], r.number))
+    ranks = searcher.rank_among_parts(level)
+    scores = {r.number: 1 + r.rating / 100 - min(ranks.get(r.number, 0), 20) / 40 for r in given}
+    reports = sorted(given, key=lambda r: (-scores[r.number], r.number))[:OVERVIEW_SECTIONS]
     sections: list[str] = []
-    for report in reports[:OVERVIEW_SECTIONS]:
+    for report in reports:
         cited = write([Reference("Reports", report.number)])
         lines = [f"- {split(strip(f.explanation))[0]} {cited}" for f in report.findings[:QUOTES]]
         sections.append(f"### {report.title} {cited}\n\n" + "\n".join(lines))
-    return PartialAnswer("\n\n".join(sections), round(10 * max(r.rating for r in reports)) if reports else 0)
+    return PartialAnswer(
+        "\n\n".join(sections),
+        round(10 * max((r.rating for r in given), default=0)),
+        section_scores=tuple(scores[r.number] for r in reports),
+    )
 
 
 def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
@@ -163,7 +166,7 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
     merged: dict[str, tuple[str, list[str]]] = {}
     said: list[frozenset[str]] = []
     asked = set(searcher.read(task.question).focus)
-    for heading, lines in _ordered(task, searcher):
+    for heading, lines in _ordered(task):
         under = strip(heading)
         kept = merged[under][1] if under in merged else []
         for line in lines:
@@ -185,17 +188,18 @@ def _notice(question: str, searcher: Searcher) -> str:
     return f"*{wording(searcher.index.language_of(question)).assembled}*"
 
 
-def _ordered(task: ReduceAnswer, searcher: Searcher) -> list[tuple[str, list[str]]]:
-    """Return the sections of all answers by the relevance of their reports, as it was rated for the question.
+def _ordered(task: ReduceAnswer) -> list[tuple[str, list[str]]]:
+    """Return the sections of all answers by their scores.
 
-    A section that was not rated counts by the helpfulness of its answer and its place in it.
+    A section without one counts by the helpfulness of its answer and its place in it.
     """
     rated: list[tuple[float, tuple[str, list[str]]]] = []
     for answer in task.answers:
-        for place, (heading, lines) in enumerate(_sections(answer.text)):
-            opened_by = [r.number for r in find(heading) if r.table == "Reports"]
-            score = searcher.rated.get((task.question, opened_by[0])) if opened_by else None
-            rated.append((answer.score / 70 / (1 + place) if score is None else score, (heading, lines)))
+        sections = list(_sections(answer.text))
+        scores: Sequence[float] = answer.section_scores
+        if len(scores) != len(sections):
+            scores = [answer.score / 70 / (1 + place) for place in range(len(sections))]
+        rated += zip(scores, sections, strict=True)
     best = max((score for score, _ in rated), default=0.0)
     return [section for score, section in sorted(rated, key=lambda r: -r[0]) if score >= WEAK * best]
 
@@ -216,7 +220,7 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
         short = short_answer(task.question, task.evidence, searcher)
         return f"{short[0]} {write(_source(short[1].sentence, searcher))}" if short else ""
     if question.about_whole and task.evidence.reports:
-        return f"{_notice(task.question, searcher)}\n\n{_overview(task.question, task.evidence.reports, searcher).text}"
+        return f"{_notice(task.question, searcher)}\n\n{_overview(task.evidence.reports, searcher).text}"
     lines = [quote(f, searcher) for f in speaking(task.question, task.evidence, searcher)]
     return f"{_notice(task.question, searcher)}\n\n" + "\n".join(lines) if lines else ""
 

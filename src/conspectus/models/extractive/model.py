@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, singledispatchmethod
+from threading import Lock
 from typing import Any, TypeVar, cast
 
 from conspectus.errors import ModelError, NotSupported
@@ -82,6 +83,7 @@ class ExtractiveModel:
         self._passages = passages
         self._index = index
         self._searcher: Searcher | None = None
+        self._opening = Lock()
         self._known_worth: Mapping[str, float] | None = passages.worth if passages else None
 
     @classmethod
@@ -219,6 +221,7 @@ class ExtractiveModel:
         return self._index
 
     def _opened(self) -> Searcher:
-        if self._searcher is None:
-            self._searcher = Searcher(self._read())
-        return self._searcher
+        with self._opening:  # threads that ask at once share one searcher
+            if self._searcher is None:
+                self._searcher = Searcher(self._read())
+            return self._searcher

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -41,7 +41,12 @@ AGAINST = 0.03
 SELDOM = 0.1
 """What it costs to go on by a way that few of the names arrived at have."""
 KEPT = 1000
-"""Names whose plans are kept for the next step."""
+"""Names whose plans are cached, by question; one search asks for those of a beam of names, again at each step."""
+WORDS = 1 << 12
+SAID = 1 << 18
+"""Words of questions of which it is cached how well any relation says them, and pairs of a word and a relation: a graph
+of triples read from text has as many relations as triples (some 10,000), and a question some 10 words.
+"""
 ARRIVING = 0.9
 """How much what leads to a place says where, beside a relation that says place itself."""
 TELLING = 0.5
@@ -74,10 +79,10 @@ class Planner:
         self.graph = graph
         self._labels = [roots_of_label(label) for label in graph.relations]
         self._number = {label: i for i, label in enumerate(graph.relations)}
-        self._feasible: dict[tuple[str, int, int], list[Plan]] = {}
-        self._kinds: dict[int, str] = {}
-        self._bests: dict[str, float] = {}
-        self.said = cache(self._said)
+        self.feasible = lru_cache(KEPT)(self._feasible)
+        self.kind = cache(self._kind)
+        self.said = lru_cache(SAID)(self._said)
+        self._best = lru_cache(WORDS)(self._best_of)
 
     def plans(self, question: str, name: int, depth: int, most: int = 20) -> list[Plan]:
         """Return plans of at most `depth` steps from a name, the best first."""
@@ -99,16 +104,9 @@ class Planner:
         number = self._number.get(relation)
         return -1 if number is None else 2 * number + inverse
 
-    def feasible(self, question: str, name: int, depth: int) -> list[Plan]:
-        """Return the plans from a name that lead somewhere, the best first; kept for the next step of a
-        search.
-        """
-        key = (question, name, depth)
-        if key not in self._feasible:
-            if len(self._feasible) > KEPT:
-                self._feasible.clear()
-            self._feasible[key] = [p for p in self.plans(question, name, depth) if self.ends(name, p.ways)]
-        return self._feasible[key]
+    def _feasible(self, question: str, name: int, depth: int) -> list[Plan]:
+        """Return the plans from a name that lead somewhere, the best first."""
+        return [p for p in self.plans(question, name, depth) if self.ends(name, p.ways)]
 
     def ends(self, name: int, ways: Sequence[int]) -> list[int]:
         """Return the names at the end of a plan, in order; a name that was passed is not gone to again."""
@@ -170,11 +168,9 @@ class Planner:
     def _ends_at_place(self, relation: int) -> bool:
         return self.graph.relations[relation].replace("_", " ").lower().split()[-1:] in (["in"], ["at"], ["near"])
 
-    def _best(self, word: str) -> float:
+    def _best_of(self, word: str) -> float:
         """Return how well any relation of the graph says a word."""
-        if word not in self._bests:
-            self._bests[word] = max((self.said(word, r) for r in range(len(self._labels))), default=0.0)
-        return self._bests[word]
+        return max((self.said(word, r) for r in range(len(self._labels))), default=0.0)
 
     def _fit(self, asked: Asked, last: int) -> float:
         """Return how well what a way arrives at fits what is asked for, 0 to 1."""
@@ -189,13 +185,8 @@ class Planner:
             return 1.0 if kind == asked.wants else 0.5 if not kind and asked.wants == "place" else 0.0
         return 0.7
 
-    def kind(self, way: int) -> str:
-        """Return what a way arrives at: person, date, number, or "" for things of no such kind."""
-        if way not in self._kinds:
-            self._kinds[way] = self._kind(way)
-        return self._kinds[way]
-
     def _kind(self, way: int) -> str:
+        """Return what a way arrives at: person, date, number, or "" for things of no such kind."""
         arrived = self.graph.ways.names(way ^ 1)
         step = max(1, len(arrived) // SAMPLE)
         names: list[str] = [self.graph.names[i] for i in arrived[::step].tolist()]

@@ -28,9 +28,10 @@ def prime_answer(task: PrimeAnswer, searcher: Searcher) -> Probe:
     if question.about_whole:
         heads = (names_in_title(report.title)[0] for report in task.evidence.reports)
         asked = (FollowUp(_about(head, task.question), 100 - STEP * i) for i, head in enumerate(heads))
-        return Probe(partial.text, partial.score, tuple(asked)[: task.count])
+        return Probe(partial.text, partial.score, tuple(asked)[: task.count], section_scores=partial.section_scores)
     found = [f for r in task.evidence.reports for f in searcher.by_community(question, r.level).get(r.community, ())]
-    return Probe(partial.text, partial.score, _crossed(task.question, found, searcher, task.count))
+    follow_ups = _crossed(task.question, found, searcher, task.count)
+    return Probe(partial.text, partial.score, follow_ups, section_scores=partial.section_scores)
 
 
 def pursue(task: PursueFollowUp, searcher: Searcher) -> Probe:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,10 @@ MANY = 60
 """Sentences that hold more of a question than others, from which on the others are left out."""
 BESIDE = 0.35
 """What a sentence beside it holds counts for one that holds less."""
+QUESTIONS = 64
+"""Questions (and follow-up questions) whose sentences are cached: one answer asks for those of at most about 20 (DRIFT:
+its primer and 3 steps of 5 follow-ups), often; a question holds up to 400 sentences, some 60 kB.
+"""
 CANDIDATES = 400
 """Sentences that are read for one question at the most."""
 FEEDBACK = 40
@@ -58,10 +62,9 @@ class Searcher:
         self.index = index
         self.passages = Passages.of_index(index)
         self._postings = Postings.of(index.arrays, "sentence_terms")
-        self._found: dict[str, list[Found]] = {}
-        self._by_community: dict[tuple[str, int], dict[int, list[Found]]] = {}
-        self.rated: dict[tuple[str, int], float] = {}
-        """How relevant a report was found for a question, by the question and the report's number."""
+        self.find = lru_cache(QUESTIONS)(self._find)
+        self.by_community = lru_cache(QUESTIONS)(self._by_community)
+        self.rank_among_parts = lru_cache(QUESTIONS)(self._rank_among_parts)
 
     @cached_property
     def context(self) -> tuple[Ints, Ints]:
@@ -126,13 +129,8 @@ class Searcher:
         """Return terms without those that the corpus never has of scripts that are searched by pieces of words."""
         return [t for t in asked if self.frequency(t) or not (UNSPACED.search(t) or PAIRED.search(t))]
 
-    def find(self, question: Question) -> list[Found]:
-        """Return the sentences that hold a good share of what a question asks for, the best first."""
-        if question.text not in self._found:
-            self._found[question.text] = self._find(question)
-        return self._found[question.text]
-
     def _find(self, question: Question) -> list[Found]:
+        """Return the sentences that hold a good share of what a question asks for, the best first."""
         units = units_of(question, self)
         total = sum(unit.weight for unit in units)
         if not total or not any(is_known(unit, self) for unit in units):
@@ -241,19 +239,16 @@ class Searcher:
         chosen = sorted(bound, key=lambda t: (-bound[t], t))[:RELATED]
         return {t: RELATED_WEIGHT * self.weight(t) for t in chosen}
 
-    def by_community(self, question: Question, level: int) -> dict[int, list[Found]]:
+    def _by_community(self, question: Question, level: int) -> dict[int, list[Found]]:
         """Return the sentences that speak to a question, by the community that they mostly mention."""
-        key = (question.text, level)
-        if key not in self._by_community:
-            starts, mentions = self.context
-            owner = self._owner(level)
-            grouped: dict[int, list[Found]] = {}
-            for f in self.find(question):
-                owners: Counter[int] = Counter(owner[mentions[starts[f.sentence] : starts[f.sentence + 1]]].tolist())
-                if owners:
-                    grouped.setdefault(owners.most_common(1)[0][0], []).append(f)
-            self._by_community[key] = grouped
-        return self._by_community[key]
+        starts, mentions = self.context
+        owner = self._owner(level)
+        grouped: dict[int, list[Found]] = {}
+        for f in self.find(question):
+            owners: Counter[int] = Counter(owner[mentions[starts[f.sentence] : starts[f.sentence + 1]]].tolist())
+            if owners:
+                grouped.setdefault(owners.most_common(1)[0][0], []).append(f)
+        return grouped
 
     def _owner(self, level: int) -> Ints:
         """Return the community of each entity in the view of a level."""
@@ -262,7 +257,7 @@ class Searcher:
             owner[list(community.entity_numbers)] = community.number
         return owner
 
-    def rank_among_parts(self, level: int) -> dict[int, int]:
+    def _rank_among_parts(self, level: int) -> dict[int, int]:
         """Return the rank by rating of each report of a level, among those under the same root."""
         seen: Counter[int] = Counter()
         ranks: dict[int, int] = {}
