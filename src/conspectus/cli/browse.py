@@ -196,7 +196,9 @@ def _drawn(branch: Branch, first: str = "", rest: str = "") -> Iterator[str]:
 
 
 def _line(report: Report) -> str:
-    return f"{report.number}  {report.title}  (rated {report.rating:g}, {show.counted(report.size, 'entity')})"
+    return (
+        f"{report.number}  {show.line(report.title)}  (rated {report.rating:g}, {show.counted(report.size, 'entity')})"
+    )
 
 
 def _print_report(name: str, index: Index, json: bool) -> None:
@@ -254,24 +256,24 @@ def entity(
 
 
 def _print_entity(view: EntityView) -> None:
-    show.out(show.bold(view.name) + (f"  ({view.type})" if view.type else ""))
+    show.out(show.bold(view.name) + (f"  ({show.line(view.type)})" if view.type else ""))
     if view.aliases:
-        show.out(f"Also: {', '.join(view.aliases)}")
+        show.out(f"Also: {', '.join(map(show.line, view.aliases))}")
     if view.description:
-        show.out(f"\n{view.description}")
+        show.out(f"\n{show.line(view.description)}")
     shown = f"the {len(view.relationships)} strongest of " if view.degree > len(view.relationships) else ""
     show.out(f"\n{show.bold('Relationships')} ({shown}{view.degree:,})\n")
     for edge in view.relationships:
-        show.out(f"{edge.target}  (weight {edge.weight:g})")
+        show.out(f"{show.line(edge.target)}  (weight {edge.weight:g})")
         _print_places(edge, 1)
     if view.communities:
         show.out(f"\n{show.bold('Communities')}\n")
     for held in view.communities:
-        told = f"report {held.report}: {held.title}" if held.report is not None else "too small for a report"
+        told = f"report {held.report}: {show.line(held.title)}" if held.report is not None else "too small for a report"
         show.out(f"Level {held.level}, community {held.community}: {told}")
     show.out(f"\n{show.bold('Documents')} ({len(view.documents):,})\n")
     for mention in view.documents[: show.LINES]:
-        show.out(f"{mention.document}  ({show.counted(mention.chunks, 'chunk')})")
+        show.out(f"{show.line(mention.document)}  ({show.counted(mention.chunks, 'chunk')})")
     if len(view.documents) > show.LINES:
         show.out(f"and {len(view.documents) - show.LINES:,} more (--json lists all)")
 
@@ -301,9 +303,9 @@ def path(
     if json:
         show.as_json(asdict(found) | {"connected": bool(found.steps)})
     elif not found.steps:
-        show.out(f"Nothing in the graph connects {found.source} and {found.target}.")
+        show.out(f"Nothing in the graph connects {show.line(found.source)} and {show.line(found.target)}.")
     else:
-        show.out(" - ".join([show.bold(found.source), *(step.target for step in found.steps)]))
+        show.out(" - ".join([show.bold(found.source), *(show.line(step.target) for step in found.steps)]))
         for step in found.steps:
             show.out(f"\n{show.bold(f'{step.source} - {step.target}')}  (weight {step.weight:g})")
             _print_places(step, 2)

@@ -17,6 +17,7 @@ import typer
 
 from conspectus.cli import help as laid
 from conspectus.cli import interrupted_at_start
+from conspectus.cli.show import line, note
 from conspectus.errors import ConspectusError, UsageError
 
 DONE, FAILED, USAGE, WITH_FAILURES, INTERRUPTED, NO_READER = 0, 1, 2, 3, 130, 141
@@ -87,7 +88,7 @@ def reported() -> Generator[None]:
         yield
     except ConspectusError as error:
         log.debug("ended by an error", exc_info=True)
-        typer.echo(f"error: {one_line(error)}", err=True)
+        note(f"error: {one_line(error)}")
         raise typer.Exit(USAGE if isinstance(error, UsageError) else FAILED) from None
     except KeyboardInterrupt:
         log.debug("interrupted", exc_info=True)
@@ -102,7 +103,7 @@ def reported() -> Generator[None]:
             _unforeseen(error)
         log.debug("ended by the file system", exc_info=True)
         place = f"{error.filename} cannot be read or written" if error.filename else "a file cannot be written"
-        typer.echo(f"error: {place}: {error.strerror}", err=True)
+        note(f"error: {line(place)}: {error.strerror}")
         raise typer.Exit(FAILED) from None
     except Exception as error:
         _unforeseen(error)
@@ -113,10 +114,9 @@ def _unforeseen(error: Exception) -> NoReturn:
     log.critical("ended by an unforeseen error", exc_info=True)
     if os.environ.get("CONSPECTUS_DEBUG"):
         raise error
-    typer.echo(f"error: {type(error).__name__}: {one_line(error)}".rstrip(": "), err=True)
-    typer.echo(
+    note(f"error: {type(error).__name__}: {one_line(error)}".rstrip(": "))
+    note(
         "This should not have happened; please report it, with what CONSPECTUS_DEBUG=1 or --log FILE "
-        "shows for the same command.",
-        err=True,
+        "shows for the same command."
     )
     raise typer.Exit(FAILED) from None

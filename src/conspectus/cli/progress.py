@@ -8,6 +8,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from conspectus.cli.terminal import clean
 from conspectus.models.base import Tick, no_tick
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Bars:
         """Print a line above the bars."""
         log.info(text)
         if self._bars:
-            self._bars.console.print(text, markup=False, highlight=False)
+            self._bars.console.print(clean(text), markup=False, highlight=False)
 
     def _close(self) -> None:
         if not self._stage:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
+from conspectus.cli import terminal
+from conspectus.cli.terminal import line, printable
 from conspectus.rows import Citation, Failure, Source, Usage
 
 if TYPE_CHECKING:
@@ -25,64 +27,52 @@ PLACES = 2
 """Places that are shown for one citation."""
 LINES = 10
 """Lines of a list that are shown."""
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+NARROWEST = 20
+"""Columns of a terminal that a text in a table is wrapped to at least."""
+_ESCAPED = re.compile(r"[\x7f-\x9f]")
+"""Control characters that JSON may hold as they are, and terminals obey."""
 
 
 def out(text: str = "") -> None:
-    """Print a result. Control characters of documents do not reach a terminal."""
-    typer.echo(_CONTROL.sub("", text) if sys.stdout.isatty() else text)
+    """Print a result: without control characters of documents, and wrapped to the width of a terminal."""
+    typer.echo(printable(text, sys.stdout))
 
 
 def note(text: str) -> None:
-    """Print what is not part of the result."""
-    typer.echo(_CONTROL.sub("", text), err=True)
+    """Print what is not part of the result, in the same way."""
+    typer.echo(printable(text, sys.stderr), err=True)
 
 
 def as_json(value: Any, *, lines: bool = False) -> None:
     """Print a value as JSON, on one line where many follow each other."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     plain = asdict(cast("Any", value)) if is_dataclass(value) else value
-    typer.echo(json.dumps(plain, ensure_ascii=not utf8, indent=None if lines else 2, default=asdict))
+    text = json.dumps(plain, ensure_ascii=not utf8, indent=None if lines else 2, default=asdict)
+    typer.echo(_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def markdown(text: str) -> None:
     """Print Markdown: set on a terminal, as it is elsewhere."""
-    if not sys.stdout.isatty():
+    if width := terminal.columns(sys.stdout):
+        typer.echo("\n".join(terminal.markdown(text, sys.stdout, width)))
+    else:
         out(text)
-        return
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    console = Console()
-    console.print(Markdown(_CONTROL.sub("", text)), width=min(console.width, 100))
-
-
-class Streamed:
-    """Prints the pieces of an answer as they come."""
-
-    any = False
-
-    def __call__(self, piece: str) -> None:
-        self.any = True
-        typer.echo(_CONTROL.sub("", piece), nl=False)
-        sys.stdout.flush()
 
 
 @contextmanager
-def streaming(streams: bool) -> Generator[Streamed | None]:
-    """Give what prints pieces, None for nothing; the line of an answer that breaks off is ended."""
-    told = Streamed() if streams else None
+def streaming(streams: bool) -> Generator[terminal.Stream | None]:
+    """Give what shows the pieces of an answer as they come, None for nothing."""
+    stream = terminal.Stream() if streams else None
     try:
-        yield told
-    except BaseException:
-        if told and told.any:
-            typer.echo()
-        raise
+        yield stream
+    finally:
+        if stream and stream.any:
+            stream.finish()
 
 
 def bold(text: str) -> str:
-    """Return a text that is bold on a terminal."""
-    return typer.style(text, bold=True) if sys.stdout.isatty() else text
+    """Return a text on one line that `out` and `note` make bold on a terminal."""
+    return f"{terminal.BOLD}{line(text)}{terminal.PLAIN}"
 
 
 def counted(n: int, noun: str) -> str:
@@ -102,8 +92,8 @@ def plural(noun: str) -> str:
 
 def snippet(text: str, most: int = SNIPPET) -> str:
     """Return the start of a text on one line."""
-    line = " ".join(_CONTROL.sub(" ", text).split())
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    start = line(text)
+    return start if len(start) <= most else f"{start[: most - 1].rstrip()}…"
 
 
 def place(source: Source, indent: str = "    ", language: str = "en", statement: str = "") -> str:
@@ -112,7 +102,7 @@ def place(source: Source, indent: str = "    ", language: str = "en", statement:
     from conspectus.wording import wording
 
     where = wording(language).where(source.document, source.place, source.start, source.end)
-    return f"{where}\n{indent}“{snippet(nearest(source.text, statement))}”"
+    return f"{line(where)}\n{indent}“{snippet(nearest(source.text, statement))}”"
 
 
 def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -> None:
@@ -127,7 +117,7 @@ def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -
         same = list(group)
         head = "".join(f"[{c.marker}]" for c in same) + " "
         if len(sources) > 1:  # what is cited is a row with all that it stands on, not one quotation
-            out(head + words.apart.join(words.label.format(words.kind(c.kind), c.title) for c in same))
+            out(head + line(words.apart.join(words.label.format(words.kind(c.kind), c.title) for c in same)))
             head = "    "
         for source in sources[:PLACES]:
             out(head + place(source, language=language, statement=said.get(same[0].marker, "")))
@@ -137,13 +127,55 @@ def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -
 
 
 def table(rows: Iterable[Sequence[str]], say: Callable[[str], None] = out, *, texts: int = 1) -> None:
-    """Print rows as columns: the first ones, which hold texts, to the left, the others to the right."""
-    listed = list(rows)
-    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
-    for row in listed:
-        left = [cell.ljust(w) for cell, w in zip(row[:texts], widths, strict=False)]
-        right = [cell.rjust(w) for cell, w in zip(row[texts:], widths[texts:], strict=True)]
-        say("  ".join([*left, *right]).rstrip())
+    """Print rows as columns: the first ones, which hold texts, to the left, the others to the right.
+
+    On a terminal that is too narrow the words of the head stand below each other, and a text in the last column is
+    wrapped; where that is not enough, each row is a list of what its columns hold.
+    """
+    head, *listed = ([_indented(cell) for cell in row] for row in rows)
+    most = terminal.columns(sys.stderr if say is note else sys.stdout) or sys.maxsize
+    heads = [head]
+    if _width(_widths([head, *listed])) > most:
+        words = [cell.split() for cell in head]
+        deepest = max(map(len, words))
+        heads = [[([""] * (deepest - len(cell)) + cell)[i] for cell in words] for i in range(deepest)]
+    widths = _widths([*heads, *listed])
+    over = _width(widths) - most
+    if over > 0 and texts == len(head) and widths[-1] - over >= NARROWEST:
+        widths[-1] -= over
+        over = 0
+    if over > 0:
+        for row in listed:
+            say(bold("  ".join(filter(None, row[:texts]))))
+            for name, cell in zip(head[texts:], row[texts:], strict=True):
+                say(f"  {name}: {cell}")
+        return
+    for row in (*heads, *listed):
+        for part in _parts(row, widths[-1]) if texts == len(head) else [row]:
+            gaps = [" " * (w - terminal.cells(cell)) for cell, w in zip(part, widths, strict=True)]
+            left = [cell + gap for cell, gap in zip(part[:texts], gaps, strict=False)]
+            right = [gap + cell for cell, gap in zip(part[texts:], gaps[texts:], strict=True)]
+            say("  ".join([*left, *right]).rstrip())
+
+
+def _indented(cell: str) -> str:
+    return cell[: len(cell) - len(cell.lstrip(" "))] + line(cell)
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(terminal.cells, column)) for column in zip(*rows, strict=True)]
+
+
+def _width(widths: Sequence[int]) -> int:
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _parts(row: Sequence[str], width: int) -> Iterator[Sequence[str]]:
+    """Yield the lines of a row whose last cell is wrapped to a width."""
+    first, *rest = terminal.wrap(row[-1], width)
+    yield [*row[:-1], first]
+    for part in rest:
+        yield [*("" for _ in row[:-1]), part]
 
 
 def costs(estimate: Estimate) -> Iterator[Sequence[str]]:
@@ -197,8 +229,8 @@ def listed(heading: str, lines: Sequence[str], say: Callable[[str], None] = note
     """Print lines under a heading, the first of them where there are many."""
     if lines:
         say(heading)
-        for line in lines[:LINES]:
-            say(f"  {line}")
+        for text in lines[:LINES]:
+            say(f"  {line(text)}")
         if len(lines) > LINES:
             say(f"  and {len(lines) - LINES:,} more (--json lists all)")
 
