@@ -1,24 +1,33 @@
-"""`conspectus ask --chat`, and conversations that are kept."""
+"""`conspectus chat`, and conversations that are kept."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import select
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from llm_corpus import using
+from rich.cells import cell_len
+from simulated_replies import reply_to, task_of
+from simulated_server import Behaviour, SimulatedServer
 
-from conspectus.api.conversing import Conversation
 from conspectus.cli import chat
-from conspectus.tables import Index
 
 Run = Callable[..., Any]
+STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 TALK = "Who is Ada Brook?\n\nAnd where did she go in 1905?\n"
 
 
 def test_lines_of_standard_input_are_questions_of_one_conversation(run: Run, indexed: Path):
-    result = run("ask", "--chat", "--index", indexed, input=TALK)
+    result = run("chat", "--index", indexed, input=TALK)
 
     assert result.stdout.index("# Who is Ada Brook?") < result.stdout.index("# And where did she go in 1905?")
     assert "taken as “Where did Ada Brook go in 1905?” (“she” means Ada Brook)" in result.stderr
@@ -26,7 +35,7 @@ def test_lines_of_standard_input_are_questions_of_one_conversation(run: Run, ind
 
 
 def test_with_json_each_answer_is_a_line(run: Run, indexed: Path):
-    result = run("ask", "--chat", "--json", "--index", indexed, input=TALK)
+    result = run("chat", "--json", "--index", indexed, input=TALK)
 
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert [a["question"] for a in answers] == ["Who is Ada Brook?", "Where did Ada Brook go in 1905?"]
@@ -34,20 +43,20 @@ def test_with_json_each_answer_is_a_line(run: Run, indexed: Path):
 
 def test_commands_begin_anew_show_sources_and_end(run: Run, indexed: Path):
     said = "/sources\nWho is Ada Brook?\n/sources\n/new\nWhere did she go in 1905?\n/what\n/help\n/quit\nWho?\n"
-    result = run("ask", "--chat", "--index", indexed, input=said)
+    result = run("chat", "--index", indexed, input=said)
 
     assert "There is no answer that cites anything yet." in result.stderr
     assert result.stdout.count("Sources") >= 2
     assert "A new conversation." in result.stderr
     assert "taken as" not in result.stderr
-    assert "there is no /what; /help shows what there is" in result.stderr
-    assert chat.HELP.splitlines()[1] in result.stderr
+    assert "no command /what" in result.stderr
+    assert chat.COMMANDS.splitlines()[1] in result.stderr
     assert "# Who?" not in result.stdout
 
 
 def test_a_question_that_fails_leaves_the_others_standing_and_ends_with_3(run: Run, indexed: Path):
     said = "Who is Ada Brook?\nWhat did she pay for?\n"
-    result = run("ask", "--chat", "--method", "vector", "--index", indexed, input=said, code=3)
+    result = run("chat", "--method", "vector", "--index", indexed, input=said, code=3)
 
     assert result.stderr.count("error: the index has no vectors") == 2
 
@@ -70,36 +79,140 @@ def test_what_does_not_go_together_is_refused(run: Run, indexed: Path, more: lis
 
 # At a terminal
 
-
-class Typed:
-    """Types lines at the prompt; an exception among them is raised there."""
-
-    def __init__(self, *lines: Any) -> None:
-        self._lines = iter(lines)
-
-    def isatty(self) -> bool:
-        return True
-
-    def __call__(self, prompt: str) -> str:
-        line = next(self._lines, EOFError())
-        if isinstance(line, BaseException):
-            raise line
-        return line
+ACQUIRE = (
+    "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from conspectus.cli import main; "
+    "sys.argv[0] = 'conspectus'; main()"
+)
+"""Makes the terminal the one that Ctrl-C of it interrupts, and runs the command line."""
+CTRL_C, CTRL_D = "\x03", "\x04"
+MARKDOWN = (
+    "## The *mill*\n\nIt was **bought** by Ada Byrne \x1b]52;c;aGVsbG8=\x07\x1b[31mthen\x1b[0m.\n\n- one\n- two\n"
+)
 
 
-def test_at_a_terminal_sources_are_shown_when_asked_for_and_interrupts_end_nothing(
-    opened: Index, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+class Typist:
+    """Types at the prompt of a command that runs on a pseudo-terminal of its own."""
+
+    def __init__(self, cwd: Path, *args: object, columns: int = 60) -> None:
+        import fcntl
+        import pty
+        import struct
+        import termios
+
+        self._terminal, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", ACQUIRE, *map(str, args)],
+            cwd=cwd, env={**environ, "TERM": "xterm-256color", "PYTHONUTF8": "1"},
+            stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        )  # fmt: skip
+        os.close(theirs)
+        self.shown = ""
+
+    def type(self, keys: str) -> None:
+        os.write(self._terminal, keys.encode())
+
+    def until(self, text: str) -> str:
+        """Return what is shown after what was returned before, up to a text and with it."""
+        while text not in self.shown:
+            ready, _, _ = select.select([self._terminal], [], [], 60)
+            assert ready, f"{text!r} was not shown: {self.shown!r}"
+            try:
+                part = os.read(self._terminal, 1 << 16)
+            except OSError:  # what Linux says at the end
+                part = b""
+            assert part, f"{text!r} was not shown before the end: {self.shown!r}"
+            self.shown += part.decode("utf-8", "replace").replace("\r\n", "\n")
+        before, self.shown = self.shown.split(text, 1)
+        return before + text
+
+    def ended(self) -> int:
+        """Return the exit code."""
+        code = self.process.wait(60)
+        os.close(self._terminal)
+        return code
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs terminals as Unix has them")
+def test_at_a_terminal_answers_are_set_words_are_commands_and_an_interrupt_stops_an_answer(
+    tmp_path: Path, papers: Path
 ):
-    typed = Typed("Who is Ishbel Corran?", KeyboardInterrupt(), "/sources")
-    monkeypatch.setattr("sys.stdin", typed)
-    monkeypatch.setattr("builtins.input", typed)
-    shown: list[int] = []
+    asked, released = threading.Event(), threading.Event()
 
-    talk = Conversation(opened)
-    chat.talk(talk, lambda answer, streamed: shown.append(len(answer.citations)), streams=False, json=False)
+    def reply(messages: Any, *more: Any) -> str:
+        if "never answered" in str(messages):
+            asked.set()
+            released.wait(60)
+        return MARKDOWN if task_of(messages) == "AnswerFromContext" else reply_to(messages, *more)
 
-    told = capsys.readouterr()
-    assert shown == [0]
-    assert "sources: /sources" in told.err
-    assert "Sources" in told.out
-    assert "/help shows what else there is" in told.err
+    with SimulatedServer(Behaviour(), reply) as server:
+        chat = Typist(tmp_path, "chat", "--method", "local", "--index", papers, *using(server))
+        chat.until("? ")
+        chat.type("help\n")
+        assert "/sources" in chat.until("\n? ")
+        chat.type("\n   \n")
+        chat.until("   \n? ")
+        assert server.counts["requests"] == 0
+
+        chat.type("What did Ada Byrne buy?\n")
+        first = chat.until("\n? ")
+        assert "**" not in first
+        assert "##" not in first
+        assert "\x1b[1mbought\x1b[0m" in first
+        assert "aGVsbG8=" not in first
+        assert "\x1b[31m" not in first
+        assert "answered by local" in first
+
+        chat.type("What is never answered?\n")
+        assert asked.wait(60)
+        chat.type(CTRL_C)
+        chat.until("stopped")
+        chat.until("? ")
+        released.set()
+
+        chat.type("What did Bo Quill buy?\n")
+        second = chat.until("\n? ")
+        assert "bought" in second
+        assert "answered by" not in second
+
+        requests = server.counts["requests"]
+        chat.type(CTRL_C)
+        chat.until("? ")
+        chat.type("exit\n")
+        assert chat.ended() == 0
+        assert server.counts["requests"] == requests
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs terminals as Unix has them")
+@pytest.mark.parametrize("columns", [60, 100])
+def test_at_a_terminal_sources_are_shown_when_asked_for_and_fit_it(tmp_path: Path, sampled: Path, columns: int):
+    chat = Typist(tmp_path, "chat", "--index", sampled, columns=columns)
+    chat.until("? ")
+    chat.type("Who is Ishbel Corran?\n")
+    answer = chat.until("\n? ")
+    chat.type("/sources\n")
+    sources = chat.until("\n? ")
+    chat.type("/method\n")
+    assert "tokens read" in " ".join(chat.until("\n? ").split())
+    chat.type(CTRL_D)
+
+    assert chat.ended() == 0
+    assert "/sources" in answer
+    assert "\nSources" not in STYLE.sub("", answer)
+    assert "\nSources" in STYLE.sub("", sources)
+    for line in STYLE.sub("", answer + sources).split("\n"):
+        assert cell_len(line) <= columns
+        assert not re.search(r"\[\d*m", line)
+
+
+@pytest.mark.parametrize("word", ["exit", "quit", "/exit", "/quit", "EXIT", "quit()", "help", "/help"])
+def test_words_that_people_type_to_leave_or_for_help_are_no_questions(run: Run, indexed: Path, word: str):
+    result = run("chat", "--index", indexed, input=f"{word}\nexit\nWho is Ada Brook?\n")
+
+    assert result.stdout == ""
+    assert ("/sources" in result.stderr) == ("help" in word)
+
+
+def test_a_question_that_begins_with_help_is_asked(run: Run, indexed: Path):
+    assert "# help Ada Brook" in run("chat", "--index", indexed, input="help Ada Brook\n").stdout

@@ -14,11 +14,9 @@ from conspectus.errors import UsageError
 from conspectus.index.updating import update_of
 from conspectus.rows import EncodingWarning, Failure, Skipped
 from conspectus.settings import Settings
-from conspectus.working import DEFAULT_FOLDER, Options, chosen_by, read_sources, run, with_options
+from conspectus.working import DEFAULT_FOLDER, Given, read_sources, resolved, run
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from conspectus.costs.estimate import Estimate
     from conspectus.costs.outlook import Outlook
     from conspectus.index.changes import Changes
@@ -51,14 +49,13 @@ class Preview:
     outlook: Outlook | None = None
 
 
-@with_options
 def preview(
     sources: str | Path | Sequence[str | Path] = (),
     folder: str | Path | None = None,
     *,
     documents: Iterable[Any] | None = None,
+    settings: Given = None,
     fresh: bool = False,
-    **options: Unpack[Options],
 ) -> Preview:
     """Read and cut what `build` would, and write nothing; raise UsageError and NothingToIndex as it does.
 
@@ -67,7 +64,7 @@ def preview(
     from conspectus.costs.outlook import outlook_of
     from conspectus.index.chunk import chunk
 
-    chosen, _ = chosen_by(options)
+    chosen = resolved(settings)
     read_documents, failures, skipped, warnings = read_sources(sources, documents, chosen)
     chunks = chunk(read_documents, chosen.chunk)
     total = sum(c.n_tokens for c in chunks)
@@ -83,15 +80,14 @@ def preview(
     return replace(seen, snapshot=snapshot, changes=update.changes, anew=update.anew, open=update.open, outlook=again)
 
 
-@with_options
 def estimate(
     sources: str | Path | Sequence[str | Path] = (),
     folder: str | Path = DEFAULT_FOLDER,
     *,
     documents: Iterable[Any] | None = None,
+    settings: Given = None,
     sample: int = 0,
     fresh: bool = False,
-    **options: Unpack[Options],
 ) -> Estimate:
     """Return what `build` would ask of the servers of language models that the settings name, and ask nothing.
 
@@ -108,7 +104,7 @@ def estimate(
     from conspectus.models.server.replies import FILE_NAME
     from conspectus.text.language import corpus_language
 
-    chosen, _ = chosen_by(options)
+    chosen = resolved(settings)
     if not costs(chosen):
         raise UsageError("the extractive model costs nothing: name a language model to estimate")
     chosen, corrections = corrections_for(chosen, Path(folder))

@@ -13,6 +13,7 @@ from conspectus import __version__
 from conspectus.cli import (
     ask,
     browse,
+    chat,
     config,
     correct,
     demo,
@@ -49,6 +50,7 @@ _MODELS, _INDEX, _MEASURE = "Models and settings", "Look after an index", "Evalu
 app.command("demo", rich_help_panel=_START)(demo.demo)
 app.command("index", rich_help_panel=_START)(index.index)
 app.command("ask", rich_help_panel=_START)(ask.ask)
+app.command("chat", rich_help_panel=_START)(chat.chat)
 app.command("search", rich_help_panel=_START)(ask.search)
 app.command("report", rich_help_panel=_EXPLORE)(browse.report)
 app.command("entity", rich_help_panel=_EXPLORE)(browse.entity)

@@ -40,35 +40,44 @@ if TYPE_CHECKING:
     from conspectus.rows import Answer, Hit
 
 
+Method = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=methods,
+        help="auto chooses by the question: global (the reports of a level; rollup where there are none), local "
+        "(what the graph knows of a thing), walk or bm25 (passages). Others follow reports down to the text "
+        "(drilldown), ask follow-up questions (drift), or are baselines.",
+    ),
+]
+Level = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|auto",
+        help="Level of the reports to answer from, 0 the root (global); auto descends where it is relevant.",
+    ),
+]
+Response = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT", help="Length and format: 'short answer', or with models any, as 'a list of 5 points'."
+    ),
+]
+ConversationFile = Annotated[
+    Path | None,
+    typer.Option("--conversation", metavar="FILE", help="Keep the conversation in a file, and go on with it."),
+]
+
+
 def ask(
     question: Annotated[
         str | None, typer.Argument(metavar="QUESTION", help="What to ask; - reads it from standard input.")
     ] = None,
     folder: IndexFolders = FOLDERS,
     where: Where = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=methods,
-            help="auto chooses by the question: global (the reports of a level; rollup where there are none), local "
-            "(what the graph knows of a thing), walk or bm25 (passages). Others follow reports down to the text "
-            "(drilldown), ask follow-up questions (drift), or are baselines.",
-        ),
-    ] = "auto",
-    level: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|auto",
-            help="Level of the reports to answer from, 0 the root (global); auto descends where it is relevant.",
-        ),
-    ] = None,
-    response: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", help="Length and format: 'short answer', or with models any, as 'a list of 5 points'."
-        ),
-    ] = None,
+    method: Method = "auto",
+    level: Level = None,
+    response: Response = None,
     model: ModelName = None,
     base_url: BaseUrl = None,
     embedder: EmbedderName = None,
@@ -90,11 +99,9 @@ def ask(
     ] = None,
     chat: Annotated[
         bool,
-        typer.Option("--chat", help="Ask question after question, each in the light of those before; Ctrl-D ends."),
+        typer.Option("--chat", hidden=True, help="The same as conspectus chat."),
     ] = False,
-    conversation: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep the conversation in a file, and go on with it.")
-    ] = None,
+    conversation: ConversationFile = None,
     config: ConfigFile = None,
     set_: SetKeys = None,
     log: LogFile = None,
@@ -116,7 +123,9 @@ def ask(
     streams = settings.model != "extractive" and not json and not context_only
     if chat or conversation:
         if questions or context_only or (chat and question is not None):
-            raise UsageError("a conversation goes with neither --questions nor --context-only, --chat with no QUESTION")
+            raise UsageError(
+                "a conversation goes with neither --questions nor --context-only; conspectus chat takes no QUESTION"
+            )
         from conspectus.api.conversing import Conversation
 
         talk = Conversation(opened, method=method, level=at, settings=settings, file=conversation)
@@ -150,10 +159,10 @@ def _converse(talk: Conversation, question: str | None, *, streams: bool, json: 
 
     if question is None:
 
-        def tell(answer: Answer, streamed: bool) -> None:
-            _print_answer(answer, json, True, streamed=streamed)
+        def print_answer(answer: Answer, streamed: bool, brief: bool) -> None:
+            _print_answer(answer, json, True, streamed=streamed, brief=brief)
 
-        chat.talk(talk, tell, streams=streams, json=json)
+        chat.talk(talk, print_answer, streams=streams, json=json)
         return
     with show.streaming(streams) as told:
         answer = talk.ask(question, tell=told)
@@ -178,23 +187,27 @@ def _level(said: str | None) -> int | Literal["auto"] | None:
     return int(said)
 
 
-def _print_answer(answer: Answer, json: bool, many: object, *, streamed: bool = False) -> None:
+def _print_answer(answer: Answer, json: bool, many: object, *, streamed: bool = False, brief: bool = False) -> None:
     if json:
         told = asdict(answer)
         show.as_json({"question": told.pop("question"), "answer": told.pop("text"), **told}, lines=bool(many))
         return
-    if streamed:
-        show.out()
-    else:
+    if not streamed:
         show.markdown(answer.text)
     for notice in answer.notices:
         show.out(f"\n{notice}")
     show.citations(answer.citations, answer.language, answer.text)
-    read = show.counted(answer.context_tokens, "token")
-    show.note(f"\n{_how(answer)} ({read} read, {answer.seconds:.2f} s)")
+    if not brief:
+        show.note(f"\n{made_by(answer)}")
+
+
+def made_by(answer: Answer) -> str:
+    """Return how an answer was made, what it read, and what was removed from it."""
+    text = f"{how(answer)} ({show.counted(answer.context_tokens, 'token')} read, {answer.seconds:.2f} s)"
     if answer.removed_references:
         removed = show.counted(answer.removed_references, "reference")
-        show.note(f"{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed.")
+        text += f"\n{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed."
+    return text
 
 
 def _print_context(context: Context, json: bool, many: object) -> None:
@@ -208,13 +221,13 @@ def _print_context(context: Context, json: bool, many: object) -> None:
         if len(context.windows) > 1:
             show.out(show.bold(f"===== Window {place} of {len(context.windows)} =====") + "\n")
         show.out(window.text)
-    show.note(f"{_how(context)} ({show.counted(context.context_tokens, 'token')})")
+    show.note(f"{how(context)} ({show.counted(context.context_tokens, 'token')})")
 
 
-def _how(made: Answer | Context) -> str:
+def how(made: Answer | Context, *, why: bool = True) -> str:
     """Return by which method it was made, at which level, and why."""
     at = f" at level {made.level}" if made.level is not None else ""
-    return made.method + at + (f": {made.why}" if made.why else "")
+    return made.method + at + (f": {made.why}" if why and made.why else "")
 
 
 def _window(evidence: Evidence) -> dict[str, Any]:
@@ -273,4 +286,4 @@ def _hit(place: int, hit: Hit, language: str) -> str:
 
     head = f"{place:>2}. {show.bold(hit.title)}  ({hit.score:.2f})"
     where = wording(language).where(hit.document, hit.place, hit.start, hit.end)
-    return f"{head}\n    {where}\n    {show.snippet(hit.text, 300)}"
+    return f"{head}\n    {show.line(where)}\n    {show.snippet(hit.text, 300)}"

@@ -28,7 +28,6 @@ COMMANDS: Mapping[str, str] = {
     "build": "an index is built with conspectus index FOLDER.",
     "update": "conspectus index FOLDER, run again, updates an index and pays for what changed alone.",
     "delete": "delete the file, then run conspectus index FOLDER again; correct delete removes an entity.",
-    "chat": "a conversation is conspectus ask --chat.",
     "serve": _NO_SERVER,
     "server": _NO_SERVER,
     "webui": _NO_SERVER,
