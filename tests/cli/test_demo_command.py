@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from conspectus.cli.app import app
+from conspectus.cli.demo import THEMES
 
 CITED = re.compile(r"^(?:\[\d+\])* *(corpus/\S+?),? .*?characters (\d+)-(\d+)$", re.MULTILINE)
 
@@ -45,8 +46,10 @@ def test_the_index_of_a_model_is_whole_and_asks_no_model(shown: tuple[Path, str]
     folder, text = shown
     monkeypatch.chdir(folder)
 
-    assert "### Tide Watch, Tamsin Garrick and Teal Estuary Academy" in text
+    assert "Tide Watch, Tamsin Garrick and Teal Estuary Academy" in text
     assert run("check", "--index", "model-index").exit_code == 0
+    themes = run("ask", THEMES, "--index", "model-index")
+    assert "### Tide Watch, Tamsin Garrick and Teal Estuary Academy" in themes.stdout
     answer = run("ask", "Who designed the Lapwing turbine?", "--index", "model-index", "--json")
     assert answer.exit_code == 0
     assert json.loads(answer.stdout)["usage"]["calls"] == 0

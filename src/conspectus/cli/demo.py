@@ -81,27 +81,30 @@ def _quoted(argument: str) -> str:
 
 
 def _with_model_index(context: typer.Context) -> None:
-    """Import the index that a model wrote, ask it without a model, and show what the model itself answered."""
+    """Import the index that a model wrote, look into it without a model, and show what the model itself answered."""
     source = Path(MODEL_INDEX + "-tables")
     shutil.copytree(_BUNDLED / "sample_index", source, dirs_exist_ok=True)
     show.out("\nNow the same documents as a large language model read them: its entities, relationships and reports.")
     _run(context, "import", "graphrag", str(source), "--index", MODEL_INDEX)
-    show.out("\nIts reports, quoted without calling a model:")
-    _run(context, "ask", THEMES, "--index", MODEL_INDEX, "--level", "0")
-    show.out("\nAnd what the model itself answered from these reports (recorded; --model calls yours):\n")
+    _run(context, "report", "--index", MODEL_INDEX)
+    _run(context, "entity", "Tide Watch", "--index", MODEL_INDEX)
+    show.out("\nAnd what that model answered from its reports (recorded; no model was called):\n")
     show.markdown((source / "answer.md").read_text(encoding="utf-8"))
 
 
 def _next(folder: Path, with_model_index: bool) -> None:
     """Say what to do next."""
     index = f" --index {MODEL_INDEX}" if with_model_index else ""
+    question = THEMES if with_model_index else "Who designed the Lapwing turbine?"
     lines = [
-        f"cd {_quoted(str(folder))}",
-        f'conspectus ask "Who designed the Lapwing turbine?"{index}',
-        f"conspectus report{index}           # its communities and their reports",
-        f"conspectus map{index}              # the graph as a page: open map.html in a browser",
+        (f"cd {_quoted(str(folder))}", ""),
+        (f'conspectus ask "{question}"{index}', "quotes what the model wrote" if with_model_index else ""),
+        (f"conspectus report{index}", "its communities and their reports"),
+        (f"conspectus map{index}", "the graph as a page: open map.html in a browser"),
     ]
     if not with_model_index:
-        lines.append("conspectus demo --dir . --with-model-index   # what a language model adds, without paying for it")
-    show.out("\nNext:\n  " + "\n  ".join(lines))
-    show.out('Your own documents: conspectus index FOLDER, then conspectus ask "..."')
+        lines.append(("conspectus demo --dir . --with-model-index", "what a language model adds"))
+    show.out("\nNext:\n")
+    for command, what in lines:
+        show.out(f"  {command}" + f"   # {what}" * bool(what))
+    show.out('\nYour own documents: conspectus index FOLDER, then conspectus ask "..."')
