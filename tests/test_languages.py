@@ -11,7 +11,7 @@ import pytest
 from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
-from conspectus.status import status_of
+from conspectus.index_status import status_of
 from conspectus.tables import Index
 from conspectus.wording import wording
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from making import a_report, an_index
 
+from conspectus.index_status import status_of
 from conspectus.rows import Community, Failure, Report, Usage
-from conspectus.status import status_of
 from conspectus.tables import Index
 
 

@@ -9,6 +9,7 @@ print(conspectus.ask("What are the main themes?", built.index).text)
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     from conspectus.api.conversing import Conversation
     from conspectus.errors import ConspectusError
     from conspectus.explore import entity_view, path_between, report_tree, report_view
+    from conspectus.index_status import status_of
     from conspectus.rows import Answer, Citation, Hit
     from conspectus.settings import Settings
-    from conspectus.status import status_of
     from conspectus.tables import Index
 
 __version__ = "0.1.0"
@@ -47,15 +48,21 @@ _HOME = {
     "Conversation": "conspectus.api.conversing",
     "Index": "conspectus.tables",
     "Settings": "conspectus.settings",
-    "status_of": "conspectus.status",
+    "status_of": "conspectus.index_status",
 }
+
+_NEAR = {"map": "draw_map", "status": "status_of", "entity": "entity_view", "report": "report_view", "query": "ask"}
+"""What is called otherwise here than on the command line, or elsewhere."""
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for, so that importing the package costs nothing."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'conspectus' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if not name.startswith("_") and find_spec(f"conspectus.{name}"):  # whether or not something has imported it before
+        return import_module(f"conspectus.{name}")
+    hint = f"; did you mean {_NEAR[name]}?" if name in _NEAR else ""
+    raise AttributeError(f"module 'conspectus' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

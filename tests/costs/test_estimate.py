@@ -19,10 +19,10 @@ from conspectus.costs.counted import UNNAMED, UNNAMED_ONCE, UNNAMED_SHARED, Coun
 from conspectus.costs.ranges import Range
 from conspectus.costs.rehearsal import told
 from conspectus.errors import BudgetReached, UsageError
+from conspectus.index_status import spending
 from conspectus.models.base import Tick, no_tick
 from conspectus.rows import Chunk
 from conspectus.settings import Price
-from conspectus.status import spending
 
 PRICES = {"simulated": {"input": 1.0, "output": 4.0}}
 

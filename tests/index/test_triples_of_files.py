@@ -12,8 +12,8 @@ from conspectus import api, store
 from conspectus.errors import DocumentError, UsageError
 from conspectus.index.triple_files import GivenGraph, read_triples
 from conspectus.index.triples import index_of, read_openie, triples_of, with_openie
+from conspectus.index_status import status_of
 from conspectus.rows import Chunk, Document
-from conspectus.status import status_of
 from conspectus.tables import Index
 from conspectus.tasks import FoundTriple
 

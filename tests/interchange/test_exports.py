@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from making import a_report, an_entity, an_index
 
 from conspectus.errors import UsageError
+from conspectus.graph_map.scene import scene_of
 from conspectus.index.triple_files import GivenGraph
 from conspectus.index.triples import index_of
 from conspectus.interchange.as_json import as_json
@@ -22,7 +23,6 @@ from conspectus.interchange.book import book
 from conspectus.interchange.graphml import graphml
 from conspectus.interchange.neo4j import cypher, literal, write_csv
 from conspectus.interchange.obsidian import LONGEST, file_names, write_vault
-from conspectus.map.scene import scene_of
 from conspectus.rows import Community
 from conspectus.tables import Index
 

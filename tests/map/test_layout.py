@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conspectus.map.layout import Edges, lay_out
+from conspectus.graph_map.layout import Edges, lay_out
 
 Array = np.ndarray[Any, Any]
 

@@ -17,13 +17,13 @@ import pytest
 from making import a_report, an_index
 
 from conspectus.errors import UsageError
+from conspectus.graph_map import page as pages
+from conspectus.graph_map.colours import GREY, colours, hexadecimal
+from conspectus.graph_map.page import page
+from conspectus.graph_map.picture import labels, png, svg
+from conspectus.graph_map.scene import Scene, scene_of
 from conspectus.index.triple_files import GivenGraph
 from conspectus.index.triples import index_of
-from conspectus.map import page as pages
-from conspectus.map.colours import GREY, colours, hexadecimal
-from conspectus.map.page import page
-from conspectus.map.picture import labels, png, svg
-from conspectus.map.scene import Scene, scene_of
 from conspectus.rows import Community
 from conspectus.tables import Index
 

@@ -54,7 +54,7 @@ from conspectus.api.people import export_pairs, import_ratings, rater_agreement
 from conspectus.api.previewing import Preview, costs, estimate, preview
 from conspectus.api.remaking import apply_corrections
 from conspectus.api.reporting import write_report
-from conspectus.status import history
+from conspectus.index_status import history
 from conspectus.working import DEFAULT_FOLDER, resolved
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from conspectus.status import spending
+from conspectus.index_status import spending
 from conspectus.working import Given, resolved
 
 FILE = "report"

@@ -16,8 +16,8 @@ from conspectus.errors import IndexMissing, UsageError
 
 if TYPE_CHECKING:
     from conspectus.explore import Branch, Edge, EntityView, ReportView
+    from conspectus.index_status import Spending, Status
     from conspectus.rows import Report
-    from conspectus.status import Spending, Status
     from conspectus.tables import Index
 
 
@@ -35,7 +35,7 @@ def status(
     They are its counts, its reports by level, what failed in its making, and what language models it took.
     """
     from conspectus.api import corrections, open_index
-    from conspectus.status import spending, status_of
+    from conspectus.index_status import spending, status_of
 
     if history:
         print_history(folder, json)
@@ -91,7 +91,7 @@ def status(
 
 
 def _print_spent(spent: Sequence[Spending], json: bool) -> None:
-    from conspectus.status import Spending
+    from conspectus.index_status import Spending
 
     if json:
         show.as_json({"spent": [asdict(row) for row in spent]})

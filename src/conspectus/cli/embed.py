@@ -52,7 +52,7 @@ def embed(
     """
     from conspectus import api
     from conspectus.cli.progress import Bars
-    from conspectus.status import status_of
+    from conspectus.index_status import status_of
 
     flags = model_flags(None, base_url, None, budget, budget_tokens, trace)
     settings = settings_of(overrides(set_, flags), config)

@@ -14,7 +14,7 @@ from conspectus.cli.options import FOLDER, AsJson, IndexFolder, LogFile
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
-    from conspectus.map.scene import Scene
+    from conspectus.graph_map.scene import Scene
     from conspectus.tables import Index
 
 FORMATS = {
@@ -78,8 +78,8 @@ def _writers(index: Index, level: int | None) -> dict[str, Callable[[Path], str]
 
 
 def _graphml(index: Index, level: int, path: Path) -> str:
+    from conspectus.graph_map.scene import scene_of
     from conspectus.interchange.graphml import graphml
-    from conspectus.map.scene import scene_of
 
     _write(path, (line + "\n" for line in graphml(scene_of(index), level)))
     things, edges = len(index.entities), len(index.relationships)
@@ -153,9 +153,9 @@ def map_(
     _known(level, index)
     if not len(index.entities):
         raise UsageError("this index has no graph to draw")
-    from conspectus.map.page import page
-    from conspectus.map.picture import png, svg
-    from conspectus.map.scene import scene_of
+    from conspectus.graph_map.page import page
+    from conspectus.graph_map.picture import png, svg
+    from conspectus.graph_map.scene import scene_of
 
     scene: Scene = scene_of(index, seed)
     match path.suffix:

@@ -14,7 +14,7 @@ from conspectus.cli.options import FOLDER, AsJson, IndexFolder, LogFile
 from conspectus.errors import ConspectusError
 
 if TYPE_CHECKING:
-    from conspectus.status import Snapshot
+    from conspectus.index_status import Snapshot
 
 
 def print_history(folder: Path, json: bool) -> None:

@@ -36,9 +36,9 @@ from conspectus.errors import ConspectusError, UsageError
 if TYPE_CHECKING:
     from conspectus.api import Built, Preview
     from conspectus.costs.estimate import Estimate
+    from conspectus.index_status import Status
     from conspectus.rows import EncodingWarning
     from conspectus.settings import Settings
-    from conspectus.status import Status
 
 
 def index(
@@ -164,7 +164,7 @@ def _snapshot(folder: Path) -> str:
 
 def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     """Say what a build made."""
-    from conspectus.status import status_of
+    from conspectus.index_status import status_of
 
     if built.update.nothing and not json:
         unchanged = built.update.changes.unchanged if built.update.changes else len(built.index.documents)

@@ -19,7 +19,7 @@ from conspectus.rows import Citation, Failure, Source, Usage
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import Estimate, Range
-    from conspectus.status import VectorFigures
+    from conspectus.index_status import VectorFigures
 
 SNIPPET = 160
 """Characters of a place that are shown."""

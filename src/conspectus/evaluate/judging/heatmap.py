@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from conspectus.evaluate.drawing import LETTER, PALE, Box, Drawing, Shape, Text
 from conspectus.evaluate.judging.matrices import Matrix
-from conspectus.map.colours import hexadecimal
+from conspectus.graph_map.colours import hexadecimal
 
 CELL, HEAD, GAP, ACROSS = 46, 54, 34, 4
 """A cell, what stands above it, space between panels (pixels), and panels side by side."""

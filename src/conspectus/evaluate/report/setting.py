@@ -15,7 +15,7 @@ from conspectus.settings import Settings
 from conspectus.wording import says_nothing
 
 if TYPE_CHECKING:
-    from conspectus.status import Spending
+    from conspectus.index_status import Spending
 
 UNRECORDED = "What these answers were made with is not recorded: they are of an earlier version."
 FIGURES = {

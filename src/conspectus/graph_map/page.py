@@ -10,7 +10,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from conspectus.map.scene import Scene, frame
+from conspectus.graph_map.scene import Scene, frame
 from conspectus.rows import Report, Span
 from conspectus.tables import Index
 
@@ -26,7 +26,8 @@ def page(scene: Scene, *, title: str, level: int = 0, sources: bool = True) -> s
     """Return the page; it opens on the communities of `level`. `sources` keeps the texts of the documents in
     it."""
     program = {
-        name: files("conspectus.map").joinpath(name).read_text("utf-8") for name in ("map.html", "map.css", "map.js")
+        name: files("conspectus.graph_map").joinpath(name).read_text("utf-8")
+        for name in ("map.html", "map.css", "map.js")
     }
     content = json.dumps(_content(scene, level, sources), ensure_ascii=False, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(content.encode(), 6, mtime=0)).decode()

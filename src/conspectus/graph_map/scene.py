@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.map.colours import colours
-from conspectus.map.layout import Edges, Floats, Ints, lay_out
+from conspectus.graph_map.colours import colours
+from conspectus.graph_map.layout import Edges, Floats, Ints, lay_out
 from conspectus.tables import Index
 from conspectus.text.words import name_key
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from conspectus.errors import UsageError
-from conspectus.map.colours import GREY
-from conspectus.map.scene import Scene, frame
+from conspectus.graph_map.colours import GREY
+from conspectus.graph_map.scene import Scene, frame
 
 EDGES = 20_000
 """Edges that are drawn, the strongest; more than that is a grey sheet, and a file that nothing opens."""
