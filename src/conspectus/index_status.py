@@ -182,7 +182,7 @@ class Spending:
 def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
     """Return what was spent on an index so far, in runs that did not come to their end too.
 
-    Prices are those of the settings, and for models that they do not name those that the index was built with.
+    Prices are those of the settings, else those that the index was built with, else the published ones.
     """
     from conspectus.configuration import load
     from conspectus.models.server.ledger import Ledger
@@ -190,7 +190,8 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
 
     if not (folder / FILE_NAME).exists():
         return []
-    ledger = Ledger({**_prices_of(folder), **(settings or load().settings).prices})
+    chosen = settings or load().settings
+    ledger = Ledger({**_prices_of(folder), **chosen.prices}, base_url=chosen.llm.base_url)
     replies = Replies(folder / FILE_NAME)
     try:
         rows = replies.spent()

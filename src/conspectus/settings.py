@@ -325,10 +325,20 @@ class ModelSettings(Section):
     budget: float | None = Field(
         default=None,
         ge=0,
-        description="money one run may spend, in the unit of the prices; without max_tokens a reply has room for as "
+        description="maximum spend of one run in US dollars; without max_tokens a reply has room for as "
         "many tokens as the longest of its task so far, at least 4,096, and twice as many once it was cut off by that",
     )
-    budget_tokens: int | None = Field(default=None, ge=0, description="the same in tokens, read and written")
+    budget_tokens: int | None = Field(
+        default=None, ge=0, description="maximum tokens of one run, prompts and replies together"
+    )
+    index_budget: float | None = Field(
+        default=None,
+        ge=0,
+        description="maximum spend in US dollars of all runs on one index together, by what its response cache records",
+    )
+    index_budget_tokens: int | None = Field(
+        default=None, ge=0, description="maximum tokens of all runs on one index together, prompts and replies"
+    )
     trace: str = Field(default="", description="file to write every call to, as JSON lines")
     trace_texts: bool = Field(default=False, description="write the texts of calls to it too")
 
@@ -340,7 +350,7 @@ class ModelSettings(Section):
 
 
 class Price(Section):
-    """What a model costs for a million tokens."""
+    """What a model costs in US dollars for a million tokens."""
 
     input: float = Field(ge=0)
     output: float = Field(default=0.0, ge=0)
@@ -378,5 +388,6 @@ class Settings(Section):
     )
     prices: dict[str, Price] = Field(
         default={},
-        description='per million tokens, as { "openai/gpt-4.1-mini" = { input = 0.4, output = 1.6 } }; none are known',
+        description='US dollars for a million tokens, as { "openai/gpt-4.1-mini" = { input = 0.4, output = 1.6 } }; '
+        "models that are not named here have the prices that the package genai-prices publishes, local ones are free",
     )

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 R = TypeVar("R")
+
+LABELS = {
+    "AnyMissed": "check for missed entities",
+    "ChooseRelations": "choose relationships",
+    "DescribeElement": "describe entities and relationships",
+    "Embed": "compute embeddings",
+    "Entails": "compare claims",
+    "ExtractGraph": "extract entities",
+    "GleanMore": "extract missed entities",
+    "Judge": "judge answers",
+    "MapAnswer": "answer from parts",
+    "NameEntities": "recognize entities",
+    "NextThought": "reason",
+    "PrimeAnswer": "answer from reports",
+    "Probe": "test the server",
+    "ReduceAnswer": "combine answers",
+    "Rerank": "rerank",
+    "StandaloneQuestion": "rewrite the question",
+    "WriteReport": "write reports",
+}
+"""Tasks as people read them, where the words of their names do not say it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,3 +48,8 @@ class Turn:
 
     task: Task[Any]
     reply: Any
+
+
+def task_label(name: str) -> str:
+    """Return what people read for the name of a task: `extract claims` for `ExtractClaims`."""
+    return LABELS.get(name) or re.sub(r"(?<!^)(?=[A-Z])", " ", name).lower()

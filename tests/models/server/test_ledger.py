@@ -81,7 +81,7 @@ def test_a_model_whose_tokens_are_more_than_were_counted_is_held_to_what_it_take
         ledger = Ledger(budget_tokens=1000)
         held = await reserve(ledger, 100, 0)
         ledger.settle(held, 300, 0)  # it counts three times as many
-        with pytest.raises(BudgetReached, match="of 1,000 tokens, 300 are used"):
+        with pytest.raises(BudgetReached, match=r"1,000 tokens.* 300 "):
             await reserve(ledger, 240, 0)
 
     asyncio.run(run())

@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -481,7 +482,7 @@ def test_a_budget_of_money_is_kept_by_the_price_table(tmp_path: Path):
     assert 0.5 < spent <= 1.0
     assert abs(ledger.total().cost - spent) < 1e-9
     reached = next(r for r in replies if isinstance(r, BudgetReached))
-    assert "of 1," in str(reached)
+    assert "of 1.0000 USD" in str(reached)
     assert "the same command goes on" in str(reached)
 
 
@@ -568,11 +569,34 @@ def test_what_was_cut_by_a_budget_that_does_not_reach_is_not_paid_for_again(tmp_
         assert server.counts["requests"] == 1
 
 
-def test_a_budget_of_money_without_a_price_is_told_before_anything_is_spent():
+def test_a_budget_of_money_without_a_price_is_told_before_anything_is_spent(tmp_path: Path):
     with SimulatedServer(Behaviour()) as server:
-        with pytest.raises(UsageError, match=r"needs the price of openai/gpt-4\.1-mini"):
-            send(server, ask(), budget=5.0)
+        ledger = Ledger(budget=5.0, base_url="https://models.example.org/v1")
+        with pytest.raises(UsageError, match=MODEL):
+            using(server, lambda s: send_all(s, 1), tmp_path, ledger=ledger)
         assert server.counts["requests"] == 0
+
+
+def test_a_server_on_this_machine_is_free_so_that_no_budget_of_money_stops_at_it(tmp_path: Path):
+    with SimulatedServer(Behaviour()) as server:
+        ledger = Ledger(budget=0.01, base_url=server.url)
+        replies = using(server, lambda s: send_all(s, 3), tmp_path, ledger=ledger)
+    assert not any(isinstance(reply, Exception) for reply in replies)
+    assert ledger.total().cost == 0
+
+
+def test_the_budget_of_an_index_counts_what_earlier_runs_on_it_took(tmp_path: Path):
+    prices = {MODEL: Price(input=1000.0, output=2000.0)}
+    taken = 0.0
+    with SimulatedServer(Behaviour()) as server:
+        for first in (0, 30, 60):  # three runs, each with other requests
+            ledger = Ledger(prices, index_budget=1.0)
+            work = partial(send_all, number=30 + first, max_tokens=200)
+            replies = using(server, work, tmp_path, ledger=ledger)
+            assert any(isinstance(reply, BudgetReached) for reply in replies)
+            taken += ledger.total().cost
+        assert 0.5 < taken <= 1.0
+        assert abs(taken - server.prompt_tokens * 0.001 - server.completion_tokens * 0.002) < 1e-9
 
 
 # Being killed

@@ -20,6 +20,7 @@ _HIDDEN = {
     "llm": {
         *("base_url", "embedder_base_url", "trace", "trace_texts", "concurrency", "requests_per_minute"),
         *("tokens_per_minute", "timeout", "attempts", "retry_seconds", "budget", "budget_tokens"),
+        *("index_budget", "index_budget_tokens"),
     },
     "prices": True,
     "model": True,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from conspectus.models.server.ledger import Ledger
     from conspectus.settings import Settings
 
 T = TypeVar("T")
@@ -32,11 +33,17 @@ class ServedEmbedder:
 
     def __init__(self, name: str, settings: Settings, folder: Path | None = None, spent: Usage | None = None) -> None:
         self.name = name
-        self.usage = Usage()
+        self._done = Usage()
+        self._ledger: Ledger | None = None
         self._spent = spent or Usage()
         self._settings = settings
         self._folder = folder
         self._dimension = 0
+
+    @property
+    def usage(self) -> Usage:
+        """What it took of its server so far, calls that just ended included."""
+        return _sum(self._done, self._ledger.total()) if self._ledger else self._done
 
     @property
     def dimension(self) -> int:
@@ -68,13 +75,14 @@ class ServedEmbedder:
         from conspectus.models.server.ledger import open_ledger
         from conspectus.models.server.sender import open_sender
 
-        ledger = open_ledger(self._settings, before=_sum(self._spent, self.usage))
+        ledger = open_ledger(self._settings, before=_sum(self._spent, self.usage), embedding=True)
         ledger.check(self.name)
+        self._ledger = ledger
         async with open_sender(self._settings.llm, self._folder, ledger, embedder=self.name) as sender:
             try:
                 return await sender.embed(texts, self.name, tick=tick)
             finally:
-                self.usage = _sum(self.usage, ledger.total())
+                self._done, self._ledger = self.usage, None
 
 
 def _apart(work: Coroutine[Any, Any, T]) -> T:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from conspectus.errors import BudgetReached, UsageError
+from conspectus.models.server.prices import price_of
 from conspectus.models.server.wire import CAPPED, Completion, Request
 from conspectus.rows import Usage
 from conspectus.settings import Price, Settings
+from conspectus.tasks.base import task_label
+
+if TYPE_CHECKING:
+    from conspectus.models.server.replies import Spent
 
 USUAL_COMPLETION = 2000
 """Tokens set aside for a reply of no stated maximum, until a longer one has been seen."""
@@ -20,9 +25,6 @@ LEAST_ROOM = 4096
 """The same under a budget, where a reply that is longer is cut off and has to be asked for again."""
 UNSURE = 1.5
 """What a prompt may be longer than it is counted, until the first reply of its model tells."""
-
-FREE = ("ollama/", "vllm/")
-"""Models of one's own machines, which a budget of money does not stop at."""
 
 
 @dataclass(slots=True)
@@ -50,6 +52,26 @@ class Reservation:
         """Return a reply to the request as it was sent, marked as CAPPED where that is what cut it off."""
         capped = self.cap is not None and reply.cut_off and reply.completion_tokens >= self.cap
         return replace(reply, finish_reason=CAPPED) if capped else reply
+
+
+@dataclass(frozen=True, slots=True)
+class _Passed:
+    """A budget that a call would pass: that of "this run" or of "the index", in US dollars or tokens."""
+
+    budget: str
+    used: float
+    limit: float
+    in_tokens: bool
+
+    @property
+    def state(self) -> str:
+        """What is used of it."""
+        return (
+            f"the budget of {self.budget} is reached: of {self.amount(self.limit)}, {self.amount(self.used)} are spent"
+        )
+
+    def amount(self, number: float) -> str:
+        return f"{number:,.0f} tokens" if self.in_tokens else f"{number:.4f} USD"
 
 
 @dataclass(slots=True)
@@ -82,10 +104,12 @@ class Trace:
 
 @dataclass
 class Ledger:
-    """Counts what a run takes, and stops it before the call that would pass its budget.
+    """Counts what a run takes, and stops it before the call that would pass its budget, or that of the index.
 
-    `prices` are per million tokens, by model name; a model of no known price counts tokens only. `before` is what the
-    run took on other books, of the same budget.
+    `prices` are in US dollars for a million tokens, by model name; the others are those of `price_of`, where `base_url`
+    is the address of the server. A model of no known price counts tokens only. `before` is what the run took on other
+    books, of the same budget. `index_budget` is for all runs on one index together; `add_earlier_runs` says what the
+    others took.
     """
 
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
@@ -93,6 +117,11 @@ class Ledger:
     budget_tokens: int | None = None
     trace: Trace | None = None
     before: Usage = field(default_factory=Usage)
+    base_url: str = ""
+    index_budget: float | None = None
+    index_budget_tokens: int | None = None
+    earlier: Usage = field(default=Usage(), init=False)
+    """What earlier runs on the index took, as far as its response cache records it."""
     _tasks: dict[str, _Account] = field(default_factory=dict[str, "_Account"], init=False)
     _longest: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int], init=False)
     _excess: dict[str, float] = field(default_factory=dict[str, float], init=False)
@@ -104,11 +133,20 @@ class Ledger:
     @property
     def limited(self) -> bool:
         """Whether there is a budget, so that requests have to be counted before they are sent."""
-        return self.budget is not None or self.budget_tokens is not None
+        limits = (self.budget, self.budget_tokens, self.index_budget, self.index_budget_tokens)
+        return any(limit is not None for limit in limits)
+
+    def add_earlier_runs(self, spent: Iterable[Spent]) -> None:
+        """Count what the response cache of an index records against the budget of the index."""
+        tokens, cost = self.earlier.prompt_tokens, self.earlier.cost
+        for row in spent:
+            tokens += row.prompt_tokens + row.completion_tokens
+            cost += self.cost(row.model, row.prompt_tokens, row.completion_tokens)
+        self.earlier = Usage(prompt_tokens=tokens, cost=cost)
 
     def price(self, model: str) -> Price | None:
         """Return the price of a model, if it is known."""
-        return self.prices.get(model)
+        return price_of(model, self.prices, self.base_url)
 
     def cost(self, model: str, prompt_tokens: int, completion_tokens: int) -> float:
         """Return what tokens of a model cost; 0 where its price is not known."""
@@ -117,7 +155,8 @@ class Ledger:
 
     def check(self, model: str) -> None:
         """Raise UsageError where a budget of money cannot be kept: the price of the model is not known."""
-        if self.budget is not None and self.price(model) is None and not model.startswith(FREE):
+        money = self.budget is not None or self.index_budget is not None
+        if money and self.price(model) is None:
             raise UsageError(
                 f"a budget of money needs the price of {model}: add it to `prices` in the settings,"
                 " or use --budget-tokens"
@@ -214,22 +253,32 @@ class Ledger:
 
         `instead` is how else the same command goes on than with more.
         """
-        used, money = self._taken()
-        if self.budget is not None and money + cost > self.budget:
-            state = f"of {self.budget:g}, {money:.4f} is spent and the rest will take {cost:.4f} at the least"
-        elif self.budget_tokens is not None and used + tokens > self.budget_tokens:
-            state = (
-                f"of {self.budget_tokens:,} tokens, {used:,} are used and the rest will take {tokens:,.0f} at the least"
-            )
-        else:
-            return
-        again = f"what was bought is kept: the same command goes on with more, or {instead}"
-        raise BudgetReached(f"the budget does not reach: {state}; {again}")
+        if passed := self._passed(tokens, cost):
+            again = f"replies are cached: the same command goes on with more, or {instead}"
+            needed = passed.amount(tokens if passed.in_tokens else cost)
+            raise BudgetReached(f"{passed.state} and the rest will take {needed} at the least; {again}")
 
-    def _taken(self) -> tuple[int, float]:
-        """Return the tokens and the money that the run took so far, on these books and before."""
-        parts = (self.total(), self._lost, self.before)
-        return sum(p.prompt_tokens + p.completion_tokens for p in parts), sum(p.cost for p in parts)
+    def _taken(self) -> Usage:
+        """Return the tokens (as those of prompts) and the money of this ledger, lost calls included."""
+        parts = (self.total(), self._lost)
+        return Usage(
+            prompt_tokens=sum(p.prompt_tokens + p.completion_tokens for p in parts), cost=sum(p.cost for p in parts)
+        )
+
+    def _passed(self, tokens: float, cost: float) -> _Passed | None:
+        """Return the first budget that so much more would pass, None where it fits them all."""
+        own = self._taken()
+        before = self.before.prompt_tokens + self.before.completion_tokens
+        limits = (
+            ("this run", self.budget, self.budget_tokens, before, self.before.cost),
+            ("the index", self.index_budget, self.index_budget_tokens, self.earlier.prompt_tokens, self.earlier.cost),
+        )
+        for name, money, most, used, paid in limits:
+            if money is not None and paid + own.cost + cost > money:
+                return _Passed(name, paid + own.cost, money, in_tokens=False)
+            if most is not None and used + own.prompt_tokens + tokens > most:
+                return _Passed(name, used + own.prompt_tokens, most, in_tokens=True)
+        return None
 
     def _account(self, task: str) -> _Account:
         return self._tasks.setdefault(task, _Account())
@@ -240,28 +289,33 @@ class Ledger:
         self._settled.set()
 
     def _fits(self, held: Reservation) -> bool:
-        if not self.limited:
-            return True
-        used, money = self._taken()
-        tokens, cost = used + self._reserved_tokens + held.tokens, money + max(0.0, self._reserved_cost) + held.cost
-        return (self.budget_tokens is None or tokens <= self.budget_tokens) and (
-            self.budget is None or cost <= self.budget
-        )
+        tokens, cost = self._reserved_tokens + held.tokens, max(0.0, self._reserved_cost) + held.cost
+        return not self.limited or self._passed(tokens, cost) is None
 
     def _reached(self, held: Reservation) -> str:
-        used, paid = self._taken()
-        if self.budget is not None and paid + held.cost > self.budget:
-            state = f"of {self.budget:g}, {paid:.4f} is spent and the next call may take {held.cost:.4f}"
-        else:
-            state = f"of {self.budget_tokens:,} tokens, {used:,} are used and the next call may take {held.tokens:,}"
-        alone = held.cost > (self.budget or held.cost) or held.tokens > (self.budget_tokens or held.tokens)
-        more = " with more than that one call takes" if alone else ""
-        kept = f"what was bought is kept: the same command goes on{more}"
-        return f"the budget is reached before {held.task or 'a call'}: {state}; {kept}"
+        passed = self._passed(held.tokens, held.cost)
+        assert passed is not None
+        needed = held.tokens if passed.in_tokens else held.cost
+        more = " with more than that one call takes" if needed > passed.limit else ""
+        if passed.budget == "the index":
+            more = " with a higher one"
+        return (
+            f"{passed.state} and the next call ({task_label(held.task) or 'a call'}) may take"
+            f" {passed.amount(needed)}; replies are cached: the same command goes on{more}"
+        )
 
 
-def open_ledger(settings: Settings, before: Usage | None = None) -> Ledger:
-    """Return new books as the settings say, with a trace where they name one."""
+def open_ledger(settings: Settings, before: Usage | None = None, *, embedding: bool = False) -> Ledger:
+    """Return a new ledger as the settings say, with a trace where they name one; `embedding` is for the embedder."""
     llm = settings.llm
     trace = Trace(Path(llm.trace), texts=llm.trace_texts) if llm.trace else None
-    return Ledger(settings.prices, llm.budget, llm.budget_tokens, trace, before or Usage())
+    return Ledger(
+        settings.prices,
+        llm.budget,
+        llm.budget_tokens,
+        trace,
+        before or Usage(),
+        (embedding and llm.embedder_base_url) or llm.base_url,
+        llm.index_budget,
+        llm.index_budget_tokens,
+    )

@@ -48,12 +48,15 @@ class CachingSender:
         environ: Mapping[str, str] = os.environ,
         embedder: str = "",
     ) -> None:
-        self.ledger = ledger or Ledger(budget=settings.budget, budget_tokens=settings.budget_tokens)
+        self.ledger = ledger or Ledger(
+            budget=settings.budget, budget_tokens=settings.budget_tokens, base_url=settings.base_url
+        )
         self.replies = replies
         self.clients = Clients(settings, replies, environ, embedder)
         self._caller = Caller(settings, self.clients, self.ledger, replies)
         self._under_way: dict[str, asyncio.Future[None]] = {}
         if replies is not None and self.ledger.limited:
+            self.ledger.add_earlier_runs(replies.spent())
             for longest in replies.longest():
                 self.ledger.expect(*longest)
 
