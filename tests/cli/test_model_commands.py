@@ -37,7 +37,7 @@ def test_index_status_ask_and_cache_with_a_model(run: Run, server: SimulatedServ
     assert all(call["status"] == "ok" and "request" not in call for call in calls)
 
     status = run("status").stdout
-    assert "ExtractGraph" in status
+    assert "extract entities" in status
     assert "claims" in status
     assert json.loads(run("status", "--json").stdout)["spent"]
 
@@ -62,7 +62,7 @@ def test_a_dry_run_tells_the_cost_and_asks_nothing(run: Run, papers: Path):
     with SimulatedServer(Behaviour()) as server:
         prices = ("--set", "prices={ simulated = { input = 1.0, output = 2.0 } }")
         told = run("index", papers, "--dry-run", *using(server), *prices)
-        assert "ExtractGraph" in told.stdout
+        assert "extract entities" in told.stdout
         assert "unknown" not in told.stdout
         plain = json.loads(run("index", papers, "--dry-run", "--json", *using(server)).stdout)
         assert server.counts["requests"] == 0
@@ -90,7 +90,7 @@ def test_a_dry_run_knows_extraction_and_gives_a_range_for_what_depends_on_it(
     assert low < high
 
 
-def test_a_dry_run_sums_what_is_asked_and_what_is_written_and_says_which_price_is_unknown(
+def test_a_dry_run_sums_what_is_asked_and_what_is_written_and_says_what_is_free(
     run: Run, server: SimulatedServer, papers: Path
 ):
     prices = "prices={ simulated = { input = 1.0, output = 4.0 } }"
@@ -98,13 +98,14 @@ def test_a_dry_run_sums_what_is_asked_and_what_is_written_and_says_which_price_i
     shown = run("index", papers, "--dry-run", *using(server), *several).stdout
     rows = [re.split(r"\s{2,}", line) for line in shown.partition("Task ")[2].splitlines()[1:]]
     assert {row[0]: (row[1], row[-1] == "unknown") for row in rows[:-1]} == {
-        "ExtractGraph": ("simulated", False),
-        "AnyMissed": ("simulated", False),
-        "GleanMore": ("simulated", False),
-        "DescribeElement": ("simulated", False),
-        "WriteReport": ("strong", True),
+        "extract entities": ("simulated", False),
+        "check for missed entities": ("simulated", False),
+        "extract missed entities": ("simulated", False),
+        "describe entities and relationships": ("simulated", False),
+        "write reports": ("strong", False),
     }
-    assert (rows[-1][0], rows[-1][-1]) == ("All", "unknown")
+    assert rows[-2][-1] == "0"
+    assert rows[-1][0] == "All"
     for column in (-3, -2):
         lows = [int(row[column].split(" to ")[0].replace(",", "")) for row in rows]
         assert lows[-1] == pytest.approx(sum(lows[:-1]), abs=len(rows))
@@ -168,8 +169,9 @@ def test_what_cannot_work_is_one_line(behaviour: Behaviour, says: str, run: Run,
 def test_a_budget_ends_with_one_line_and_the_command_goes_on(run: Run, server: SimulatedServer, papers: Path):
     told = run("index", papers, "--quiet", "--budget-tokens", "8000", *using(server), code=1)
     assert "budget" in told.stderr
-    assert "ExtractGraph" in run("status").stdout
-    told = run("index", papers, "--quiet", "--budget", "1", *using(server), code=2)
+    assert "extract entities" in run("status").stdout
+    elsewhere = ("--model", "simulated", "--base-url", "https://models.example.org/v1")
+    told = run("index", papers, "--quiet", "--budget", "1", *elsewhere, code=2)
     assert "price of simulated" in told.stderr
     run("index", papers, *using(server))
 

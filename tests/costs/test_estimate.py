@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,7 +22,7 @@ from conspectus.costs.rehearsal import told
 from conspectus.errors import BudgetReached, UsageError
 from conspectus.index_status import spending
 from conspectus.models.base import Tick, no_tick
-from conspectus.rows import Chunk
+from conspectus.rows import Chunk, Usage
 from conspectus.settings import Price
 
 PRICES = {"simulated": {"input": 1.0, "output": 4.0}}
@@ -152,11 +153,15 @@ def test_what_is_alike_is_told_exactly_and_what_differs_with_a_margin(seen: int,
     assert low < high
 
 
-def test_a_model_of_unknown_price_counts_tokens_only(tmp_path: Path):
+def test_a_server_on_this_machine_is_free_and_a_model_of_unknown_price_counts_tokens_only(tmp_path: Path):
     with SimulatedServer(Behaviour()) as server:
-        estimate = api.estimate(documents=documents(), folder=tmp_path, settings=settings(server.url))
-    assert estimate.cost is None
-    assert estimate.tokens.high > estimate.tokens.low > 0
+        local = api.estimate(documents=documents(), folder=tmp_path, settings=settings(server.url))
+    other = settings("https://models.example.org/v1")
+    elsewhere = api.estimate(documents=documents(), folder=tmp_path, settings=other)
+    assert local.cost == (0, 0)
+    assert elsewhere.cost is None
+    assert elsewhere.likely_cost is None
+    assert elsewhere.tokens.high > elsewhere.tokens.low > 0
 
 
 def test_the_extractive_model_costs_nothing(tmp_path: Path):
@@ -174,11 +179,11 @@ def test_a_budget_that_cannot_reach_is_told_when_extraction_is_done_and_not_spen
         )
     with SimulatedServer(Behaviour()) as server:
         chosen = settings(server.url, llm__budget_tokens=extraction + 3500, llm__max_tokens=900)
-        with pytest.raises(BudgetReached, match="at the least") as stopped:
+        with pytest.raises(BudgetReached, match="the rest will take") as stopped:
             conspectus.build(documents=documents(), folder=tmp_path / "b", settings=chosen)
         rest = api.estimate(documents=documents(), folder=tmp_path / "b", settings=chosen).tokens
         used = [u for task, u in whole.index.usage.items() if task in ("DescribeElement", "WriteReport")]
-        assert f"take {rest.low:,.0f} at the least" in str(stopped.value)
+        assert f"take {rest.low:,.0f} tokens" in str(stopped.value)
         assert rest.low <= sum(usage.prompt_tokens + usage.completion_tokens for usage in used) <= rest.high
         assert not server.counts["DescribeElement"] + server.counts["WriteReport"]
         told: set[bool] = set()
@@ -205,6 +210,8 @@ class Shown:
 
     def note(self, text: str) -> None:
         self.notes.append(text)
+
+    def watch(self, usage: Callable[[], Usage]) -> None: ...
 
 
 def test_the_rest_is_told_anew_when_extraction_is_done(tmp_path: Path):

@@ -51,7 +51,7 @@ from conspectus.api.measuring import (
     evaluate_statistics,
 )
 from conspectus.api.people import export_pairs, import_ratings, rater_agreement
-from conspectus.api.previewing import Preview, costs, estimate, preview
+from conspectus.api.previewing import Preview, costs, estimate, is_free, preview
 from conspectus.api.remaking import apply_corrections
 from conspectus.api.reporting import write_report
 from conspectus.index_status import history
@@ -100,6 +100,7 @@ __all__ = [
     "import_openie",
     "import_ratings",
     "import_triples",
+    "is_free",
     "list_questions",
     "make_questions",
     "model_of",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from conspectus import store
 from conspectus.api.embedding import check_embedder, with_vectors
+from conspectus.api.previewing import costs, estimate_of
 from conspectus.corrections import Entry
 from conspectus.corrections.file import corrections_for
 from conspectus.errors import ModelError, UsageError
@@ -21,6 +22,7 @@ from conspectus.tables import Index
 from conspectus.working import DEFAULT_FOLDER, Given, no_collector, read_sources, resolved, run, session_for
 
 if TYPE_CHECKING:
+    from conspectus.costs.estimate import Estimate
     from conspectus.index.describe import DescribedGraph
     from conspectus.index.pipeline import Check, Progress
     from conspectus.index.read import Read
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from conspectus.models.opening import Session
     from conspectus.text.lexicon import Lexicon
     from conspectus.tune import Tuned
+
+Agree = Callable[["Estimate"], None]
+"""Called with what a build will take, before it is spent; raises if that is too much."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ def build(
     settings: Given = None,
     progress: Progress | None = None,
     fresh: bool = False,
+    agree: Agree | None = None,
 ) -> Built:
     """Read files and folders, or documents from memory, into an index in a folder, and return it.
 
@@ -67,10 +73,14 @@ def build(
     neither documents nor settings changed, it is what is returned. Its communities are carried on, and with them
     their reports, as far as they did not change; not with `fresh`, which makes everything anew.
 
+    `agree` is called with the estimate before a server is asked for anything, and stops the build by raising.
+
     Raises UsageError for sources that are not there, NothingToIndex where none can be read, IndexBusy where another
     process writes to the folder.
     """
-    return run(abuild(sources, folder, documents=documents, settings=settings, progress=progress, fresh=fresh))
+    return run(
+        abuild(sources, folder, documents=documents, settings=settings, progress=progress, fresh=fresh, agree=agree)
+    )
 
 
 async def abuild(
@@ -81,6 +91,7 @@ async def abuild(
     settings: Given = None,
     progress: Progress | None = None,
     fresh: bool = False,
+    agree: Agree | None = None,
 ) -> Built:
     """Do what `build` does, inside a running event loop."""
     target = Path(folder)
@@ -89,7 +100,7 @@ async def abuild(
         progress.stage("read", 0)
     with no_collector():
         read = read_sources(sources, documents, chosen)
-        return await build_of(read, target, chosen, corrections, progress, fresh=fresh)
+        return await build_of(read, target, chosen, corrections, progress, fresh=fresh, agree=agree)
 
 
 async def build_of(
@@ -100,6 +111,7 @@ async def build_of(
     progress: Progress | None = None,
     *,
     fresh: bool = False,
+    agree: Agree | None = None,
 ) -> Built:
     """Do what `build` does with what was read."""
     index_documents, failures, skipped, warnings = read
@@ -111,7 +123,11 @@ async def build_of(
         from conspectus.index.pipeline import build_index  # here, for nobody else need wait until it is imported
 
         chosen = _with_own_embedder(chosen, update, target)
+        if agree and costs(chosen):
+            agree(await estimate_of(index_documents, update, target, chosen, corrections))
         async with session_for(chosen, target) as session:
+            if progress and session:
+                progress.watch(lambda: session.total)
             performer = session.model if session else _fitted
             check = _rest_fits(session, chosen, progress) if session else None
             index = await build_index(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,8 @@ def embed(
     name = embedder or _usual(store.read(target), chosen)  # read first: no folder is made where there is none
     opened = open_embedder(name, chosen, target)
     keeping = _keeping(opened, name, target)
+    if progress and opened:
+        progress.watch(lambda: opened.usage)
     with store.writing(target):
         standing = store.read(target)
         if opened is None:
@@ -88,6 +90,8 @@ def with_vectors(
     with suppress(StoreError):  # none, or one that is to be replaced anyway
         before = store.read(folder)
     opened = _opened(settings, folder, spent)
+    if progress and opened:
+        progress.watch(lambda: _sum(spent, opened.usage))
     if opened is None:
         lost = _own(before) if before else ""
         advice = f"The index before had vectors of {lost}; conspectus embed --embedder {lost} makes those of this one."
@@ -170,7 +174,7 @@ def _estimated(
     count = float(sum(tokens.count(text, vocabulary(name)) for text in items.values()))
     asked = Range(count, count).plus(Range(extracted * GRAPH.low, extracted * GRAPH.high))
     calls = sum(len(batches([(key, text) for key, text in said.items() if key in items])) for said in keyed)
-    ledger = Ledger(settings.prices)
+    ledger = Ledger(settings.prices, base_url=settings.llm.embedder_base_url or settings.llm.base_url)
     cost = Range(*(ledger.cost(name, round(n), 0) for n in asked)) if ledger.price(name) else None
     return TaskEstimate(TASK, name, Range(calls, calls), asked, Range(0, 0), cost)
 
@@ -194,6 +198,10 @@ def _own(index: Index) -> str:
     """Return the embedder of the vectors of an index, "" where it has none."""
     made: Mapping[str, str] = index.settings.get("vectors", {})
     return made.get("embedder", "") if "vectors.chunks" in index.arrays else ""
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(*(getattr(one, f.name) + getattr(other, f.name) for f in fields(Usage)))
 
 
 def _with_usage(usage: Mapping[str, Usage], embedder: Embedder) -> dict[str, Usage]:

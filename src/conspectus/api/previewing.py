@@ -12,14 +12,16 @@ from conspectus.api.embedding import estimate_vectors
 from conspectus.corrections.file import corrections_for
 from conspectus.errors import UsageError
 from conspectus.index.updating import update_of
-from conspectus.rows import EncodingWarning, Failure, Skipped
+from conspectus.rows import Document, EncodingWarning, Failure, Skipped
 from conspectus.settings import Settings
 from conspectus.working import DEFAULT_FOLDER, Given, read_sources, resolved, run
 
 if TYPE_CHECKING:
+    from conspectus.corrections import Entry
     from conspectus.costs.estimate import Estimate
     from conspectus.costs.outlook import Outlook
     from conspectus.index.changes import Changes
+    from conspectus.index.updating import Update
 
 SAMPLE_SEED = 42
 """Of the chunks that an estimate asks about."""
@@ -96,6 +98,24 @@ def estimate(
 
     Raises UsageError where the settings name no model that is served, and with a sample what `build` does.
     """
+    chosen = resolved(settings)
+    if not costs(chosen):
+        raise UsageError("the extractive model costs nothing: name a language model to estimate")
+    chosen, corrections = corrections_for(chosen, Path(folder))
+    read_documents, failures, *_ = read_sources(sources, documents, chosen)
+    update = update_of(Path(folder), read_documents, failures, chosen, corrections=corrections, fresh=fresh)
+    return run(estimate_of(read_documents, update, Path(folder), chosen, corrections, sample))
+
+
+async def estimate_of(
+    documents: Sequence[Document],
+    update: Update,
+    folder: Path,
+    settings: Settings,
+    corrections: Sequence[Entry] = (),
+    sample: int = 0,
+) -> Estimate:
+    """Do what `estimate` does with what was read and compared."""
     from conspectus.costs.estimate import Estimate, Estimator
     from conspectus.costs.outlook import outlook_of, within
     from conspectus.index.chunk import chunk
@@ -104,32 +124,22 @@ def estimate(
     from conspectus.models.server.replies import FILE_NAME
     from conspectus.text.language import corpus_language
 
-    chosen = resolved(settings)
-    if not costs(chosen):
-        raise UsageError("the extractive model costs nothing: name a language model to estimate")
-    chosen, corrections = corrections_for(chosen, Path(folder))
-    read_documents, failures, *_ = read_sources(sources, documents, chosen)
-    update = update_of(Path(folder), read_documents, failures, chosen, corrections=corrections, fresh=fresh)
     if update.nothing:
         return Estimate(())
-    chunks = chunk(read_documents, chosen.chunk)
-    vectors = estimate_vectors(read_documents, chunks, chosen, Path(folder))
-    if chosen.model == "extractive":
+    chunks = chunk(documents, settings.chunk)
+    vectors = estimate_vectors(documents, chunks, settings, folder)
+    if settings.model == "extractive":
         return Estimate((vectors,) if vectors else ())
-    kept = Path(folder) if sample or (Path(folder) / FILE_NAME).exists() else None
+    kept = folder if sample or (folder / FILE_NAME).exists() else None
     drawn = Random(SAMPLE_SEED).sample(chunks, min(sample, len(chunks)))
-    language = corpus_language(read_documents, chosen.language)
-
-    async def work() -> Estimate:
-        async with opened(chosen, kept, to_ask=bool(drawn)) as session:
-            await extract(drawn, session.model, chosen.extract, language)
-            estimator = Estimator(session.model, session.sender, chosen)
-            return await estimator.build(read_documents, chunks, language, update.before, corrections)
-
-    found = run(work())
+    language = corpus_language(documents, settings.language)
+    async with opened(settings, kept, to_ask=bool(drawn)) as session:
+        await extract(drawn, session.model, settings.extract, language)
+        estimator = Estimator(session.model, session.sender, settings)
+        found = await estimator.build(documents, chunks, language, update.before, corrections)
     if update.before and update.changes:
-        least = chosen.reports.min_report_entities
-        found = within(found, outlook_of(update.before, update.changes, read_documents, chunks, least))
+        least = settings.reports.min_report_entities
+        found = within(found, outlook_of(update.before, update.changes, documents, chunks, least))
     return replace(found, tasks=(*found.tasks, vectors)) if vectors else found
 
 
@@ -138,3 +148,16 @@ def costs(settings: Settings) -> bool:
     from conspectus.models.embedders import is_served
 
     return settings.model != "extractive" or is_served(settings.vectors.embedder)
+
+
+def is_free(settings: Settings) -> bool:
+    """Tell whether every server that a build by these settings asks is known to cost nothing, as local ones do."""
+    from conspectus.models.embedders import is_served
+    from conspectus.models.server import prices
+
+    llm, embedder = settings.llm, settings.vectors.embedder
+    models = () if settings.model == "extractive" else (settings.model, *llm.tasks.values())
+    asked = [(name, llm.base_url) for name in models if name != "extractive"]
+    if is_served(embedder):
+        asked.append((embedder, llm.embedder_base_url or llm.base_url))
+    return all(prices.is_free(name, settings.prices, base_url) for name, base_url in asked)

@@ -31,7 +31,7 @@ def estimates(seen: AblationPreview) -> Iterator[Sequence[str]]:
     """Yield what each variant asks: calls, tokens asked and written, and money where the price is known."""
     from conspectus.evaluate.comparing.answers_estimate import total
 
-    yield ["", "Calls", "Tokens asked", "Tokens written", "Cost"]
+    yield ["", "Calls", "Tokens asked", "Tokens written", "Cost (USD)"]
     for name, one in (*seen.estimates.items(), ("All", total(seen.estimates.values()))):
         yield [name, *_figures(one)]
 

@@ -82,7 +82,7 @@ def status(
     if used.calls or used.cached_calls:
         calls = f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} kept)"
         read = f"{used.prompt_tokens:,} tokens read and {used.completion_tokens:,} written"
-        show.out(f"Models: {calls}, {read}" + (f", cost {used.cost:.4f}" if used.cost else ""))
+        show.out(f"Models: {calls}, {read}" + (f", {show.money(used.cost)}" if used.cost else ""))
     else:
         show.out("No language model was asked.")
     if spent:
@@ -106,13 +106,15 @@ def _print_spent(spent: Sequence[Spending], json: bool) -> None:
         sum(row.completion_tokens for row in spent),
         sum(costs) if len(costs) == len(spent) else None,
     )
-    head = ["Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost"]
+    head = ["Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost (USD)"]
     show.table([head, *map(_spent, [*spent, total])], texts=2)
 
 
 def _spent(row: Spending) -> list[str]:
+    from conspectus.tasks.base import task_label
+
     figures = (f"{n:,}" for n in (row.calls, row.prompt_tokens, row.completion_tokens))
-    return [row.task, row.model, *figures, _money(row.cost)]
+    return [task_label(row.task) if row.model else row.task, row.model, *figures, _money(row.cost)]
 
 
 def _money(cost: float | None) -> str:

@@ -156,7 +156,7 @@ def _estimates(seen: AnswersPreview) -> Iterator[Sequence[str]]:
         yield ["Condition", "Answers"]
         yield from ([name, f"{n:,}"] for name, n in seen.left.items())
         return
-    yield ["Condition", "Answers", "Calls", "Tokens asked", "Tokens written", "Cost"]
+    yield ["Condition", "Answers", "Calls", "Tokens asked", "Tokens written", "Cost (USD)"]
     for name, n in seen.left.items():
         if n:
             yield [name, f"{n:,}", *_figures(seen.estimates[name])]

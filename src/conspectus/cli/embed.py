@@ -17,11 +17,14 @@ from conspectus.cli.options import (
     BudgetTokens,
     ConfigFile,
     EmbedderName,
+    IndexBudget,
     IndexFolder,
     LogFile,
     Quiet,
     SetKeys,
     TraceFile,
+    Yes,
+    agree_to,
     model_flags,
     overrides,
     settings_of,
@@ -37,6 +40,8 @@ def embed(
     base_url: BaseUrl = None,
     budget: Budget = None,
     budget_tokens: BudgetTokens = None,
+    index_budget: IndexBudget = None,
+    yes: Yes = False,
     trace: TraceFile = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and embed nothing.")] = False,
     json: AsJson = False,
@@ -54,11 +59,12 @@ def embed(
     from conspectus.cli.progress import Bars
     from conspectus.index_status import status_of
 
-    flags = model_flags(None, base_url, None, budget, budget_tokens, trace)
+    flags = model_flags(None, base_url, None, budget, budget_tokens, trace, index_budget)
     settings = settings_of(overrides(set_, flags), config)
     if dry_run:
         _estimate(folder, embedder or "", settings, json)
         return
+    _agree(folder, embedder or "", settings, yes=yes)
     with Bars(quiet=quiet or json) as bars:
         index = api.embed(folder, embedder or "", settings=settings, progress=bars)
     vectors, used = status_of(index).vectors, index.usage.get("Embed")
@@ -66,9 +72,23 @@ def embed(
         show.as_json({"index": str(folder), "snapshot": index.snapshot, "vectors": vectors, "usage": used})
         return
     show.out(show.vectors(vectors))
-    if used and not quiet:
-        show.spent(used)
     show.out(f"Snapshot: {index.snapshot}")
+    if used:
+        show.spent(used, show.out)
+
+
+def _agree(folder: Path, embedder: str, settings: Settings, *, yes: bool) -> None:
+    """Ask whether to go on, if an estimate says that it costs more than a little."""
+    from conspectus import api
+    from conspectus.costs.estimate import Estimate
+    from conspectus.models.embedders import is_served
+    from conspectus.models.server import prices
+
+    base_url = settings.llm.embedder_base_url or settings.llm.base_url
+    if is_served(embedder) and prices.is_free(embedder, settings.prices, base_url):
+        return
+    if task := api.estimate_embedding(folder, embedder, settings=settings):
+        agree_to(Estimate((task,)), settings, yes=yes)
 
 
 def _estimate(folder: Path, embedder: str, settings: Settings, json: bool) -> None:

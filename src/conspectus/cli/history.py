@@ -31,7 +31,7 @@ def print_history(folder: Path, json: bool) -> None:
 
 
 def _rows(kept: Sequence[Snapshot]) -> Iterator[Sequence[str]]:
-    yield ["", "Snapshot", "Created", "Documents", "Entities", "Reports", "Failures", "Calls", "Tokens", "Cost"]
+    yield ["", "Snapshot", "Created", "Documents", "Entities", "Reports", "Failures", "Calls", "Tokens", "Cost (USD)"]
     for s in kept:
         tokens = s.usage.prompt_tokens + s.usage.completion_tokens
         counts = (s.documents, s.entities, s.reports, s.failures, s.usage.calls, tokens)

@@ -21,12 +21,15 @@ from conspectus.cli.options import (
     BudgetTokens,
     ConfigFile,
     EmbedderName,
+    IndexBudget,
     IndexFolder,
     LogFile,
     ModelName,
     Quiet,
     SetKeys,
     TraceFile,
+    Yes,
+    agree_to,
     model_flags,
     overrides,
     settings_of,
@@ -77,6 +80,8 @@ def index(
     ] = None,
     budget: Budget = None,
     budget_tokens: BudgetTokens = None,
+    index_budget: IndexBudget = None,
+    yes: Yes = False,
     trace: TraceFile = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Make everything anew, its communities too, as if there were no index.")
@@ -119,7 +124,7 @@ def index(
         "extract.claims": claims,
         "reports.write": False if no_reports else None,
         "store.corrections": corrections,
-        **model_flags(model, base_url, embedder, budget, budget_tokens, trace),
+        **model_flags(model, base_url, embedder, budget, budget_tokens, trace, index_budget),
     }
     first = Path(sources[0])
     settings = settings_of(overrides(set_, flags), config, beside=first if first.is_dir() else first.parent)
@@ -129,12 +134,12 @@ def index(
     if sample:
         raise UsageError("--sample goes with --dry-run")
     began = time.perf_counter()
-    built = _build(sources, folder, settings, fresh=fresh, quiet=quiet or json)
+    built = _build(sources, folder, settings, fresh=fresh, quiet=quiet or json, yes=yes)
     tell(built, time.perf_counter() - began, json=json, quiet=quiet)
     raise typer.Exit(WITH_FAILURES if built.failures else DONE)
 
 
-def _build(sources: list[str], folder: Path, settings: Settings, *, fresh: bool, quiet: bool) -> Built:
+def _build(sources: list[str], folder: Path, settings: Settings, *, fresh: bool, quiet: bool, yes: bool) -> Built:
     from conspectus import api
     from conspectus.cli.progress import Bars
 
@@ -142,7 +147,13 @@ def _build(sources: list[str], folder: Path, settings: Settings, *, fresh: bool,
     before = _snapshot(folder)
     try:
         with Bars(quiet=quiet) as bars:
-            return api.build(sources, folder, settings=settings, progress=bars, fresh=fresh)
+
+            def agree(estimate: Estimate) -> None:
+                with bars.paused():
+                    agree_to(estimate, settings, yes=yes)
+
+            asks = None if api.is_free(settings) else agree
+            return api.build(sources, folder, settings=settings, progress=bars, fresh=fresh, agree=asks)
     except KeyboardInterrupt:
         after = _snapshot(folder)
         if after != before:
@@ -197,6 +208,7 @@ def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     if not quiet:
         _not_read(built)
         show.listed("Worth knowing:", built.notices)
+    show.spent(status.usage, show.out)
 
 
 def _preview(
@@ -218,10 +230,19 @@ def _preview(
             show.out()
             show.table(show.costs(cost), texts=2)
         if not quiet:
+            if cost and cost.tasks:
+                show.note(f"It will take {show.likely(cost)}." + _priced(cost))
             if cost and cost.tasks and settings.model != "extractive":
                 show.note(_stands_on(cost))
             _not_read(seen)
     raise typer.Exit(WITH_FAILURES if seen.failures else DONE)
+
+
+def _priced(estimate: Estimate) -> str:
+    """Say where prices come from, if there are any."""
+    from conspectus.models.server import prices
+
+    return f" Prices: the setting `prices`, then {prices.source()}." if estimate.likely_cost else ""
 
 
 def _stands_on(estimate: Estimate) -> str:

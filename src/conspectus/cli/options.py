@@ -17,10 +17,18 @@ from conspectus.cli.help import COST, MODEL, OTHER, OUTPUT, READING
 from conspectus.errors import ConspectusError, UsageError
 
 if TYPE_CHECKING:
+    from conspectus.costs.estimate import Estimate
     from conspectus.settings import Settings
 
 FOLDER = Path(".conspectus")
 FOLDERS = [FOLDER]
+
+ASK_ABOVE_USD = 1.0
+"""US dollars that `index` and `embed` spend without asking: a try with a cheap model on a few dozen documents (the
+sample corpus with one of 0.4 and 1.6 USD for a million tokens takes 0.3) should not be held up."""
+ASK_ABOVE_TOKENS = 1_000_000
+"""Tokens of a model without a known price that are spent without asking: about ASK_ABOVE_USD at the prices of small
+models, 0.4 USD for a million read and 1.6 for a million written, a fifth of them written."""
 
 
 def start_log(file: Path | None) -> Path | None:
@@ -178,10 +186,10 @@ Budget = Annotated[
     float | None,
     typer.Option(
         "--budget",
-        metavar="MONEY",
+        metavar="USD",
+        min=0,
         rich_help_panel=COST,
-        help="Maximum spend for this run, in the currency of your prices (USD unless you set others). Stops before "
-        "the call that would exceed it.",
+        help="Maximum spend of this run in US dollars. Stops before the call that would exceed it.",
     ),
 ]
 BudgetTokens = Annotated[
@@ -189,8 +197,19 @@ BudgetTokens = Annotated[
     typer.Option(
         "--budget-tokens",
         metavar="N",
+        min=0,
         rich_help_panel=COST,
-        help="Maximum number of tokens for this run, input and output together.",
+        help="Maximum number of tokens of this run, input and output together.",
+    ),
+]
+IndexBudget = Annotated[
+    float | None,
+    typer.Option(
+        "--index-budget",
+        metavar="USD",
+        min=0,
+        rich_help_panel=COST,
+        help="Maximum spend in US dollars of all runs on this index together, by what its response cache records.",
     ),
 ]
 TraceFile = Annotated[
@@ -213,6 +232,7 @@ def model_flags(
     budget: float | None = None,
     budget_tokens: int | None = None,
     trace: str | None = None,
+    index_budget: float | None = None,
 ) -> dict[str, Any]:
     """Return what the flags of language models say, by dotted key."""
     return {
@@ -221,6 +241,7 @@ def model_flags(
         "vectors.embedder": embedder,
         "llm.budget": budget,
         "llm.budget_tokens": budget_tokens,
+        "llm.index_budget": index_budget,
         "llm.trace": trace,
     }
 
@@ -245,6 +266,37 @@ def confirmed(*, yes: bool) -> None:
     """Ask whether to go on, where somebody is there to be asked; abort where not."""
     if not yes and sys.stdin.isatty() and sys.stderr.isatty():
         typer.confirm("Go on?", abort=True, err=True)
+
+
+def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
+    """Show what is to be spent and ask whether to go on; nothing is asked below the thresholds or of what is free.
+
+    Without a terminal `yes` or a budget stands for the answer.
+
+    Raises:
+        UsageError: there is no terminal to ask at, and neither `yes` nor a budget is given.
+        typer.Abort: the answer is no.
+    """
+    from conspectus.cli import show
+
+    cost, used = estimate.likely_cost, estimate.likely_tokens
+    if used <= ASK_ABOVE_TOKENS if cost is None else cost <= ASK_ABOVE_USD:
+        return
+    llm = settings.llm
+    limits = (llm.budget, llm.budget_tokens, llm.index_budget, llm.index_budget_tokens)
+    limited = any(limit is not None for limit in limits)
+    likely = show.likely(estimate)
+    if yes or limited:
+        show.note(f"This will take {likely}.")
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(
+            f"this will take {likely}, and there is no terminal to ask whether to go on: pass --yes to go on, or"
+            " --budget USD or --budget-tokens N for a maximum (--dry-run shows the estimate)"
+        )
+    show.table(show.costs(estimate), show.note, texts=2)
+    show.note(f"This will take {likely}.")
+    typer.confirm("Go on?", abort=True, err=True)
 
 
 def settings_of(said: Mapping[str, Any], file: Path | None, beside: Path | None = None) -> Settings:

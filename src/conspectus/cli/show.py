@@ -179,14 +179,35 @@ def _parts(row: Sequence[str], width: int) -> Iterator[Sequence[str]]:
 
 
 def costs(estimate: Estimate) -> Iterator[Sequence[str]]:
-    """Yield a row for each task: calls, tokens asked and written, and money where the price is known."""
-    yield ["Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost"]
+    """Yield a row for each task: calls, tokens of prompts and replies, and money if the price is known."""
+    from conspectus.tasks.base import task_label
+
+    yield ["Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost (USD)"]
     for t in estimate.tasks:
         figures = (ranging(r) for r in (t.calls, t.prompt_tokens, t.completion_tokens))
-        yield [t.task, t.model, *figures, ranging(t.cost, 4) if t.cost else "unknown"]
+        yield [task_label(t.task), t.model, *figures, costing(t.cost)]
     figures = (ranging(r) for r in (estimate.calls, estimate.prompt_tokens, estimate.completion_tokens))
-    total = estimate.cost
-    yield ["All", "", *figures, ranging(total, 4) if total else "unknown"]
+    yield ["All", "", *figures, costing(estimate.cost)]
+
+
+def likely(estimate: Estimate) -> str:
+    """Return what to count on, as `about 120,000 tokens (80,000 to 300,000) and about $0.12 ($0.08 to $0.30)`."""
+    tokens = f"{round(estimate.likely_tokens, -3):,.0f} tokens ({ranging(estimate.tokens)})"
+    cost, bounds = estimate.likely_cost, estimate.cost
+    if cost is None or bounds is None:
+        return f"about {tokens}; the price of a model is not known (setting `prices`)"
+    return (
+        f"about {tokens} and about {money(cost)} ({money(bounds.low)} to {money(bounds.high)})"
+        if cost
+        else f"about {tokens}"
+    )
+
+
+def costing(cost: Range | None) -> str:
+    """Return US dollars as `0.0040 to 0.0120`, `1.20 to 3.50`, `0` or `unknown`."""
+    if cost is None:
+        return "unknown"
+    return ranging(cost, 2 if cost.high >= 1 else 4) if cost.high else "0"
 
 
 def ranging(value: Range, digits: int = 0) -> str:
@@ -194,12 +215,23 @@ def ranging(value: Range, digits: int = 0) -> str:
     return value.told(digits)
 
 
-def spent(used: Usage) -> None:
-    """Print what a run took of a language model, where it took any."""
+def money(cost: float) -> str:
+    """Return US dollars to the cent, small amounts to the hundredth of one: `$12.50`, `$0.0042`."""
+    return f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.4f}"
+
+
+def usage_line(used: Usage) -> str:
+    """Return what was spent: calls, tokens, money if there is a price, and how many replies came from the cache."""
+    tokens = f"{counted(used.prompt_tokens + used.completion_tokens, 'token')}"
+    parts = [counted(used.calls, "call"), tokens, *([money(used.cost)] if used.cost else [])]
+    cached = f" ({used.cached_calls:,} more from the cache)" if used.cached_calls else ""
+    return f"{', '.join(parts)}{cached}"
+
+
+def spent(used: Usage, say: Callable[[str], None] = note) -> None:
+    """Print what a run took of a language model, if it took any."""
     if used.calls or used.cached_calls:
-        tokens = used.prompt_tokens + used.completion_tokens
-        money = f", cost {used.cost:.4f}" if used.cost else ""
-        note(f"{counted(used.calls, 'call')} ({used.cached_calls:,} kept), {tokens:,} tokens{money}.")
+        say(f"Spent: {usage_line(used)}.")
 
 
 def vectors(figures: VectorFigures | None) -> str:

@@ -87,8 +87,19 @@ class Estimate:
         return self.prompt_tokens.plus(self.completion_tokens)
 
     @property
+    def likely_tokens(self) -> float:
+        """The tokens to count on, within a factor of two of what was measured on six corpora."""
+        return sum(t.prompt_tokens.likely + t.completion_tokens.likely for t in self.tasks)
+
+    @property
+    def likely_cost(self) -> float | None:
+        """The money to count on, in US dollars; None if the price of a model is not known."""
+        costs = [task.cost for task in self.tasks]
+        return None if None in costs else sum(cost.likely for cost in costs if cost is not None)
+
+    @property
     def cost(self) -> Range | None:
-        """Money; None where the price of a model is not known."""
+        """US dollars; None where the price of a model is not known."""
         costs = [task.cost for task in self.tasks]
         return None if None in costs else total(cost for cost in costs if cost is not None)
 
@@ -112,7 +123,7 @@ def in_words(taken: Estimate | Usage) -> str:
         calls, used, cost = exactly(taken.calls), exactly(tokens), exactly(taken.cost) if taken.cost else None
     else:
         calls, used, cost = taken.calls, taken.tokens, taken.cost
-    money = f" ({cost.told(2)})" if cost else ""
+    money = f" (${cost.told(2)})" if cost and cost.high else ""
     return f"{calls.told()} calls and {used.told()} tokens{money}"
 
 

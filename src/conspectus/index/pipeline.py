@@ -14,7 +14,7 @@ from conspectus.corrections import Entry
 from conspectus.index.chunk import chunk as cut
 from conspectus.index.extract import Extracted, extract
 from conspectus.models.base import Model, Tick, together
-from conspectus.rows import Chunk, Community, Document, Failure, Report
+from conspectus.rows import Chunk, Community, Document, Failure, Report, Usage
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.text.language import in_languages, languages_in
@@ -45,6 +45,10 @@ class Progress(Protocol):
         """Tell something on the way."""
         ...
 
+    def watch(self, usage: Callable[[], Usage]) -> None:
+        """Show from now on what `usage` returns: what the run took of servers so far."""
+        ...
+
 
 class Silent:
     """Shows nothing."""
@@ -55,6 +59,8 @@ class Silent:
         return lambda: None
 
     def note(self, text: str) -> None: ...
+
+    def watch(self, usage: Callable[[], Usage]) -> None: ...
 
 
 ModelFor = Callable[[Sequence[Document], "Lexicon"], Model]

@@ -185,7 +185,7 @@ def _spent(spent: Sequence[Spending]) -> Table:
     )
     cost = "unknown" if None in costs else f"{sum(one or 0 for one in costs):,.4f}"
     rows.append([Cell("All", bold=True), "", f"{calls:,}", f"{asked:,}", f"{written:,}", cost])
-    return Table(("Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost"), rows, 2)
+    return Table(("Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost (USD)"), rows, 2)
 
 
 def _spending(one: Spending) -> Row:

@@ -1,0 +1,143 @@
+"""What is asked and said about money: before a run, on the way, and at its end."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from queue import Queue
+
+import pytest
+import typer
+from llm_corpus import documents
+from simulated_server import SimulatedServer
+from typer.testing import Result
+
+from conspectus.cli import options
+from conspectus.cli.options import ASK_ABOVE_TOKENS, ASK_ABOVE_USD, agree_to
+from conspectus.cli.progress import LINE_EVERY, Bars
+from conspectus.costs.estimate import Estimate, TaskEstimate
+from conspectus.costs.ranges import Range, exactly
+from conspectus.errors import UsageError
+from conspectus.rows import Usage
+from conspectus.settings import ModelSettings, Settings
+
+Run = Callable[..., Result]
+DEAR = ("--set", "prices={ simulated = { input = 1000.0, output = 4000.0 } }")
+CHEAP = ("--set", "prices={ simulated = { input = 0.01, output = 0.04 } }")
+
+
+@pytest.fixture
+def papers(tmp_path: Path) -> Path:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    for n, document in enumerate(documents()):
+        (folder / f"{n}.txt").write_text(document["text"], encoding="utf-8")
+    return folder
+
+
+def asking(server: SimulatedServer) -> tuple[str, ...]:
+    return ("--model", "simulated", "--base-url", server.url)
+
+
+def test_without_a_terminal_more_than_a_little_is_spent_only_with_yes_or_a_budget(
+    run: Run, server: SimulatedServer, papers: Path
+):
+    before = server.counts["requests"]
+    refused = run("index", papers, *asking(server), *DEAR, code=2).stderr
+    assert "--yes" in refused
+    assert "--budget" in refused
+    assert server.counts["requests"] == before
+    assert not (Path(".conspectus") / "manifest.json").exists()
+    assert "$" in run("index", papers, *asking(server), *DEAR, "--budget", 1000).stderr
+    run("index", papers, "--index", "agreed", *asking(server), *DEAR, "--yes")
+
+
+def test_a_little_is_spent_without_asking_and_the_last_line_says_how_much(
+    run: Run, server: SimulatedServer, papers: Path
+):
+    first = run("index", papers, *asking(server), *CHEAP).stdout.splitlines()[-1]
+    again = run("index", papers, "--fresh", *asking(server), *CHEAP).stdout.splitlines()[-1]
+    assert "$0.00" in first
+    assert "calls" in first
+    assert "0 calls" in again
+    assert "from the cache" in again
+
+
+def test_the_index_has_a_budget_that_the_same_command_does_not_pass(run: Run, server: SimulatedServer, papers: Path):
+    spent = 0
+    for _ in range(3):
+        before = server.prompt_tokens + server.completion_tokens
+        more = ("--set", "llm.index_budget_tokens=20000")
+        stopped = run("index", papers, *asking(server), *more, code=1).stderr
+        spent += server.prompt_tokens + server.completion_tokens - before
+        assert "the index" in stopped
+    assert 0 < spent <= 20_000
+
+
+def estimate_of(tokens: float, cost: float | None) -> Estimate:
+    money = None if cost is None else exactly(cost)
+    return Estimate((TaskEstimate("ExtractGraph", "m", exactly(1), exactly(tokens), Range(0, 0), money),))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_asked_above_the_threshold_and_not_below_it(monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+
+    def no(text: str, **_: object) -> None:
+        asked.append(text)
+        raise typer.Abort
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(options.typer, "confirm", no)
+    for below in (estimate_of(10**9, ASK_ABOVE_USD / 2), estimate_of(ASK_ABOVE_TOKENS / 2, None)):
+        agree_to(below, Settings(), yes=False)
+    assert not asked
+    above = estimate_of(10**9, 2 * ASK_ABOVE_USD), estimate_of(2 * ASK_ABOVE_TOKENS, None)
+    for estimate in above:
+        agree_to(estimate, Settings(), yes=True)
+        agree_to(estimate, Settings(llm=ModelSettings(budget_tokens=5)), yes=False)
+        assert not asked
+    for estimate in above:
+        with pytest.raises(typer.Abort):
+            agree_to(estimate, Settings(), yes=False)
+    assert len(asked) == 2
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    with pytest.raises(UsageError, match="--yes"):
+        agree_to(above[0], Settings(), yes=False)
+
+
+def test_without_a_terminal_a_line_says_every_while_how_far_it_is_and_what_is_spent(
+    capsys: pytest.CaptureFixture[str],
+):
+    waits, ends = Queue[float](), Queue[bool]()
+
+    def wait(seconds: float) -> bool:
+        waits.put(seconds)
+        return ends.get()
+
+    with Bars(quiet=False, wait=wait) as bars:
+        assert waits.get() == LINE_EVERY
+        assert capsys.readouterr().err == ""  # a short run prints nothing
+        bars.watch(lambda: Usage(calls=7, prompt_tokens=900, completion_tokens=100, cost=0.25))
+        tick = bars.stage("extract", 40)
+        for _ in range(10):
+            tick()
+        ends.put(False)
+        waits.get()
+        ends.put(True)
+    (line,) = capsys.readouterr().err.splitlines()
+    for fact in ("10 of 40", "7 calls", "1,000 tokens", "$0.25", "left"):
+        assert fact in line
+
+
+def test_a_quiet_run_prints_no_lines(capsys: pytest.CaptureFixture[str]):
+    with Bars(quiet=True, wait=lambda _: pytest.fail("nobody waits")) as bars:
+        bars.stage("extract", 40)()
+    assert capsys.readouterr().err == ""
