@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -117,7 +118,8 @@ def test_calls_that_never_succeed_are_named_and_asked_for_again_alone(tmp_path: 
     assert "extract" in kinds
     assert all("HTTP 500" in failure.error for failure in broken.failures)
     lost = {c.id for c in broken.index.chunks if "matter 503" in c.text}
-    assert {f.error.split()[1] for f in broken.failures if f.stage == "extract"} == lost
+    extracting = [failure.error for failure in broken.failures if failure.stage == "extract"]
+    assert sorted(id for error in extracting for id in re.findall(r"[0-9a-f]{32}", error)) == sorted(lost)
     told = conspectus.ask("Who met Ada Byrne?", broken.index, method="local")
     [notice] = [notice for notice in told.notices if "lacks" in notice]
     assert all(failure.document in notice for failure in broken.failures[:3])
@@ -129,6 +131,14 @@ def test_calls_that_never_succeed_are_named_and_asked_for_again_alone(tmp_path: 
     whole, _ = built(tmp_path / "whole", Behaviour())
     assert tables(mended.index) == tables(whole.index)
     assert not conspectus.ask("Who met Ada Byrne?", mended.index, method="local").notices
+
+
+def test_a_failure_names_its_chunk_once(tmp_path: Path):
+    broken, _ = built(tmp_path, Behaviour(malformed=0.7), llm__attempts=1)
+    errors = [failure.error for failure in broken.failures if failure.stage == "extract"]
+
+    assert errors
+    assert {len(re.findall(r"[0-9a-f]{32}", error)) for error in errors} == {1}
 
 
 def test_reports_that_fail_are_named_and_written_by_the_next_run(tmp_path: Path):

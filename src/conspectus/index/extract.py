@@ -132,5 +132,7 @@ def _joined(graphs: Sequence[Graph]) -> Graph:
 
 
 def _failure(chunk: Chunk, error: ModelError) -> Failure:
-    where = f"chunk {chunk.id} (characters {chunk.start} to {chunk.end})"
+    where = f"characters {chunk.start} to {chunk.end}"
+    if chunk.id not in str(error):  # the errors of a model name it already
+        where = f"chunk {chunk.id} ({where})"
     return Failure("extract", f"{where}: {error}", chunk.document_id)
