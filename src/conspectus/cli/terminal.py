@@ -14,6 +14,8 @@ from typing import TextIO
 
 BOLD, PLAIN = "\ufdd0", "\ufdd1"
 """Where bold text begins and ends. Unicode keeps these for internal use; `styled` turns them into codes, or nothing."""
+SOURCE = 4
+"""Columns that what is said of a source is indented by, below its number."""
 PROSE = 100
 """Columns of Markdown at most: longer lines are hard to read."""
 _CONTROLS = re.compile(
@@ -94,10 +96,14 @@ def wrap(text: str, width: int) -> list[str]:
     lead = _LEAD.match(text)
     head = lead[0] if lead else ""
     indent = "".join("│" if sign in "│├" else " " for sign in head)
+    if "[" in head:
+        indent = " " * SOURCE  # however many numbers lead to it
     if len(head) > width // 2:
-        head = indent = ""
+        head = ""
+    if len(indent) > width // 2:
+        indent = ""
     lines, current, empty = list[str](), head, True
-    for word in _fitting(text[len(head) :], width - len(head)):
+    for word in _fitting(text[len(head) :], width - max(len(head), len(indent))):
         if not empty and cells(current + word.rstrip()) > width:
             lines.append(current.rstrip())
             current = indent
