@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from conspectus.api import (
         Built,
+        Context,
         aask,
         abuild,
         acontext,
@@ -23,15 +24,23 @@ if TYPE_CHECKING:
         astream,
         build,
         context,
+        correct,
+        draw_map,
+        embed,
+        estimate,
+        export,
+        history,
+        import_graphrag,
         open_index,
         preview,
+        rollback,
         search,
     )
     from conspectus.api.conversing import Conversation
     from conspectus.errors import ConspectusError
-    from conspectus.explore import entity_view, path_between, report_tree, report_view
+    from conspectus.explore import EntityView, entity_view, path_between, report_tree, report_view
     from conspectus.index_status import status_of
-    from conspectus.rows import Answer, Citation, Hit
+    from conspectus.rows import Answer, Citation, Hit, Report
     from conspectus.settings import Settings
     from conspectus.tables import Index
 
@@ -40,10 +49,29 @@ __version__ = "0.1.0"
 _HOME = {
     **dict.fromkeys(("Built", "abuild", "build", "open_index"), "conspectus.api.building"),
     **dict.fromkeys(
-        ("aask", "acontext", "asearch", "ask", "astream", "context", "preview", "search"), "conspectus.api"
+        (
+            "Context",
+            "aask",
+            "acontext",
+            "asearch",
+            "ask",
+            "astream",
+            "context",
+            "correct",
+            "draw_map",
+            "embed",
+            "estimate",
+            "export",
+            "history",
+            "import_graphrag",
+            "preview",
+            "rollback",
+            "search",
+        ),
+        "conspectus.api",
     ),
-    **dict.fromkeys(("entity_view", "path_between", "report_tree", "report_view"), "conspectus.explore"),
-    **dict.fromkeys(("Answer", "Citation", "Hit"), "conspectus.rows"),
+    **dict.fromkeys(("EntityView", "entity_view", "path_between", "report_tree", "report_view"), "conspectus.explore"),
+    **dict.fromkeys(("Answer", "Citation", "Hit", "Report"), "conspectus.rows"),
     "ConspectusError": "conspectus.errors",
     "Conversation": "conspectus.api.conversing",
     "Index": "conspectus.tables",
@@ -71,7 +99,8 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Answer", "Built", "Citation", "ConspectusError", "Conversation", "Hit", "Index", "Settings", "aask", "abuild",
-    "acontext", "asearch", "ask", "astream", "build", "context", "entity_view", "open_index", "path_between",
-    "preview", "report_tree", "report_view", "search", "status_of",
+    "Answer", "Built", "Citation", "ConspectusError", "Context", "Conversation", "EntityView", "Hit", "Index", "Report",
+    "Settings", "aask", "abuild", "acontext", "asearch", "ask", "astream", "build", "context", "correct", "draw_map",
+    "embed", "entity_view", "estimate", "export", "history", "import_graphrag", "open_index", "path_between", "preview",
+    "report_tree", "report_view", "rollback", "search", "status_of",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import Result
 
 from conspectus import api
-from conspectus.cli.exporting import FORMATS
+from conspectus.api.exporting import FORMATS
 from conspectus.tables import Index
 
 Run = Callable[..., Result]

@@ -42,6 +42,7 @@ from conspectus.api.comparing import (
 )
 from conspectus.api.correcting import Corrections, correct, corrections, undo
 from conspectus.api.embedding import embed, estimate_embedding
+from conspectus.api.exporting import draw_map, export
 from conspectus.api.measuring import (
     check_models,
     estimate_judge,
@@ -78,6 +79,7 @@ __all__ = [
     "correct",
     "corrections",
     "costs",
+    "draw_map",
     "embed",
     "estimate",
     "estimate_answers",
@@ -94,6 +96,7 @@ __all__ = [
     "evaluate_loss",
     "evaluate_retrieval",
     "evaluate_statistics",
+    "export",
     "export_pairs",
     "history",
     "import_graphrag",

@@ -3,7 +3,6 @@ expect."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,25 +10,14 @@ import typer
 
 from conspectus.cli import show
 from conspectus.cli.options import FOLDER, AsJson, IndexFolder, LogFile
-from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
-    from conspectus.graph_map.scene import Scene
     from conspectus.tables import Index
-
-FORMATS = {
-    "graphml": "graph.graphml",
-    "neo4j": "neo4j",
-    "cypher": "graph.cypher",
-    "json": "index.json",
-    "obsidian": "vault",
-    "book": "book.md",
-    "graphrag": "output",
-}
-"""What can be written, and where to if nothing is said."""
 
 
 def _formats(incomplete: str) -> list[str]:
+    from conspectus.api.exporting import FORMATS
+
     return [name for name in FORMATS if name.startswith(incomplete)]
 
 
@@ -37,7 +25,7 @@ Format = Annotated[
     str,
     typer.Argument(
         metavar="FORMAT",
-        help="graphml (for Gephi), neo4j (a folder of CSV), cypher, json, obsidian (a folder), "
+        help="parquet, csv, duckdb, graphml (for Gephi), neo4j (a folder of CSV), cypher, json, obsidian (a folder), "
         "book (Markdown), graphrag (a folder of Parquet).",
         autocompletion=_formats,
     ),
@@ -54,75 +42,30 @@ def export(
     A file or folder of that name is written over, a vault of another index or of yours is not. --level
     colours GraphML and says how deep the book goes.
     """
+    from conspectus.api import export as export_index
     from conspectus.api import open_index
 
-    if format not in FORMATS:
-        raise UsageError(f"there is no format {format!r}; there are {', '.join(FORMATS)}")
     index = open_index(folder)
-    _known(level, index)
-    path = out or Path(FORMATS[format])
-    said = _writers(index, level)[format](path)
-    show.out(f"{path}: {said}" if said else str(path))
+    path = export_index(index, format, out, level=level)
+    show.out(f"{path}: {_summary(index, format, path)}")
 
 
-def _writers(index: Index, level: int | None) -> dict[str, Callable[[Path], str]]:
-    return {
-        "graphml": lambda path: _graphml(index, level or 0, path),
-        "neo4j": lambda path: _neo4j(index, path),
-        "cypher": lambda path: _cypher(index, path),
-        "json": lambda path: _json(index, path),
-        "obsidian": lambda path: _obsidian(index, path),
-        "book": lambda path: _book(index, level, path),
-        "graphrag": lambda path: _graphrag(index, path),
-    }
-
-
-def _graphml(index: Index, level: int, path: Path) -> str:
-    from conspectus.graph_map.scene import scene_of
-    from conspectus.interchange.graphml import graphml
-
-    _write(path, (line + "\n" for line in graphml(scene_of(index), level)))
-    things, edges = len(index.entities), len(index.relationships)
-    return f"{show.counted(things, 'entity')}, {show.counted(edges, 'relationship')}"
-
-
-def _neo4j(index: Index, path: Path) -> str:
-    from conspectus.interchange.neo4j import write_csv
-
-    return f"{show.counted(len(write_csv(index, path)), 'file')}; import.txt holds the command that reads them"
-
-
-def _cypher(index: Index, path: Path) -> str:
-    from conspectus.interchange.neo4j import cypher
-
-    _write(path, (line + "\n" for line in cypher(index)))
-    return "run it with cypher-shell -f"
-
-
-def _json(index: Index, path: Path) -> str:
-    from conspectus.interchange.as_json import as_json
-
-    _write(path, as_json(index))
-    return ""
-
-
-def _obsidian(index: Index, path: Path) -> str:
-    from conspectus.interchange.obsidian import write_vault
-
-    return show.counted(write_vault(index, path), "note")
-
-
-def _book(index: Index, level: int | None, path: Path) -> str:
-    from conspectus.interchange.book import book
-
-    _write(path, (paragraph + "\n\n" for paragraph in book(index, _title(index), level)))
-    return ""
-
-
-def _graphrag(index: Index, path: Path) -> str:
-    from conspectus.interchange.graphrag_write import write_graphrag
-
-    return show.counted(len(write_graphrag(index, path)), "table")
+def _summary(index: Index, format: str, path: Path) -> str:
+    """Return what was written, and how it is read where that is not plain."""
+    entities, relationships = len(index.entities), len(index.relationships)
+    files = show.counted(sum(p.is_file() for p in path.iterdir()), "file") if path.is_dir() else ""
+    counts = f"{show.counted(entities, 'entity')}, {show.counted(relationships, 'relationship')}"
+    match format:
+        case "graphml" | "duckdb":
+            return counts
+        case "cypher":
+            return "run it with cypher-shell -f"
+        case "neo4j":
+            return f"{files}; import.txt holds the command that reads them"
+        case "obsidian":
+            return show.counted(sum(1 for _ in path.rglob("*.md")), "note")
+        case _:
+            return files or show.size(path.stat().st_size)
 
 
 def map_(
@@ -144,27 +87,13 @@ def map_(
     The name of the output says which: .html (map.html by default; one file that needs no network), .svg or
     .png.
     """
-    from conspectus.api import open_index
+    from conspectus.api import draw_map, open_index
 
-    path = out or Path("map.html")
-    if path.suffix not in (".html", ".svg", ".png"):
-        raise UsageError(f"a map is written as .html, .svg or .png, and not as {path.name!r}")
     index = open_index(folder)
-    _known(level, index)
-    if not len(index.entities):
-        raise UsageError("this index has no graph to draw")
-    from conspectus.graph_map.page import page
-    from conspectus.graph_map.picture import png, svg
-    from conspectus.graph_map.scene import scene_of
-
-    scene: Scene = scene_of(index, seed)
-    match path.suffix:
-        case ".html":
-            _write(path, [page(scene, title=title or _title(index), level=level or 0, sources=sources)])
-        case ".svg":
-            _write(path, [svg(scene, level or 0, width)])
-        case _:
-            png(scene, level or 0, path, width, font)
+    path = draw_map(
+        index, out or Path("map.html"), level=level or 0, seed=seed, title=title or "", width=width, sources=sources,
+        font=font,
+    )  # fmt: skip
     show.out(f"{path}: {show.counted(len(index.entities), 'entity')}, {show.size(path.stat().st_size)}")
 
 
@@ -197,30 +126,3 @@ def check(
     else:
         show.listed(f"{show.counted(len(found), 'column')} differ:", [str(m) for m in found], show.out)
     raise typer.Exit(1 if found else 0)
-
-
-def _title(index: Index) -> str:
-    documents = list(index.documents)
-    if len(documents) == 1:
-        return documents[0].title
-    held = (documents, "document") if documents else (index.entities, "entity")
-    return show.counted(len(held[0]), held[1])
-
-
-def _known(level: int | None, index: Index) -> None:
-    if level is not None and level not in index.levels:
-        raise UsageError(f"this index has levels 0 to {len(index.levels) - 1}, and no level {level}")
-
-
-def _write(path: Path, parts: Iterable[str]) -> None:
-    """Write a text file; one that cannot be finished is not left half-written under its name."""
-    temporary = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(parts)
-        temporary.replace(path)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}; name another place with --out") from None
-    finally:
-        temporary.unlink(missing_ok=True)

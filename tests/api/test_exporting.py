@@ -1,0 +1,55 @@
+"""Tables under plain names for pandas, DuckDB and spreadsheets, and the map, from Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pytest
+from making import a_built_index
+
+import conspectus
+from conspectus.errors import UsageError
+
+INDEX = a_built_index(
+    "Orran Mill was founded by Ada Brook in 1901. Orran Mill stands in Hollin.",
+    "Tarn Works was founded by Ruben Vale in 1850. Ruben Vale kept Tarn Works until the flood.",
+)
+TABLES = {"documents", "text_units", "entities", "relationships", "communities", "community_reports"}
+
+
+def test_parquet_and_csv_have_a_file_for_each_table(tmp_path: Path):
+    for format, read in (("parquet", pd.read_parquet), ("csv", pd.read_csv)):
+        folder = conspectus.export(INDEX, format, tmp_path / format)
+        assert {path.stem for path in folder.iterdir()} >= TABLES
+        assert {path.suffix for path in folder.iterdir()} == {f".{format}"}
+        entities = read(folder / f"entities.{format}")
+        assert list(entities["title"]) == [entity.name for entity in INDEX.entities]
+
+
+def test_duckdb_has_a_table_for_each_table(tmp_path: Path):
+    for _ in range(2):  # a second time it is replaced
+        path = conspectus.export(INDEX, "duckdb", tmp_path / "index.duckdb")
+    with duckdb.connect(str(path)) as database:
+        assert {row[0] for row in database.execute("SHOW TABLES").fetchall()} >= TABLES
+        count = database.execute("SELECT count(*) FROM entities").fetchone()
+    assert count == (len(INDEX.entities),)
+    assert [p.name for p in tmp_path.iterdir()] == ["index.duckdb"]
+
+
+def test_duckdb_reads_the_tables_of_an_index_by_the_names_that_stay(tmp_path: Path):
+    conspectus.build(documents=["Ada Brook founded Orran Mill. Orran Mill stands in Hollin."], folder=tmp_path)
+    found = duckdb.connect().execute(f"SELECT title FROM '{tmp_path}/tables/entities.parquet'").fetchall()  # noqa: S608
+    assert ("Orran Mill",) in found
+
+
+def test_a_map_is_drawn_by_its_suffix(tmp_path: Path):
+    assert "<svg" in conspectus.draw_map(INDEX, tmp_path / "map.svg").read_text(encoding="utf-8")
+    assert "<html" in conspectus.draw_map(INDEX, tmp_path / "map.html").read_text(encoding="utf-8")
+    with pytest.raises(UsageError, match=r"\.svg"):
+        conspectus.draw_map(INDEX, tmp_path / "map.gif")
+    with pytest.raises(UsageError, match="levels"):
+        conspectus.export(INDEX, "graphml", tmp_path / "graph", level=99)
+    with pytest.raises(UsageError, match="duckdb"):
+        conspectus.export(INDEX, "exel")
