@@ -126,9 +126,11 @@ def test_without_a_terminal_a_line_says_every_while_how_far_it_is_and_what_is_sp
         assert waits.get() == LINE_EVERY
         assert capsys.readouterr().err == ""  # a short run prints nothing
         bars.watch(lambda: Usage(calls=7, prompt_tokens=900, completion_tokens=100, cost=0.25))
-        tick = bars.stage("extract", 40)
+        earlier = bars.stage("describe", 100)
+        tick = bars.stage("reports", 40)
         for _ in range(10):
             tick()
+            earlier()
         ends.put(False)
         waits.get()
         ends.put(True)

@@ -238,3 +238,17 @@ def test_what_was_spent_is_told_per_task_even_where_there_is_no_index_yet(tmp_pa
     row = next(row for row in rows if row.task == "ExtractGraph")
     assert row.calls > 0
     assert row.cost == pytest.approx((row.prompt_tokens + 4 * row.completion_tokens) / 1e6)
+
+
+@pytest.mark.parametrize("claims", [False, True])
+def test_the_number_to_count_on_is_within_a_factor_of_two_without_a_sample(claims: bool, tmp_path: Path):
+    given: dict[str, Any] = {"sources": Path(conspectus.__file__).parent / "sample", "folder": tmp_path}
+    with SimulatedServer(Behaviour()) as server:
+        chosen = {"model": "simulated", "llm.base_url": server.url, "extract.claims": claims, "prices": PRICES}
+        estimate = api.estimate(**given, settings=chosen)
+        used = conspectus.build(**given, settings=chosen).index.usage.values()
+    taken, paid = sum(u.prompt_tokens + u.completion_tokens for u in used), sum(u.cost for u in used)
+    assert taken / 2 < estimate.likely_tokens < taken * 2
+    assert estimate.likely_cost is not None
+    assert paid / 2 < estimate.likely_cost < paid * 2
+    assert estimate.tokens.low <= estimate.likely_tokens <= estimate.tokens.high

@@ -101,16 +101,18 @@ class Bars:
         log.debug("stage %s: %d pieces of work", name, total)
         bars = self._bars
         task = bars.add_task(LABELS.get(name, name), total=total or None, spent="") if bars else None
-        shown = 0.0
+        shown, done = 0.0, 0
 
         def tick() -> None:
-            nonlocal shown
-            self._done += 1
+            nonlocal shown, done
+            done += 1
+            if self._stage == name:  # descriptions come to their end while reports are written
+                self._done = done
             if bars is None or task is None:
                 return
             if (now := time.monotonic()) - shown > EVERY:  # a bar takes longer to update than many a piece of work
                 shown = now
-                bars.update(task, completed=self._done, spent=self._spent())
+                bars.update(task, completed=done, spent=self._spent())
 
         return tick
 

@@ -204,10 +204,10 @@ def likely(estimate: Estimate) -> str:
 
 
 def costing(cost: Range | None) -> str:
-    """Return US dollars as `0.0040 to 0.0120`, `1.20 to 3.50`, `0` or `unknown`."""
+    """Return US dollars as `0.0040 to 0.0120`, `0.35 to 1.10`, `0` or `unknown`."""
     if cost is None:
         return "unknown"
-    return ranging(cost, 2 if cost.high >= 1 else 4) if cost.high else "0"
+    return ranging(cost, 2 if cost.high >= 0.1 else 4) if cost.high else "0"
 
 
 def ranging(value: Range, digits: int = 0) -> str:
@@ -217,7 +217,7 @@ def ranging(value: Range, digits: int = 0) -> str:
 
 def money(cost: float) -> str:
     """Return US dollars to the cent, small amounts to the hundredth of one: `$12.50`, `$0.0042`."""
-    return f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.4f}"
+    return f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.4f}"
 
 
 def usage_line(used: Usage) -> str:

@@ -88,7 +88,7 @@ class Estimate:
 
     @property
     def likely_tokens(self) -> float:
-        """The tokens to count on, within a factor of two of what was measured on six corpora."""
+        """The tokens to count on, within a factor of two of what was measured on six corpora (docs/estimates.md)."""
         return sum(t.prompt_tokens.likely + t.completion_tokens.likely for t in self.tasks)
 
     @property
@@ -123,7 +123,7 @@ def in_words(taken: Estimate | Usage) -> str:
         calls, used, cost = exactly(taken.calls), exactly(tokens), exactly(taken.cost) if taken.cost else None
     else:
         calls, used, cost = taken.calls, taken.tokens, taken.cost
-    money = f" (${cost.told(2)})" if cost and cost.high else ""
+    money = f" ({cost.told(2)} USD)" if cost and cost.high else ""
     return f"{calls.told()} calls and {used.told()} tokens{money}"
 
 
