@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from making import some_documents
+from work import grows_linearly
 
 from conspectus.text.sentence_table import REPEATED, SentenceTable, find_sentences
 
@@ -145,3 +148,22 @@ def test_the_torn_edge_of_a_document_that_another_holds_whole_is_left_out():
     second = f"{told(2)[12:]} {told(3)} {told(4)}"
 
     assert sentences_of(first, second) == [told(1), told(2), told(3), told(4)]
+
+
+# How the work grows
+
+DISCLAIMER = "This message is meant for its addressee alone, and nobody else may read it."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        lambda i: f"Order {i} came from Leeds. It was shipped on the next working day. Thank you for buying.",
+        lambda i: f"{told(i)}\n\n{DISCLAIMER} {DISCLAIMER}",
+        lambda i: f"ZORBA {i}: {told(i)}\nZORBA {i}: {told(i + 1)}\nBA {i}: {told(i + 2)}",
+        lambda i: f"CAPTAIN NUMBER {i}\n\nZorba {i} Quenda: {told(i)}\nZorba {i} Quenda: {told(i + 1)}",
+    ],
+    ids=["rows of a template", "a disclaimer under every mail", "a speaker for every document", "headings in capitals"],
+)
+def test_the_work_grows_in_proportion_to_the_documents(text: Callable[[int], str]):
+    assert grows_linearly(lambda n: read(*map(text, range(n))), 100)

@@ -149,3 +149,16 @@ def test_short_lines_and_finished_ones_stand_alone():
 )  # fmt: skip
 def test_sentences_end_as_their_language_ends_them(language: str, text: str, expected: list[str]):
     assert [text[a:b] for a, b in sentences(text, language=language)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "expected"),
+    [
+        ("Wait... Ada came. Bo went.", 5, ["..", "Ada came.", "Bo went."]),
+        ("他走了！…. Ada came.", 0, ["他走了！…", ".", "Ada came."]),
+        ('Is it?! "Yes." No.', 0, ["Is it?!", '"Yes."', "No."]),
+        ("....", 0, ["...."]),
+    ],
+)
+def test_a_run_of_marks_is_one_end_wherever_the_text_begins(text: str, start: int, expected: list[str]):
+    assert [text[a:b] for a, b in sentences(text, start)] == expected

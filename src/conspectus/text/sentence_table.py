@@ -7,8 +7,9 @@ greetings), what stands in brackets for itself, labels before turns of speech.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -61,7 +62,7 @@ class SentenceTable:
 def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[str]]:
     """Return the sentences of the documents that are no furniture, and their texts, each as one line."""
     headers = _shared_openings([d.text for d in documents])
-    speakers = _speakers(documents, headers)
+    speakers = _Speakers(_speakers(documents, headers))
     rows: list[tuple[int, int, int, str]] = []
     texts: list[str] = []
     for number, document in enumerate(documents):
@@ -74,12 +75,12 @@ def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[s
                 continue
             label = _LABEL.match(text, start, min(end, start + 60))
             if label:
-                name = _full(label.group(1), speakers, at_start=start == headers[number])
+                name = speakers.full(label.group(1), at_start=start == headers[number])
                 if name:
                     speaker, start = name, label.end()
             for a, b in sentences(text, start, end, document.language):
                 sentence = " ".join(text[a:b].split())
-                if _LETTER.search(sentence) and not _ASIDE.fullmatch(sentence) and not _cut_label(sentence, speakers):
+                if _LETTER.search(sentence) and not _ASIDE.fullmatch(sentence) and not speakers.cut_label(sentence):
                     rows.append((number, a, b, speaker))
                     texts.append(sentence)
     for keep in (_not_cut, _not_repeated):
@@ -103,18 +104,33 @@ def _key(label: str) -> str:
     return " ".join(label.split()).casefold()
 
 
-def _full(label: str, speakers: set[str], at_start: bool) -> str:
-    """Return the speaker that a label names, or ""; at the start of a document it may have lost its head."""
-    key = _key(label)
-    if key in speakers:
-        return label
-    tail = key if len(key) > 3 else f" {key}"
-    whole = [s for s in speakers if at_start and len(key) > 1 and s.endswith(tail)]
-    return whole[0].upper() if len(whole) == 1 else ""
+class _Speakers:
+    """The labels of speakers, sorted, so that each is found by its head or its tail without looking at all of them."""
+
+    def __init__(self, labels: set[str]) -> None:
+        self._labels = labels
+        self._by_head = sorted(labels)
+        self._by_tail = sorted(label[::-1] for label in labels)
+
+    def full(self, label: str, at_start: bool) -> str:
+        """Return the speaker that a label names, or ""; at the start of a document it may have lost its head."""
+        key = _key(label)
+        if key in self._labels:
+            return label
+        if not at_start or len(key) < 2:
+            return ""
+        whole = _beginning_with((key if len(key) > 3 else f" {key}")[::-1], self._by_tail)
+        return whole[0][::-1].upper() if len(whole) == 1 else ""
+
+    def cut_label(self, sentence: str) -> bool:
+        """Tell whether a sentence is the head of a label."""
+        return sentence.isupper() and len(sentence) < 30 and bool(_beginning_with(sentence.casefold(), self._by_head))
 
 
-def _cut_label(sentence: str, speakers: set[str]) -> bool:
-    return sentence.isupper() and len(sentence) < 30 and any(s.startswith(sentence.casefold()) for s in speakers)
+def _beginning_with(head: str, texts: Sequence[str]) -> Sequence[str]:
+    """Return the first two of some sorted texts that begin with a head, as far as there are such."""
+    at = bisect_left(texts, head)
+    return [text for text in texts[at : at + 2] if text.startswith(head)]
 
 
 def _speakers(documents: Sequence[Document], headers: Sequence[int]) -> set[str]:
@@ -179,23 +195,24 @@ def _not_cut(document: list[int], texts: list[str]) -> list[int]:
 
     Such a piece opens or closes a document that was cut out of a longer text, with some overlap.
     """
-    by_tail: dict[str, list[int]] = defaultdict(list)
-    by_head: dict[str, list[int]] = defaultdict(list)
-    for i, text in enumerate(texts):
-        by_tail[text[-CUT:]].append(i)
-        by_head[text[:CUT]].append(i)
+    edges = [a != b for a, b in pairwise([-1, *document, -1])]
+    opening = {text for text, opens in zip(texts, edges, strict=False) if opens}
+    closing = {text for text, closes in zip(texts, edges[1:], strict=True) if closes}
+    tails = {tail[::-1] for tail in _heads({t[::-1] for t in opening}, (t[::-1] for t in texts))}
+    heads = _heads(closing, texts)
+    return [
+        i for i, text in enumerate(texts) if not (edges[i] and text in tails) and not (edges[i + 1] and text in heads)
+    ]
 
-    def whole(i: int) -> bool:
-        text = texts[i]
-        opens = i == 0 or document[i - 1] != document[i]
-        closes = i + 1 == len(texts) or document[i + 1] != document[i]
-        tails = by_tail[text[-CUT:]] if opens and len(text) >= CUT else ()
-        heads = by_head[text[:CUT]] if closes and len(text) >= CUT else ()
-        return not any(len(texts[j]) > len(text) and texts[j].endswith(text) for j in tails) and not any(
-            len(texts[j]) > len(text) and texts[j].startswith(text) for j in heads
-        )
 
-    return [i for i in range(len(texts)) if whole(i)]
+def _heads(pieces: set[str], texts: Iterable[str]) -> set[str]:
+    """Return the pieces that a longer text begins with; in the order of the alphabet such a text is the next one."""
+    openings = {piece[:CUT] for piece in pieces if len(piece) >= CUT}
+    alike: dict[str, set[str]] = defaultdict(set)
+    for text in texts:
+        if text[:CUT] in openings:
+            alike[text[:CUT]].add(text)
+    return {a for group in alike.values() for a, b in pairwise(sorted(group)) if b.startswith(a) and a in pieces}
 
 
 def _not_repeated(document: list[int], texts: list[str]) -> list[int]:
