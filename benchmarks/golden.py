@@ -21,6 +21,7 @@ import csv
 import difflib
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -217,19 +218,19 @@ def server() -> AbstractContextManager[str]:
     return in_a_process(Behaviour())
 
 
-def files(folder: Path, kind: str) -> Iterator[tuple[str, Path]]:
-    """Yield the files of the current snapshot of one kind, `tables` or `arrays`, by name."""
+def files(folder: Path, suffix: str) -> Iterator[tuple[str, Path]]:
+    """Yield the files of the current snapshot with a suffix, by their names without folder and hash."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    for path in sorted(manifest["files"]):
-        if path.startswith(f"{kind}/"):
-            yield path.removeprefix(f"{kind}/").rpartition("-")[0], folder / path
+    for path in sorted(map(Path, manifest["files"])):
+        if path.suffix == suffix:
+            yield re.sub(r"-[0-9a-f]{12}$", "", path.stem), folder / path
 
 
 def table_hashes(folder: Path) -> Hashes:
     from pyarrow import parquet
 
     tables: Hashes = {}
-    for name, path in files(folder, "tables"):
+    for name, path in files(folder, ".parquet"):
         table = parquet.read_table(path)  # pyright: ignore[reportUnknownMemberType]
         columns = {column: of(table[column].to_pylist()) for column in sorted(table.column_names)}
         tables[name] = {"rows": table.num_rows, **columns}
@@ -240,7 +241,7 @@ def array_hashes(folder: Path) -> Hashes:
     import numpy as np
 
     arrays: Hashes = {}
-    for name, path in files(folder, "arrays"):
+    for name, path in files(folder, ".npy"):
         array = np.load(path)
         facts = f"{array.dtype.kind}{array.dtype.itemsize} {array.shape}"
         arrays[name] = sha256(facts.encode() + np.ascontiguousarray(array).tobytes()).hexdigest()[:DIGITS]
