@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from typing import TextIO
 
 BOLD, PLAIN = "\ufdd0", "\ufdd1"
@@ -29,8 +30,6 @@ _BEGUN = re.compile(r"[\x1b\x90\x98\x9b\x9d-\x9f][^\x00-\x1f\x7f-\x9f]*\Z")
 _CODES = re.compile(r"\x1b\[[0-9;]*m")
 _WIDE = r"\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\U00020000-\U0003fffd"
 _CLOSING = "、。〉》」』】〕！），．：；？"
-_WORDS = re.compile(rf"[{_WIDE}][{_CLOSING}]* *|[^ {_WIDE}]+[{_CLOSING}]* *")
-"""Where a line may end: behind a space, and between the characters of Chinese and Japanese."""
 _PARTS = (re.compile(r"[^/\\]*[/\\]+|[^/\\]+"), re.compile(r"[^_.-]*[_.-]+|[^_.-]+"), re.compile(r"."))
 """Parts of a word that is longer than a line, usually a path: its folders, parts of their names, characters."""
 _LEAD = re.compile(r"[ │├└─]*(?:(?:\[\d+\])+ |\d+\. +|[-*•] +)?")
@@ -112,9 +111,18 @@ def wrap(text: str, width: int) -> list[str]:
     return [*lines, current.rstrip()]
 
 
+@cache
+def _words() -> re.Pattern[str]:
+    """Return what finds words: a line may end behind a space, and between the characters of Chinese and Japanese.
+
+    It takes 5 ms to compile, which is too long for what `conspectus --help` imports.
+    """
+    return re.compile(rf"[{_WIDE}][{_CLOSING}]* *|[^ {_WIDE}]+[{_CLOSING}]* *")
+
+
 def _fitting(text: str, width: int) -> Iterator[str]:
     """Yield the words of a text, those longer than a line in parts."""
-    for word in _WORDS.findall(text):
+    for word in _words().findall(text):
         yield from _divided(word, width, 0)
 
 
