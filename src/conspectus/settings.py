@@ -196,6 +196,15 @@ class RerankSettings(Section):
         _check_no_password("by", self.by)
         return self
 
+    @model_validator(mode="after")
+    def _names_a_reranker(self) -> RerankSettings:
+        if self.by not in ("none", "local", "model") and not self.by.startswith("local:") and "/" not in self.by:
+            raise ValueError(
+                f"by = {self.by!r} names no reranker; there are none, local, local:FOLDER, model, PROVIDER/NAME, and "
+                "the URL of a server"
+            )
+        return self
+
 
 class VectorSettings(Section):
     """Vectors of chunks and sentences, for the methods that compare meanings."""

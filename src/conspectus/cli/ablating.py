@@ -11,6 +11,7 @@ from conspectus.cli import ablation_tables as tables
 from conspectus.cli import show
 from conspectus.cli.comparing import DryRun, condition_names
 from conspectus.cli.guard import INTERRUPTED
+from conspectus.cli.help import MODEL, OUTPUT
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
@@ -27,23 +28,23 @@ if TYPE_CHECKING:
     from conspectus.evaluate.ablations.found import Experiment
     from conspectus.settings import Settings
 
-app = typer.Typer(help="Vary one thing, keep all else, and measure what it changes.", no_args_is_help=True)
+app = typer.Typer(help="Ablations: vary one setting and measure the effect.", no_args_is_help=True)
 
 Questions = Annotated[
     Path,
-    typer.Option("--questions", metavar="FILE|DIR", help="A list of questions, or the folder of a comparison."),
+    typer.Option("--questions", metavar="FILE|DIR", help="List of questions, or the folder of a comparison."),
 ]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder of the ablation.")]
+Out = Annotated[Path, typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Folder of the ablation.")]
 OUT = Path("ablation")
-Sample = Annotated[int | None, typer.Option(metavar="N", min=1, help="Take only N of them, drawn by a seed.")]
+Sample = Annotated[int | None, typer.Option(metavar="N", min=1, help="Take a random sample of N.")]
 
 
 @app.callback()
 def ablate() -> None:
-    """Vary one thing, keep all else, and measure what it changes.
+    """Ablations: vary one setting and measure the effect.
 
-    DIR gets a table (JSON, CSV) and a chart (SVG, PNG with Pillow). What is found is kept: the same command goes on
-    from there. Folders of answers (window, levels, reports) are comparisons: eval judge, claims and report take them.
+    Writes a table (JSON, CSV) and a chart (SVG; PNG with Pillow) to DIR. Results are saved; run it again to continue.
+    Folders of answers (window, levels, reports) can be given to eval judge, claims and report.
     """
 
 
@@ -51,11 +52,19 @@ def ablate() -> None:
 @with_model
 def chunks(
     sources: Annotated[
-        list[Path] | None, typer.Argument(metavar="[SOURCES]", help="Files and folders; those of --index if none.")
+        list[Path] | None,
+        typer.Argument(metavar="SOURCE...", help="Files and folders to read (default: the documents of --index)."),
     ] = None,
     folder: IndexFolder = FOLDER,
-    sizes: Annotated[str, typer.Option(metavar="NUMBERS", help="Tokens of a chunk.")] = "600,1200,2400",
-    rounds: Annotated[int, typer.Option(metavar="N", min=0, help="Rounds of gleaning at the most (models).")] = 3,
+    sizes: Annotated[
+        str, typer.Option(metavar="NUMBERS", help="Chunk sizes in tokens, separated by commas.")
+    ] = "600,1200,2400",
+    rounds: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, rich_help_panel=MODEL, help="Maximum number of gleanings. Requires a language model."
+        ),
+    ] = 3,
     sample: Sample = None,
     out: Out = OUT,
     dry_run: DryRun = False,
@@ -65,9 +74,12 @@ def chunks(
     *,
     settings: Settings,
 ) -> None:
-    """Count the entity references that are found by size of chunks and rounds of gleaning (P1 Figure 3).
+    """Entity references by chunk size and gleanings.
 
-    Only extraction is done. Without a language model there is nothing to glean: sizes of chunks only.
+    Reproduces GraphRAG Figure 3. Runs only the extraction. Without a language model there are no gleanings: chunk sizes
+    only.
+
+    Example: conspectus eval ablate chunks docs --sizes 600,1200
     """
     from conspectus import api
 
@@ -89,11 +101,13 @@ def window(
         typer.Option(
             metavar="NAMES",
             autocompletion=condition_names,
-            help="Conditions, with commas (the deepest of C0 to C3, TS, local).",
+            help="Conditions to compare, separated by commas (default: the deepest of C0 to C3, TS, local).",
             show_default=False,
         ),
     ] = "",
-    windows: Annotated[str, typer.Option(metavar="NUMBERS", help="Tokens of the window.")] = "8000,16000,32000,64000",
+    windows: Annotated[
+        str, typer.Option(metavar="NUMBERS", help="Context window sizes in tokens, separated by commas.")
+    ] = "8000,16000,32000,64000",
     sample: Sample = None,
     out: Out = OUT,
     dry_run: DryRun = False,
@@ -103,7 +117,10 @@ def window(
     *,
     settings: Settings,
 ) -> None:
-    """Answer questions under windows of several sizes (P1 appendix C): what is read, cited and claimed."""
+    """Answers by context window size (GraphRAG appendix C).
+
+    Example: conspectus eval ablate window --questions questions.txt --windows 8000,16000
+    """
     from conspectus import api
 
     names = parts(conditions)
@@ -128,7 +145,10 @@ def levels(
     *,
     settings: Settings,
 ) -> None:
-    """Answer questions from every level of reports, by type of question: the whole, a thing, joining, looking up."""
+    """Answers by community level and type of question.
+
+    Example: conspectus eval ablate levels --questions questions.txt
+    """
     from conspectus import api
 
     experiment = api.vary_levels(questions, folder, out, sample=sample, settings=settings)
@@ -139,14 +159,17 @@ def levels(
 @with_settings
 def communities(
     folder: IndexFolder = FOLDER,
-    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds that each method is run with.")] = 10,
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Number of random seeds per algorithm.")] = 10,
     out: Out = OUT,
     json: AsJson = False,
     quiet: Quiet = False,
     *,
     settings: Settings,
 ) -> None:
-    """Divide the graph of an index by Leiden and by Louvain: modularity, levels, sizes, what is connected."""
+    """Leiden against Louvain: modularity, levels, sizes.
+
+    Example: conspectus eval ablate communities --seeds 10
+    """
     from conspectus import api
 
     experiment = api.vary_communities(folder, out, seeds=seeds, settings=settings)
@@ -159,12 +182,15 @@ def reports(
     folder: IndexFolder = FOLDER,
     questions: Annotated[
         Path | None,
-        typer.Option("--questions", metavar="FILE|DIR", help="Questions to answer from the reports of both."),
+        typer.Option("--questions", metavar="FILE|DIR", help="List of questions to answer from both sets of reports."),
     ] = None,
-    level: Annotated[int | None, typer.Option(metavar="N", min=0, help="Level to answer from.")] = None,
-    sample: Annotated[int | None, typer.Option(metavar="N", min=1, help="Ask only N questions.")] = None,
+    level: Annotated[int | None, typer.Option(metavar="N", min=0, help="Community level to answer from.")] = None,
+    sample: Annotated[int | None, typer.Option(metavar="N", min=1, help="Ask a random sample of N questions.")] = None,
     checked: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Reports of each whose sentences are held against what they cite.")
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Number of reports per set whose sentences are checked against what they cite."
+        ),
     ] = 50,
     out: Out = OUT,
     dry_run: DryRun = False,
@@ -174,9 +200,12 @@ def reports(
     *,
     settings: Settings,
 ) -> None:
-    """Compare reports by selection with reports by a language model, of the same communities.
+    """Extractive reports against reports by a language model.
 
-    The model of --model writes them; without it, those of an index that a model wrote (or another tool) are taken.
+    Both describe the same communities. --model writes the second set; without it, the reports of an index that a model
+    (or another tool) wrote are used.
+
+    Example: conspectus eval ablate reports --model openai/gpt-4.1-mini
     """
     from conspectus import api
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,6 +12,7 @@ import typer
 
 from conspectus.cli import show
 from conspectus.cli.guard import WITH_FAILURES
+from conspectus.cli.help import OUTPUT
 from conspectus.cli.options import (
     FOLDERS,
     AsJson,
@@ -45,33 +47,39 @@ Method = Annotated[
     typer.Option(
         metavar="NAME",
         autocompletion=methods,
-        help="auto chooses by the question: global (the reports of a level; rollup where there are none), local "
-        "(what the graph knows of a thing), walk or bm25 (passages). Others follow reports down to the text "
-        "(drilldown), ask follow-up questions (drift), or are baselines.",
+        help="Search method. auto chooses by the question: global (reports of one level), local (an "
+        "entity and its neighbourhood), walk or bm25 (passages). Others: drift, drilldown, rollup, "
+        "hippo, tog, ircot, vector, hybrid, raptor.",
     ),
 ]
 Level = Annotated[
     str | None,
     typer.Option(
         metavar="N|auto",
-        help="Level of the reports to answer from, 0 the root (global); auto descends where it is relevant.",
+        help="Community level whose reports are read by --method global: 0 is the root, larger is more "
+        "detailed; auto selects reports top-down by relevance.",
     ),
 ]
 Response = Annotated[
     str | None,
     typer.Option(
-        metavar="TEXT", help="Length and format: 'short answer', or with models any, as 'a list of 5 points'."
+        metavar="TEXT",
+        rich_help_panel=OUTPUT,
+        help="Length and format of the answer, e.g. 'short answer'; with a language model anything, e.g. "
+        "'a list of 5 points'.",
     ),
 ]
 ConversationFile = Annotated[
     Path | None,
-    typer.Option("--conversation", metavar="FILE", help="Keep the conversation in a file, and go on with it."),
+    typer.Option(
+        "--conversation", metavar="FILE", help="Save the conversation to this file, and continue it next time."
+    ),
 ]
 
 
 def ask(
-    question: Annotated[
-        str | None, typer.Argument(metavar="QUESTION", help="What to ask; - reads it from standard input.")
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="QUESTION", help="The question. Use - to read it from standard input.")
     ] = None,
     folder: IndexFolders = FOLDERS,
     where: Where = None,
@@ -87,19 +95,24 @@ def ask(
     trace: TraceFile = None,
     json: AsJson = False,
     context_only: Annotated[
-        bool, typer.Option("--context-only", help="Print what an answer would be made from.")
+        bool,
+        typer.Option(
+            "--context-only",
+            rich_help_panel=OUTPUT,
+            help="Print the context that the answer would be written from, and do not answer.",
+        ),
     ] = False,
     questions: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Ask all questions of a file: one on each line, a column question_text or question of a "
-            ".csv, or a list in a .json; - is standard input. With --json, each is answered by one line.",
+            help="Ask every question of a file: one per line, a .csv with a column question or question_text, "
+            "or a .json list; - is standard input. With --json, prints one line per answer.",
         ),
     ] = None,
     chat: Annotated[
         bool,
-        typer.Option("--chat", hidden=True, help="The same as conspectus chat."),
+        typer.Option("--chat", hidden=True, help="Start a conversation, as conspectus chat does."),
     ] = False,
     conversation: ConversationFile = None,
     config: ConfigFile = None,
@@ -108,10 +121,16 @@ def ask(
 ) -> None:
     """Answer a question, with citations.
 
-    They lead to characters of the documents.
+    Every citation leads to the exact characters of a document. Questions about the whole corpus ("What are the main
+    themes?") are answered from community reports, others from the graph and the text; --method chooses.
+
+    Example: conspectus ask "What are the main themes?"
+    Example: conspectus ask "Who is Dorothea Quill?" --model openai/gpt-4.1-mini
+    Example: conspectus ask "What was decided?" --where "date>=2023"
     """
     from conspectus import api
 
+    question = joined(words) if words else None
     asked = [] if chat else _asked(question, questions)
     flags = model_flags(model, base_url, embedder, budget, budget_tokens, trace) | {
         "answer.response": response,
@@ -167,6 +186,18 @@ def _converse(talk: Conversation, question: str | None, *, streams: bool, json: 
     with show.streaming(streams) as told:
         answer = talk.ask(question, tell=told)
     _print_answer(answer, json, False, streamed=bool(told and told.any))
+
+
+def joined(words: Sequence[str]) -> str:
+    """Return the question that the words of a command line are, quoted or not.
+
+    Raises UsageError if some of it is in quotes and some is not: that is rather a mistyped option.
+    """
+    if len(words) > 1 and any(" " in word for word in words):
+        quoted = next(word for word in words if " " in word)
+        stray = ", ".join(repr(word) for word in words if word != quoted)
+        raise UsageError(f"ask one question: {stray} stands beside {quoted!r}; put the whole question in quotes")
+    return " ".join(words)
 
 
 def _asked(question: str | None, file: Path | None) -> list[str]:
@@ -236,8 +267,8 @@ def _window(evidence: Evidence) -> dict[str, Any]:
 
 
 RANKING = (
-    "How to rank: bm25, walk, hippo or tog (along the graph), ircot, raptor, propositions; vector and hybrid where "
-    "there are vectors."
+    "Retrieval method: bm25, walk, hippo, tog, ircot, raptor or propositions; vector and hybrid if the index has "
+    "embeddings."
 )
 
 
@@ -249,11 +280,13 @@ def rankings(incomplete: str) -> list[str]:
 
 
 def search(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to look for.")],
+    words: Annotated[list[str], typer.Argument(metavar="QUESTION", help="The question or the words to search for.")],
     folder: IndexFolders = FOLDERS,
     where: Where = None,
     method: Annotated[str, typer.Option(metavar="NAME", autocompletion=rankings, help=RANKING)] = "bm25",
-    k: Annotated[int | None, typer.Option("-k", metavar="N", min=1, help="Number of chunks (5).")] = None,
+    k: Annotated[
+        int | None, typer.Option("-k", metavar="N", min=1, help="Number of chunks to return (default: 5).")
+    ] = None,
     rerank: Rerank = None,
     model: ModelName = None,
     json: AsJson = False,
@@ -261,9 +294,13 @@ def search(
     set_: SetKeys = None,
     log: LogFile = None,
 ) -> None:
-    """Rank the chunks for a question, the best first."""
+    """Search the chunks: list the best matches for a question.
+
+    Example: conspectus search "storm damage to the quay" -k 3
+    """
     from conspectus import api
 
+    question = joined(words)
     settings = settings_of(overrides(set_, {"rerank.by": rerank, "model": model}), config)
     view = api.viewed(folder, where or ())
     hits = api.search(question, view, method=method, k=k, settings=settings)

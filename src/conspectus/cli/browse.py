@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 def status(
     folder: IndexFolder = FOLDER,
     history: Annotated[
-        bool, typer.Option("--history", help="Show the snapshots that are kept; conspectus rollback returns to one.")
+        bool, typer.Option("--history", help="List the snapshots that conspectus rollback can return to.")
     ] = False,
     json: AsJson = False,
     config: ConfigFile = None,
     log: LogFile = None,
 ) -> None:
-    """Show the figures of an index.
+    """Show an index: sizes, reports, failures, model usage.
 
-    They are its counts, its reports by level, what failed in its making, and what language models it took.
+    Example: conspectus status
+    Example: conspectus status --history
     """
     from conspectus.api import corrections, open_index
     from conspectus.index_status import spending, status_of
@@ -136,21 +137,27 @@ def report(
         str | None,
         typer.Argument(
             metavar="ID",
-            help="A report: its number (12), c and the number of its community (c12), or at least the first "
-            "6 characters of its id.",
+            help="Report to show: its number (12), its community (c12), or at least 6 characters of its id.",
         ),
     ] = None,
     level: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="Deepest level of the tree; by default the one asked from."),
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Show the tree down to this level (default: the level that questions are answered from).",
+        ),
     ] = None,
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Show the tree of reports, or one of them.
+    """Show the tree of community reports, or one report.
 
-    A report is Markdown, with its sources and the reports above and below it.
+    A report is Markdown, shown with its sources and the reports above and below it.
+
+    Example: conspectus report
+    Example: conspectus report 12
     """
     from conspectus.api import open_index
 
@@ -237,15 +244,16 @@ def _print_neighbours(view: ReportView) -> None:
 
 def entity(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", autocompletion=entity_names, help="A name or alias, in any spelling.")
+        str,
+        typer.Argument(metavar="NAME", autocompletion=entity_names, help="Name or alias of the entity, in any case."),
     ],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Show what the graph knows of a thing.
+    """Show an entity: description, relationships, documents.
 
-    That is its type and description, its strongest relationships, its communities and its documents.
+    Example: conspectus entity "Dorothea Quill"
     """
     from conspectus.api import open_index
     from conspectus.explore import entity_view
@@ -288,15 +296,21 @@ def _print_places(edge: Edge, most: int) -> None:
 
 
 def path(
-    source: Annotated[str, typer.Argument(metavar="A", autocompletion=entity_names, help="A name or alias.")],
-    target: Annotated[str, typer.Argument(metavar="B", autocompletion=entity_names, help="Another one.")],
+    source: Annotated[
+        str, typer.Argument(metavar="A", autocompletion=entity_names, help="Name or alias of the entity to start from.")
+    ],
+    target: Annotated[
+        str, typer.Argument(metavar="B", autocompletion=entity_names, help="Name or alias of the entity to reach.")
+    ],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Show how two things are connected.
+    """Show how two entities are connected.
 
-    It is the shortest path by weight, with sentences that each step stands on.
+    Finds the shortest path by weight, with sentences that support each step.
+
+    Example: conspectus path "Dorothea Quill" "Maeve Tully"
     """
     from conspectus.api import open_index
     from conspectus.explore import path_between

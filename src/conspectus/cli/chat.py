@@ -69,10 +69,10 @@ def chat(
     set_: SetKeys = None,
     log: LogFile = None,
 ) -> None:
-    """Ask question after question, each in the light of those before.
+    """Start a conversation: ask follow-up questions.
 
-    Questions are typed at a prompt, or read from standard input, one on each line. At the prompt, help shows what
-    else there is; exit or Ctrl-D ends.
+    Each question may refer to earlier ones. Questions are typed at a prompt, or read from standard input, one per
+    line. At the prompt, help lists the commands; exit or Ctrl-D ends.
 
     Example: conspectus chat
     Example: conspectus chat --conversation notes.jsonl

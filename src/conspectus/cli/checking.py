@@ -14,6 +14,7 @@ from conspectus.cli import check_tables as tables
 from conspectus.cli import show
 from conspectus.cli.comparing import DryRun, condition_names
 from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
+from conspectus.cli.help import OUTPUT
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
@@ -46,10 +47,18 @@ Folder = Annotated[
 ]
 Conditions = Annotated[
     str,
-    typer.Option(metavar="NAMES", autocompletion=condition_names, help="Conditions (all).", show_default=False),
+    typer.Option(
+        metavar="NAMES",
+        autocompletion=condition_names,
+        help="Conditions to check, separated by commas (default: all).",
+        show_default=False,
+    ),
 ]
 Sample = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Answers to only N questions, drawn by a seed; more may follow.")
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Check the answers to a random sample of N questions. A later run may check more."
+    ),
 ]
 
 
@@ -65,11 +74,13 @@ def claims(
     *,
     settings: Settings,
 ) -> None:
-    """Count the factual claims of answers, and the clusters that they fall into, for each condition.
+    """Count factual claims and their clusters per condition.
 
-    A language model selects the sentences that state something verifiable, makes each clear alone (or leaves it out)
-    and takes it apart; each claim counts once. They are kept in DIR/claims.jsonl: the same command goes on from there
-    and looks again for what failed. Where the folder has judgements, it says how often they agree.
+    A language model selects sentences with verifiable content, makes them self-contained and splits them into claims;
+    each claim counts once. Saved in DIR/claims.jsonl; run it again to continue. If there are judgements, reports how
+    often both agree.
+
+    Example: conspectus eval claims comparison --model openai/gpt-4.1-mini
     """
     from conspectus import api
 
@@ -99,11 +110,12 @@ def grounding(
     *,
     settings: Settings,
 ) -> None:
-    """Measure which share of the sentences of answers follows from what they cite.
+    """Measure how many sentences follow from what they cite.
 
-    Where further answers were sampled (eval answers --samples N), it also says from how many of them a sentence
-    follows: what a model makes up differs from sample to sample. What is found is kept in DIR/grounding.jsonl, with
-    every sentence.
+    With extra answers per question (eval answers --samples N), also measures self-consistency: invented statements
+    differ from sample to sample. Saved in DIR/grounding.jsonl.
+
+    Example: conspectus eval grounding comparison
     """
     from conspectus import api
 
@@ -124,17 +136,21 @@ def grounding(
 @with_model
 def loss(
     folder: IndexFolder = FOLDER,
-    chunks: Annotated[int, typer.Option(metavar="N", min=1, help="Chunks to take facts from, drawn by a seed.")] = 50,
+    chunks: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of randomly chosen chunks to take facts from.")
+    ] = 50,
     conditions: Annotated[
         str,
         typer.Option(
             metavar="NAMES",
             autocompletion=condition_names,
-            help="Conditions that answer a question about the names of each chunk, as local,C0; empty for none.",
+            help="Conditions that are asked about the entities of each chunk, e.g. local,C0. Empty for none.",
         ),
     ] = "local",
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write every fact to DIR/loss.json.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the draw.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Also write every fact to DIR/loss.json.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed of the sample.")] = 0,
     dry_run: DryRun = False,
     yes: Yes = False,
     json: AsJson = False,
@@ -142,11 +158,12 @@ def loss(
     *,
     settings: Settings,
 ) -> None:
-    """Follow facts of the text through an index, and say at which stage they are lost.
+    """Trace facts through the index: where are they lost?
 
-    Of the facts of sampled chunks it counts those that follow from what was extracted there, from the descriptions,
-    from the reports of each level, and from the answer to a question about them. Replies of a model are kept with the
-    index: the same command goes on from there.
+    For facts of sampled chunks, counts how many follow from the extraction, the descriptions, the reports of each
+    level, and from the answer to a question about them. Run it again to continue.
+
+    Example: conspectus eval loss --chunks 20
     """
     from conspectus import api
 

@@ -11,6 +11,7 @@ import typer
 
 from conspectus.cli import show
 from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
+from conspectus.cli.help import COST, MODEL, OUTPUT
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
@@ -40,7 +41,9 @@ if TYPE_CHECKING:
 
 COMPARISON = Path("comparison")
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and ask nothing.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", rich_help_panel=COST, help="Show the estimated calls and cost, and ask nothing.")
+]
 
 
 def condition_names(incomplete: str) -> list[str]:
@@ -54,34 +57,53 @@ def condition_names(incomplete: str) -> list[str]:
 
 def answers(
     source: Annotated[
-        Path, typer.Argument(metavar="QUESTIONS", help="Folder of a comparison, or a list: .json, .csv, a line each.")
+        Path,
+        typer.Argument(
+            metavar="QUESTIONS", help="Folder of a comparison, or a list of questions: .json, .csv, or one per line."
+        ),
     ],
     conditions: Annotated[
         str,
         typer.Option(
             metavar="NAMES",
             autocompletion=condition_names,
-            help="Conditions, with commas: C0, C1, … for the levels of reports, TS (source texts), SS (nearest chunks) "
-            "and any method. The paper's C0,C1,C2,C3,TS,SS if none is named, as far as the index has what they need.",
+            help="Conditions to compare, separated by commas: C0, C1, ... (reports of a level), TS "
+            "(map-reduce over source texts), SS (vector search) or any method. Default: "
+            "C0,C1,C2,C3,TS,SS, as far as the index supports them.",
             show_default=False,
         ),
     ] = "",
     folder: IndexFolder = FOLDER,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of the comparison (that of QUESTIONS, or comparison).")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            rich_help_panel=OUTPUT,
+            help="Folder of the comparison (default: that of QUESTIONS, or comparison).",
+        ),
     ] = None,
     sample: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Ask only N questions, drawn by a seed; more may follow later."),
+        typer.Option(metavar="N", min=1, help="Ask a random sample of N questions. A later run may ask more."),
     ] = None,
     samples: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Further answers to each question, for self-consistency (models).")
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            rich_help_panel=MODEL,
+            help="Number of extra answers per question, for self-consistency. Requires a language model.",
+        ),
     ] = 0,
     window: Annotated[
-        int | None, typer.Option(metavar="N", min=500, help="Tokens of the window of every condition (8000).")
+        int | None,
+        typer.Option(metavar="N", min=500, help="Context window of every condition in tokens (default: 8000)."),
     ] = None,
     response: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Length and format of every answer (models).")
+        str | None,
+        typer.Option(
+            metavar="TEXT", rich_help_panel=MODEL, help="Length and format of every answer. Requires a language model."
+        ),
     ] = None,
     model: ModelName = None,
     base_url: BaseUrl = None,
@@ -97,10 +119,13 @@ def answers(
     set_: SetKeys = None,
     log: LogFile = None,
 ) -> None:
-    """Answer questions by each condition, all under one window, and keep the answers in DIR/answers.jsonl.
+    """Answer questions under several conditions, to compare them.
 
-    Methods that read a number of chunks are given as many as fit the window. The same command goes on from the answers
-    that are kept, and asks again for those that failed; answers of another index, model or settings are made anew.
+    All conditions share one context window; methods that read chunks get as many as fit. Answers are saved in
+    DIR/answers.jsonl. Run it again to continue and to retry failures; answers of another index, model or settings are
+    replaced.
+
+    Example: conspectus eval answers questions.txt --conditions C0,C2,TS
     """
     from conspectus import api
 
@@ -197,7 +222,10 @@ def _taken(answered: Answered) -> Iterator[Sequence[str]]:
 
 
 def table2(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = None) -> None:
-    """Say what global answers from each level of an index read, beside all of its text (P1 Table 2)."""
+    """Show how much text each level reads (GraphRAG Table 2).
+
+    Example: conspectus eval table2
+    """
     from conspectus import api
 
     rows = api.table2(folder)

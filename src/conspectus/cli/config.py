@@ -14,7 +14,7 @@ from conspectus.errors import ConspectusError, UsageError
 
 def config(
     show_defaults: Annotated[
-        bool, typer.Option("--show-defaults", help="Show each default and what the setting is for, too.")
+        bool, typer.Option("--show-defaults", help="Also show the default and the description of each setting.")
     ] = False,
     json: AsJson = False,
     config: ConfigFile = None,
@@ -23,8 +23,10 @@ def config(
 ) -> None:
     """Show the settings in force, and where each comes from.
 
-    They come from the defaults, conspectus.toml in the working directory (for index: beside the corpus),
+    Settings come from the defaults, conspectus.toml in the working directory (for index: beside the corpus),
     environment variables such as CONSPECTUS_CHUNK_TOKENS, and --set; later ones win.
+
+    Example: conspectus config --show-defaults
     """
     from conspectus import configuration
 
@@ -45,13 +47,13 @@ def _value(value: object) -> str:
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where to write it.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Replace the file that is there.")] = False,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write conspectus.toml to.")] = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing conspectus.toml.")] = False,
     log: LogFile = None,
 ) -> None:
-    """Write a conspectus.toml to change settings in.
+    """Write a conspectus.toml with every setting, commented out.
 
-    It holds every setting with its default and what it is for, all commented out.
+    Example: conspectus init
     """
     from conspectus import configuration
     from conspectus.settings import Settings

@@ -11,6 +11,7 @@ import typer
 from conspectus.cli import corrections as kept
 from conspectus.cli import show
 from conspectus.cli.guard import Group
+from conspectus.cli.help import OTHER
 from conspectus.cli.options import FOLDER, AsJson, IndexFolder, LogFile, entity_names
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 app = typer.Typer(
     cls=Group,
     no_args_is_help=True,
-    help="Put right what the graph gets wrong: merge, split, rename, retype and delete entities, add facts. Such "
-    "corrections are kept in a file, and every run of conspectus index applies them.",
+    help="Edit the graph: merge, split, rename, retype, delete, add.\n\nCorrections are saved in a "
+    "file, and every run of conspectus index applies them.",
 )
 
 
@@ -28,15 +29,28 @@ def _name(metavar: str, text: str) -> Any:
     return typer.Argument(metavar=metavar, help=text, autocompletion=entity_names, show_default=False)
 
 
-Author = Annotated[str, typer.Option(metavar="NAME", help="Who says so.", show_default=False)]
-Note = Annotated[str, typer.Option(metavar="TEXT", help="Why, in words.", show_default=False)]
+Author = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", rich_help_panel=OTHER, help="Author of the correction, kept with it.", show_default=False
+    ),
+]
+Note = Annotated[
+    str,
+    typer.Option(
+        metavar="TEXT", rich_help_panel=OTHER, help="Reason for the correction, kept with it.", show_default=False
+    ),
+]
 
 
 @app.command()
 def merge(
-    names: Annotated[list[str], _name("NAME...", "Names that are one entity.")],
+    names: Annotated[list[str], _name("NAME...", "Two or more names of the same entity.")],
     into: Annotated[
-        str, typer.Option(metavar="NAME", help="What it is called, one of them or another name; the first of them.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Name of the merged entity, one of NAME or a new one (default: the first NAME)."
+        ),
     ] = "",
     folder: IndexFolder = FOLDER,
     corrections: kept.File = None,
@@ -45,9 +59,11 @@ def merge(
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Say that several names are one entity.
+    """Merge entities: several names are one entity.
 
-    It has the places, descriptions, relationships and claims of all.
+    The merged entity has the mentions, descriptions, relationships and claims of all.
+
+    Example: conspectus correct merge "D. Quill" "Miss Quill" --into "Dorothea Quill"
     """
     from conspectus.corrections import Merge
 
@@ -56,18 +72,20 @@ def merge(
 
 @app.command()
 def split(
-    name: Annotated[str, _name("NAME", "An entity that is two.")],
-    into: Annotated[str, typer.Option(metavar="NAME", help="What the other one is called; it may be there already.")],
+    name: Annotated[str, _name("NAME", "The entity to split.")],
+    into: Annotated[str, typer.Option(metavar="NAME", help="Name of the entity that is split off, new or existing.")],
     where: Annotated[
         list[str] | None,
         typer.Option(
             "--where",
             metavar="CONDITION",
-            help="In which documents it is the other one, as path~planets* or date>=2023; several all have to hold.",
+            help="Documents in which NAME means the entity that is split off, e.g. 'path~planets*' or "
+            "'date>=2023'. If repeated, all conditions must hold.",
         ),
     ] = None,
     alias: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="By which of its names it is the other one; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Alias that belongs to the entity that is split off. Repeatable."),
     ] = None,
     folder: IndexFolder = FOLDER,
     corrections: kept.File = None,
@@ -76,9 +94,11 @@ def split(
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Say that one name stands for two entities, and which is which.
+    """Split an entity: one name stands for two entities.
 
-    The rest stays what it is. What is split off may also go to an entity that is there.
+    --where or --alias says which mentions belong to the entity that is split off.
+
+    Example: conspectus correct split Mercury --into "Mercury (planet)" --where "path~planets*"
     """
     from conspectus.corrections import Split
 
@@ -87,8 +107,8 @@ def split(
 
 @app.command()
 def rename(
-    name: Annotated[str, _name("NAME", "An entity.")],
-    to: Annotated[str, typer.Argument(metavar="TO", help="What it is called.", show_default=False)],
+    name: Annotated[str, _name("NAME", "Name of the entity.")],
+    to: Annotated[str, typer.Argument(metavar="TO", help="The new name.", show_default=False)],
     folder: IndexFolder = FOLDER,
     corrections: kept.File = None,
     author: Author = "",
@@ -96,9 +116,9 @@ def rename(
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Say what an entity is called.
+    """Rename an entity; the old name becomes an alias.
 
-    The name it had becomes an alias.
+    Example: conspectus correct rename "Sallow Quay" "Port Sallow Quay"
     """
     from conspectus.corrections import Rename
 
@@ -107,8 +127,10 @@ def rename(
 
 @app.command()
 def retype(
-    name: Annotated[str, _name("NAME", "An entity.")],
-    type: Annotated[str, typer.Argument(metavar="TYPE", help="What it is, as person.", show_default=False)],
+    name: Annotated[str, _name("NAME", "Name of the entity.")],
+    type: Annotated[
+        str, typer.Argument(metavar="TYPE", help="Entity type, e.g. person, organization or place.", show_default=False)
+    ],
     folder: IndexFolder = FOLDER,
     corrections: kept.File = None,
     author: Author = "",
@@ -116,7 +138,10 @@ def retype(
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Say of which type an entity is."""
+    """Change the type of an entity.
+
+    Example: conspectus correct retype "Teal Maid" vessel
+    """
     from conspectus.corrections import Retype
 
     if not json:
@@ -136,7 +161,7 @@ def _tell_types(type: str, folder: Path) -> None:
 
 @app.command()
 def delete(
-    name: Annotated[str, _name("NAME", "What is no entity.")],
+    name: Annotated[str, _name("NAME", "Name of the entity to delete.")],
     folder: IndexFolder = FOLDER,
     corrections: kept.File = None,
     author: Author = "",
@@ -144,9 +169,11 @@ def delete(
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Say that something is no entity.
+    """Delete an entity, with its relationships and claims.
 
-    It goes, with its relationships and claims. The documents stay as they are.
+    The documents stay as they are.
+
+    Example: conspectus correct delete FYI
     """
     from conspectus.corrections import Delete
 
@@ -155,19 +182,28 @@ def delete(
 
 @app.command("add-fact")
 def add_fact(
-    source: Annotated[str, _name("SOURCE", "An entity.")],
-    target: Annotated[str, _name("TARGET", "Another one.")],
+    source: Annotated[str, _name("SOURCE", "Name of the entity.")],
+    target: Annotated[str, _name("TARGET", "Name of the other entity.")],
     description: Annotated[
-        str, typer.Argument(metavar="FACT", help="How they are related, as a sentence.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="FACT", help="The fact as a sentence, e.g. 'Anselm Vickery taught Maeve Tully.'", show_default=False
+        ),
     ],
-    strength: Annotated[float, typer.Option(metavar="N", min=1, max=10, help="How strongly, 1 to 10.")] = 8.0,
+    strength: Annotated[
+        float, typer.Option(metavar="N", min=1, max=10, help="Strength of the relationship, 1 to 10.")
+    ] = 8.0,
     quote: Annotated[
-        str, typer.Option(metavar="TEXT", help="Words of a document that say so.", show_default=False)
+        str,
+        typer.Option(
+            metavar="TEXT", help="Passage of a document to cite for the fact, word for word.", show_default=False
+        ),
     ] = "",
     document: Annotated[
-        str, typer.Option(metavar="PATH", help="The document of the quote, by the end of its path.", show_default=False)
+        str,
+        typer.Option(metavar="PATH", help="Document of the quote, given by the end of its path.", show_default=False),
     ] = "",
-    create: Annotated[bool, typer.Option("--create", help="Make an entity of an end that is none.")] = False,
+    create: Annotated[bool, typer.Option("--create", help="Create the entities if they do not exist yet.")] = False,
     folder: IndexFolder = FOLDER,
     corrections: kept.File = None,
     author: Author = "",
@@ -175,10 +211,12 @@ def add_fact(
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Say how two entities are related.
+    """Add a relationship between two entities.
 
-    With --quote the fact is cited by these words of a document. Without, answers that stand on it say that a person
-    said so, and that no document does.
+    With --quote the fact cites that passage of a document. Without, answers that use it say that a person stated it and
+    that no document does.
+
+    Example: conspectus correct add-fact "Ada King" "Lord Byron" "Ada King is a daughter of Lord Byron."
     """
     from conspectus.corrections import AddFact
 

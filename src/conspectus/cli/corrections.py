@@ -13,6 +13,7 @@ import typer
 
 from conspectus.cli import show
 from conspectus.cli.guard import DONE, WITH_FAILURES
+from conspectus.cli.help import OTHER
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
@@ -41,16 +42,20 @@ File = Annotated[
     typer.Option(
         "--corrections",
         metavar="FILE",
-        help="Where corrections are kept, as beside the corpus; corrections.toml in the index's folder if not given.",
+        rich_help_panel=OTHER,
+        help="File of corrections, e.g. beside the corpus (default: corrections.toml in the index folder).",
         show_default=False,
     ),
 ]
 
 
 def list_(folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson = False, log: LogFile = None) -> None:
-    """List the corrections, and what became of each.
+    """List all corrections with their state.
 
-    They stand in the order in which they are applied: applied, waiting for the index to be made again, or failing.
+    The state is applied, waiting (for the next conspectus index or correct apply) or failing, in the order in which
+    corrections are applied.
+
+    Example: conspectus correct list
     """
     from conspectus import api
 
@@ -74,13 +79,21 @@ def list_(folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson =
 
 
 def undo(
-    number: Annotated[int, typer.Argument(metavar="N", help="The number of a correction.", show_default=False)],
+    number: Annotated[
+        int,
+        typer.Argument(
+            metavar="N", help="Number of the correction, as shown by conspectus correct list.", show_default=False
+        ),
+    ],
     folder: IndexFolder = FOLDER,
     corrections: File = None,
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Take a correction away again."""
+    """Remove a correction.
+
+    Example: conspectus correct undo 2
+    """
     from conspectus import api
 
     entry = api.undo(folder, number, file=corrections or "")
@@ -103,10 +116,12 @@ def apply(
     set_: SetKeys = None,
     log: LogFile = None,
 ) -> None:
-    """Make the index again, with the corrections as they are now.
+    """Apply the corrections to the index now.
 
-    It is made of the documents that it holds, which are not read anew. What language models replied is kept, so that
-    they are asked only for what changes.
+    Rebuilds the index from the documents that it holds, without reading the files again. Cached model responses are
+    reused; only what changes is asked anew.
+
+    Example: conspectus correct apply
     """
     from conspectus import api
     from conspectus.cli.index import tell  # which says of corrections what is here

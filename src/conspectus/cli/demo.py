@@ -35,18 +35,22 @@ _HARMLESS = frozenset(("CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_LOG")
 
 def demo(
     context: typer.Context,
-    folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Folder to work in.")] = FOLDER,
+    folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Folder to create the demo in.")] = FOLDER,
     with_model_index: Annotated[
         bool,
-        typer.Option("--with-model-index", help="Also ask an index that a large language model wrote (included)."),
+        typer.Option(
+            "--with-model-index", help="Also ask an index that was built with a large language model (included)."
+        ),
     ] = False,
     log: LogFile = None,
 ) -> None:
-    """Index the bundled corpus of 43 documents and ask it three questions, without a key or a network.
+    """Index 43 sample documents and ask three questions.
 
-    The documents (letters, minutes and newspaper pages of an invented harbour town) are copied into the folder, so
-    that every citation can be looked up. --with-model-index shows what a model adds before you pay for one.
+    Needs no key and no network. The documents (letters, minutes and newspaper pages of an invented harbour town) are
+    copied into the folder, so that every citation can be looked up. --with-model-index shows what a model
+    adds before you pay for one.
 
+    Example: conspectus demo
     Example: conspectus demo --with-model-index
     """
     folder = folder.expanduser()

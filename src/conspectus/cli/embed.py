@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from conspectus.cli import show
+from conspectus.cli.help import COST
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
@@ -43,17 +44,22 @@ def embed(
     index_budget: IndexBudget = None,
     yes: Yes = False,
     trace: TraceFile = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and embed nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", rich_help_panel=COST, help="Show the estimated cost, and embed nothing.")
+    ] = False,
     json: AsJson = False,
     quiet: Quiet = False,
     config: ConfigFile = None,
     set_: SetKeys = None,
     log: LogFile = None,
 ) -> None:
-    """Make vectors of an index's chunks and sentences, in place of those it has.
+    """Compute embeddings of the chunks and sentences of an index.
 
-    They are for the methods vector, hybrid, walk and hippo. Without --embedder it is the one that made those that are
-    there, or local. Texts that have a vector by the same model keep it. `--embedder none` takes the vectors away.
+    The methods vector, hybrid, walk and hippo use them. Without --embedder, uses the embedding model of the index, or
+    local. Only new texts are embedded. --embedder none removes the embeddings.
+
+    Example: conspectus embed --embedder local
+    Example: conspectus embed --embedder openai/text-embedding-3-small --dry-run
     """
     from conspectus import api
     from conspectus.cli.progress import Bars

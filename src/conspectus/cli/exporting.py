@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from conspectus.cli import show
+from conspectus.cli.help import OUTPUT
 from conspectus.cli.options import FOLDER, AsJson, IndexFolder, LogFile
 
 if TYPE_CHECKING:
@@ -25,22 +26,31 @@ Format = Annotated[
     str,
     typer.Argument(
         metavar="FORMAT",
-        help="parquet, csv, duckdb, graphml (for Gephi), neo4j (a folder of CSV), cypher, json, obsidian (a folder), "
-        "book (Markdown), graphrag (a folder of Parquet).",
+        help="Format: parquet, csv, duckdb (the tables), graphml (Gephi, yEd), neo4j (folder of CSV), cypher, json, "
+        "obsidian (vault of notes), book (Markdown), graphrag (folder of Parquet).",
         autocompletion=_formats,
     ),
 ]
-Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="PATH", help="Where to write.", show_default=False)]
-Level = Annotated[int | None, typer.Option(metavar="N", min=0, help="Level of the hierarchy.", show_default=False)]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="PATH", rich_help_panel=OUTPUT, help="Output file or folder.", show_default=False
+    ),
+]
+Level = Annotated[int | None, typer.Option(metavar="N", min=0, help="Community level to show.", show_default=False)]
 
 
 def export(
     format: Format, out: Out = None, level: Level = None, folder: IndexFolder = FOLDER, log: LogFile = None
 ) -> None:
-    """Write an index for other tools.
+    """Export an index for Gephi, Neo4j, Obsidian and others.
 
-    A file or folder of that name is written over, a vault of another index or of yours is not. --level
-    colours GraphML and says how deep the book goes.
+    Replaces an output file or folder of the same name, but never a vault that was not exported from this index. --level
+    chooses the communities that colour GraphML, and how deep the book goes.
+
+    Example: conspectus export csv -o tables
+    Example: conspectus export graphml -o graph.graphml
+    Example: conspectus export obsidian -o vault
     """
     from conspectus.api import export as export_index
     from conspectus.api import open_index
@@ -71,21 +81,39 @@ def _summary(index: Index, format: str, path: Path) -> str:
 def map_(
     out: Out = None,
     level: Level = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Another seed, another layout.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed of the layout.")] = 0,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.", show_default=False)] = None,
-    width: Annotated[int, typer.Option(metavar="N", min=200, max=20_000, help="Pixels, of a picture.")] = 2000,
-    sources: Annotated[bool, typer.Option("--sources/--no-sources", help="Keep the source texts in the page.")] = True,
+    width: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=200, max=20_000, rich_help_panel=OUTPUT, help="Width of an SVG or PNG in pixels."
+        ),
+    ] = 2000,
+    sources: Annotated[
+        bool,
+        typer.Option(
+            "--sources/--no-sources",
+            rich_help_panel=OUTPUT,
+            help="Include the source texts in the page, or leave them out to make it smaller.",
+        ),
+    ] = True,
     font: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="TrueType font for a PNG, for scripts that those of the system lack."),
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=OUTPUT,
+            help="TrueType font for a PNG, for scripts that no system font covers.",
+        ),
     ] = None,
     folder: IndexFolder = FOLDER,
     log: LogFile = None,
 ) -> None:
-    """Draw the graph: a page to look around in, or a picture.
+    """Draw the graph: an interactive HTML page, SVG or PNG.
 
-    The name of the output says which: .html (map.html by default; one file that needs no network), .svg or
-    .png.
+    The extension of the output file chooses the format. The HTML page is one file that works offline.
+
+    Example: conspectus map -o map.html
+    Example: conspectus map -o map.png --width 2400
     """
     from conspectus.api import draw_map, open_index
 
@@ -100,17 +128,19 @@ def map_(
 def check(
     target: Annotated[
         Path | None,
-        typer.Argument(metavar="DIR", help="An output folder of GraphRAG, in place of the index.", show_default=False),
+        typer.Argument(
+            metavar="DIR", help="Output folder of Microsoft GraphRAG to check instead of the index.", show_default=False
+        ),
     ] = None,
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Check that an index is whole, and that its tables are what the readers of Microsoft GraphRAG 3.x
-    expect.
+    """Check that an index is complete and its tables valid.
 
-    Every file is compared with its hash in the manifest, every column with its name, place and type in their
-    schema.
+    Compares every file with its hash in the manifest, and every column with the schema of Microsoft GraphRAG 3.x.
+
+    Example: conspectus check
     """
     from conspectus import store
     from conspectus.interchange.graphrag_schema import SCHEMA, check_schema

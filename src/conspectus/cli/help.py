@@ -45,7 +45,7 @@ OPTIONS: Mapping[str, str] = {
     "--topk": SEARCH_K,
     "--limit": SEARCH_K,
     "--mode": "--method NAME, as --method local, global, drift, hippo or bm25",
-    "--root": "--index DIR, the folder of the index (.conspectus in the working directory if not given)",
+    "--root": "--index DIR, the folder of the index (default: .conspectus)",
     "--data": "--index DIR, the folder of the index",
     "--working-dir": "--index DIR, the folder of the index",
     "--output": "-o PATH of map and export; of index: --index DIR",
@@ -190,7 +190,7 @@ def lay_out(app: typer.Typer) -> None:
 def help_(
     ctx: typer.Context,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[COMMAND...]", help="A command, as index or eval judge.")
+        list[str] | None, typer.Argument(metavar="COMMAND...", help="A command, e.g. index or eval judge.")
     ] = None,
 ) -> None:
     """Show the help of conspectus, or of one of its commands.

@@ -60,7 +60,7 @@ def rollback(
         str,
         typer.Argument(
             metavar="SNAPSHOT",
-            help="The first characters of its id; the snapshot before the current one if not given.",
+            help="First characters of the snapshot's id (default: the snapshot before the current one).",
             autocompletion=_completed,
             show_default=False,
         ),
@@ -71,8 +71,11 @@ def rollback(
 ) -> None:
     """Return to an earlier snapshot of an index.
 
-    The one that was current stays kept, so that one can return to it too: status --history lists all. What language
-    models replied is kept as well, so that indexing the documents of then or now again costs nothing.
+    The current snapshot stays available, so that you can return to it, too; conspectus status --history lists all.
+    Cached model responses stay as well, so that indexing either set of documents again costs nothing.
+
+    Example: conspectus rollback
+    Example: conspectus rollback 3f2a9c
     """
     from conspectus import api
 

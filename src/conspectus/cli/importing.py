@@ -21,20 +21,24 @@ if TYPE_CHECKING:
     from conspectus.settings import Settings
     from conspectus.tables import Index
 
-app = typer.Typer(help="Make an index from what another tool has made, or a graph that is given.", no_args_is_help=True)
+app = typer.Typer(help="Import an index or graph of another tool.", no_args_is_help=True)
 
 
 @app.command("graphrag")
 def graphrag(
-    source: Annotated[Path, typer.Argument(metavar="DIR", help="Its output folder, or the project that holds it.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Output folder of GraphRAG, or the project folder that contains it.")
+    ],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Read an index of Microsoft GraphRAG (3.x, 2.x or 1.x): reports, claims and text units included.
+    """Import an index of Microsoft GraphRAG (3.x, 2.x, 1.x).
 
-    What does not fit is kept, completed or dropped by rules that are told with how often each was applied.
-    The index in the folder is replaced when the new one is whole.
+    Takes over reports, claims and text units. What does not fit is kept, completed or dropped by rules; the output says
+    how often each was applied. An existing index in --index is replaced once the new one is complete.
+
+    Example: conspectus import graphrag ragtest/output
     """
     from conspectus import api
     from conspectus.cli.progress import Bars
@@ -59,28 +63,32 @@ def graphrag(
 def triples(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="Lines head|relation|tail, a .csv, .tsv or .jsonl, or N-Triples (.nt)."),
+        typer.Argument(
+            metavar="FILE", help="Triples as lines head|relation|tail, as .csv, .tsv or .jsonl, or as N-Triples (.nt)."
+        ),
     ],
     documents: Annotated[
         list[Path] | None,
-        typer.Option(metavar="PATH", help="File or folder of documents about its entities; may be repeated."),
+        typer.Option(metavar="PATH", help="File or folder of documents about the entities. Repeatable."),
     ] = None,
     links: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="With --documents: a table of entities and documents.", show_default=False),
+        typer.Option(
+            metavar="FILE", help="With --documents: table that links entities to documents.", show_default=False
+        ),
     ] = None,
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
     *,
     settings: Settings,
 ) -> None:
-    """Read a knowledge graph, to ask it with --method tog; and documents about what is in it.
+    """Import a knowledge graph of triples, for --method tog.
 
-    A document is linked to the entities that its record lists in a field `entities`, to the one that its title
-    names, and to those that --links gives it. tog then goes along the graph and reads what is linked to where
-    it arrives; local, bm25 and walk read the documents.
+    With --documents, tog reads along the graph the documents that are linked to its entities: by a field `entities` of
+    their records, by their titles, or by --links. local, bm25 and walk search the documents alone. An existing index in
+    --index is replaced once the new one is complete.
 
-    The index in the folder is replaced when the new one is whole.
+    Example: conspectus import triples graph.tsv --documents articles
     """
     from conspectus import api
     from conspectus.cli.progress import Bars
@@ -96,15 +104,20 @@ def triples(
 def openie(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="JSON lines: _id of a passage, triples as lists of three texts."),
+        typer.Argument(
+            metavar="FILE", help="JSON lines with the _id of a passage and its triples, each a list of three strings."
+        ),
     ],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Read triples of passages that are indexed already, for --method hippo and tog.
+    """Import OpenIE triples of passages already indexed.
 
-    A passage is the document whose record had its _id. Its graph and reports stay what they are.
+    They are used by --method hippo and tog. A passage is the document whose record has the same _id. The graph and its
+    reports do not change.
+
+    Example: conspectus import openie triples.jsonl
     """
     from conspectus import api
 

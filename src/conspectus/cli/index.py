@@ -13,6 +13,7 @@ import typer
 from conspectus.cli import changes, show
 from conspectus.cli import corrections as kept
 from conspectus.cli.guard import DONE, WITH_FAILURES, interrupted
+from conspectus.cli.help import COST, MODEL, OTHER, READING
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
@@ -45,38 +46,79 @@ if TYPE_CHECKING:
 
 
 def index(
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="Files and folders to read.")],
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files and folders to read.")],
     folder: IndexFolder = FOLDER,
     chunk_tokens: Annotated[
-        int | None, typer.Option(metavar="N", help="Tokens in a chunk (600).", show_default=False)
+        int | None,
+        typer.Option(
+            metavar="N", rich_help_panel=READING, help="Size of a chunk in tokens (default: 600).", show_default=False
+        ),
     ] = None,
     chunk_overlap: Annotated[
-        int | None, typer.Option(metavar="N", help="Tokens shared with the chunk before (100).")
+        int | None,
+        typer.Option(
+            metavar="N", rich_help_panel=READING, help="Tokens that neighbouring chunks share (default: 100)."
+        ),
     ] = None,
     text_field: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Field of a JSON or CSV record that holds its text.")
+        str | None,
+        typer.Option(
+            metavar="NAME", rich_help_panel=READING, help="Field of JSON and CSV records that holds the text."
+        ),
     ] = None,
-    title_field: Annotated[str | None, typer.Option(metavar="NAME", help="The same for its title.")] = None,
+    title_field: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", rich_help_panel=READING, help="Field of JSON and CSV records that holds the title."
+        ),
+    ] = None,
     password_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Passwords of encrypted documents, one on each line.")
+        str | None,
+        typer.Option(
+            metavar="FILE", rich_help_panel=READING, help="File with passwords for encrypted documents, one per line."
+        ),
     ] = None,
     follow_symlinks: Annotated[
-        bool | None, typer.Option("--follow-symlinks", help="Read what links lead to outside of a folder.")
+        bool | None,
+        typer.Option(
+            "--follow-symlinks", rich_help_panel=READING, help="Follow symbolic links that lead out of a folder."
+        ),
     ] = None,
     entity_types: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Types of entity to look for, as person,organization.")
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            rich_help_panel=MODEL,
+            help="Entity types to extract, separated by commas, e.g. person,organization,place.",
+        ),
     ] = None,
     model: ModelName = None,
     base_url: BaseUrl = None,
     embedder: EmbedderName = None,
     claims: Annotated[
-        bool | None, typer.Option("--claims", help="Also take out what is claimed (language models).")
+        bool | None,
+        typer.Option(
+            "--claims",
+            rich_help_panel=MODEL,
+            help="Also extract claims (covariates) about entities. Requires a language model.",
+        ),
     ] = None,
     no_reports: Annotated[
-        bool, typer.Option("--no-reports", help="Write no reports: rollup writes those that a question needs.")
+        bool,
+        typer.Option(
+            "--no-reports",
+            rich_help_panel=MODEL,
+            help="Skip community reports. --method rollup then writes the ones that a question needs.",
+        ),
     ] = False,
     corrections: Annotated[
-        str | None, typer.Option(metavar="FILE", help="What people corrected, where it is kept elsewhere (correct).")
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=OTHER,
+            help="File of corrections to apply (default: corrections.toml in the index folder; see conspectus "
+            "correct).",
+        ),
     ] = None,
     budget: Budget = None,
     budget_tokens: BudgetTokens = None,
@@ -84,10 +126,18 @@ def index(
     yes: Yes = False,
     trace: TraceFile = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Make everything anew, its communities too, as if there were no index.")
+        bool,
+        typer.Option(
+            "--fresh",
+            help="Rebuild from scratch: ignore the existing index and compute its communities anew. Cached "
+            "model responses are still used.",
+        ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be read and what it would cost, and write nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", rich_help_panel=COST, help="Show what would be read and what it would cost, and write nothing."
+        ),
     ] = False,
     sample: Annotated[
         int,
@@ -95,7 +145,9 @@ def index(
             metavar="N",
             min=0,
             show_default=False,
-            help="With --dry-run: ask N chunks and tell the rest from them; their replies are kept.",
+            rich_help_panel=COST,
+            help="With --dry-run: send N chunks to the model and extrapolate the cost from them. Their "
+            "responses are cached.",
         ),
     ] = 0,
     json: AsJson = False,
@@ -104,14 +156,18 @@ def index(
     set_: SetKeys = None,
     log: LogFile = None,
 ) -> None:
-    """Read files and folders into an index, or bring one up to date with them.
+    """Build an index of files and folders, or update it.
 
-    The same command, run again, finds by their content what was added, edited, renamed and deleted, and costs what
-    changed: replies of language models are kept, and so are communities that did not change, with their reports. The
-    index that stands can be asked until the new one is whole, and returned to afterwards (rollback).
+    Run the same command again after documents were added, edited, renamed or deleted: only what changed is processed,
+    and cached model responses are never paid for twice. Questions can be asked of the old index until the new one is
+    complete; conspectus rollback returns to it.
 
-    Settings come from conspectus.toml beside the first source (or in the working directory), environment
-    variables such as CONSPECTUS_CHUNK_TOKENS, --set and the flags; later ones win.
+    Settings come from conspectus.toml beside the first source (or in the working directory), environment variables
+    such as CONSPECTUS_CHUNK_TOKENS, --set and the options here; later ones win.
+
+    Example: conspectus index docs
+    Example: conspectus index docs --model openai/gpt-4.1-mini --budget 2
+    Example: conspectus index docs --model openai/gpt-4.1-mini --dry-run
     """
     flags = {
         "chunk.tokens": chunk_tokens,

@@ -10,6 +10,7 @@ import typer
 
 from conspectus.cli import show
 from conspectus.cli.guard import INTERRUPTED, WITH_FAILURES
+from conspectus.cli.help import COST, MODEL, OUTPUT
 from conspectus.cli.options import (
     AsJson,
     LogFile,
@@ -42,18 +43,30 @@ Criteria = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
-        help="What to judge by, with commas: comprehensiveness, diversity, empowerment, directness (all of them), "
-        'and files of your own (.toml or .json: candour = "Does the answer say what it cannot tell?").',
+        help="Criteria, separated by commas: comprehensiveness, diversity, empowerment, directness "
+        '(default: all four), and .toml or .json files of your own, e.g. candour = "Does the answer '
+        'say what it cannot tell?"',
         show_default=False,
     ),
 ]
-Pairs = Annotated[str, typer.Option(metavar="A:B,..", help="Pairs of conditions to compare (all).", show_default=False)]
+Pairs = Annotated[
+    str,
+    typer.Option(
+        metavar="A:B,..", help="Pairs of conditions to compare, e.g. C0:TS,C2:SS (default: all).", show_default=False
+    ),
+]
 Sample = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Judge only N questions, drawn by a seed; more may follow later.")
+    int | None,
+    typer.Option(metavar="N", min=1, help="Judge a random sample of N questions. A later run may judge more."),
 ]
 JudgeModel = Annotated[
     str | None,
-    typer.Option("--judge-model", metavar="NAME", help="Who judges; better another model than the one that answered."),
+    typer.Option(
+        "--judge-model",
+        metavar="NAME",
+        rich_help_panel=MODEL,
+        help="Language model that judges, preferably not the one that answered.",
+    ),
 ]
 
 
@@ -63,22 +76,26 @@ def judge(
     judge_model: JudgeModel = None,
     criteria: Criteria = "",
     pairs: Pairs = "",
-    replicates: Annotated[int, typer.Option(metavar="N", min=1, help="Times that each comparison is judged.")] = 5,
+    replicates: Annotated[int, typer.Option(metavar="N", min=1, help="Number of judgements per comparison.")] = 5,
     sample: Sample = None,
-    reasons: Annotated[bool, typer.Option(help="Have the judge's reasons summarised.")] = True,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and ask nothing.")] = False,
+    reasons: Annotated[bool, typer.Option(rich_help_panel=OUTPUT, help="Also summarise the judge's reasons.")] = True,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", rich_help_panel=COST, help="Show the estimated calls and cost, and ask nothing."),
+    ] = False,
     yes: Yes = False,
     json: AsJson = False,
     quiet: Quiet = False,
     *,
     settings: Settings,
 ) -> None:
-    """Have a model judge answers head to head, by several criteria, and test which condition it prefers.
+    """Judge answers head to head with a language model.
 
-    Every pair of conditions is compared on every question; each answer is shown first half of the time. Equal answers
-    are a tie, questions with a failed answer are left out. What is judged is kept in DIR/judgements.jsonl: the same
-    command goes on from there, and asks for what failed again. DIR also gets statistics.json, win_rates.json, .svg and
-    .png, and reasons.jsonl.
+    Every pair of conditions is compared on every question and criterion; each answer comes first half of the time.
+    Equal answers are ties, failed answers are left out. Judgements are saved in DIR/judgements.jsonl; run it again to
+    continue. Also writes win rates, statistics and reasons to DIR.
+
+    Example: conspectus eval judge comparison --judge-model openai/gpt-4.1
     """
     from conspectus import api
 
@@ -118,16 +135,24 @@ def judge(
 def stats(
     folder: Folder,
     judge_model: Annotated[
-        str | None, typer.Option("--judge-model", metavar="NAME", help="Whose judgements, where several judged.")
+        str | None,
+        typer.Option(
+            "--judge-model",
+            metavar="NAME",
+            rich_help_panel=MODEL,
+            help="Judge whose judgements are shown, if there are several.",
+        ),
     ] = None,
     json: AsJson = False,
     quiet: Quiet = False,
     log: LogFile = None,
 ) -> None:
-    """Say what the judgements in a folder say: win rates and tests. It asks no model.
+    """Show win rates and tests of saved judgements.
 
-    Wilcoxon's signed-rank test over questions, corrected by Holm and Bonferroni for all pairs that were judged by a
-    criterion. Judgements of answers that have changed since do not count.
+    Wilcoxon signed-rank tests over questions, corrected by Holm and Bonferroni. Judgements of answers that changed
+    since do not count. Asks no model.
+
+    Example: conspectus eval stats comparison
     """
     from conspectus import api
 

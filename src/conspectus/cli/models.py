@@ -11,6 +11,7 @@ import typer
 
 from conspectus.cli import show
 from conspectus.cli.guard import WITH_FAILURES, Group
+from conspectus.cli.help import OUTPUT
 from conspectus.cli.options import (
     FOLDER,
     AsJson,
@@ -29,7 +30,7 @@ from conspectus.cli.options import (
 SIGNS = {True: "yes", False: "no", None: "-"}
 DAY = 86_400
 
-app = typer.Typer(cls=Group, no_args_is_help=True, help="Look at the language models that are configured.")
+app = typer.Typer(cls=Group, no_args_is_help=True, help="Check the configured language models.")
 
 
 @app.callback()
@@ -47,7 +48,12 @@ def check(
     set_: SetKeys = None,
     log: LogFile = None,
 ) -> None:
-    """Send one small request of each kind, and say what the server supports or what to fix."""
+    """Send one small request of each kind to the language model.
+
+    Reports what the server supports, or what to fix.
+
+    Example: conspectus models check --model openai/gpt-4.1-mini
+    """
     from conspectus.api import check_models
     from conspectus.models.check import NEEDED
 
@@ -65,19 +71,21 @@ def cache(
     folder: IndexFolder = FOLDER,
     prune_older: Annotated[
         float | None,
-        typer.Option("--prune-older", metavar="DAYS", min=0, help="Delete replies made before so many days."),
+        typer.Option("--prune-older", metavar="DAYS", min=0, help="Delete responses created more than DAYS days ago."),
     ] = None,
     prune_unused: Annotated[
         float | None,
-        typer.Option("--prune-unused", metavar="DAYS", min=0, help="Delete replies not used for so many days."),
+        typer.Option("--prune-unused", metavar="DAYS", min=0, help="Delete responses not used for DAYS days."),
     ] = None,
-    prune_bad: Annotated[
-        bool, typer.Option("--prune-bad", help="Delete attempts that failed or could not be read.")
-    ] = False,
+    prune_bad: Annotated[bool, typer.Option("--prune-bad", help="Delete failed and unreadable responses.")] = False,
     json: AsJson = False,
     log: LogFile = None,
 ) -> None:
-    """Show the size and use of an index's replies of language models, and prune them."""
+    """Show the size of the response cache, or prune it.
+
+    Example: conspectus cache
+    Example: conspectus cache --prune-unused 90
+    """
     from conspectus.errors import UsageError
     from conspectus.models.server.replies import FILE_NAME, Replies
 
@@ -105,11 +113,13 @@ def cache(
 
 
 def tune(
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="Files and folders to read.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write the prompts to.")] = Path(
-        "prompts"
-    ),
-    examples: Annotated[int, typer.Option(metavar="N", min=0, help="Examples made of the corpus.")] = 2,
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files and folders to read.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", rich_help_panel=OUTPUT, help="Folder to write the prompts to.")
+    ] = Path("prompts"),
+    examples: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Number of few-shot examples to make from the corpus.")
+    ] = 2,
     model: ModelName = None,
     base_url: BaseUrl = None,
     json: AsJson = False,
@@ -117,9 +127,11 @@ def tune(
     set_: SetKeys = None,
     log: LogFile = None,
 ) -> None:
-    """Read a sample of a corpus and write a folder of prompts for it.
+    """Write prompts adapted to a corpus, from a sample of it.
 
-    They know its domain, the types of entity that matter in it, and examples made of its own texts.
+    The prompts describe its domain, its entity types, and contain few-shot examples made from its own texts.
+
+    Example: conspectus tune docs --model openai/gpt-4.1-mini --out prompts
     """
     from conspectus import api
 

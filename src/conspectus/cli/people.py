@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from conspectus.cli import show
+from conspectus.cli.help import MODEL, OUTPUT
 from conspectus.cli.judging import Criteria, Pairs, left_out
 from conspectus.cli.options import AsJson, LogFile, Quiet, parts
 
 if TYPE_CHECKING:
     from conspectus.evaluate.people.agreement import Agreement, Agreements, Bounded
 
-app = typer.Typer(help="Have people judge blinded pairs, and see how far they agree.", no_args_is_help=True)
+app = typer.Typer(help="Have people judge blinded pairs of answers.", no_args_is_help=True)
 MINUTES = 2
 """That a pair takes by all criteria, about."""
 
@@ -30,20 +31,27 @@ def people() -> None:
 @app.command("export")
 def export(
     folder: Folder,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Page and table for raters: FILE.html and FILE.csv.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", rich_help_panel=OUTPUT, help="Page and table for raters: writes FILE.html and FILE.csv."
+        ),
+    ],
     criteria: Criteria = "",
     pairs: Pairs = "",
-    sample: Annotated[int, typer.Option(metavar="N", min=1, help="Questions, drawn by a seed.")] = 10,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the order of the pairs.")] = 0,
+    sample: Annotated[int, typer.Option(metavar="N", min=1, help="Random sample of N questions.")] = 10,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed of the order of pairs.")] = 0,
     title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the page.")] = "Which answer is better?",
     json: AsJson = False,
     quiet: Quiet = False,
     log: LogFile = None,
 ) -> None:
-    """Write pairs of answers for people to compare, without saying which condition is which.
+    """Write blinded pairs of answers for people to rate.
 
-    FILE.html works offline: a rater chooses, saves a table and sends it back. FILE.csv is the same for spreadsheets.
-    The key stays in DIR/people; do not hand it out.
+    FILE.html works offline: raters choose, save a table and send it back. FILE.csv is for spreadsheets. The key to the
+    blinding stays in DIR/people; do not hand it out.
+
+    Example: conspectus eval people export comparison --out pairs --sample 20
     """
     from conspectus import api
 
@@ -67,15 +75,20 @@ def export(
 @app.command("import")
 def import_(
     folder: Folder,
-    files: Annotated[list[Path], typer.Argument(metavar="RATINGS.csv", help="Tables that raters sent back.")],
+    files: Annotated[list[Path], typer.Argument(metavar="RATINGS.csv...", help="Tables sent back by raters.")],
     rater: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Whose they are, where the tables do not say.")
+        str | None, typer.Option(metavar="NAME", help="Name of the rater, if the tables do not state it.")
     ] = None,
     json: AsJson = False,
     quiet: Quiet = False,
     log: LogFile = None,
 ) -> None:
-    """Take in what raters chose (DIR/ratings.jsonl), and say how far they agree with the judge and each other."""
+    """Read ratings that people sent back, and show agreement.
+
+    Ratings are saved in DIR/ratings.jsonl. Shows how well raters agree with the judge and with each other.
+
+    Example: conspectus eval people import comparison ratings-anna.csv
+    """
     from conspectus import api
 
     read = api.import_ratings(folder, files, rater=rater)
@@ -90,13 +103,22 @@ def import_(
 def agreement(
     folder: Folder,
     judge_model: Annotated[
-        str | None, typer.Option("--judge-model", metavar="NAME", help="Whose judgements, where several judged.")
+        str | None,
+        typer.Option(
+            "--judge-model",
+            metavar="NAME",
+            rich_help_panel=MODEL,
+            help="Judge whose judgements are shown, if there are several.",
+        ),
     ] = None,
     json: AsJson = False,
     quiet: Quiet = False,
     log: LogFile = None,
 ) -> None:
-    """Say how far the raters of a comparison agree with the judge and with each other, from what is in DIR."""
+    """Show how well raters and the judge agree (kappa).
+
+    Example: conspectus eval people agreement comparison
+    """
     from conspectus import api
 
     _told(api.rater_agreement(folder, judge_model=judge_model), json=json, quiet=quiet)

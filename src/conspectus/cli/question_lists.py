@@ -11,6 +11,7 @@ import typer
 from conspectus.cli import show
 from conspectus.cli.comparing import COMPARISON, DryRun
 from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
+from conspectus.cli.help import OUTPUT
 from conspectus.cli.options import (
     AsJson,
     Quiet,
@@ -29,30 +30,41 @@ PREVIEWED = 3
 @with_model
 def questions(
     description: Annotated[
-        str | None, typer.Option(metavar="TEXT|FILE", help="What the corpus is, in a few sentences: all that is read.")
+        str | None,
+        typer.Option(
+            metavar="TEXT|FILE",
+            help="Description of the corpus in a few sentences, or a file with it. Nothing else is read.",
+        ),
     ] = None,
     from_: Annotated[
         Path | None,
         typer.Option(
             "--from",
             metavar="FILE",
-            help="Take these questions instead: a line each, a .csv with a column question_text or question, a .json.",
+            help="Use these questions instead: one per line, a .csv with a column question or question_text, "
+            "or a .json list.",
         ),
     ] = None,
-    users: Annotated[int, typer.Option(metavar="K", min=1, help="Kinds of people who ask.")] = 5,
-    tasks: Annotated[int, typer.Option(metavar="N", min=1, help="Tasks that each of them has.")] = 5,
-    questions: Annotated[int, typer.Option(metavar="M", min=1, help="Questions of each for each task.")] = 5,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the comparison.")] = COMPARISON,
+    users: Annotated[
+        int, typer.Option(metavar="K", min=1, help="Number of personas who would ask about the corpus.")
+    ] = 5,
+    tasks: Annotated[int, typer.Option(metavar="N", min=1, help="Number of tasks per persona.")] = 5,
+    questions: Annotated[int, typer.Option(metavar="M", min=1, help="Number of questions per persona and task.")] = 5,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Folder of the comparison.")
+    ] = COMPARISON,
     dry_run: DryRun = False,
     json: AsJson = False,
     quiet: Quiet = False,
     *,
     settings: Settings,
 ) -> None:
-    """Write questions that need a whole corpus, from its description alone, into DIR/questions.json and .csv.
+    """Write questions that need the whole corpus (GraphRAG §3.2).
 
-    A language model names kinds of people who would use the corpus, tasks of each, and questions of each for each task:
-    5 x 5 x 5 if nothing else is said. Replies are kept in DIR, so that the same command goes on where it was.
+    A language model imagines personas who would use the corpus, their tasks, and questions for each task, from a short
+    description alone: 5 x 5 x 5 by default. Writes DIR/questions.json and .csv. Run it again to continue.
+
+    Example: conspectus eval questions --description "Minutes of a harbour board" --model ollama/qwen3
     """
     from conspectus import api
 

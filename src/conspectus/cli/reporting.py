@@ -8,17 +8,32 @@ from typing import Annotated
 import typer
 
 from conspectus.cli import show
+from conspectus.cli.help import MODEL, OUTPUT
 from conspectus.cli.options import AsJson, ConfigFile, LogFile, Quiet, SetKeys, overrides, settings_of
 
 
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a comparison.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="FILE.html and FILE.md (DIR/report).", show_default=False)
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=OUTPUT,
+            help="Write FILE.html and FILE.md (default: DIR/report).",
+            show_default=False,
+        ),
     ] = None,
-    title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the report.", show_default=False)] = "",
+    title: Annotated[
+        str, typer.Option(metavar="TEXT", rich_help_panel=OUTPUT, help="Title of the report.", show_default=False)
+    ] = "",
     judge_model: Annotated[
-        str | None, typer.Option("--judge-model", metavar="NAME", help="Whose judgements, where several judged.")
+        str | None,
+        typer.Option(
+            "--judge-model",
+            metavar="NAME",
+            rich_help_panel=MODEL,
+            help="Judge whose judgements are shown, if there are several.",
+        ),
     ] = None,
     json: AsJson = False,
     quiet: Quiet = False,
@@ -26,11 +41,12 @@ def report(
     set_: SetKeys = None,
     log: LogFile = None,
 ) -> None:
-    """Write all that a comparison found as a page that opens in any browser, offline, and as Markdown.
+    """Write all results of a comparison as one HTML page.
 
-    Set-up, costs, what each level reads (Table 2), win rates, tests (Table 6), claims and clusters (Tables 3 and 4),
-    grounding, loss, people and ablations, as far as they are there; and every question with its answers, so that any
-    cell can be followed to the judgements behind it. It asks no model.
+    Contains set-up, cost, context per level, win rates, tests, claims, grounding, loss, human ratings and ablations, as
+    far as they exist, and every question with its answers. Also written as Markdown. Works offline; asks no model.
+
+    Example: conspectus eval report comparison
     """
     from conspectus import api
 

@@ -1,0 +1,131 @@
+"""Help: every command says what it does, shows an example that works, and explains all of its options."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from conspectus import __version__
+from conspectus.cli.app import app
+from conspectus.cli.help import COMMANDS, OPTIONS, described, summary
+
+ROOT: Any = get_command(app)
+RUN = CliRunner()
+PRIVATE = re.compile(
+    r"\bthe same (?:for|in|before)\b|\bwho (?:makes|looks|says)\b|\bpaid for twice\b(?<!never paid for twice)|"
+    r"\breplies are kept\b|\bwhat is (?:said|told|claimed)\b|\bP[12]\b|\banother one\b|\bmade? anew\b|<str|<int|list\[",
+    re.IGNORECASE,
+)
+"""Words of an older vocabulary, which nobody who knows the field would understand; and types of Python."""
+
+
+def commands(command: Any = ROOT, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    yield path, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, (*path, name))
+
+
+ALL = list(commands())
+LEAVES = [(path, command) for path, command in ALL if not isinstance(command, TyperGroup)]
+
+
+def named(value: object) -> str | None:
+    return " ".join(map(str, value)) or "conspectus" if isinstance(value, tuple) else ""
+
+
+@pytest.mark.parametrize(("path", "command"), [pair for pair in ALL if pair[0]], ids=named)
+def test_a_command_has_a_summary_that_fits_in_a_list(path: tuple[str, ...], command: Any) -> None:
+    assert 10 <= len(summary(command)) <= 60, summary(command)
+
+
+@pytest.mark.parametrize(("path", "command"), LEAVES, ids=named)
+def test_the_examples_of_a_command_can_be_parsed(path: tuple[str, ...], command: Any) -> None:
+    examples = described(command.help)[1]
+    assert examples
+    for example in examples:
+        program, *words = shlex.split(example)
+        assert (program, *words[: len(path)]) == ("conspectus", *path)
+        command.make_context(path[-1], words[len(path) :], parent=ROOT.context_class(ROOT))
+
+
+@pytest.mark.parametrize(("path", "command"), ALL, ids=named)
+def test_every_option_and_argument_is_explained_in_words_of_the_field(path: tuple[str, ...], command: Any) -> None:
+    for param in command.params:
+        assert len(param.help or "") > 10, param.name
+        assert param.help[0].isupper(), param.help
+        assert not PRIVATE.search(param.help), param.help
+    assert not PRIVATE.search(command.help or "")
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+@pytest.mark.parametrize(("path", "command"), ALL, ids=named)
+def test_help_shows_no_types_no_doubled_brackets_and_no_cut_sentences(
+    path: tuple[str, ...], command: Any, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    root = ROOT.context_class(ROOT, info_name="conspectus", **ROOT.context_settings)
+    shown = ROOT.context_class(command, info_name=" ".join(path), parent=root).get_help() if path else root.get_help()
+    usage = shown.partition("\n\n")[0].replace("[ARGS]...", "")
+    assert not re.search(r"\{|\[\[|\]\.\.\.|\.\.\.\.", usage)
+    assert not re.search(r"<\w+(?:\[\w+\])?>", shown)
+    wrapped = [line for line in shown.splitlines() if not line.strip().startswith("conspectus ")]
+    assert max(map(len, wrapped)) <= columns
+
+
+def test_the_words_of_other_tools_lead_to_what_does_the_same_here() -> None:
+    known = {path[0] for path, _ in ALL if path}
+    for word, hint in COMMANDS.items():
+        if word not in known:
+            result = RUN.invoke(app, [word])
+            assert result.exit_code == 2
+            assert hint in " ".join(result.output.split())
+    for option, hint in OPTIONS.items():
+        if option not in ("--limit",):
+            result = RUN.invoke(app, ["ask", option, "x"])
+            assert result.exit_code == 2
+            assert hint in " ".join(result.output.split())
+
+
+def test_hints_name_commands_and_options_that_exist() -> None:
+    options = {name for _, command in ALL for param in command.params for name in param.opts}
+    first = {path[0] for path, _ in ALL if path}
+    for hint in (*COMMANDS.values(), *OPTIONS.values()):
+        assert set(re.findall(r"(?<!\S)--[a-z-]+", hint)) <= options, hint
+        assert set(re.findall(r"conspectus ([a-z]+)", hint)) <= first, hint
+
+
+def test_help_and_version_are_commands_too() -> None:
+    assert RUN.invoke(app, ["help", "eval", "judge"]).output == RUN.invoke(app, ["eval", "judge", "--help"]).output
+    assert __version__ in RUN.invoke(app, ["version"]).output
+    assert __version__ in RUN.invoke(app, ["-V"]).output
+    assert RUN.invoke(app, ["help", "nothing"]).exit_code == 2
+
+
+def test_without_arguments_help_goes_where_it_can_be_piped_from() -> None:
+    result = RUN.invoke(app, [])
+    assert result.exit_code == 2
+    assert "index" in result.stdout
+    assert not result.stderr
+
+
+def test_an_unquoted_question_is_joined_and_a_half_quoted_one_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from conspectus.cli.ask import joined
+    from conspectus.errors import UsageError
+
+    assert joined(["who", "is", "X?"]) == joined(["who is X?"]) == "who is X?"
+    with pytest.raises(UsageError, match="quotes"):
+        joined(["who is X?", "stray"])
+
+
+def test_a_reranker_that_is_none_is_refused_whatever_the_method_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = RUN.invoke(app, ["ask", "Who is X?", "--method", "local", "--rerank", "foo"])
+    assert result.exit_code == 2
+    assert "foo" in result.stderr
+    assert "local:FOLDER" in result.stderr
