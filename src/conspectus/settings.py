@@ -23,34 +23,30 @@ def _check_no_password(name: str, address: str) -> None:
 class ReadSettings(Section):
     """How files become documents."""
 
-    text_field: str = Field(default="text", description="field of a JSON or CSV record that holds its text")
-    title_field: str = Field(default="title", description="field of a JSON or CSV record that holds its title")
+    text_field: str = Field(default="text", description="Field of JSON and CSV records that holds the text")
+    title_field: str = Field(default="title", description="Field of JSON and CSV records that holds the title")
     max_megabytes: float = Field(
-        default=200.0, gt=0, description="size of a file at the most, and of what is unpacked from it"
+        default=200.0, gt=0, description="Maximum size of a file in megabytes, also after unpacking"
     )
     seconds_per_file: float = Field(
-        default=60.0, gt=0, description="time to parse one PDF, office, web or mail file at the most"
+        default=60.0, gt=0, description="Maximum seconds to parse one PDF, office, web or mail file"
     )
-    password_file: str = Field(
-        default="", description="file of passwords to try on encrypted documents, one on each line"
-    )
-    follow_symlinks: bool = Field(
-        default=False, description="read what links lead to outside of the folder that holds them"
-    )
+    password_file: str = Field(default="", description="File with passwords for encrypted documents, one per line")
+    follow_symlinks: bool = Field(default=False, description="Follow symbolic links that lead out of a folder")
 
 
 class ChunkSettings(Section):
-    """How documents are cut (P1 4.1.2: 600 tokens, 100 of them shared with the chunk before)."""
+    """How documents are cut (GraphRAG §4.1.2: 600 tokens, 100 of them shared with the chunk before)."""
 
-    tokens: int = Field(default=600, ge=10, description="tokens in a chunk")
-    overlap: int = Field(default=100, ge=0, description="tokens shared by neighbouring chunks")
+    tokens: int = Field(default=600, ge=10, description="Size of a chunk in tokens")
+    overlap: int = Field(default=100, ge=0, description="Tokens that neighbouring chunks share")
     encoding: Literal["cl100k_base", "o200k_base"] = Field(
-        default="cl100k_base", description="the vocabulary that counts tokens"
+        default="cl100k_base", description="Tokenizer (tiktoken encoding) that counts tokens"
     )
     mode: Literal["tokens", "sentence"] = Field(
-        default="tokens", description="end chunks anywhere, or at the end of a sentence"
+        default="tokens", description="Where chunks end: after a number of tokens, or at the end of a sentence"
     )
-    strict: bool = Field(default=False, description="keep a last chunk that adds no more tokens than the overlap")
+    strict: bool = Field(default=False, description="Keep a last chunk that adds no more tokens than the overlap")
 
     @model_validator(mode="after")
     def _overlap_is_smaller(self) -> ChunkSettings:
@@ -64,17 +60,21 @@ class ExtractSettings(Section):
 
     entity_types: tuple[str, ...] = Field(
         default=("person", "organization", "location", "event", "date", "work", "concept"),
-        description="the types of entity to look for",
+        description="Entity types to extract",
     )
     max_gleanings: int = Field(
-        default=1, ge=0, description="rounds of looking again for what was missed (language models only)"
+        default=1,
+        ge=0,
+        description="Maximum number of gleanings, i.e. further passes over a chunk for missed entities; requires a "
+        "language model",
     )
     style: Literal["graph", "triples"] = Field(
         default="graph",
-        description="entities and relationships of the given types, or open triples (HippoRAG; language models only)",
+        description="What is extracted: entities and relationships of the entity types, or open triples (HippoRAG; "
+        "requires a language model)",
     )
     claims: bool = Field(
-        default=False, description="also take out what is claimed of the entities (language models only)"
+        default=False, description="Also extract claims (covariates) about entities; requires a language model"
     )
 
 
@@ -83,72 +83,90 @@ class ResolveSettings(Section):
 
     resolve: Literal["exact", "aliases"] = Field(
         default="aliases",
-        description="join equal names only, or also acronyms, last names and honorifics where unambiguous",
+        description="Entity resolution: join equal names only, or also acronyms, last names and honorifics if "
+        "unambiguous",
     )
 
 
 class DescribeSettings(Section):
-    """How the descriptions of an element become one (P1 3.1.3)."""
+    """How the descriptions of an element become one (GraphRAG §3.1.3)."""
 
-    context_tokens: int = Field(default=8000, ge=500, description="tokens of descriptions read at once")
+    context_tokens: int = Field(
+        default=8000, ge=500, description="Maximum tokens of descriptions that are summarised at once"
+    )
 
 
 class CommunitySettings(Section):
-    """How the graph is divided (P1 3.1.4)."""
+    """How the graph is divided (GraphRAG §3.1.4)."""
 
     max_size: int = Field(
-        default=10, ge=2, description="split a community that has more entities than this, where it splits"
+        default=10, ge=2, description="Maximum number of entities of a community; larger ones are split if they can be"
     )
-    resolution: float = Field(default=1.0, gt=0, description="of modularity; higher gives smaller communities")
-    seed: int = Field(default=42, ge=0, description="of Leiden's order of moves")
+    resolution: float = Field(
+        default=1.0, gt=0, description="Resolution of Leiden modularity; higher values give smaller communities"
+    )
+    seed: int = Field(default=42, ge=0, description="Random seed for Leiden")
 
 
 class ReportSettings(Section):
-    """What a report is written from (P1 3.1.5)."""
+    """What a report is written from (GraphRAG §3.1.5)."""
 
-    context_tokens: int = Field(default=8000, ge=500, description="tokens of evidence for one report")
+    context_tokens: int = Field(default=8000, ge=500, description="Maximum tokens of context for one community report")
     min_report_entities: int = Field(
-        default=3, ge=1, description="communities smaller than this live in their parents' reports"
+        default=3,
+        ge=1,
+        description="Minimum number of entities for a report of its own; smaller communities are covered by their "
+        "parent's report",
     )
     write: bool = Field(
-        default=True, description="write reports while indexing; without, rollup writes those that a question needs"
+        default=True,
+        description="Write community reports while indexing; if false, --method rollup writes those that a question "
+        "needs",
     )
 
 
 class StoreSettings(Section):
     """What an index's folder keeps."""
 
-    snapshots: int = Field(default=5, ge=1, description="snapshots that are kept, the current one among them")
+    snapshots: int = Field(default=5, ge=1, description="Number of snapshots kept, including the current one")
     corrections: str = Field(
-        default="", description="file of what people corrected; corrections.toml in the folder where not given"
+        default="", description="File of corrections; if empty, corrections.toml in the index folder"
     )
 
 
 class GlobalSettings(Section):
-    """Answers from the reports of a whole level (P1 3.1.6)."""
+    """Answers from the reports of a whole level (GraphRAG §3.1.6)."""
 
     level: int | None = Field(
-        default=None, ge=0, description="level of the hierarchy to answer from; chosen where not given"
+        default=None, ge=0, description="Community level to answer from; if not set, chosen by the size of its reports"
     )
-    context_tokens: int = Field(default=8000, ge=500, description="tokens in a window of reports")
-    seed: int = Field(default=42, ge=0, description="of the order in which reports are packed into windows")
+    context_tokens: int = Field(
+        default=8000, ge=500, description="Size of the context window of each map step in tokens"
+    )
+    seed: int = Field(default=42, ge=0, description="Random seed of the order in which reports are packed into windows")
     descend: bool = Field(
-        default=False, description="choose the reports from the root down by their relevance (`--level auto`)"
+        default=False,
+        description="Dynamic community selection: choose reports from the root down by relevance (--level auto)",
     )
     relevance: int = Field(
-        default=1, ge=1, le=5, description="rating from which on a report is descended into, of 0 to 5"
+        default=1,
+        ge=1,
+        le=5,
+        description="Minimum relevance rating, 0 to 5, of a report whose children are read (dynamic community "
+        "selection)",
     )
     map_reply: Literal["answer", "points"] = Field(
-        default="answer", description="ask each window for one scored answer, or for scored points"
+        default="answer",
+        description="What the map step asks each window for: one scored answer, or a list of scored points",
     )
 
 
 class AnswerSettings(Section):
     """How answers are written (language models only)."""
 
-    response: str = Field(default="multiple paragraphs", description="length and format of an answer")
+    response: str = Field(default="multiple paragraphs", description="Length and format of an answer")
     general_knowledge: bool = Field(
-        default=False, description="let the model add what it knows, marked as such and without reference"
+        default=False, description="Let the model add general knowledge, marked as such and without citations"
     )
 
 
@@ -156,14 +174,20 @@ class LocalSettings(Section):
     """Answers from the neighbourhood of the entities that a question names."""
 
     context_tokens: int = Field(
-        default=8000, ge=500, description="tokens of entities, relationships, reports, claims and chunks"
+        default=8000,
+        ge=500,
+        description="Size of the context in tokens: entities, relationships, reports, claims and chunks",
     )
-    entities: int = Field(default=10, ge=1, description="entities to start from at the most")
-    entity_share: float = Field(default=0.15, ge=0, le=1, description="part of the window that entities may fill")
-    relationship_share: float = Field(default=0.2, ge=0, le=1, description="the same for relationships")
-    report_share: float = Field(default=0.15, ge=0, le=1, description="the same for reports")
+    entities: int = Field(default=10, ge=1, description="Maximum number of entities to start from")
+    entity_share: float = Field(default=0.15, ge=0, le=1, description="Share of the context for entities, 0 to 1")
+    relationship_share: float = Field(
+        default=0.2, ge=0, le=1, description="Share of the context for relationships, 0 to 1"
+    )
+    report_share: float = Field(
+        default=0.15, ge=0, le=1, description="Share of the context for community reports, 0 to 1"
+    )
     claim_share: float = Field(
-        default=0.1, ge=0, le=1, description="the same for claims, where there are any; chunks have the rest"
+        default=0.1, ge=0, le=1, description="Share of the context for claims, 0 to 1; chunks get what all shares leave"
     )
 
     @model_validator(mode="after")
@@ -176,9 +200,11 @@ class LocalSettings(Section):
 class SearchSettings(Section):
     """Ranking of chunks."""
 
-    k: int = Field(default=5, ge=1, description="number of chunks")
-    k1: float = Field(default=1.2, ge=0, description="BM25: how fast repeating a word stops counting")
-    b: float = Field(default=0.75, ge=0, le=1, description="BM25: how much long chunks are held back")
+    k: int = Field(default=5, ge=1, description="Number of chunks to return")
+    k1: float = Field(default=1.2, ge=0, description="BM25 parameter k1: how fast repeated words stop counting")
+    b: float = Field(
+        default=0.75, ge=0, le=1, description="BM25 parameter b: how much long chunks are penalised, 0 to 1"
+    )
 
 
 class RerankSettings(Section):
@@ -186,10 +212,10 @@ class RerankSettings(Section):
 
     by: str = Field(
         default="none",
-        description="who scores them: none, local, local:FOLDER, provider/model, the address of a server, or model, "
-        "the language model",
+        description="Reranker: none, local, local:FOLDER, model (the language model), PROVIDER/NAME or the URL of a "
+        "rerank server",
     )
-    depth: int = Field(default=20, ge=1, description="chunks of the ranking that are looked at, the best first")
+    depth: int = Field(default=20, ge=1, description="Number of top-ranked chunks that are reranked")
 
     @model_validator(mode="after")
     def _address_holds_no_password(self) -> RerankSettings:
@@ -200,7 +226,7 @@ class RerankSettings(Section):
     def _names_a_reranker(self) -> RerankSettings:
         if self.by not in ("none", "local", "model") and not self.by.startswith("local:") and "/" not in self.by:
             raise ValueError(
-                f"by = {self.by!r} names no reranker; there are none, local, local:FOLDER, model, PROVIDER/NAME, and "
+                f"there is no reranker {self.by!r}; by takes none, local, local:FOLDER, model, PROVIDER/NAME, and "
                 "the URL of a server"
             )
         return self
@@ -211,13 +237,17 @@ class VectorSettings(Section):
 
     embedder: str = Field(
         default="none",
-        description="who makes vectors: none, local, local:FOLDER or provider/model; asking takes the index's own",
+        description="Embedding model: none, local, local:FOLDER or PROVIDER/NAME; questions use that of the index",
     )
     query_prefix: str | None = Field(
-        default=None, description='what its model wants before a question, as "query: "; left out: known by its name'
+        default=None,
+        description='Text that the embedding model expects before a question, e.g. "query: "; if not set, known by '
+        "the model's name",
     )
     passage_prefix: str | None = Field(
-        default=None, description="the same before a passage; what stands in an index is used for its questions"
+        default=None,
+        description='Text that the embedding model expects before a passage, e.g. "passage: "; if not set, known '
+        "by the model's name",
     )
 
 
@@ -225,131 +255,163 @@ class WalkSettings(Section):
     """Ranking of chunks by a walk between sentences and the names in them."""
 
     form: Literal["auto", "full", "local"] = Field(
-        default="auto", description="walk over all sentences, or over those around the best; auto goes by their number"
+        default="auto",
+        description="Extent of the walk: all sentences (full), those around the best matches (local), or by the size "
+        "of the index (auto)",
     )
-    vectors: bool = Field(default=True, description="use the vectors of an index that has them")
-    damping: float = Field(default=0.87, ge=0, lt=1, description="how likely the walk goes on at each step")
-    steps: int = Field(default=9, ge=1, description="steps of the walk")
+    vectors: bool = Field(default=True, description="Use the embeddings of the index, if it has any")
+    damping: float = Field(
+        default=0.87, ge=0, lt=1, description="Damping factor of the walk: probability of going on at each step"
+    )
+    steps: int = Field(default=9, ge=1, description="Number of steps of the walk")
 
 
 class HippoSettings(Section):
-    """Ranking of chunks by PageRank over noun phrases from what a question names (HippoRAG, P2 IV-B)."""
+    """Ranking of chunks by PageRank over noun phrases from what a question names (HippoRAG)."""
 
     form: Literal["1", "2", "joined"] = Field(
         default="joined",
-        description="as first published; HippoRAG 2, where chunks are nodes and the question is matched to triples; "
-        "or the graph of 2 from the names of 1",
+        description="Version: 1 (HippoRAG), 2 (HippoRAG 2: chunks are nodes, questions are matched to triples), or "
+        "joined (graph of 2, seeds of 1)",
     )
-    damping: float = Field(default=0.5, ge=0, lt=1, description="how likely an edge is followed at each step")
+    damping: float = Field(
+        default=0.5, ge=0, lt=1, description="Damping factor of Personalized PageRank: probability of following an edge"
+    )
     synonyms: float = Field(
-        default=0.8, gt=0, le=1, description="likeness of two noun phrases above which an edge joins them"
+        default=0.8, gt=0, le=1, description="Minimum similarity of two noun phrases for a synonymy edge"
     )
-    specificity: bool = Field(default=True, description="give names that few chunks hold more weight (form 1)")
-    chunk_weight: float = Field(default=0.05, ge=0, description="weight of likeness to chunks among the seeds (form 2)")
-    triples: int = Field(default=5, ge=1, description="nearest triples, and phrases of them, that are seeds (form 2)")
+    specificity: bool = Field(
+        default=True, description="Node specificity: weight names higher that occur in few chunks (form 1)"
+    )
+    chunk_weight: float = Field(
+        default=0.05, ge=0, description="Weight of chunk similarity in the restart vector (form 2)"
+    )
+    triples: int = Field(
+        default=5, ge=1, description="Number of nearest triples, and of their phrases, used as seeds (form 2)"
+    )
 
 
 class IrcotSettings(Section):
     """Retrieval interleaved with a chain of thought (IRCoT)."""
 
-    retriever: str = Field(default="bm25", description="the method that ranks at each step")
-    steps: int = Field(default=3, ge=1, description="steps of thought at the most")
+    retriever: str = Field(default="bm25", description="Retrieval method of each step")
+    steps: int = Field(default=3, ge=1, description="Maximum number of reasoning steps")
 
 
 class TogSettings(Section):
-    """A search along the graph with its texts (Think-on-Graph 2, P2 IV-A)."""
+    """A search along the graph with its texts (Think-on-Graph 2)."""
 
     width: int = Field(
-        default=3, ge=1, description="relations of an entity, and entities of a round, that are kept (W)"
+        default=3, ge=1, description="Beam width W: relations kept per entity, and entities kept per round"
     )
-    chunks: int = Field(default=10, ge=1, description="chunks whose scores count for the entities they are of (K)")
-    evidence: int = Field(default=5, ge=1, description="chunks that are read to answer, no more than K (L)")
-    decay: float = Field(default=0.4, ge=0, description="how fast the score of a chunk falls with its rank (alpha)")
-    depth: int = Field(default=3, ge=1, description="rounds at the most (D)")
-    samples: int = Field(default=5, ge=1, description="chains of thought that vote (cot-sc)")
+    chunks: int = Field(default=10, ge=1, description="Number of top chunks K whose scores count for their entities")
+    evidence: int = Field(default=5, ge=1, description="Number of chunks L that are read to answer, at most K")
+    decay: float = Field(default=0.4, ge=0, description="Decay alpha of a chunk's score with its rank")
+    depth: int = Field(default=3, ge=1, description="Maximum number of rounds D")
+    samples: int = Field(default=5, ge=1, description="Number of sampled chains of thought that vote (cot-sc)")
 
 
 class RollupSettings(Section):
-    """Answers from the reports of what a question matches, written when it needs them (P1, future work)."""
+    """Answers from the reports of what a question matches, written when it needs them (GraphRAG §6, future work)."""
 
-    matches: int = Field(default=100, ge=1, description="entities, relationships, claims and reports that are matched")
+    matches: int = Field(
+        default=100, ge=1, description="Number of entities, relationships, claims and reports matched to the question"
+    )
     reports: int = Field(
-        default=12, ge=1, description="reports to answer from; where more are matched, parts give way to their wholes"
+        default=12,
+        ge=1,
+        description="Maximum number of reports to answer from; beyond it, parent communities replace their children",
     )
     share: float = Field(
-        default=0.5, gt=0, le=1, description="part of a community that must match for its report to replace its parts'"
+        default=0.5,
+        gt=0,
+        le=1,
+        description="Share of a community that must match before its report replaces those of its children",
     )
 
 
 class DrilldownSettings(Section):
-    """Answers from the communities that reports lead down to (P1, future work); the window is that of local."""
+    """Answers from the communities that reports lead down to (GraphRAG §6); the window is that of local."""
 
-    width: int = Field(default=3, ge=1, description="reports of a level that are followed down")
-    relevance: int = Field(default=1, ge=1, le=5, description="rating from which on a report is followed, of 0 to 5")
+    width: int = Field(default=3, ge=1, description="Number of reports per level that are followed down")
+    relevance: int = Field(
+        default=1, ge=1, le=5, description="Minimum relevance rating, 0 to 5, of a report that is followed down"
+    )
 
 
 class DriftSettings(Section):
     """Answers by way of follow-up questions, from a first answer over reports (DRIFT)."""
 
-    reports: int = Field(default=5, ge=1, description="reports that the first answer is made from")
-    follow_ups: int = Field(default=3, ge=1, description="follow-up questions that are asked at each step")
-    depth: int = Field(default=2, ge=0, description="steps of follow-up questions")
+    reports: int = Field(default=5, ge=1, description="Number of reports for the first answer")
+    follow_ups: int = Field(default=3, ge=1, description="Number of follow-up questions per step")
+    depth: int = Field(default=2, ge=0, description="Number of steps of follow-up questions")
 
 
 class RaptorSettings(Section):
     """A tree of summaries over the chunks (RAPTOR)."""
 
-    cluster: int = Field(default=8, ge=2, description="chunks or summaries that are summarised together, about")
-    levels: int = Field(default=3, ge=1, description="levels of summaries at the most")
-    summary_tokens: int = Field(default=150, ge=20, description="tokens of a summary, about")
+    cluster: int = Field(
+        default=8, ge=2, description="Approximate number of chunks or summaries that are summarised together"
+    )
+    levels: int = Field(default=3, ge=1, description="Maximum number of summary levels")
+    summary_tokens: int = Field(default=150, ge=20, description="Approximate length of a summary in tokens")
 
 
 class ModelSettings(Section):
     """How language models are asked (only with a `model` other than extractive)."""
 
     tasks: dict[str, str] = Field(
-        default={}, description='other models for single tasks, as { ExtractGraph = "openai/gpt-4.1-nano" }'
+        default={}, description='Models for single tasks, e.g. { ExtractGraph = "openai/gpt-4.1-nano" }'
     )
-    base_url: str = Field(default="", description="address of an OpenAI-compatible server, in place of the model's own")
-    embedder_base_url: str = Field(default="", description="the same for the embedder")
+    base_url: str = Field(
+        default="", description="Base URL of an OpenAI-compatible server, instead of the provider's own"
+    )
+    embedder_base_url: str = Field(
+        default="", description="Base URL of an OpenAI-compatible server for the embedding model"
+    )
     reply_format: Literal["json", "tuples"] = Field(
-        default="json", description="how entities, relationships and claims are asked for"
+        default="json",
+        description="Format of extraction responses: JSON, or the delimited tuples of the GraphRAG paper",
     )
-    prompts: str = Field(default="", description="folder of prompts to use in place of ours, file by file")
-    concurrency: int = Field(default=25, ge=1, description="calls under way at once at the most")
-    requests_per_minute: int | None = Field(default=None, ge=1, description="calls begun in any minute")
-    tokens_per_minute: int | None = Field(default=None, ge=1, description="tokens of calls begun in any minute")
-    timeout: float = Field(default=300.0, gt=0, description="seconds to wait for a reply")
-    attempts: int = Field(default=6, ge=1, description="times to ask before a call counts as failed")
+    prompts: str = Field(default="", description="Folder of prompts that replace the built-in ones, file by file")
+    concurrency: int = Field(default=25, ge=1, description="Maximum number of concurrent calls")
+    requests_per_minute: int | None = Field(default=None, ge=1, description="Rate limit in calls per minute")
+    tokens_per_minute: int | None = Field(default=None, ge=1, description="Rate limit in tokens per minute")
+    timeout: float = Field(default=300.0, gt=0, description="Seconds to wait for a response")
+    attempts: int = Field(default=6, ge=1, description="Maximum number of attempts per call")
     retry_seconds: float = Field(
-        default=1.0, ge=0, description="pause before the second attempt; it doubles with each further one"
+        default=1.0, ge=0, description="Backoff in seconds before the second attempt; doubles with each further one"
     )
-    temperature: float | None = Field(default=0.0, ge=0, description="of sampling; left to the server if not set")
-    max_tokens: int | None = Field(default=None, ge=1, description="tokens of a reply at the most")
-    seed: int | None = Field(default=None, ge=0, description="of sampling, where the server takes one")
+    temperature: float | None = Field(
+        default=0.0, ge=0, description="Sampling temperature; if not set, the server's default"
+    )
+    max_tokens: int | None = Field(default=None, ge=1, description="Maximum tokens of a response")
+    seed: int | None = Field(default=None, ge=0, description="Random seed for sampling, if the server supports one")
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = Field(
-        default=None, description="how long a reasoning model thinks"
+        default=None, description="Reasoning effort of a reasoning model"
     )
-    context_window: int = Field(default=16384, ge=1024, description="tokens of context that Ollama is told to hold")
+    context_window: int = Field(
+        default=16384, ge=1024, description="Context window that Ollama is asked for, in tokens"
+    )
     budget: float | None = Field(
         default=None,
         ge=0,
-        description="maximum spend of one run in US dollars; without max_tokens a reply has room for as "
+        description="Maximum spend of one run in US dollars; without max_tokens a reply has room for as "
         "many tokens as the longest of its task so far, at least 4,096, and twice as many once it was cut off by that",
     )
     budget_tokens: int | None = Field(
-        default=None, ge=0, description="maximum tokens of one run, prompts and replies together"
+        default=None, ge=0, description="Maximum tokens of one run, prompts and responses together"
     )
     index_budget: float | None = Field(
         default=None,
         ge=0,
-        description="maximum spend in US dollars of all runs on one index together, by what its response cache records",
+        description="Maximum spend in US dollars of all runs on one index together, by what its response cache records",
     )
     index_budget_tokens: int | None = Field(
-        default=None, ge=0, description="maximum tokens of all runs on one index together, prompts and replies"
+        default=None, ge=0, description="Maximum tokens of all runs on one index together, prompts and responses"
     )
-    trace: str = Field(default="", description="file to write every call to, as JSON lines")
-    trace_texts: bool = Field(default=False, description="write the texts of calls to it too")
+    trace: str = Field(default="", description="File to which every model call is appended as a line of JSON")
+    trace_texts: bool = Field(default=False, description="Also write prompts and responses to the trace file")
 
     @model_validator(mode="after")
     def _addresses_hold_no_password(self) -> ModelSettings:
@@ -391,12 +453,15 @@ class Settings(Section):
     drilldown: DrilldownSettings = DrilldownSettings()
     drift: DriftSettings = DriftSettings()
     llm: ModelSettings = ModelSettings()
-    model: str = Field(default="extractive", description="who performs the language tasks; extractive needs no key")
+    model: str = Field(
+        default="extractive",
+        description="Language model, e.g. openai/gpt-4.1-mini or ollama/qwen3; extractive needs no key and no server",
+    )
     language: str = Field(
-        default="auto", min_length=2, description="of the corpus, as a code of two letters; auto detects it"
+        default="auto", min_length=2, description="Language of the corpus as a two-letter code; auto detects it"
     )
     prices: dict[str, Price] = Field(
         default={},
-        description='US dollars for a million tokens, as { "openai/gpt-4.1-mini" = { input = 0.4, output = 1.6 } }; '
+        description='Prices in US dollars per million tokens, e.g. { "openai/gpt-4.1-mini" = { input = 0.4, output = 1.6 } }; '
         "models that are not named here have the prices that the package genai-prices publishes, local ones are free",
     )

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from conspectus import __version__
 from conspectus.cli.app import app
 from conspectus.cli.help import COMMANDS, OPTIONS, described, summary
+from conspectus.configuration import FIELDS
 
 ROOT: Any = get_command(app)
 RUN = CliRunner()
@@ -129,3 +130,12 @@ def test_a_reranker_that_is_none_is_refused_whatever_the_method_is(monkeypatch: 
     assert result.exit_code == 2
     assert "foo" in result.stderr
     assert "local:FOLDER" in result.stderr
+
+
+@pytest.mark.parametrize("key", FIELDS)
+def test_the_description_of_a_setting_can_be_read_by_itself(key: str) -> None:
+    description = FIELDS[key].description or ""
+    assert len(description) > 10
+    assert description[0].isupper()
+    assert not re.match(r"Of |The same", description)
+    assert not PRIVATE.search(description)
