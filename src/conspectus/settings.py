@@ -462,6 +462,7 @@ class Settings(Section):
     )
     prices: dict[str, Price] = Field(
         default={},
-        description='Prices in US dollars per million tokens, e.g. { "openai/gpt-4.1-mini" = { input = 0.4, output = 1.6 } }; '
-        "models that are not named here have the prices that the package genai-prices publishes, local ones are free",
+        description='Prices in US dollars per million tokens, e.g. { "openai/gpt-4.1-mini" = '
+        "{ input = 0.4, output = 1.6 } }; other models have the prices published by the package genai-prices, local "
+        "ones are free",
     )
