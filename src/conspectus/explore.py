@@ -69,6 +69,21 @@ class EntityView:
     documents: tuple[Mention, ...]
     """Those that name it in most chunks first."""
 
+    def __str__(self) -> str:
+        """Return name, description and the strongest relationships."""
+        from conspectus.display import entity_text
+
+        return entity_text(self)
+
+    def __repr__(self) -> str:
+        """Return name, type and degree on one line."""
+        return f"<EntityView {self.name!r} ({self.type}), {self.degree} relationships>"
+
+    def _repr_markdown_(self) -> str:
+        from conspectus.display import entity_markdown
+
+        return entity_markdown(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Path:
@@ -85,6 +100,10 @@ class Branch:
 
     report: Report
     below: tuple[Branch, ...]
+
+    def __repr__(self) -> str:
+        """Return the title and how many are below on one line."""
+        return f"<Branch {self.report.title!r}, {len(self.below)} below>"
 
 
 @dataclass(frozen=True, slots=True)

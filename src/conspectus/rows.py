@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 def content_id(*parts: str) -> str:
@@ -191,6 +191,19 @@ class Report:
         findings = "\n\n".join(f"## {f.summary}\n\n{f.explanation}" for f in self.findings)
         return f"# {self.title}\n\n{self.summary}\n\n{findings}".rstrip() + "\n"
 
+    def __str__(self) -> str:
+        """Return the report as Markdown, without control characters."""
+        from conspectus.display import plain
+
+        return plain(self.text)
+
+    def __repr__(self) -> str:
+        """Return title and place in the hierarchy on one line."""
+        return f"<Report {self.number}: {self.title!r}, level {self.level}, rating {self.rating:g}>"
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Triple:
@@ -287,6 +300,12 @@ class Hit:
     place: str = ""
     """The page, slide, sheet or section it stands on, `p. 4`; empty where the document has none."""
 
+    def __repr__(self) -> str:
+        """Return score, document and start of the text on one line."""
+        start = " ".join(self.text.split())
+        where = f"{self.document}, {self.place}" if self.place else self.document
+        return f"<Hit {self.score:.3g} {where}: {start if len(start) <= 60 else f'{start[:59]}…'!r}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -345,3 +364,24 @@ class Answer:
     """The paths of triples it stands on, where the method goes along a graph."""
     language: str = "en"
     """The language of the question, or where it tells none that of the corpus: headings and notices are in it."""
+
+    def __str__(self) -> str:
+        """Return the text with its sources and notices."""
+        from conspectus.display import answer_text
+
+        return answer_text(self)
+
+    def __repr__(self) -> str:
+        """Return method and start of the text on one line."""
+        start = " ".join(self.text.split())
+        start = start if len(start) <= 60 else f"{start[:59]}…"
+        return f"<Answer by {self.method}: {start!r}, {len(self.citations)} citations>"
+
+    def _repr_markdown_(self) -> str:
+        from conspectus.display import answer_markdown
+
+        return answer_markdown(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its fields as dictionaries and lists, which `json.dumps` takes."""
+        return asdict(self)

@@ -26,6 +26,10 @@ from conspectus.text.words import INFLECTING, name_key, stem, terms, undeclined
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+
+    from conspectus.explore import EntityView
+    from conspectus.rows import Answer, Hit
 
 
 @runtime_checkable
@@ -75,9 +79,58 @@ class Index:
 
     def __repr__(self) -> str:
         """Return what it holds on one line, and not the corpus."""
-        tables = ("documents", "chunks", "entities", "relationships", "triples", "claims", "communities", "reports")
-        counts = ", ".join(f"{len(getattr(self, name)):,} {name}" for name in tables if len(getattr(self, name)))
+        counts = ", ".join(f"{count:,} {name}" for name, count in self._counts())
         return f"<Index {self.snapshot or 'not stored'}: {counts or 'empty'}>"
+
+    def _repr_markdown_(self) -> str:
+        from conspectus.display import index_markdown
+
+        return index_markdown(self, self._counts())
+
+    def _counts(self) -> list[tuple[str, int]]:
+        tables = ("documents", "chunks", "entities", "relationships", "triples", "claims", "communities", "reports")
+        return [(name, count) for name in tables if (count := len(getattr(self, name)))]
+
+    def ask(self, question: str, **how: Any) -> Answer:
+        """Answer a question from the index; `how` is what `conspectus.ask` takes: `method`, `model`, `where` and so on.
+
+        print(index.ask("What are the main themes?"))
+        """
+        from conspectus.api import ask
+
+        return ask(question, self, **how)
+
+    def search(self, question: str, **how: Any) -> list[Hit]:
+        """Return the chunks that rank highest for a question; `how` is what `conspectus.search` takes."""
+        from conspectus.api import search
+
+        return search(question, self, **how)
+
+    def entity(self, name: str, *, most: int = 10) -> EntityView:
+        """Return what the graph knows of an entity, with its `most` strongest relationships; raise NotFound."""
+        from conspectus.explore import entity_view
+
+        return entity_view(name, self, most=most)
+
+    def to_pandas(self, table: str = "entities") -> pd.DataFrame:
+        """Return a table as a DataFrame, with the columns of its file in `tables/`.
+
+        The tables are `documents`, `chunks`, `entities`, `relationships`, `triples`, `claims`, `communities`,
+        `reports`, `joins` and `failures`. Raises UsageError for another name, and where pandas is not installed.
+        """
+        from conspectus.interchange.plain_tables import data_frame
+
+        return data_frame(self, table)
+
+    def to_networkx(self) -> Any:
+        """Return the graph as an undirected `networkx.Graph`: entities by name, relationships as weighted edges.
+
+        Nodes have `type`, `description` and `frequency`, edges `weight`, `strength` and `description`. Raises
+        UsageError where networkx is not installed.
+        """
+        from conspectus.interchange.plain_tables import networkx_graph
+
+        return networkx_graph(self)
 
     @cached_property
     def languages(self) -> tuple[str, ...]:

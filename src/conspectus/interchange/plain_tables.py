@@ -86,6 +86,21 @@ def data_frame(index: Index, table: str) -> Any:
     return next(arrow for name, arrow in arrow_tables(index, wanted) if name == wanted).to_pandas()
 
 
+def networkx_graph(index: Index) -> Any:
+    """Return the graph of an index as a `networkx.Graph`; raise UsageError where networkx is not installed."""
+    try:
+        import networkx  # pyright: ignore[reportMissingImports, reportMissingModuleSource]
+    except ImportError:
+        raise UsageError("a graph of networkx needs networkx: pip install networkx") from None
+    graph = networkx.Graph()
+    for entity in index.entities:
+        graph.add_node(entity.name, type=entity.type, description=entity.description, frequency=entity.frequency)
+    for edge in index.relationships:
+        more = {"weight": edge.weight, "strength": edge.strength, "description": edge.description}
+        graph.add_edge(edge.source, edge.target, **more)
+    return graph
+
+
 def arrow_tables(index: Index, only: str = "") -> Iterator[tuple[str, pa.Table]]:
     """Yield name and Arrow table of each table, or of one alone."""
     import pyarrow as pa

@@ -1,0 +1,73 @@
+"""What a user prints, or has as the last line of a cell, is short, readable and harmless."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from making import a_built_index
+
+import conspectus
+from conspectus.errors import UsageError
+
+INDEX = a_built_index(
+    "Orran Mill was founded by Ada Brook in 1901. Orran Mill stands in Hollin.",
+    "Tarn Works was founded by Ruben Vale in 1850. Ruben Vale kept Tarn Works until the flood.",
+)
+QUESTION = "Who founded Tarn Works?"
+
+
+def test_an_answer_is_printed_with_its_sources():
+    answer = INDEX.ask(QUESTION)
+    assert answer.citations
+    shown = str(answer)
+    assert shown.startswith(answer.text)
+    for citation in answer.citations:
+        assert f"[{citation.marker}]" in shown
+        assert citation.sources[0].document in shown
+        assert citation.sources[0].document.replace("_", r"\_") in answer._repr_markdown_()  # pyright: ignore[reportPrivateUsage]
+
+
+def test_what_a_document_holds_does_not_command_the_terminal():
+    answer = INDEX.ask(QUESTION)
+    citation = answer.citations[0]
+    source = replace(citation.sources[0], text="\x1b[31mred\x07 <script>*a*</script>", document="a\x1b]8;;x")
+    hostile = replace(answer, text="x\x1b[2J", citations=(replace(citation, sources=(source,), title="t\x1b"),))
+    assert "\x1b" not in str(hostile) + hostile._repr_markdown_()  # pyright: ignore[reportPrivateUsage]
+    assert "<script>" not in hostile._repr_markdown_()  # pyright: ignore[reportPrivateUsage]
+
+
+def test_an_answer_can_be_written_as_json():
+    answer = INDEX.ask(QUESTION)
+    assert json.loads(json.dumps(answer.to_dict()))["citations"][0]["marker"] == answer.citations[0].marker
+
+
+def test_what_is_shown_of_a_row_is_one_line():
+    things = [INDEX, INDEX.ask(QUESTION), *INDEX.search("Tarn"), INDEX.entity("Tarn Works"), *INDEX.reports]
+    things += [*conspectus.report_tree(INDEX), conspectus.Conversation(INDEX)]
+    for thing in things:
+        assert "\n" not in repr(thing)
+        assert len(repr(thing)) < 300
+
+
+def test_an_index_an_entity_and_a_report_show_themselves_in_a_notebook():
+    for thing in (INDEX, INDEX.entity("Tarn Works"), *INDEX.reports):
+        assert thing._repr_markdown_()  # pyright: ignore[reportPrivateUsage]
+    assert "Ruben Vale" in str(INDEX.entity("tarn works"))
+    assert "entities" in INDEX._repr_markdown_()  # pyright: ignore[reportPrivateUsage]
+
+
+def test_every_table_is_a_data_frame():
+    for table in ("documents", "chunks", "text_units", "entities", "relationships", "communities", "reports"):
+        assert len(INDEX.to_pandas(table)) > 0 or table in ("communities", "reports")
+    assert list(INDEX.to_pandas()["title"]) == [entity.name for entity in INDEX.entities]
+    with pytest.raises(UsageError, match="relationships"):
+        INDEX.to_pandas("edges")
+
+
+def test_the_graph_is_one_of_networkx_where_that_is_installed():
+    pytest.importorskip("networkx")
+    graph = INDEX.to_networkx()
+    assert set(graph) == {entity.name for entity in INDEX.entities}
+    assert graph.number_of_edges() == len(INDEX.relationships)
