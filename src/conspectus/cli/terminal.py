@@ -14,7 +14,7 @@ from functools import cache
 from typing import TextIO
 
 BOLD, PLAIN = "\ufdd0", "\ufdd1"
-"""Where bold text begins and ends. Unicode keeps these for internal use; `styled` turns them into codes, or nothing."""
+"""Where bold text begins and ends. Unicode reserves these; `printable` turns them into codes, or nothing."""
 SOURCE = 4
 """Columns that what is said of a source is indented by, below its number."""
 PROSE = 100
