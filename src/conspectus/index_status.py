@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -91,6 +92,8 @@ class Status:
     """The sum over the tasks of the build."""
     languages: Mapping[str, int] = field(default_factory=dict[str, int])
     """How many documents are in each language, the commonest first; by code."""
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many files and folders its build left out on purpose, by kind (`rows.LEFT_OUT`)."""
 
 
 def status_of(index: Index) -> Status:
@@ -113,6 +116,7 @@ def status_of(index: Index) -> Status:
         snapshot=index.snapshot,
         usage=_sum(index.usage.values()),
         languages=dict(sorted(Counter(d.language for d in index.documents).items(), key=lambda item: -item[1])),
+        left_out=json.loads(index.origin.get("left_out", "{}")),
     )
 
 

@@ -8,7 +8,8 @@ human-readable id. Spans count characters of the stored text of a document, whos
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from operator import itemgetter
@@ -265,10 +266,32 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file or folder that was passed over: of a kind that is not read, or only with an extra installed."""
+    """A file or folder that was passed over.
+
+    `kind` says for which sort of reason: `format` (such files are not read), `package` (they would be, with a package
+    that is not installed), `link`, `special` (a device, say), or what was left out on purpose: `own` (written by
+    Conspectus), `tools` (installed packages, caches), `ignored` (by .gitignore or .conspectusignore), `excluded` (by
+    the settings `read.exclude` and `read.include`).
+    """
 
     document: str
     reason: str
+    kind: str = ""
+
+
+LEFT_OUT = {
+    "own": "written by Conspectus",
+    "tools": "with installed packages or caches",
+    "ignored": "by .gitignore or .conspectusignore",
+    "excluded": "by --exclude or --include",
+}
+"""The kinds of `Skipped` that are left out on purpose, and how that is told after their number."""
+
+
+def left_out(skipped: Iterable[Skipped]) -> dict[str, int]:
+    """Return how many files and folders were left out on purpose, by kind."""
+    found = Counter(row.kind for row in skipped)
+    return {kind: found[kind] for kind in LEFT_OUT if found[kind]}
 
 
 @dataclass(frozen=True, slots=True)

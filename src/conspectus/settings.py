@@ -33,6 +33,13 @@ class ReadSettings(Section):
     )
     password_file: str = Field(default="", description="File with passwords for encrypted documents, one per line")
     follow_symlinks: bool = Field(default=False, description="Follow symbolic links that lead out of a folder")
+    include: tuple[str, ...] = Field(
+        default=(), description='Patterns of files to read in folders, such as "*.md" or "docs/**"; all if empty'
+    )
+    exclude: tuple[str, ...] = Field(
+        default=(), description='Patterns of files and folders to leave out, such as "drafts/"'
+    )
+    gitignore: bool = Field(default=True, description="Leave out files that .gitignore excludes")
 
 
 class ChunkSettings(Section):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from conspectus import tokens
 from conspectus.errors import ModelError, Unusable, UsageError
+from conspectus.formats.found import list_generated
 from conspectus.models.base import Model, together
 from conspectus.models.chat.fencing import fence
 from conspectus.models.chat.parsing import dump
@@ -180,5 +181,6 @@ def _example(task: ExtractGraph, graph: Graph, form: str, own: str) -> str:
 
 def _write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
+    list_generated(path.parent, [path.name])
     path.write_text(text, encoding="utf-8")
     return path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 from collections.abc import AsyncGenerator, Coroutine, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
@@ -29,6 +30,11 @@ Given = Settings | Mapping[str, Any] | None
 def resolved(settings: Given) -> Settings:
     """Return settings in full."""
     return settings if isinstance(settings, Settings) else configuration.load(settings).settings
+
+
+def path_of(given: str | Path) -> Path:
+    """Return a path, `~` at its start as the home folder: shells leave it alone in quotes and after `=`."""
+    return Path(os.path.expanduser(given))
 
 
 def read_sources(
@@ -64,7 +70,7 @@ async def session_for(
 
 def folder_of(given: Index | str | Path, index: Index) -> Path | None:
     """Return the folder of an index, where it is stored, for the replies that answering buys."""
-    return index.folder if isinstance(given, Index) else Path(given)
+    return index.folder if isinstance(given, Index) else path_of(given)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -245,3 +246,44 @@ def test_an_interrupt_that_came_after_the_commit_does_not_claim_otherwise(
 
     stands = api.open_index(".conspectus").snapshot
     assert said == f"interrupted: it was done already, and the new snapshot {stands} stands\n"
+
+
+def test_files_that_want_a_package_are_told_as_one_and_end_with_3(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from conspectus import formats
+
+    for name in ("a.pdf", "b.pdf", "c.pdf"):
+        (tmp_path / name).write_bytes(b"%PDF-1.4")
+    (tmp_path / "notes.txt").write_text("Mara Tolan keeps the weir.")
+    (tmp_path / "photo.png").write_bytes(b"")
+    formats.lacking.cache_clear()
+    monkeypatch.setattr(formats, "find_spec", lambda name: None)
+    result = run("index", tmp_path, code=3)
+    formats.lacking.cache_clear()
+
+    assert result.stderr.count("pip install pypdfium2") == 1
+    assert all(name in result.stderr for name in ("a.pdf", "b.pdf", "c.pdf", "photo.png"))
+
+
+def test_what_was_left_out_is_told_in_one_line_by_json_and_by_status(run: Run, tmp_path: Path):
+    (tmp_path / "notes.txt").write_text("Mara Tolan keeps the weir.")
+    for n in range(20):
+        (tmp_path / f"draft{n}.txt").write_text("To do.")
+    (tmp_path / "node_modules").mkdir()
+
+    (line,) = [line for line in run("index", tmp_path, "--exclude", "draft*").stderr.split("\n") if "node_mod" in line]
+    assert "20 " in line
+    told = json.loads(run("index", tmp_path, "--exclude", "draft*", "--json").stdout)
+    assert told["left_out"] == {"tools": 1, "excluded": 20}
+    assert json.loads(run("status", "--json").stdout)["left_out"] == {"tools": 1, "excluded": 20}
+
+
+def test_damaged_characters_are_told_with_their_file_and_offset(run: Run, tmp_path: Path):
+    (tmp_path / "notes.txt").write_bytes("Mara Tolan hält das Wehr, sagt Jürgen Groß. ".encode() + b"\xff")
+    result = run("index", tmp_path)
+
+    assert "notes.txt" in result.stderr
+    assert "47" in result.stderr
+    (warning,) = json.loads(run("index", tmp_path, "--json").stdout)["warnings"]
+    assert (warning["invalid_bytes"], warning["first_offset"]) == (1, 47)

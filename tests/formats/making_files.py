@@ -27,7 +27,7 @@ CORE = (
 def outcomes(name: str, data: bytes | str, options: Options | None = None) -> list[Found | Failure]:
     """What comes of a file, parsed in this process."""
     if package := lacking(FORMATS[suffix_of(name)]):
-        pytest.skip(f"{package} is not installed (the extra `formats`)")
+        pytest.skip(f"{package} is not installed")
     return list(parse(name, data.encode() if isinstance(data, str) else data, options or Options()))
 
 

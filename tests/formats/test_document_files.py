@@ -264,5 +264,6 @@ def test_an_extra_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.M
     formats.lacking.cache_clear()
 
     assert ([d.text for d in documents], failures) == (["bees"], [])
-    assert "pip install 'conspectus[formats]'" in skipped.reason
+    assert "pip install pypdfium2" in skipped.reason
+    assert skipped.kind == "package"
     assert outcomes("b.txt", "bees")

@@ -10,7 +10,7 @@ from conspectus.index.read import Read, read
 from conspectus.settings import ReadSettings
 
 pytest.importorskip("charset_normalizer")
-pytest.importorskip("pypdfium2", reason="the extra `formats` is not installed")
+pytest.importorskip("pypdfium2")
 
 TEXTS = [  # the file, its title, words in it, and where they stand
     (

@@ -19,7 +19,7 @@ PAGES = [
 
 
 def test_citations_and_hits_name_the_page_after_an_index_was_written_and_opened(tmp_path: Path):
-    pytest.importorskip("pypdfium2", reason="the extra `formats` is not installed")
+    pytest.importorskip("pypdfium2")
     (tmp_path / "report.pdf").write_bytes(pdf(PAGES))
     settings = Settings.model_validate({"chunk": {"tokens": 20, "overlap": 0}})
     conspectus.build([str(tmp_path / "report.pdf")], tmp_path / "index", settings=settings)

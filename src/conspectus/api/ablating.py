@@ -15,7 +15,7 @@ from conspectus.errors import UsageError
 from conspectus.models.base import Model
 from conspectus.rows import Document, Usage
 from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, read_sources, resolved, run, session_for
+from conspectus.working import DEFAULT_FOLDER, Given, path_of, read_sources, resolved, run, session_for
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import Estimate
@@ -76,7 +76,13 @@ def vary_chunks(
     read, unread = _documents(sources, index, documents, chosen)
     name = model.name if model else chosen.model
     return lay_out(
-        _drawn(read, sample), sizes or SIZES, ROUNDS if rounds is None else rounds, chosen, name, Path(folder), unread
+        _drawn(read, sample),
+        sizes or SIZES,
+        ROUNDS if rounds is None else rounds,
+        chosen,
+        name,
+        path_of(folder),
+        unread,
     )
 
 
@@ -98,7 +104,7 @@ def vary_window(
     from conspectus.evaluate.ablations.windows import WINDOWS, lay_out_windows
 
     return lay_out_windows(
-        Path(folder), _questions(questions), _opened(index), resolved(settings), model,
+        path_of(folder), _questions(questions), _opened(index), resolved(settings), model,
         conditions=conditions, windows=windows or WINDOWS, sample=sample,
     )  # fmt: skip
 
@@ -115,7 +121,9 @@ def vary_levels(
     """Vary the level that is answered from, by type of question."""
     from conspectus.evaluate.ablations.levels import lay_out_levels
 
-    return lay_out_levels(Path(folder), _questions(questions), _opened(index), resolved(settings), model, sample=sample)
+    return lay_out_levels(
+        path_of(folder), _questions(questions), _opened(index), resolved(settings), model, sample=sample
+    )
 
 
 def vary_communities(
@@ -128,7 +136,7 @@ def vary_communities(
     """Vary how the graph of an index is divided: by Leiden and by Louvain, with so many seeds each (10)."""
     from conspectus.evaluate.ablations.communities import SEEDS, lay_out
 
-    return lay_out(_opened(index), resolved(settings), Path(folder), seeds or SEEDS)
+    return lay_out(_opened(index), resolved(settings), path_of(folder), seeds or SEEDS)
 
 
 def vary_reports(
@@ -154,7 +162,7 @@ def vary_reports(
     asked = _questions(questions) if questions is not None else ()
     chosen = CHECKED if checked is None else checked
     return lay_out(
-        _opened(index), resolved(settings), Path(folder), model,
+        _opened(index), resolved(settings), path_of(folder), model,
         questions=drawn(asked)[:sample] if sample else asked, level=level, checked=chosen,
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,10 +17,10 @@ from conspectus.corrections.file import corrections_for
 from conspectus.errors import ModelError, UsageError
 from conspectus.index.updating import Update, origin_of, own_embedder, update_of
 from conspectus.models.base import Model
-from conspectus.rows import Community, Document, EncodingWarning, Failure, Skipped, Usage
+from conspectus.rows import Community, Document, EncodingWarning, Failure, Skipped, Usage, left_out
 from conspectus.settings import Settings
 from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, no_collector, read_sources, resolved, run, session_for
+from conspectus.working import DEFAULT_FOLDER, Given, no_collector, path_of, read_sources, resolved, run, session_for
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import Estimate
@@ -94,7 +95,7 @@ async def abuild(
     agree: Agree | None = None,
 ) -> Built:
     """Do what `build` does, inside a running event loop."""
-    target = Path(folder)
+    target = path_of(folder)
     chosen, corrections = corrections_for(resolved(settings), target)  # first, for the file may be wrong
     if progress:
         progress.stage("read", 0)
@@ -133,7 +134,11 @@ async def build_of(
             index = await build_index(
                 index_documents, failures, performer, chosen, progress, check, update.before, corrections
             )
-            index = replace(index, usage=session.usage if session else {}, origin=origin_of(chosen, corrections))
+            index = replace(
+                index,
+                usage=session.usage if session else {},
+                origin=origin_of(chosen, corrections) | _left_out(skipped),
+            )
             notices = session.notices if session else ()
             spent = session.total if session else Usage()
         if update.standing:
@@ -148,9 +153,15 @@ async def build_of(
     return Built(built, snapshot, target, tuple(skipped), tuple(warnings), notices, update)
 
 
+def _left_out(skipped: Iterable[Skipped]) -> dict[str, str]:
+    """Return what an index's origin says of files that were left out, for its status."""
+    counts = left_out(skipped)
+    return {"left_out": json.dumps(counts)} if counts else {}
+
+
 def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
     """Open the index in a folder; raise IndexMissing where there is none, IndexDamaged where files are not whole."""
-    return store.read(Path(folder))
+    return store.read(path_of(folder))
 
 
 def rollback(folder: str | Path = DEFAULT_FOLDER, snapshot: str = "") -> Index:
@@ -161,7 +172,7 @@ def rollback(folder: str | Path = DEFAULT_FOLDER, snapshot: str = "") -> Index:
 
     Raises NotFound where no such snapshot is kept, IndexDamaged where a file of it is not what it was.
     """
-    target = Path(folder)
+    target = path_of(folder)
     open_index(target)  # or else a folder would be made where there is none
     with store.writing(target):
         store.rollback(target, snapshot)
@@ -205,7 +216,7 @@ def import_triples(
         if progress:
             progress.stage("communities", 0)
         index = index_of(given, chosen.communities)
-    target = Path(folder)
+    target = path_of(folder)
     with store.writing(target):
         store.commit(target, index, settings=index.settings, usage={})
     return open_index(target)
@@ -223,7 +234,7 @@ def import_graphrag(
     from conspectus.interchange.graphrag import read_graphrag
 
     imported = read_graphrag(Path(source), progress)
-    index, target = imported.index, Path(folder)
+    index, target = imported.index, path_of(folder)
     with store.writing(target):
         store.commit(target, index, settings=index.settings, usage={})
     return replace(imported, index=open_index(target))
@@ -240,7 +251,7 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
     from conspectus.query.vector import embedder_of, has_vectors
 
     passages = read_openie(Path(file))
-    target = Path(folder)
+    target = path_of(folder)
     open_index(target)  # or else a folder would be made where there is none
     with store.writing(target):
         standing = open_index(target)
@@ -277,10 +288,10 @@ def tune(
     language = corpus_language(documents, chosen.language)
 
     async def work() -> Tuned:
-        async with opened(chosen, Path(folder)) as session:
+        async with opened(chosen, path_of(folder)) as session:
             chunks = chunk(documents, chosen.chunk)
             room = chosen.global_.context_tokens
-            return await tuned(chunks, session.model, Path(folder), language, examples=examples, sample_tokens=room)
+            return await tuned(chunks, session.model, path_of(folder), language, examples=examples, sample_tokens=room)
 
     return run(work())
 

@@ -13,7 +13,7 @@ from conspectus.models.base import Model, Tick, no_tick
 from conspectus.rows import Answer, Chunk, Usage
 from conspectus.settings import Settings
 from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, folder_of, resolved, run, session_for
+from conspectus.working import DEFAULT_FOLDER, Given, folder_of, path_of, resolved, run, session_for
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import Estimate
@@ -71,7 +71,7 @@ def evaluate_claims(
     from conspectus.evaluate.comparing.standing import judged_in
     from conspectus.evaluate.kept import claims_in
 
-    chosen, target = resolved(settings), Path(folder)
+    chosen, target = resolved(settings), path_of(folder)
     asked = asked_answers(target, conditions, sample)
     kept = claims_in(target)
     by = model.name if model else found_by(chosen, *STEPS)
@@ -95,7 +95,7 @@ def estimate_claims(
     from conspectus.evaluate.comparing.asked_answers import asked_answers, found_by
     from conspectus.evaluate.kept import claims_in
 
-    chosen, target = resolved(settings), Path(folder)
+    chosen, target = resolved(settings), path_of(folder)
     asked = asked_answers(target, conditions, sample)
     left = pending(asked, claims_in(target), found_by(chosen, *STEPS))
     return CheckPreview(len(asked), len(left), _estimated(lambda session: cost(left, session, chosen), target, chosen))
@@ -120,7 +120,7 @@ def evaluate_grounding(
     from conspectus.evaluate.comparing.asked_answers import asked_answers, found_by
     from conspectus.evaluate.kept import grounding_in
 
-    chosen, target = resolved(settings), Path(folder)
+    chosen, target = resolved(settings), path_of(folder)
     asked = asked_answers(target, conditions, sample)
     kept = grounding_in(target)
     by = model.name if model else found_by(chosen, "Entails")
@@ -143,7 +143,7 @@ def estimate_grounding(
     from conspectus.evaluate.comparing.asked_answers import asked_answers, found_by
     from conspectus.evaluate.kept import grounding_in
 
-    chosen, target = resolved(settings), Path(folder)
+    chosen, target = resolved(settings), path_of(folder)
     asked = asked_answers(target, conditions, sample)
     left = pending(asked, grounding_in(target), found_by(chosen, "Entails"))
     return CheckPreview(len(asked), len(left), _estimated(lambda session: cost(left, session, chosen), target, chosen))

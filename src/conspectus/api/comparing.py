@@ -17,7 +17,7 @@ from conspectus.errors import UsageError
 from conspectus.models.base import Model
 from conspectus.rows import Usage
 from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, resolved, run, session_for
+from conspectus.working import DEFAULT_FOLDER, Given, path_of, resolved, run, session_for
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import Estimate
@@ -89,7 +89,7 @@ def make_questions(
     from conspectus.evaluate.comparing.questions import make_questions as make
     from conspectus.index.pipeline import Silent
 
-    chosen, target = resolved(settings), Path(folder)
+    chosen, target = resolved(settings), path_of(folder)
     if chosen.model == "extractive" and model is None:
         raise UsageError(
             "questions are written by a language model: name one with --model, or bring your own with --from FILE"
@@ -116,9 +116,11 @@ def list_questions(source: Source, folder: str | Path = COMPARISON) -> Listed:
 
     given = _questions(source)
     questions = tuple(once(given))
-    _write(questions, Path(folder))
+    _write(questions, path_of(folder))
     twice = len(given) - len(questions)
-    return Listed(questions, Path(folder), notices=(f"{twice} questions came twice and are kept once",) * bool(twice))
+    return Listed(
+        questions, path_of(folder), notices=(f"{twice} questions came twice and are kept once",) * bool(twice)
+    )
 
 
 def estimate_questions(
@@ -157,7 +159,7 @@ def estimate_answers(
 
     opened, chosen = _opened(index), resolved(settings)
     asked = _questions(questions)
-    laid = lay_out(Path(folder), asked, conditions, opened, chosen, sample=sample, samples=samples)
+    laid = lay_out(path_of(folder), asked, conditions, opened, chosen, sample=sample, samples=samples)
     left = dict.fromkeys(laid.conditions, 0) | Counter(one.condition.name for one in laid.left)
 
     async def work() -> dict[str, Estimate]:
@@ -192,7 +194,7 @@ def answer_questions(
     """
     from conspectus.evaluate.comparing.answer_folder import lay_out, make, summed_up
 
-    opened, chosen, target = _opened(index), resolved(settings), Path(folder)
+    opened, chosen, target = _opened(index), resolved(settings), path_of(folder)
     asked = _questions(questions)
     laid = lay_out(target, asked, conditions, opened, chosen, model, sample=sample, samples=samples)
 

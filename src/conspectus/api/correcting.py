@@ -18,7 +18,7 @@ from conspectus.corrections import STAGE, Correction, Entry, check, check_nothin
 from conspectus.corrections.file import append, file_of, next_number, read_file, remove
 from conspectus.errors import IndexMissing, UsageError
 from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, resolved
+from conspectus.working import DEFAULT_FOLDER, Given, path_of, resolved
 
 State = Literal["applied", "waiting", "failing"]
 
@@ -62,7 +62,7 @@ def correct(
     """
     from conspectus.api.consistency import Known, check_beside
 
-    target = Path(folder)
+    target = path_of(folder)
     index = store.read(target)
     check_made_here(index, target)
     path = _file(target, file, settings)
@@ -91,7 +91,7 @@ def corrections(folder: str | Path = DEFAULT_FOLDER, *, file: str | Path = "", s
 
     Raises UsageError where their file cannot be read.
     """
-    target = Path(folder)
+    target = path_of(folder)
     try:
         index = store.read(target)
     except IndexMissing:
@@ -115,7 +115,7 @@ def undo(folder: str | Path, number: int, *, file: str | Path = "", settings: Gi
 
     Raises NotFound where there is no such correction, UsageError where a later one names what comes of it.
     """
-    path = _file(Path(folder), file, settings)
+    path = _file(path_of(folder), file, settings)
     entries = read_file(path)
     for place, entry in enumerate(entries):
         if entry.number == number:

@@ -13,7 +13,7 @@ from conspectus.errors import ModelError, StoreError
 from conspectus.rows import Chunk, Document, Failure, Usage
 from conspectus.settings import Settings
 from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, resolved
+from conspectus.working import DEFAULT_FOLDER, Given, path_of, resolved
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import TaskEstimate
@@ -46,7 +46,7 @@ def embed(
     from conspectus.models.embedders import open_embedder
     from conspectus.models.embedders.prefixes import prefixes_of
 
-    chosen, target = resolved(settings), Path(folder)
+    chosen, target = resolved(settings), path_of(folder)
     name = embedder or _usual(store.read(target), chosen)  # read first: no folder is made where there is none
     opened = open_embedder(name, chosen, target)
     keeping = _keeping(opened, name, target)
@@ -138,7 +138,7 @@ def estimate_embedding(
     from conspectus.index.embed import texts_of
     from conspectus.models.embedders import is_served
 
-    chosen, target = resolved(settings), Path(folder)
+    chosen, target = resolved(settings), path_of(folder)
     index = store.read(target)
     name = embedder or _usual(index, chosen)
     return _estimated(name, texts_of(index), chosen, target) if is_served(name) else None

@@ -10,7 +10,7 @@ from conspectus import locks
 from conspectus.api.asking import Asked, model_of, viewed
 from conspectus.errors import UsageError
 from conspectus.models.base import Model
-from conspectus.working import DEFAULT_FOLDER, Given, resolved, run, session_for
+from conspectus.working import DEFAULT_FOLDER, Given, path_of, resolved, run, session_for
 
 if TYPE_CHECKING:
     from conspectus.evaluate.answering.runs import Scored
@@ -38,7 +38,7 @@ def evaluate_retrieval(
     from conspectus.evaluate.ranking.retrieval import evaluate
 
     target = None if index_folder is None else Path(index_folder)
-    return evaluate(Path(folder), methods, ks, target, resolved(settings), titles)
+    return evaluate(path_of(folder), methods, ks, target, resolved(settings), titles)
 
 
 def evaluate_answers(
@@ -104,7 +104,7 @@ def estimate_judge(
 
     async def work() -> JudgingPreview:
         async with opened(chosen, None, to_ask=False) as session:
-            return judge_folder.preview(Path(folder), asked, chosen, session)
+            return judge_folder.preview(path_of(folder), asked, chosen, session)
 
     return run(work())
 
@@ -136,7 +136,7 @@ def evaluate_judge(
 
     chosen = resolved(settings) if model else judge_folder.judged_by(resolved(settings), judge_model)
     asked = judge_folder.ToJudge(tuple(criteria), tuple(pairs), replicates, sample, reasons)
-    target = Path(folder)
+    target = path_of(folder)
     judge_folder.lay_out(target, asked, chosen)  # what is wrong is told before a file is written
 
     async def work() -> Done:
@@ -161,7 +161,7 @@ def evaluate_statistics(folder: str | Path, *, judge_model: str | None = None) -
     """
     from conspectus.evaluate.judging.judge_folder import statistics
 
-    return statistics(Path(folder), judge_model)
+    return statistics(path_of(folder), judge_model)
 
 
 def check_models(settings: Given = None) -> list[Checked]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conspectus import locks
+from conspectus.working import path_of
 
 if TYPE_CHECKING:
     from conspectus.evaluate.judging.pairing import LeftOut
@@ -57,15 +58,17 @@ def export_pairs(
     """
     from conspectus.evaluate.people.forms import page, table
     from conspectus.evaluate.people.pairs import blinded, write_key
+    from conspectus.formats.found import list_generated
 
-    made = blinded(Path(folder), criteria, pairs, sample, seed)
+    made = blinded(path_of(folder), criteria, pairs, sample, seed)
     target = Path(out)
     files = target.with_suffix(".html"), target.with_suffix(".csv")
     target.parent.mkdir(parents=True, exist_ok=True)
+    list_generated(target.parent, [files[1].name])  # the page says so itself
     for file, text in zip(files, (page(made, title), table(made)), strict=True):
         file.write_text(text, encoding="utf-8", newline="")
     names = tuple(one.name for one in made.criteria)
-    key = write_key(made, Path(folder))
+    key = write_key(made, path_of(folder))
     return Exported(made.id, len(made.items), names, *files, key, made.equal, made.left_out)
 
 
@@ -77,7 +80,7 @@ def import_ratings(folder: str | Path, files: Sequence[str | Path], *, rater: st
     """
     from conspectus.evaluate.people.ratings import ratings_in, read_ratings
 
-    target = Path(folder)
+    target = path_of(folder)
     read = read_ratings([Path(file) for file in files], target, rater)
     with locks.writing(target, "comparison"):
         ratings_in(target).add_all(read.ratings)
@@ -95,7 +98,7 @@ def rater_agreement(folder: str | Path, *, judge_model: str | None = None) -> Ag
     from conspectus.evaluate.people.agreement import agreements
     from conspectus.evaluate.people.ratings import ratings_now
 
-    target = Path(folder)
+    target = path_of(folder)
     ratings = ratings_now(target)
     if not ratings:
         raise UsageError(f"there are no ratings of the answers in {target}: conspectus eval people export and import")

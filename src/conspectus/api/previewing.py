@@ -14,7 +14,7 @@ from conspectus.errors import UsageError
 from conspectus.index.updating import update_of
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped
 from conspectus.settings import Settings
-from conspectus.working import DEFAULT_FOLDER, Given, read_sources, resolved, run
+from conspectus.working import DEFAULT_FOLDER, Given, path_of, read_sources, resolved, run
 
 if TYPE_CHECKING:
     from conspectus.corrections import Entry
@@ -73,8 +73,8 @@ def preview(
     seen = Preview(len(read_documents), len(chunks), total, tuple(skipped), tuple(failures), tuple(warnings))
     if folder is None:
         return seen
-    chosen, corrections = corrections_for(chosen, Path(folder))
-    update = update_of(Path(folder), read_documents, failures, chosen, corrections=corrections, fresh=fresh)
+    chosen, corrections = corrections_for(chosen, path_of(folder))
+    update = update_of(path_of(folder), read_documents, failures, chosen, corrections=corrections, fresh=fresh)
     before, changes = update.before, update.changes
     least = chosen.reports.min_report_entities
     again = outlook_of(before, changes, read_documents, chunks, least) if before and changes else None
@@ -101,10 +101,10 @@ def estimate(
     chosen = resolved(settings)
     if not costs(chosen):
         raise UsageError("the extractive model costs nothing: name a language model to estimate")
-    chosen, corrections = corrections_for(chosen, Path(folder))
+    chosen, corrections = corrections_for(chosen, path_of(folder))
     read_documents, failures, *_ = read_sources(sources, documents, chosen)
-    update = update_of(Path(folder), read_documents, failures, chosen, corrections=corrections, fresh=fresh)
-    return run(estimate_of(read_documents, update, Path(folder), chosen, corrections, sample))
+    update = update_of(path_of(folder), read_documents, failures, chosen, corrections=corrections, fresh=fresh)
+    return run(estimate_of(read_documents, update, path_of(folder), chosen, corrections, sample))
 
 
 async def estimate_of(

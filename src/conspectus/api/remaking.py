@@ -15,7 +15,7 @@ from conspectus.corrections.file import corrections_for
 from conspectus.errors import UsageError
 from conspectus.settings import Settings
 from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, run
+from conspectus.working import DEFAULT_FOLDER, path_of, run
 
 if TYPE_CHECKING:
     from conspectus.index.pipeline import Progress
@@ -38,7 +38,7 @@ def apply_corrections(
     """
     from conspectus.index.read import Read
 
-    target = Path(folder)
+    target = path_of(folder)
     standing = store.read(target)
     check_made_here(standing, target)
     said = {"store.corrections": str(file)} if file else {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conspectus.index_status import spending
-from conspectus.working import Given, resolved
+from conspectus.working import Given, path_of, resolved
 
 FILE = "report"
 
@@ -41,7 +41,7 @@ def write_report(
     from conspectus.evaluate.report.parts import Missing
     from conspectus.evaluate.report.plain import markdown
 
-    source = Path(folder)
+    source = path_of(folder)
     found = held(source, judge_model)
     sections = [
         setting.set_up(found),

@@ -13,6 +13,7 @@ from conspectus.cli.corrections import counted, summary
 from conspectus.cli.history import print_history
 from conspectus.cli.options import FOLDER, AsJson, ConfigFile, IndexFolder, LogFile, entity_names, settings_of
 from conspectus.errors import IndexMissing, UsageError
+from conspectus.rows import LEFT_OUT
 
 if TYPE_CHECKING:
     from conspectus.explore import Branch, Edge, EntityView, ReportView
@@ -66,6 +67,8 @@ def status(
     )
     values = (getattr(figures, show.plural(noun)) for noun in counts)
     show.out(", ".join(show.counted(value, noun) for value, noun in zip(values, counts, strict=True)))
+    if figures.left_out:
+        show.out("Left out: " + ", ".join(f"{n:,} {LEFT_OUT[kind]}" for kind, n in figures.left_out.items()))
     if figures.languages.keys() - {"en"}:
         show.out("Languages of the documents: " + ", ".join(f"{code} {n:,}" for code, n in figures.languages.items()))
     show.out()

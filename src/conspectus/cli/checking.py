@@ -166,6 +166,7 @@ def loss(
     Example: conspectus eval loss --chunks 20
     """
     from conspectus import api
+    from conspectus.formats.found import list_generated
 
     opened = api.open_index(folder)
     chosen: dict[str, Any] = {"chunks": chunks, "conditions": parts(conditions), "seed": seed, "settings": settings}
@@ -179,6 +180,7 @@ def loss(
     told = checked.found.as_json()
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
+        list_generated(out, [FACTS_FILE])
         (out / FACTS_FILE).write_text(writing.dumps(told, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     if json:
         show.as_json(told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -36,12 +37,15 @@ from conspectus.cli.options import (
     settings_of,
 )
 from conspectus.errors import ConspectusError, UsageError
+from conspectus.rows import LEFT_OUT, left_out
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from conspectus.api import Built, Preview
     from conspectus.costs.estimate import Estimate
     from conspectus.index_status import Status
-    from conspectus.rows import EncodingWarning
+    from conspectus.rows import EncodingWarning, Skipped
     from conspectus.settings import Settings
 
 
@@ -84,6 +88,15 @@ def index(
             "--follow-symlinks", rich_help_panel=READING, help="Follow symbolic links that lead out of a folder."
         ),
     ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Leave out files and folders, as drafts/ or '*.log'; may be repeated."),
+    ] = None,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Of folders, read only such files, as '*.md'; may be repeated."),
+    ] = None,
+    no_gitignore: Annotated[bool, typer.Option("--no-gitignore", help="Read what .gitignore files leave out.")] = False,
     entity_types: Annotated[
         str | None,
         typer.Option(
@@ -176,13 +189,16 @@ def index(
         "read.title_field": title_field,
         "read.password_file": password_file,
         "read.follow_symlinks": follow_symlinks,
+        "read.exclude": exclude,
+        "read.include": include,
+        "read.gitignore": False if no_gitignore else None,
         "extract.entity_types": entity_types,
         "extract.claims": claims,
         "reports.write": False if no_reports else None,
         "store.corrections": corrections,
         **model_flags(model, base_url, embedder, budget, budget_tokens, trace, index_budget),
     }
-    first = Path(sources[0])
+    first = Path(os.path.expanduser(sources[0]))
     settings = settings_of(overrides(set_, flags), config, beside=first if first.is_dir() else first.parent)
     if dry_run:
         _preview(sources, folder, settings, sample, fresh=fresh, json=json, quiet=quiet)
@@ -192,7 +208,7 @@ def index(
     began = time.perf_counter()
     built = _build(sources, folder, settings, fresh=fresh, quiet=quiet or json, yes=yes)
     tell(built, time.perf_counter() - began, json=json, quiet=quiet)
-    raise typer.Exit(WITH_FAILURES if built.failures else DONE)
+    raise typer.Exit(_code(built))
 
 
 def _build(sources: list[str], folder: Path, settings: Settings, *, fresh: bool, quiet: bool, yes: bool) -> Built:
@@ -245,6 +261,7 @@ def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
         more = {
             "index": str(built.folder),
             "skipped": [asdict(s) for s in built.skipped],
+            "left_out": left_out(built.skipped),
             "warnings": [asdict(w) for w in built.warnings],
             "notices": built.notices,
             "seconds": seconds,
@@ -291,7 +308,7 @@ def _preview(
             if cost and cost.tasks and settings.model != "extractive":
                 show.note(_stands_on(cost))
             _not_read(seen)
-    raise typer.Exit(WITH_FAILURES if seen.failures else DONE)
+    raise typer.Exit(_code(seen))
 
 
 def _priced(estimate: Estimate) -> str:
@@ -316,7 +333,10 @@ def _read(counts: Status | Preview) -> str:
 
 def _not_read(read: Built | Preview) -> None:
     """Print what was not read, and which characters were not."""
-    show.listed(f"Skipped {len(read.skipped):,}:", [f"{s.document}: {s.reason}" for s in read.skipped])
+    passed = [(row.document, row.reason) for row in read.skipped if row.kind not in LEFT_OUT]
+    show.listed(f"Skipped {show.counted(len(passed), 'file')}:", show.by_reason(passed))
+    if told := _left_out(read.skipped):
+        show.note(f"Left out: {told}.")
     damaged = [w for w in read.warnings if w.invalid_bytes]
     heading = f"Damaged characters in {show.counted(len(damaged), 'file')}, each read as U+FFFD (\ufffd):"
     show.listed(heading, [_damage(w) for w in damaged])
@@ -327,6 +347,24 @@ def _not_read(read: Built | Preview) -> None:
     lines = [f"{encoding}: {show.some(files)}" for encoding, files in sorted(guessed.items())]
     show.listed("Not UTF-8, their encoding was detected:", lines)
     show.failures(read.failures)
+
+
+def _left_out(skipped: Sequence[Skipped]) -> str:
+    """Return in one line what was left out on purpose, and why."""
+    groups: dict[str, list[str]] = {}
+    for row in skipped:
+        if row.kind in LEFT_OUT:
+            groups.setdefault(row.kind, []).append(row.document)
+    return "; ".join(
+        f"{len(names):,} {LEFT_OUT[kind]} ({show.some(names)})"
+        for kind, names in sorted(groups.items(), key=lambda item: list(LEFT_OUT).index(item[0]))
+    )
+
+
+def _code(read: Built | Preview) -> int:
+    """Return the exit code: there are failures, or files that would be read if a package were installed."""
+    incomplete = read.failures or any(row.kind == "package" for row in read.skipped)
+    return WITH_FAILURES if incomplete else DONE
 
 
 def _damage(warning: EncodingWarning) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import platform
 import shlex
 import sys
@@ -82,11 +83,17 @@ def entity_names(ctx: typer.Context, incomplete: str) -> list[str]:
     return [e.name for e in index.entities if e.name.lower().startswith(incomplete.lower())][:100]
 
 
+def _expanded(path: str | Path) -> Path:
+    """Return a path with `~` as the home folder, which no shell puts into `--index=~/x`."""
+    return Path(os.path.expanduser(path))
+
+
 IndexFolder = Annotated[
     Path,
     typer.Option(
         "--index",
         "-i",
+        parser=_expanded,
         metavar="DIR",
         envvar="CONSPECTUS_INDEX",
         help="Folder of the index.",
@@ -97,6 +104,7 @@ IndexFolders = Annotated[
     typer.Option(
         "--index",
         "-i",
+        parser=_expanded,
         metavar="DIR",
         envvar="CONSPECTUS_INDEX",
         help="Folder of the index. Give it several times to query several indexes together.",

@@ -273,6 +273,18 @@ def some(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
+def by_reason(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """Return lines for what has a reason, those of the same reason as one, the most frequent reason first."""
+    groups: dict[str, list[str]] = {}
+    for name, reason in rows:
+        groups.setdefault(reason, []).append(name)
+    ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
+    return [
+        f"{names[0]}: {reason}" if len(names) == 1 else f"{len(names):,} ({some(names)}): {reason}"
+        for reason, names in ordered
+    ]
+
+
 def failures(failed: Sequence[Failure], say: Callable[[str], None] = note) -> None:
     """Print what could not be done."""
-    listed(f"Failed {len(failed):,}:", [f"{f.document or f.stage}: {f.error}" for f in failed], say)
+    listed(f"Failed {len(failed):,}:", by_reason((f.document or f.stage, f.error) for f in failed), say)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from conspectus.errors import UsageError
+from conspectus.formats.found import list_generated
 
 T = TypeVar("T")
 
@@ -157,6 +158,8 @@ class Kept(Generic[T]):
         if not rows:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        if not self.path.exists():
+            list_generated(self.path.parent, [self.path.name])
         with self.path.open("ab") as file:
             for row in rows:
                 file.write(json.dumps(_plain(row), ensure_ascii=False).encode() + b"\n")

@@ -22,7 +22,7 @@ class Format(NamedTuple):
     family: str
     """The module of this package whose `parse` reads it."""
     needs: str = ""
-    """The package that it takes, of the extra `formats`."""
+    """The package that it takes."""
     isolated: bool = True
     """Whether it is parsed in a process of its own."""
 

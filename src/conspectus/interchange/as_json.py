@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any, cast
 
+from conspectus.formats.found import GENERATED
 from conspectus.rows import Report
 from conspectus.tables import Index
 
@@ -26,7 +27,8 @@ TABLES = (
 
 def as_json(index: Index) -> Iterator[str]:
     """Yield pieces of the object, a row a line; spans are lists of document id, start and end."""
-    yield f'{{"format": "conspectus", "version": 1, "snapshot": {json.dumps(index.snapshot)}'
+    head = {"generator": GENERATED, "format": "conspectus", "version": 1, "snapshot": index.snapshot}
+    yield json.dumps(head).removesuffix("}")
     for table in TABLES:
         yield f',\n"{table}": ['
         for place, row in enumerate(getattr(index, table)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conspectus.formats.found import GENERATED_MARKDOWN
 from conspectus.interchange.prose import line, prose, sources
 from conspectus.rows import Report
 from conspectus.tables import Index
@@ -12,6 +13,7 @@ from conspectus.tables import Index
 def book(index: Index, title: str, level: int | None = None) -> Iterator[str]:
     """Yield the paragraphs of the book, down to a level, every report after the one it is part of."""
     reports = list(_ordered(index, level))
+    yield GENERATED_MARKDOWN
     yield f"# {line(title)}"
     facts = ("Reports", len(reports)), ("documents", len(index.documents)), ("things", len(index.entities))
     yield "; ".join(f"{what}: {count:,}" for what, count in facts) + "."

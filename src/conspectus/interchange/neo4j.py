@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from conspectus.formats.found import list_generated
 from conspectus.interchange.property_graph import Edge, Node, edges, nodes
 from conspectus.tables import Index
 
@@ -35,6 +36,7 @@ def write_csv(index: Index, folder: Path) -> list[Path]:
         files.append(_write(folder / f"{type_.lower()}.csv", rows))
         command.append(f"--relationships={type_}={files[-1].name}")
     (folder / "import.txt").write_text(" \\\n  ".join(command) + "\n", "utf-8")
+    list_generated(folder, ["import.txt", *(file.name for file in files)])
     return [*files, folder / "import.txt"]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from conspectus.evaluate import charts, drawing
 from conspectus.evaluate.charts import Panel
+from conspectus.formats.found import list_generated
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import Estimate
@@ -102,6 +103,7 @@ def write(found: Ablation, folder: Path) -> tuple[str, ...]:
     """Write an ablation into a folder as JSON, CSV, SVG and, where Pillow is there, PNG; return the names."""
     folder.mkdir(parents=True, exist_ok=True)
     name = file_of(found.what)
+    list_generated(folder, [f"{name}.json", f"{name}.csv"])
     text = json.dumps(found.as_json(), ensure_ascii=False, indent=1) + "\n"
     (folder / f"{name}.json").write_text(text, encoding="utf-8")
     table = io.StringIO()

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.evaluate.kept import Question
+from conspectus.formats.found import list_generated
 from conspectus.rows import content_id
 
 Row = Mapping[str, Any]
@@ -129,6 +130,7 @@ def write_list(questions: Sequence[Question], folder: Path) -> None:
     writer.writerows(asdict(question) for question in questions)
     listed = json.dumps([asdict(question) for question in questions], ensure_ascii=False, indent=1)
     folder.mkdir(parents=True, exist_ok=True)
+    list_generated(folder, [FILE, TABLE])
     _replace(folder / FILE, listed + "\n")
     _replace(folder / TABLE, table.getvalue())
 

@@ -14,6 +14,7 @@ from conspectus.evaluate.judging.verdicts import Pair, Position, Tally, position
 from conspectus.evaluate.kept import Judgement
 from conspectus.evaluate.significance import cohens_d, holm, shapiro, wilcoxon
 from conspectus.evaluate.statistics import bootstrap
+from conspectus.formats.found import list_generated
 
 FILE = "statistics.json"
 ALPHA = 0.05
@@ -131,6 +132,7 @@ def compared(counted: Tally) -> Compared:
 def write(comparison: Comparison, folder: Path) -> None:
     """Write statistics.json into a folder."""
     text = json.dumps(comparison.as_json(), ensure_ascii=False, indent=1) + "\n"
+    list_generated(folder, [FILE])
     (folder / FILE).write_text(text, encoding="utf-8")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conspectus.errors import UsageError
+from conspectus.formats.found import list_generated
 from conspectus.tasks import Criterion
 
 FILE = "criteria.json"
@@ -61,6 +62,7 @@ def criteria_of(said: Sequence[str] = (), language: str = "en") -> tuple[Criteri
 def keep_criteria(criteria: Iterable[Criterion], folder: Path) -> None:
     """Write criteria into a comparison's folder, beside those that are there."""
     told = _kept(folder) | {one.name: one.description for one in criteria}
+    list_generated(folder, [FILE])
     (folder / FILE).write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conspectus.evaluate.judging.compared import Comparison
+from conspectus.formats.found import list_generated
 
 FILE = "win_rates.json"
 EVEN = 50.0
@@ -69,4 +70,5 @@ def _rounded(rate: float | None) -> float | None:
 
 def write(found: list[Matrix], folder: Path) -> None:
     """Write win_rates.json into a folder."""
+    list_generated(folder, [FILE])
     (folder / FILE).write_text(json.dumps(as_json(found), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

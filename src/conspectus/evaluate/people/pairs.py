@@ -18,6 +18,7 @@ from conspectus.evaluate.comparing.listed import read_list
 from conspectus.evaluate.comparing.standing import judged_in
 from conspectus.evaluate.judging.criteria import criteria_of
 from conspectus.evaluate.judging.pairing import LeftOut, plan
+from conspectus.formats.found import list_generated
 from conspectus.tasks import Criterion
 from conspectus.text.language import language_of
 
@@ -113,6 +114,7 @@ def write_key(made: Blinded, folder: Path) -> Path:
     """Write which condition is which into the folder of the comparison, and return the file."""
     path = folder / KEYS / f"{made.id}.key.json"
     path.parent.mkdir(parents=True, exist_ok=True)
+    list_generated(path.parent, [path.name])
     told = {
         "export": made.id,
         "criteria": {one.name: one.description for one in made.criteria},

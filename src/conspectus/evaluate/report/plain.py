@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from conspectus.evaluate.kept import Question
 from conspectus.evaluate.report.parts import Block, Cell, Folded, Heading, Missing, Picture, Section, Table, text_of
+from conspectus.formats.found import GENERATED_MARKDOWN
 
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def markdown(title: str, sections: Sequence[Section], questions: Sequence[Question]) -> str:
     """Return the report's figures, and the questions that they are of."""
-    lines = [f"# {title}", ""]
+    lines = [GENERATED_MARKDOWN, "", f"# {title}", ""]
     for section in sections:
         lines += [f"## {section.title}", "", *_blocks(section.blocks)]
     lines += ["## Questions", ""]
