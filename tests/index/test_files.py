@@ -132,7 +132,7 @@ def test_what_is_read_is_what_version_control_does_not_ignore(tmp_path: Path):
 )
 def test_patterns_of_the_settings_choose_files(tmp_path: Path, chosen: dict[str, tuple[str, ...]], expected: list[str]):
     fill(tmp_path, dict.fromkeys(("a.md", "b.txt", "sub/c.md", "drafts/d.md"), TEXT))
-    found = read([tmp_path], ReadSettings(**chosen))
+    found = read([tmp_path], ReadSettings.model_validate(chosen))
 
     assert paths(found, tmp_path) == expected
     assert set(kinds(found, tmp_path).values()) == {"excluded"}
