@@ -10,8 +10,8 @@ import pytest
 
 from conspectus.errors import DocumentError
 from conspectus.formats import FORMATS, lacking, parse, suffix_of
-from conspectus.formats.found import Found, Options
-from conspectus.rows import Document, Failure
+from conspectus.formats.found import Found, Options, Outcome
+from conspectus.rows import Document
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 A = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
@@ -24,7 +24,7 @@ CORE = (
 )
 
 
-def outcomes(name: str, data: bytes | str, options: Options | None = None) -> list[Found | Failure]:
+def outcomes(name: str, data: bytes | str, options: Options | None = None) -> list[Outcome]:
     """What comes of a file, parsed in this process."""
     if package := lacking(FORMATS[suffix_of(name)]):
         pytest.skip(f"{package} is not installed")
