@@ -132,6 +132,26 @@ def test_what_was_undone_but_is_in_the_index_yet_is_told(run: Run, own: Path):
     assert "Corrections: 1 undone since" in run("status", "--index", own).stdout
 
 
+def test_undoing_restores_the_graph_and_a_fresh_build_communities_and_reports_too(
+    run: Run, corpus: Path, tmp_path: Path
+):
+    folder = tmp_path / "index"
+    before = api.build(corpus, folder).index
+    run("correct", "merge", "Ada Brook", "Ruben Vale", "--index", folder)
+    run("correct", "apply", "--index", folder)
+    undone = run("correct", "undo", "1", "--index", folder)
+    run("correct", "apply", "--index", folder)
+    after = api.open_index(folder)
+    run("index", corpus, "--index", folder, "--fresh")
+    fresh = api.open_index(folder)
+
+    assert "--fresh" in undone.stderr
+    assert [e.name for e in after.entities] == [e.name for e in before.entities]
+    assert len(after.relationships) == len(before.relationships)
+    assert list(fresh.communities) == list(before.communities)
+    assert [r.text for r in fresh.reports] == [r.text for r in before.reports]
+
+
 def test_corrections_can_be_kept_beside_the_corpus(run: Run, corpus: Path, tmp_path: Path):
     files = Path(shutil.copytree(corpus, tmp_path / "corpus"))
     kept, folder = files / "corrections.toml", tmp_path / "index"

@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 
 STATES = ("applied", "waiting", "failing")
 WHEN = "This takes effect with the next conspectus index, or at once with conspectus correct apply."
+CARRIED_ON = (
+    "The graph will be as before; communities and reports are carried on and may differ. For those as before, too: "
+    "conspectus index SOURCE --fresh."
+)
+"""A build begins its communities with those of the index that it replaces, so that few reports are written again."""
 
 File = Annotated[
     Path | None,
@@ -92,6 +97,9 @@ def undo(
 ) -> None:
     """Remove a correction.
 
+    The graph is then what it was before. Communities and reports are carried on from the index as it is, and may
+    differ from before; conspectus index SOURCE --fresh computes them as if the correction had never been made.
+
     Example: conspectus correct undo 2
     """
     from conspectus import api
@@ -102,6 +110,7 @@ def undo(
     else:
         show.out(f"Undone: {entry}.")
         show.note(WHEN)
+        show.note(CARRIED_ON)
 
 
 def apply(

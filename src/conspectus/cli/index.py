@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -282,6 +283,8 @@ def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
         _not_read(built)
         show.listed("Worth knowing:", built.notices)
     show.spent(status.usage, show.out)
+    if not quiet and sys.stdout.isatty():
+        show.note('Next: conspectus ask "What are the main themes?", conspectus report, conspectus map')
 
 
 def _preview(
