@@ -35,7 +35,7 @@ def test_every_setting_is_shown_with_where_it_comes_from(run: Run, told: Told, m
 def test_defaults_are_shown_with_what_a_setting_is_for(run: Run):
     out = run("config", "--show-defaults", "--set", "chunk.tokens=700").stdout
 
-    assert "# tokens in a chunk; default 600\nchunk.tokens = 700  (given)\n" in out
+    assert "# Size of a chunk in tokens; default 600\nchunk.tokens = 700  (given)\n" in out
 
 
 def test_a_file_that_is_named_takes_the_place_of_the_one_that_is_found(told: Told):
