@@ -107,8 +107,8 @@ def test_the_cost_is_said_before_it_is_spent(folder: Path, run: Callable[..., An
         plan = json.loads(run("eval", "judge", folder, *asking(server, "--dry-run", "--json", *ONCE)).stdout)
 
     assert "12 questions x 3 pairs x 4 criteria x 1 replicate: 144 judgements; 144 are to be asked" in dry.stdout
-    asked = next(line for line in dry.stdout.splitlines() if line.startswith("Judge"))
-    assert int(asked.split()[3].replace(",", "")) == pytest.approx(used, rel=0.02)
+    asked = next(line for line in dry.stdout.splitlines() if line.startswith("judge answers"))
+    assert int(asked.split()[4].replace(",", "")) == pytest.approx(used, rel=0.02)
     assert "Comprehensiveness" in result.stdout
     assert result.stderr == ""
     assert (plan["to_ask"], plan["judgements"]) == (0, 144)
@@ -117,7 +117,7 @@ def test_the_cost_is_said_before_it_is_spent(folder: Path, run: Callable[..., An
 def test_a_budget_that_is_too_small_stops_it_before_the_first_judgement(folder: Path, run: Callable[..., Any]) -> None:
     with SimulatedServer(Behaviour()) as server:
         result = run("eval", "judge", folder, *asking(server, *ONCE, "--budget-tokens", 20_000), code=1)
-        assert "the budget does not reach" in result.stderr
+        assert "does not reach" in result.stderr
         assert server.counts["requests"] == 0
 
 

@@ -200,7 +200,9 @@ def _announced(seen: JudgingPreview) -> None:
     if not seen.to_ask:
         return
     tokens, cost = seen.estimate.tokens, seen.estimate.cost
-    money = f"; it will cost about {show.ranging(cost, 2)}" if cost else "; its price is not known (setting `prices`)"
+    money = (
+        f"; it will cost about {show.ranging(cost, 2)} USD" if cost else "; its price is not known (setting `prices`)"
+    )
     show.note(f"That takes {show.ranging(seen.estimate.calls)} calls and {show.ranging(tokens)} tokens{money}.")
 
 

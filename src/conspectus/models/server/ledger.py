@@ -66,9 +66,7 @@ class _Passed:
     @property
     def state(self) -> str:
         """What is used of it."""
-        return (
-            f"the budget of {self.budget} is reached: of {self.amount(self.limit)}, {self.amount(self.used)} are spent"
-        )
+        return f"of {self.amount(self.limit)}, {self.amount(self.used)} are spent"
 
     def amount(self, number: float) -> str:
         return f"{number:,.0f} tokens" if self.in_tokens else f"{number:.4f} USD"
@@ -256,7 +254,10 @@ class Ledger:
         if passed := self._passed(tokens, cost):
             again = f"replies are cached: the same command goes on with more, or {instead}"
             needed = passed.amount(tokens if passed.in_tokens else cost)
-            raise BudgetReached(f"{passed.state} and the rest will take {needed} at the least; {again}")
+            raise BudgetReached(
+                f"the budget of {passed.budget} does not reach: {passed.state} and the rest will take {needed}"
+                f" at the least; {again}"
+            )
 
     def _taken(self) -> Usage:
         """Return the tokens (as those of prompts) and the money of this ledger, lost calls included."""
@@ -289,18 +290,22 @@ class Ledger:
         self._settled.set()
 
     def _fits(self, held: Reservation) -> bool:
-        tokens, cost = self._reserved_tokens + held.tokens, max(0.0, self._reserved_cost) + held.cost
-        return not self.limited or self._passed(tokens, cost) is None
+        return not self.limited or self._passed_by(held) is None
+
+    def _passed_by(self, held: Reservation) -> _Passed | None:
+        """Return the budget that a call would pass beside those under way."""
+        return self._passed(self._reserved_tokens + held.tokens, max(0.0, self._reserved_cost) + held.cost)
 
     def _reached(self, held: Reservation) -> str:
-        passed = self._passed(held.tokens, held.cost)
+        passed = self._passed_by(held)
         assert passed is not None
         needed = held.tokens if passed.in_tokens else held.cost
         more = " with more than that one call takes" if needed > passed.limit else ""
         if passed.budget == "the index":
             more = " with a higher one"
+        call = f"the next call ({task_label(held.task)})" if held.task else "the next call"
         return (
-            f"{passed.state} and the next call ({task_label(held.task) or 'a call'}) may take"
+            f"the budget of {passed.budget} is reached: {passed.state} and {call} may take"
             f" {passed.amount(needed)}; replies are cached: the same command goes on{more}"
         )
 
