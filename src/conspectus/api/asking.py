@@ -19,7 +19,7 @@ from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.tasks import is_short
 from conspectus.views.view import View, seen
-from conspectus.working import DEFAULT_FOLDER, Given, named, resolved, run, session_for
+from conspectus.working import DEFAULT_FOLDER, Given, check_question, named, resolved, run, session_for
 
 Asked = Index | View | str | Path | Sequence[Index | str | Path]
 """What a question is asked of: an index or its folder, or several of them, which are then asked as one."""
@@ -83,6 +83,7 @@ async def aask(
     from conspectus.query.telling import Telling
 
     began = time.perf_counter()
+    check_question(question)
     view = viewed(index, where)
     opened = view.index
     method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
@@ -171,6 +172,7 @@ async def acontext(
     from conspectus.query.style import Styled
     from conspectus.query.watching import UNSEEN, Watching
 
+    check_question(question)
     view = viewed(index, where)
     opened = view.index
     method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
@@ -214,6 +216,7 @@ async def asearch(
     settings: Given = None,
 ) -> list[Hit]:
     """Do what `search` does, inside a running event loop."""
+    check_question(question)
     view = viewed(index, where)
     view.check(method)
     chosen = resolved(settings)
@@ -255,8 +258,6 @@ def model_of(index: Index) -> Model:
 
 def _chosen(question: str, index: Index, method: str, level: Level, settings: Settings) -> tuple[str, str, Settings]:
     """Return the method to answer by, why it was taken where `auto` was asked for, and the settings with the level."""
-    if not question.strip():
-        raise UsageError("the question is empty")
     if level is not None:
         if method not in ("auto", "global"):
             raise UsageError(f"a level goes with the method global, not with {method}")

@@ -21,7 +21,7 @@ from conspectus.models.base import Model
 from conspectus.rows import Answer
 from conspectus.tasks import Exchange, StandaloneQuestion
 from conspectus.text.language import language_of
-from conspectus.working import DEFAULT_FOLDER, Given, resolved, run, session_for
+from conspectus.working import DEFAULT_FOLDER, Given, check_question, resolved, run, session_for
 
 REMEMBERED = 4
 """Exchanges that a question is read in the light of."""
@@ -72,8 +72,7 @@ class Conversation:
 
     async def aask(self, question: str, *, tell: Callable[[str], None] | None = None) -> Answer:
         """Do what `ask` does, inside a running event loop."""
-        if not question.strip():
-            raise UsageError("the question is empty")
+        check_question(question)
         began = time.perf_counter()
         index = self._view.index
         async with session_for(self._settings, index.folder, self._model) as session:

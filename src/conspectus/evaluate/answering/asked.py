@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from conspectus.errors import UsageError
+from conspectus.working import check_question
 
 Record = Mapping[str, Any]
 
@@ -50,6 +51,8 @@ def read_questions(path: Path) -> list[Asked]:
         raise UsageError(f"{path} is not of a form that is known ({', '.join(FORMS)}): {error}") from None
     if not found:
         raise UsageError(f"{path} holds no questions")
+    for asked in found:
+        check_question(asked.text)
     return found
 
 

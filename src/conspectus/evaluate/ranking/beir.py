@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from conspectus.errors import UsageError
+from conspectus.working import check_question
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ def read_beir(folder: Path, titles: bool = True) -> RetrievalData:
         for row in _rows(folder / "queries.jsonl", "_id", "text")
         if row["_id"] in relevant
     ]
+    for query in queries:
+        check_question(query.text)
     if not queries:
         raise UsageError(f"no question of {folder / 'queries.jsonl'} has a relevant passage in qrels/test.tsv")
     return RetrievalData(folder.resolve().name, passages, queries)

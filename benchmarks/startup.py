@@ -1,0 +1,50 @@
+"""How long does `conspectus --help` take, in CPU seconds of a machine of known speed?
+
+    python benchmarks/startup.py [--runs 5]
+
+The budget of 0.15 s holds where the calibration loop takes 1.9 CPU s, and is scaled by it elsewhere; the median of the
+runs counts. Exit 1 where it is exceeded. No test measures time: they count the modules that are imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+BUDGET, CALIBRATED = 0.15, 1.9
+"""CPU seconds of the help, and of the loop on the machine on which that is asked for."""
+
+
+def calibration() -> float:
+    """Return the CPU seconds of a loop that is the same everywhere."""
+    began = time.process_time()
+    total = 0
+    for i in range(20_000_000):
+        total += i * i
+    return time.process_time() - began
+
+
+def help_seconds() -> float:
+    """Return the CPU seconds of one run of the help, those of the interpreter's start included."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-m", "conspectus", "--help"], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure how long the help takes.")
+    parser.add_argument("--runs", type=int, default=5)
+    runs = parser.parse_args().runs
+    loop, taken = calibration(), statistics.median(help_seconds() for _ in range(runs))
+    budget = BUDGET * loop / CALIBRATED
+    print(f"help {taken:.3f} CPU s, budget here {budget:.3f} (calibration loop {loop:.2f} s)")
+    return int(taken > budget)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

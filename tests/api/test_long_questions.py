@@ -1,0 +1,59 @@
+"""A question over the limit is refused before anything is read; one under it costs in proportion to its length."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from making import a_built_index
+from work import grows_linearly
+
+import conspectus
+from conspectus.api.conversing import Conversation
+from conspectus.errors import UsageError
+from conspectus.evaluate.answering.asked import read_questions
+from conspectus.tables import Index
+from conspectus.working import LONGEST_QUESTION
+
+TOO_LONG = "Who rebuilt the weir? " * (LONGEST_QUESTION // 22 + 1)
+SENTENCES = [
+    f"Mara Tolan rebuilt weir {n} of Quenda{n} with mason Bruno{n} in the year {1700 + n}." for n in range(120)
+]
+
+
+@pytest.fixture(scope="module")
+def index() -> Index:
+    return a_built_index(*(" ".join(SENTENCES[at : at + 6]) for at in range(0, len(SENTENCES), 6)))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda index: conspectus.ask(TOO_LONG, index),
+        lambda index: conspectus.context(TOO_LONG, index, method="local"),
+        lambda index: conspectus.search(TOO_LONG, index),
+        lambda index: Conversation(index).ask(TOO_LONG),
+    ],
+    ids=["ask", "context", "search", "conversation"],
+)
+def test_a_question_over_the_limit_is_refused_with_the_limit(ask: Callable[[Index], object], index: Index) -> None:
+    with pytest.raises(UsageError, match=f"{LONGEST_QUESTION:,}"):
+        ask(index)
+
+
+def test_a_list_of_questions_with_one_over_the_limit_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_text(json.dumps({"_id": "1", "text": TOO_LONG, "answers": ["Mara Tolan"]}) + "\n")
+    with pytest.raises(UsageError, match=f"{LONGEST_QUESTION:,}"):
+        read_questions(path)
+
+
+@pytest.mark.parametrize("method", ["local", "drift", "walk", "bm25"])
+def test_the_work_grows_in_proportion_to_the_words_of_a_question(method: str, index: Index) -> None:
+    def ask(n: int) -> None:
+        words = " ".join(f"zorb{i}alp" for i in range(n))
+        conspectus.ask(f"Who rebuilt weir 3 of Quenda3 by {words}?", index, method=method)
+
+    assert grows_linearly(ask, 150)
