@@ -91,13 +91,24 @@ def index(
     ] = None,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Leave out files and folders, as drafts/ or '*.log'; may be repeated."),
+        typer.Option(
+            metavar="PATTERN",
+            rich_help_panel=READING,
+            help="Leave out files and folders, e.g. drafts/ or '*.log'. Repeatable.",
+        ),
     ] = None,
     include: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Of folders, read only such files, as '*.md'; may be repeated."),
+        typer.Option(
+            metavar="PATTERN",
+            rich_help_panel=READING,
+            help="Read only these files of folders, e.g. '*.md'. Repeatable.",
+        ),
     ] = None,
-    no_gitignore: Annotated[bool, typer.Option("--no-gitignore", help="Read what .gitignore files leave out.")] = False,
+    no_gitignore: Annotated[
+        bool,
+        typer.Option("--no-gitignore", rich_help_panel=READING, help="Also read files that .gitignore leaves out."),
+    ] = False,
     entity_types: Annotated[
         str | None,
         typer.Option(
