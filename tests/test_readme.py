@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from simulated_server import Behaviour, SimulatedServer
+from typer.testing import CliRunner
 
 import conspectus
+from conspectus.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SAMPLE = Path(conspectus.__file__).parent / "sample"
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the commands are for a Unix shell")
 
 
 def section(start: str) -> str:
@@ -28,78 +27,66 @@ def section(start: str) -> str:
     return found[1]
 
 
-def commands(block: str) -> str:
-    return "\n".join(line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ "))
-
-
-def shell(script: str, folder: Path, **environment: str) -> str:
-    """Run commands in a folder and return what they print; any that ends with another code than 0 fails."""
-    program = f'conspectus() {{ "{sys.executable}" -m conspectus "$@"; }}\nollama() {{ :; }}\n'
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("CONSPECTUS_", "OPENAI_"))}
-    ended = subprocess.run(
-        ["bash", "-e", "-c", program + script],
-        cwd=folder,
-        env=inherited | environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert ended.returncode == 0, f"{script}\n{ended.stdout[-2000:]}\n{ended.stderr[-2000:]}"
-    return ended.stdout
+def run(block: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run the commands of a block in the working directory and return what they print; each has to end with 0."""
+    printed: list[str] = []
+    for line in block.splitlines():
+        program, *arguments = shlex.split(line.removeprefix("$ "), comments=True) if line.startswith("$ ") else ("",)
+        if program == "export":
+            monkeypatch.setenv(*arguments[0].split("="))
+        elif program == "conspectus":
+            result = CliRunner().invoke(app, arguments)
+            assert result.exit_code == 0, f"{line}\n{result.output}"
+            printed.append(result.stdout)
+    return "".join(printed)
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A folder with `my-documents` in it."""
-    shutil.copytree(SAMPLE, tmp_path / "my-documents")
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, and an environment without settings of ours."""
+    for name in os.environ:
+        if name.startswith(("CONSPECTUS_", "OPENAI_")):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_the_commands_without_a_key_run(place: Path):
-    printed = shell(commands(section("**Without a key.**")), place)
+def test_the_commands_without_a_key_run(place: Path, monkeypatch: pytest.MonkeyPatch):
+    shutil.copytree(SAMPLE, "my-documents")
+
+    printed = run(section("**Without a key.**"), monkeypatch)
 
     assert "Indexed 43 documents" in printed
     assert "Dorothea Quill" in printed
     assert (place / "map.html").is_file()
 
 
-def test_the_answer_shown_is_the_answer_given(tmp_path: Path):
-    shutil.copytree(SAMPLE, tmp_path / "corpus")
+@pytest.mark.usefixtures("place")
+def test_the_answer_shown_is_the_answer_given(monkeypatch: pytest.MonkeyPatch):
+    shutil.copytree(SAMPLE, "corpus")
+    conspectus.build("corpus", ".conspectus")
     block = section("The first:")
-    shell("conspectus index corpus", tmp_path)
 
-    assert shell(commands(block), tmp_path).strip() == block.split("\n", 1)[1].strip()
+    assert run(block, monkeypatch).strip() == block.split("\n", 1)[1].strip()
 
 
+@pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("start", ["**OpenAI**", "**Ollama**"])
-def test_the_commands_with_a_model_run(start: str, tmp_path: Path):
-    (tmp_path / "my-documents").mkdir()
-    shutil.copy(next(SAMPLE.glob("notes/*.md")), tmp_path / "my-documents")
+def test_the_commands_with_a_model_run(start: str, monkeypatch: pytest.MonkeyPatch):
+    shutil.copytree(SAMPLE / "notes", "my-documents", ignore=shutil.ignore_patterns("*.txt"))
     with SimulatedServer(Behaviour()) as server:
-        printed = shell(
-            commands(section(start)),
-            tmp_path,
-            CONSPECTUS_LLM_BASE_URL=server.url,
-            CONSPECTUS_API_KEY="secret",
-            OLLAMA_HOST=server.url,
-        )
+        monkeypatch.setenv("CONSPECTUS_LLM_BASE_URL", server.url)
+        printed = run(section(start), monkeypatch)
 
-    assert "Indexed 1 document" in printed
+    assert "Indexed" in printed
+    assert "*Assembled from quotations" not in printed
 
 
-def test_the_cell_runs(place: Path):
-    ended = subprocess.run(
-        [sys.executable, "-c", section("**In a notebook**")],
-        cwd=place,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+def test_the_cell_runs(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    shutil.copytree(SAMPLE / "notes", "my-documents")
+    exec(compile(section("**In a notebook**"), "cell", "exec"), {})  # noqa: S102
 
-    assert ended.returncode == 0, ended.stderr
-    assert "[1]" in ended.stdout
+    assert "[1]" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
