@@ -84,7 +84,7 @@ def test_the_commands_with_a_model_run(start: str, monkeypatch: pytest.MonkeyPat
 
 def test_the_cell_runs(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     shutil.copytree(SAMPLE / "notes", "my-documents")
-    exec(compile(section("**In a notebook**"), "cell", "exec"), {})  # noqa: S102
+    exec(compile(section("**In Python**"), "cell", "exec"), {})  # noqa: S102
 
     assert "[1]" in capsys.readouterr().out
 

@@ -72,9 +72,11 @@ def _run(context: typer.Context, *arguments: str) -> None:
     """Show a command and run it; end with its exit code if it fails."""
     show.out(f"\n$ conspectus {' '.join(map(_quoted, arguments))}")
     # Given although it is the default, since a settings file may name a model that would be paid for.
-    without_model = ("--model", "extractive") if arguments[0] in ("index", "ask") else ()
+    without_model = {"index": ("--model", "extractive", "--embedder", "none"), "ask": ("--model", "extractive")}
     group = context.find_root().command
-    code = group.main(args=[*arguments, *without_model], prog_name="conspectus", standalone_mode=False)
+    code = group.main(
+        args=[*arguments, *without_model.get(arguments[0], ())], prog_name="conspectus", standalone_mode=False
+    )
     if code:
         raise typer.Exit(code)
 
