@@ -279,7 +279,7 @@ def _read(value: Any, info: FieldInfo) -> Any:
 
 def _unknown(key: str, place: str) -> SettingsError:
     table, _, name = key.rpartition(".")
-    homes = [known for known in FIELDS if known.endswith(f".{key}")]
+    homes = [known for known in FIELDS if known.endswith(f".{key}") or known.replace(".", "_") == key]
     if re.search(r"(^|[._-])(key|api_?key|api_?token|secret|password)$", key, re.IGNORECASE):
         hint = "keys come from the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY and so on, or, for a server named by"
         hint += " its address, CONSPECTUS_API_KEY"

@@ -3,28 +3,115 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import gc
+import inspect
 import os
-from collections.abc import AsyncGenerator, Coroutine, Generator, Iterable, Mapping, Sequence
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypedDict, TypeVar, cast
 
-from conspectus import configuration
-from conspectus.errors import UsageError
+from pydantic import ValidationError
+
+from conspectus import configuration, manifests
+from conspectus.errors import SettingsError, UsageError
 from conspectus.models.base import Model
 from conspectus.settings import Settings
 from conspectus.tables import Index
 
 if TYPE_CHECKING:
+    from conspectus.index.pipeline import Progress
     from conspectus.index.read import Read
     from conspectus.models.opening import Session
+    from conspectus.models.server.functions import ChatFunction, EmbedFunction
+    from conspectus.rows import Usage
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_FOLDER = ".conspectus"
+LONGEST_PATH = 1000
+"""Characters of a text that may name a file: the file system refuses to look for longer ones."""
+LEAST_WORDS = 4
+"""Words of a source that is not there from which on it is taken for a text, and no name of a file."""
+EVERY = 0.1
+"""Seconds between two updates of a line of progress."""
 Given = Settings | Mapping[str, Any] | None
 """Settings as such, or as `{"chunk.tokens": 800}`; None for those of `conspectus.toml` and the environment."""
+
+
+class Options(TypedDict, total=False):
+    """What every function takes that may ask a model.
+
+    settings: settings as such, or as `{"chunk.tokens": 800}`; left out, those of `conspectus.toml` and the environment.
+    model: the language model. A name (`openai/gpt-4.1-mini`; `extractive` for none), a function from messages
+        (dictionaries with `role` and `content`) to the text of the reply, asynchronous or not, or a `Model`.
+    base_url: the address of the server that is asked.
+    embedder: who makes vectors. A name (`local`, `openai/text-embedding-3-small`; `none` for nobody), or a function
+        from texts to vectors, asynchronous or not.
+    """
+
+    settings: Given
+    model: str | ChatFunction | Model | None
+    base_url: str | None
+    embedder: str | EmbedFunction | None
+
+
+def chosen_by(options: Options) -> tuple[Settings, Model | None]:
+    """Return the settings in full that options make, and the model where one was given that is no name or function.
+
+    Raises TypeError for an option that there is not, SettingsError for a value that is not allowed.
+    """
+    if unknown := sorted(set(options) - set(Options.__annotations__)):
+        near = difflib.get_close_matches(unknown[0], Options.__annotations__, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(Options.__annotations__)}"
+        raise TypeError(f"unexpected argument {unknown[0]!r}; {hint}")
+    model = options.get("model")
+    performer = None if model is None or isinstance(model, str) or not hasattr(model, "perform") else model
+    given = {
+        "model": None if performer else _named_model(model),
+        "llm.base_url": options.get("base_url"),
+        "vectors.embedder": _named_model(options.get("embedder")),
+    }
+    more = {key: value for key, value in given.items() if value is not None}
+    settings = options.get("settings")
+    if not isinstance(settings, Settings):
+        return resolved({**(settings or {}), **more}), cast("Model | None", performer)
+    values = settings.model_dump(by_alias=True)
+    for key, value in more.items():
+        table, _, name = key.rpartition(".")
+        (values[table] if table else values)[name] = value
+    try:
+        return Settings.model_validate(values), cast("Model | None", performer)
+    except ValidationError as error:
+        raise SettingsError(f"{error.errors()[0]['msg']} (given)") from None
+
+
+def with_options(function: F) -> F:
+    """Let the help and the completion of a function show each of the `Options` that it takes as `**options`."""
+    signature = inspect.signature(function)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__)
+        for name, kind in Options.__annotations__.items()
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *more])  # pyright: ignore[reportFunctionMemberAccess]
+    function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{inspect.cleandoc(Options.__doc__ or '')}"
+    return function
+
+
+def _named_model(model: object) -> str | None:
+    """Return the name of a model or an embedder; a function gets one."""
+    if model is None or isinstance(model, str):
+        return model
+    if not callable(model):
+        raise UsageError(f"a model is a name, a function or a `Model`, and not {model!r}")
+    from conspectus.models.server.functions import register
+
+    return register(model)
 
 
 def resolved(settings: Given) -> Settings:
@@ -43,6 +130,7 @@ def read_sources(
     from conspectus.index.read import read, read_texts
 
     paths = [sources] if isinstance(sources, str | Path) else list(sources)
+    _check_are_paths(paths)
     if bool(paths) == (documents is not None):
         raise UsageError("name files or folders to index, or give documents from memory, and not both")
     return read_texts(documents, settings.read) if documents is not None else read(paths, settings.read)
@@ -65,6 +153,19 @@ def check_question(question: str) -> None:
         )
 
 
+def _check_are_paths(sources: Sequence[object]) -> None:
+    """Raise UsageError where texts, records or a table were given in the place of files."""
+    for source in sources:
+        words = source.split() if isinstance(source, str) else ()
+        text = len(words) >= LEAST_WORDS and not (len(str(source)) < LONGEST_PATH and Path(str(source)).exists())
+        if text or not isinstance(source, str | Path):
+            shown = " ".join(words)[:60] if text else type(source).__name__
+            raise UsageError(
+                f"files or folders are expected first, and {shown!r} is none; texts from memory are given as"
+                " documents: build(documents=[...])"
+            )
+
+
 def named(methods: Mapping[str, T], name: str) -> T:
     if name not in methods:
         raise UsageError(f"there is no method {name!r}; there are {', '.join(methods)}")
@@ -85,6 +186,11 @@ async def session_for(
         yield session
 
 
+def is_index(folder: Path) -> bool:
+    """Tell whether there is an index in a folder."""
+    return (folder / manifests.NAME).is_file()
+
+
 def folder_of(given: Index | str | Path, index: Index) -> Path | None:
     """Return the folder of an index, where it is stored, for the replies that answering buys."""
     return index.folder if isinstance(given, Index) else path_of(given)
@@ -102,8 +208,10 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         results.append(await work)
 
     try:
-        asyncio.get_running_loop()
+        inside = asyncio.get_running_loop()
     except RuntimeError:
+        inside = None
+    if inside is None:  # not in the handler above, or else every error would come with a second traceback
         asyncio.run(keep())
         return results[0]
     loop = asyncio.new_event_loop()
@@ -129,6 +237,86 @@ def _run_in(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None]) -> None:
         loop.run_until_complete(loop.shutdown_default_executor())
         asyncio.set_event_loop(None)
         loop.close()
+
+
+@contextmanager
+def shown(progress: Progress | bool | None) -> Generator[Progress | None]:
+    """Yield what shows the progress of work: for True a line on standard error, which is closed at the end."""
+    if progress is not True:
+        yield progress or None
+        return
+    line = ProgressLine(sys.stderr)
+    try:
+        yield line
+    finally:
+        line.close()
+
+
+class ProgressLine:
+    """Shows on one line how far a stage is, in terminals and notebooks; elsewhere a line for each stage when it ends.
+
+    It is an `index.pipeline.Progress`.
+    """
+
+    shown = True
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._live = stream.isatty() or type(stream).__module__.startswith("ipykernel")
+        self._stage = ""
+        self._total = self._done = self._width = 0
+        self._began = self._drawn = 0.0
+        self._usage: Callable[[], Usage] | None = None
+
+    def stage(self, name: str, total: int) -> Callable[[], None]:
+        """Open a stage and close the one before."""
+        self.close()
+        self._stage, self._total, self._done, self._began = name, total, 0, time.monotonic()
+        self._draw()
+        return self._tick
+
+    def note(self, text: str) -> None:
+        """Print a line of its own."""
+        self._clear()
+        self._stream.write(f"{text}\n")
+        self._draw()
+
+    def watch(self, usage: Callable[[], Usage]) -> None:
+        """Show calls, tokens and money of a stage at its end."""
+        self._usage = usage
+
+    def close(self) -> None:
+        """Write the last state of the stage, and end its line."""
+        if self._stage:
+            self._clear()
+            count = self._total or self._done
+            told = f" {count:,}" if count > 1 else ""
+            used = self._usage() if self._usage else None
+            if used and used.calls:
+                money = f", {used.cost:.4f} spent" if used.cost else ""
+                told += f": {used.calls:,} calls, {used.prompt_tokens + used.completion_tokens:,} tokens so far{money}"
+            self._stream.write(f"{self._stage}{told} ({time.monotonic() - self._began:.1f} s)\n")
+            self._stage = ""
+
+    def _tick(self) -> None:
+        self._done += 1
+        if time.monotonic() - self._drawn > EVERY:
+            self._draw()
+
+    def _draw(self) -> None:
+        if not self._live or not self._stage:
+            return
+        self._drawn = time.monotonic()
+        of = f"/{self._total:,}" if self._total else ""
+        text = f"{self._stage} {self._done:,}{of}" if self._done else f"{self._stage} …"
+        self._stream.write("\r" + text.ljust(self._width))
+        self._stream.flush()
+        self._width = len(text)
+
+    def _clear(self) -> None:
+        if self._width:
+            self._stream.write("\r" + " " * self._width + "\r")
+        self._width = 0
 
 
 @contextmanager

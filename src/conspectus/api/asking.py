@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from conspectus.api.building import open_index
 from conspectus.corrections import said_in
@@ -19,12 +19,36 @@ from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.tasks import is_short
 from conspectus.views.view import View, seen
-from conspectus.working import DEFAULT_FOLDER, Given, check_question, named, resolved, run, session_for
+from conspectus.working import (
+    DEFAULT_FOLDER,
+    LONGEST_PATH,
+    Options,
+    check_question,
+    chosen_by,
+    is_index,
+    named,
+    run,
+    session_for,
+    with_options,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Asked = Index | View | str | Path | Sequence[Index | str | Path]
 """What a question is asked of: an index or its folder, or several of them, which are then asked as one."""
 Level = int | Literal["auto"] | None
 """A level of the hierarchy, `auto` to descend from the root where it is relevant, None for the usual one."""
+Method = (
+    Literal[
+        "auto", "global", "local", "rollup", "drilldown", "drift", "source-summary", "bm25", "vector", "hybrid", "walk",
+        "hippo", "ircot", "tog", "tog1", "raptor", "propositions", "direct", "cot", "cot-sc",
+    ]
+    | str
+)  # fmt: skip
+"""The methods of answering, spelt out for the completion of editors; others may be registered."""
+RankingMethod = Literal["bm25", "vector", "hybrid", "walk", "hippo", "ircot", "tog", "raptor", "propositions"] | str
+"""The methods of searching."""
 NAMED = 3
 """Failures that an answer names, of those that the index was made with."""
 
@@ -43,39 +67,50 @@ class Context:
     """The same as in the answer."""
 
 
+@with_options
 def ask(
     question: str,
     index: Asked = DEFAULT_FOLDER,
     *,
-    method: str = "auto",
+    method: Method = "auto",
     level: Level = None,
     where: str | Sequence[str] = (),
-    settings: Given = None,
-    model: Model | None = None,
     tell: Callable[[str], None] | None = None,
+    **options: Unpack[Options],
 ) -> Answer:
     """Answer a question from an index, with citations that lead to characters of the documents.
 
-    `method` is one of `query.METHODS`, or `auto`, which chooses by the question and says why in the answer. `where`
-    are conditions on the documents that it is answered from, as `folder=reports/2024`; see `views.conditions`. Several
-    indexes answer as one; paths then begin with the name of the index.
+        print(ask("What are the main themes?"))
+        ask("Who founded Tarn Works?", "my_index", method="local", model="openai/gpt-4.1-mini")
+
+    question: what is asked.
+    index: an index or its folder, or several of them, which answer as one; paths then begin with the name of the index.
+    method: `auto` chooses by the question and says why in the answer (`why`). Over the whole: `global` (map-reduce over
+        community reports), `rollup`, `drilldown`, `drift`, `source-summary`. Over parts: `local` (around the entities
+        that are named), `bm25`, `vector`, `hybrid`, `walk`, `hippo`, `ircot`, `tog`, `tog1`, `raptor`, `propositions`.
+        Without reading: `direct`, `cot`, `cot-sc` (language models only).
+    level: the level of the hierarchy that `global` reads, 0 the root; `auto` descends from there where it is relevant.
+    where: conditions on the documents that it is answered from, as `folder=reports/2024` or `date>=2024-01`.
+    tell: is given the text of the answer piece by piece, as it is written.
+
+    Raises UsageError for what makes no sense, IndexMissing where there is no index, ModelError where a model fails.
     """
-    asked = aask(question, index, method=method, level=level, where=where, settings=settings, model=model, tell=tell)
+    asked = aask(question, index, method=method, level=level, where=where, tell=tell, **options)
     return run(asked)
 
 
+@with_options
 async def aask(
     question: str,
     index: Asked = DEFAULT_FOLDER,
     *,
-    method: str = "auto",
+    method: Method = "auto",
     level: Level = None,
     where: str | Sequence[str] = (),
-    settings: Given = None,
-    model: Model | None = None,
     tell: Callable[[str], None] | None = None,
+    **options: Unpack[Options],
 ) -> Answer:
-    """Do what `ask` does, inside a running event loop; `tell` is given the answer's text piece by piece."""
+    """Do what `ask` does, inside a running event loop."""
     from conspectus.query import METHODS, READS_NOTHING  # not at the top: building needs none of it
     from conspectus.query.absent import told_absent
     from conspectus.query.rerank import answered, reranker_for
@@ -83,10 +118,12 @@ async def aask(
     from conspectus.query.telling import Telling
 
     began = time.perf_counter()
+    _check_order(question, index)
     check_question(question)
+    given, model = chosen_by(options)
     view = viewed(index, where)
     opened = view.index
-    method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
+    method, why, chosen = _chosen(question, opened, method, level, given)
     answering = named(METHODS, method)
     view.check(method)
     async with (
@@ -107,24 +144,28 @@ async def aask(
     return replace(result, why=reason, notices=notices, usage=usage, seconds=seconds, language=language)
 
 
+@with_options
 async def astream(
     question: str,
     index: Asked = DEFAULT_FOLDER,
     *,
-    method: str = "auto",
+    method: Method = "auto",
     level: Level = None,
     where: str | Sequence[str] = (),
-    settings: Given = None,
-    model: Model | None = None,
+    **options: Unpack[Options],
 ) -> AsyncGenerator[str | Answer]:
-    """Yield the text of an answer piece by piece, with references once they are checked, and last the whole answer."""
+    """Yield the text of an answer piece by piece, with references once they are checked, and last the whole answer.
+
+    async for piece in conspectus.astream("What are the main themes?"):
+        if isinstance(piece, str):
+            print(piece, end="")
+    """
     pieces: asyncio.Queue[str | None] = asyncio.Queue()
 
     async def work() -> Answer:
         try:
             return await aask(
-                question, index, method=method, level=level, where=where, settings=settings, model=model,
-                tell=pieces.put_nowait,
+                question, index, method=method, level=level, where=where, tell=pieces.put_nowait, **options
             )  # fmt: skip
         finally:
             pieces.put_nowait(None)
@@ -138,33 +179,33 @@ async def astream(
         answering.cancel()
 
 
+@with_options
 def context(
     question: str,
     index: Asked = DEFAULT_FOLDER,
     *,
-    method: str = "auto",
+    method: Method = "auto",
     level: Level = None,
     where: str | Sequence[str] = (),
-    settings: Given = None,
-    model: Model | None = None,
+    **options: Unpack[Options],
 ) -> Context:
     """Gather what `ask` would answer from, and answer nothing.
 
     A language model is asked for what a method needs on the way, as the ratings of reports. Raises UsageError where
     a method has nothing to show before its answer.
     """
-    return run(acontext(question, index, method=method, level=level, where=where, settings=settings, model=model))
+    return run(acontext(question, index, method=method, level=level, where=where, **options))
 
 
+@with_options
 async def acontext(
     question: str,
     index: Asked = DEFAULT_FOLDER,
     *,
-    method: str = "auto",
+    method: Method = "auto",
     level: Level = None,
     where: str | Sequence[str] = (),
-    settings: Given = None,
-    model: Model | None = None,
+    **options: Unpack[Options],
 ) -> Context:
     """Do what `context` does, inside a running event loop."""
     from conspectus.query import METHODS
@@ -172,10 +213,12 @@ async def acontext(
     from conspectus.query.style import Styled
     from conspectus.query.watching import UNSEEN, Watching
 
+    _check_order(question, index)
     check_question(question)
+    given, model = chosen_by(options)
     view = viewed(index, where)
     opened = view.index
-    method, why, chosen = _chosen(question, opened, method, level, resolved(settings))
+    method, why, chosen = _chosen(question, opened, method, level, given)
     answering = named(METHODS, method)
     view.check(method)
     if method in UNSEEN:
@@ -193,33 +236,40 @@ async def acontext(
     return Context(question, method, result.level, reason, tuple(watching.windows), result.context_tokens)
 
 
+@with_options
 def search(
     question: str,
     index: Asked = DEFAULT_FOLDER,
     *,
-    method: str = "bm25",
+    method: RankingMethod = "bm25",
     k: int | None = None,
     where: str | Sequence[str] = (),
-    settings: Given = None,
+    **options: Unpack[Options],
 ) -> list[Hit]:
-    """Return the chunks that rank highest for a question, the best first, of documents that meet all conditions."""
-    return run(asearch(question, index, method=method, k=k, where=where, settings=settings))
+    """Return the chunks that rank highest for a question, the best first, of documents that meet all conditions.
+
+    method: `bm25`, `vector`, `hybrid`, `walk`, `hippo`, `ircot`, `tog`, `raptor` or `propositions`.
+    k: how many chunks, at least 1; left out, as many as the settings say (`search.k`).
+    """
+    return run(asearch(question, index, method=method, k=k, where=where, **options))
 
 
+@with_options
 async def asearch(
     question: str,
     index: Asked = DEFAULT_FOLDER,
     *,
-    method: str = "bm25",
+    method: RankingMethod = "bm25",
     k: int | None = None,
     where: str | Sequence[str] = (),
-    settings: Given = None,
+    **options: Unpack[Options],
 ) -> list[Hit]:
     """Do what `search` does, inside a running event loop."""
+    _check_order(question, index)
     check_question(question)
+    chosen, _ = chosen_by(options)
     view = viewed(index, where)
     view.check(method)
-    chosen = resolved(settings)
     if k is not None:
         if k < 1:
             raise UsageError(f"k is the number of chunks to return, at least 1, and not {k}")
@@ -254,6 +304,21 @@ def model_of(index: Index) -> Model:
     from conspectus.query.settled import extractive
 
     return extractive(index)
+
+
+def _check_order(question: object, index: object) -> None:
+    """Raise UsageError where question and index were given in the other order."""
+    swapped = isinstance(question, Index | View | Path) or (
+        isinstance(question, str) and _is_index(question) and isinstance(index, str) and not _is_index(index)
+    )
+    if swapped:
+        raise UsageError(f"the question comes first, then the index: ask(question, index); got {question!r} first")
+    if not isinstance(question, str):
+        raise UsageError(f"a question is a text, and not {type(question).__name__}")
+
+
+def _is_index(name: str) -> bool:
+    return len(name) < LONGEST_PATH and is_index(Path(name))
 
 
 def _chosen(question: str, index: Index, method: str, level: Level, settings: Settings) -> tuple[str, str, Settings]:

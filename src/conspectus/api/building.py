@@ -20,9 +20,24 @@ from conspectus.models.base import Model
 from conspectus.rows import Community, Document, EncodingWarning, Failure, Skipped, Usage, left_out
 from conspectus.settings import Settings
 from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, no_collector, path_of, read_sources, resolved, run, session_for
+from conspectus.working import (
+    DEFAULT_FOLDER,
+    Given,
+    Options,
+    chosen_by,
+    no_collector,
+    path_of,
+    read_sources,
+    resolved,
+    run,
+    session_for,
+    shown,
+    with_options,
+)
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from conspectus.costs.estimate import Estimate
     from conspectus.index.describe import DescribedGraph
     from conspectus.index.pipeline import Check, Progress
@@ -57,19 +72,28 @@ class Built:
         return tuple(self.index.failures)
 
 
+@with_options
 def build(
     sources: str | Path | Sequence[str | Path] = (),
     folder: str | Path = DEFAULT_FOLDER,
     *,
     documents: Iterable[Any] | None = None,
-    settings: Given = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     fresh: bool = False,
     agree: Agree | None = None,
+    **options: Unpack[Options],
 ) -> Built:
     """Read files and folders, or documents from memory, into an index in a folder, and return it.
 
-    `documents` are strings, dicts with `text` (and `title`, `id` or `path`, `date`), or a DataFrame with such columns.
+        build("docs")
+        build(documents=["Ada Brook founded Orran Mill in 1901."], model="openai/gpt-4.1-mini", progress=True)
+
+    sources: files and folders.
+    folder: where the index is put.
+    documents: strings, dicts with `text` (and `title`, `id` or `path`, `date`), or a DataFrame with such columns.
+    progress: True shows on standard error how far it is, in terminals and notebooks; or an object that shows it.
+    fresh: make everything anew.
+
     An index that stands in the folder is replaced when the new one is whole; until then it stays readable. Where
     neither documents nor settings changed, it is what is returned. Its communities are carried on, and with them
     their reports, as far as they did not change; not with `fresh`, which makes everything anew.
@@ -79,29 +103,28 @@ def build(
     Raises UsageError for sources that are not there, NothingToIndex where none can be read, IndexBusy where another
     process writes to the folder.
     """
-    return run(
-        abuild(sources, folder, documents=documents, settings=settings, progress=progress, fresh=fresh, agree=agree)
-    )
+    return run(abuild(sources, folder, documents=documents, progress=progress, fresh=fresh, agree=agree, **options))
 
 
+@with_options
 async def abuild(
     sources: str | Path | Sequence[str | Path] = (),
     folder: str | Path = DEFAULT_FOLDER,
     *,
     documents: Iterable[Any] | None = None,
-    settings: Given = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     fresh: bool = False,
     agree: Agree | None = None,
+    **options: Unpack[Options],
 ) -> Built:
     """Do what `build` does, inside a running event loop."""
     target = path_of(folder)
-    chosen, corrections = corrections_for(resolved(settings), target)  # first, for the file may be wrong
-    if progress:
-        progress.stage("read", 0)
-    with no_collector():
+    chosen, corrections = corrections_for(_named_only(options), target)  # first, for the file may be wrong
+    with shown(progress) as bars, no_collector():
+        if bars:
+            bars.stage("read", 0)
         read = read_sources(sources, documents, chosen)
-        return await build_of(read, target, chosen, corrections, progress, fresh=fresh, agree=agree)
+        return await build_of(read, target, chosen, corrections, bars, fresh=fresh, agree=agree)
 
 
 async def build_of(
@@ -265,12 +288,13 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
     return open_index(target)
 
 
+@with_options
 def tune(
     sources: str | Path | Sequence[str | Path],
     folder: str | Path,
     *,
-    settings: Given = None,
     examples: int = 2,
+    **options: Unpack[Options],
 ) -> Tuned:
     """Read a sample of a corpus and write prompts made for it into a folder; see `tune.tune`.
 
@@ -281,7 +305,7 @@ def tune(
     from conspectus.text.language import corpus_language
     from conspectus.tune import tune as tuned
 
-    chosen = resolved(settings)
+    chosen = _named_only(options)
     if chosen.model == "extractive":
         raise UsageError("the extractive model has no prompts to tune: name a language model with --model")
     documents = read_sources(sources, None, chosen).documents
@@ -294,6 +318,14 @@ def tune(
             return await tuned(chunks, session.model, path_of(folder), language, examples=examples, sample_tokens=room)
 
     return run(work())
+
+
+def _named_only(options: Options) -> Settings:
+    """Return the settings that options make; raise UsageError for a model that has no name to be recorded under."""
+    chosen, performer = chosen_by(options)
+    if performer:
+        raise UsageError(f"an index is built by a model that is named or a function, and not by {performer!r}")
+    return chosen
 
 
 def _with_own_embedder(settings: Settings, update: Update, folder: Path) -> Settings:

@@ -13,15 +13,18 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from conspectus.api.asking import Asked, Level, aask, model_of, viewed
+from conspectus.api.asking import Asked, Level, Method, aask, model_of, viewed
 from conspectus.errors import UsageError
 from conspectus.models.base import Model
 from conspectus.rows import Answer
 from conspectus.tasks import Exchange, StandaloneQuestion
 from conspectus.text.language import language_of
-from conspectus.working import DEFAULT_FOLDER, Given, check_question, resolved, run, session_for
+from conspectus.working import DEFAULT_FOLDER, Options, check_question, chosen_by, run, session_for, with_options
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 REMEMBERED = 4
 """Exchanges that a question is read in the light of."""
@@ -47,24 +50,27 @@ class Conversation:
     and what `open_index` raises.
     """
 
+    @with_options
     def __init__(
         self,
         index: Asked = DEFAULT_FOLDER,
         *,
-        method: str = "auto",
+        method: Method = "auto",
         level: Level = None,
         where: str | Sequence[str] = (),
-        settings: Given = None,
-        model: Model | None = None,
         file: str | Path | None = None,
+        **options: Unpack[Options],
     ) -> None:
+        self._settings, self._model = chosen_by(options)
         self._view = viewed(index, where)
         self._method = method
         self._level: Level = level
-        self._settings = resolved(settings)
-        self._model = model
         self._file = Path(file) if file is not None else None
         self.said: list[Said] = _read(self._file) if self._file and self._file.exists() else []
+
+    def __repr__(self) -> str:
+        """Return on one line what it is asked of, and how far it has come."""
+        return f"<Conversation with {self._view.index!r}: {len(self.said)} exchanges>"
 
     def ask(self, question: str, *, tell: Callable[[str], None] | None = None) -> Answer:
         """Answer a question; `question` of the answer is what was asked in the end, `why` says how it came to that."""

@@ -14,9 +14,11 @@ from conspectus.errors import UsageError
 from conspectus.index.updating import update_of
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped
 from conspectus.settings import Settings
-from conspectus.working import DEFAULT_FOLDER, Given, path_of, read_sources, resolved, run
+from conspectus.working import DEFAULT_FOLDER, Options, chosen_by, path_of, read_sources, run, with_options
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from conspectus.corrections import Entry
     from conspectus.costs.estimate import Estimate
     from conspectus.costs.outlook import Outlook
@@ -51,13 +53,14 @@ class Preview:
     outlook: Outlook | None = None
 
 
+@with_options
 def preview(
     sources: str | Path | Sequence[str | Path] = (),
     folder: str | Path | None = None,
     *,
     documents: Iterable[Any] | None = None,
-    settings: Given = None,
     fresh: bool = False,
+    **options: Unpack[Options],
 ) -> Preview:
     """Read and cut what `build` would, and write nothing; raise UsageError and NothingToIndex as it does.
 
@@ -66,7 +69,7 @@ def preview(
     from conspectus.costs.outlook import outlook_of
     from conspectus.index.chunk import chunk
 
-    chosen = resolved(settings)
+    chosen, _ = chosen_by(options)
     read_documents, failures, skipped, warnings = read_sources(sources, documents, chosen)
     chunks = chunk(read_documents, chosen.chunk)
     total = sum(c.n_tokens for c in chunks)
@@ -82,14 +85,15 @@ def preview(
     return replace(seen, snapshot=snapshot, changes=update.changes, anew=update.anew, open=update.open, outlook=again)
 
 
+@with_options
 def estimate(
     sources: str | Path | Sequence[str | Path] = (),
     folder: str | Path = DEFAULT_FOLDER,
     *,
     documents: Iterable[Any] | None = None,
-    settings: Given = None,
     sample: int = 0,
     fresh: bool = False,
+    **options: Unpack[Options],
 ) -> Estimate:
     """Return what `build` would ask of the servers of language models that the settings name, and ask nothing.
 
@@ -98,7 +102,7 @@ def estimate(
 
     Raises UsageError where the settings name no model that is served, and with a sample what `build` does.
     """
-    chosen = resolved(settings)
+    chosen, _ = chosen_by(options)
     if not costs(chosen):
         raise UsageError("the extractive model costs nothing: name a language model to estimate")
     chosen, corrections = corrections_for(chosen, path_of(folder))

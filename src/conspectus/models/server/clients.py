@@ -75,6 +75,10 @@ class Clients:
         return self._session
 
     def _open(self, endpoint: Endpoint, model: str) -> Client:
+        if endpoint.preset.dialect == "function":
+            from conspectus.models.server.functions import FunctionClient
+
+            return FunctionClient(model, self._settings.timeout, self._settings.concurrency)
         if endpoint.preset.dialect == "native":
             _check_extra(endpoint, model)
         _check_key(endpoint, model)

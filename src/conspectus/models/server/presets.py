@@ -15,7 +15,9 @@ from conspectus.models.server.wire import Feature
 
 OWN_KEY = "CONSPECTUS_API_KEY"
 """Holds the key of a server that was named by its address."""
-Dialect = Literal["openai", "ollama", "native"]
+Dialect = Literal["openai", "ollama", "native", "function"]
+FUNCTION = "python"
+"""Before the name of a model that is a Python function; see `functions`."""
 ALL: tuple[Feature, ...] = ("json_schema", "json_object", "logit_bias", "streaming")
 _NEWER_VOCABULARY = re.compile(r"gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|gpt-oss|(^|/)o\d")
 _REASONING = re.compile(r"^(o\d|gpt-5)")
@@ -120,6 +122,8 @@ def find(name: str, base_url: str = "", environ: Mapping[str, str] = os.environ)
         UsageError: the name leads to no server.
     """
     prefix, _, rest = name.partition("/")
+    if prefix == FUNCTION and rest:
+        return Endpoint(FUNCTION, Preset(dialect="function", features=()), rest, "", "")
     preset = PRESETS.get(prefix) if rest else None
     if base_url:
         preset = preset if preset and preset.dialect != "native" else Preset()

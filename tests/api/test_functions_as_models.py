@@ -1,0 +1,231 @@
+"""A model is a name, an address, or any function from messages to text; an embedder any function to vectors."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import simulated_replies
+from llm_corpus import documents
+from simulated_server import Behaviour, SimulatedServer
+
+import conspectus
+from conspectus import api
+from conspectus.api.asking import Method, RankingMethod
+from conspectus.errors import ModelError, SettingsError, UsageError
+from conspectus.models.server.functions import register
+
+QUICK = {"llm.retry_seconds": 0.01, "chunk.tokens": 120, "chunk.overlap": 20}
+TEXTS = documents(4)
+QUESTION = "What did Ada Byrne do?"
+
+
+class Gateway:
+    """A model of the caller's own; it counts how often it is called, and how often at once."""
+
+    def __init__(self, mark: str = "") -> None:
+        self.mark = mark
+        self._count = [0, 0, 0]
+
+    async def __call__(self, messages: list[dict[str, str]]) -> str:
+        assert all(set(message) == {"role", "content"} for message in messages)
+        self._count[0] += 1
+        self._count[1] += 1
+        self._count[2] = max(self._count[1:])
+        await asyncio.sleep(0)
+        self._count[1] -= 1
+        return simulated_replies.reply_to(messages)
+
+    @property
+    def calls(self) -> int:
+        return self._count[0]
+
+    @property
+    def most_at_once(self) -> int:
+        return self._count[2]
+
+
+def in_a_thread(messages: list[dict[str, str]]) -> str:
+    return simulated_replies.reply_to(messages)
+
+
+async def vectors(texts: list[str]) -> list[list[float]]:
+    return [[float(len(text)), float(text.count("a")), 1.0] for text in texts]
+
+
+def test_a_function_builds_an_index_and_answers_from_it(tmp_path: Path):
+    gateway = Gateway()
+    built = conspectus.build(documents=TEXTS, folder=tmp_path, model=gateway, settings=QUICK)
+    assert built.index.entities
+    assert built.index.settings["model"].startswith("python/")
+    assert sum(usage.calls for usage in built.index.usage.values()) == gateway.calls > 0
+
+    before = gateway.calls
+    answer = conspectus.ask(QUESTION, built.index, model=gateway)
+    assert answer.usage.calls == gateway.calls - before > 0
+    assert conspectus.context(QUESTION, built.index, model=gateway, method="local").windows
+    assert conspectus.Conversation(built.index, model=gateway).ask(QUESTION).text
+
+
+def test_what_a_function_replied_is_asked_for_once(tmp_path: Path):
+    gateway = Gateway()
+    first = conspectus.build(documents=TEXTS, folder=tmp_path, model=gateway, settings=QUICK)
+    calls = gateway.calls
+    second = conspectus.build(documents=TEXTS, folder=tmp_path, model=gateway, settings=QUICK, fresh=True)
+    assert gateway.calls == calls
+    assert second.snapshot == first.snapshot
+
+
+def test_a_function_is_called_as_often_at_once_as_the_settings_allow(tmp_path: Path):
+    gateway = Gateway()
+    settings = {**QUICK, "llm.concurrency": 2}
+    conspectus.build(documents=TEXTS, folder=tmp_path, model=gateway, settings=settings)
+    assert gateway.most_at_once <= 2
+
+
+def test_a_budget_of_tokens_holds_for_a_function(tmp_path: Path):
+    settings = {**QUICK, "llm.budget_tokens": 3000}
+    with pytest.raises(ModelError, match="budget"):
+        conspectus.build(documents=TEXTS, folder=tmp_path, model=Gateway(), settings=settings)
+
+
+def test_a_function_that_is_not_asynchronous_is_called_in_threads(tmp_path: Path):
+    built = conspectus.build(documents=TEXTS, folder=tmp_path, model=in_a_thread, settings=QUICK)
+    assert built.index.usage
+    assert conspectus.ask(QUESTION, built.index, model=lambda messages: in_a_thread(messages)).text
+
+
+async def test_a_function_works_inside_a_running_loop(tmp_path: Path):
+    built = conspectus.build(documents=TEXTS, folder=tmp_path, model=Gateway(), settings=QUICK)
+    assert (await conspectus.aask(QUESTION, built.index, model=Gateway())).text
+    pieces = [piece async for piece in conspectus.astream(QUESTION, built.index, model=Gateway())]
+    assert "".join(map(str, pieces[:-1])).strip()
+
+
+def test_an_embedder_may_be_a_function(tmp_path: Path):
+    index = conspectus.build(documents=TEXTS, folder=tmp_path, embedder=vectors).index
+    assert index.arrays["vectors.chunks"].shape[1] == 3
+    assert conspectus.search(QUESTION, index, method="vector", embedder=vectors)
+    assert conspectus.ask(QUESTION, tmp_path, method="hybrid").text  # in this process the function is known
+
+
+def test_a_model_is_named_with_the_address_of_its_server(tmp_path: Path):
+    with SimulatedServer(Behaviour()) as server:
+        built = conspectus.build(
+            documents=TEXTS, folder=tmp_path, model="simulated", base_url=server.url, settings=QUICK
+        )
+        assert built.index.settings["model"] == "simulated"
+        answer = conspectus.ask(QUESTION, built.index, model="simulated", base_url=server.url)
+        assert answer.usage.calls > 0
+        assert api.estimate(documents=documents(5), folder=tmp_path, model="simulated", base_url=server.url).calls
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [(None, "returned a NoneType"), (TypeError("takes 0 arguments"), "takes 0 arguments"), (ValueError("no"), "no")],
+)
+def test_a_function_that_does_not_do_what_it_should_is_named(tmp_path: Path, returned: Any, expected: str):
+    async def gateway(messages: list[dict[str, str]]) -> Any:
+        if isinstance(returned, Exception):
+            raise returned
+        return returned
+
+    index = conspectus.build(documents=TEXTS, folder=tmp_path).index
+    with pytest.raises(ModelError, match=f"gateway.*{expected}"):
+        conspectus.ask(QUESTION, index, method="local", model=gateway, settings={**QUICK, "llm.attempts": 1})
+
+
+def test_vectors_that_are_none_are_named(tmp_path: Path):
+    with pytest.raises(ModelError, match="returned a list of 2 for 1 texts"):
+        conspectus.build(
+            documents=TEXTS, folder=tmp_path, embedder=lambda texts: [[1.0]] * (2 if len(texts) == 1 else 1)
+        )
+
+
+def test_functions_of_one_name_that_hold_different_things_have_different_names():
+    def asking(model: str) -> Callable[..., Any]:
+        return lambda messages: f"{model}: {messages}"
+
+    def named(messages: list[dict[str, str]], model: str) -> str:
+        return model
+
+    kinds = [
+        (asking("a"), asking("b")),
+        (functools.partial(named, model="a"), functools.partial(named, model="b")),
+        (Gateway("a"), Gateway("b")),
+        (Gateway("a").__call__, Gateway("b").__call__),
+        (lambda messages: "a", lambda messages: "b"),
+    ]
+    for one, other in kinds:
+        assert register(one) != register(other)
+    assert register(asking("a")) == register(asking("a"))
+    assert register(Gateway("a")) == register(Gateway("a"))
+    named.model_name = "mine"  # type: ignore[attr-defined]
+    assert register(named) == "python/mine"
+
+
+def test_an_index_of_a_function_says_that_this_process_lacks_it(tmp_path: Path):
+    index = conspectus.build(documents=TEXTS, folder=tmp_path).index
+    with pytest.raises(UsageError, match="give the function itself"):
+        conspectus.ask(QUESTION, index, model="python/elsewhere.gateway")
+
+
+# Arguments
+
+
+def test_question_and_index_in_the_other_order_are_named(tmp_path: Path):
+    index = conspectus.build(documents=TEXTS, folder=tmp_path).index
+    for call in (conspectus.ask, conspectus.context, conspectus.search):
+        for given in (index, tmp_path, str(tmp_path)):
+            with pytest.raises(UsageError, match="the question comes first"):
+                call(given, QUESTION)  # type: ignore[arg-type, operator]
+
+
+def test_an_argument_that_there_is_not_is_named_with_what_is_near(tmp_path: Path):
+    with pytest.raises(TypeError, match="did you mean model"):
+        conspectus.ask(QUESTION, tmp_path, modle="x")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("sources", [["Ada Byrne met Bo Quill."], "Ada Byrne met Bo Quill.", [{"text": "Ada"}]])
+def test_texts_in_the_place_of_files_lead_to_documents(tmp_path: Path, sources: Any):
+    with pytest.raises(UsageError, match="documents="):
+        conspectus.build(sources, tmp_path)
+
+
+def test_a_setting_with_an_underscore_leads_to_the_one_with_a_dot():
+    with pytest.raises(SettingsError, match=r"chunk\.tokens"):
+        conspectus.preview(documents=TEXTS, settings={"chunk_tokens": 800})
+
+
+def test_settings_as_such_and_options_go_together(tmp_path: Path):
+    gateway, settings = Gateway(), conspectus.Settings()
+    built = conspectus.build(documents=TEXTS, folder=tmp_path, settings=settings, model=gateway)
+    assert built.index.settings["model"] == register(gateway)
+    with pytest.raises(SettingsError, match="password"):
+        conspectus.ask(QUESTION, built.index, settings=settings, base_url="http://me:secret@host/v1")
+
+
+def test_the_help_of_a_function_names_its_options_and_every_method():
+    from inspect import signature
+
+    from conspectus.query import METHODS, RANKINGS
+
+    for function in (conspectus.build, conspectus.ask, conspectus.context, conspectus.Conversation):
+        assert {"model", "base_url", "embedder", "settings"} <= set(signature(function).parameters)
+    assert all(f"`{method}`" in (conspectus.ask.__doc__ or "") for method in METHODS)
+    assert all(f"`{method}`" in (conspectus.search.__doc__ or "") for method in RANKINGS)
+    assert all(f'"{method}"' in str(Method).replace("'", '"') for method in ("auto", *METHODS))
+    assert all(f'"{method}"' in str(RankingMethod).replace("'", '"') for method in RANKINGS)
+
+
+def test_progress_is_shown_where_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    conspectus.build(documents=TEXTS, folder=tmp_path / "quiet")
+    assert capsys.readouterr().err == ""
+    conspectus.build(documents=TEXTS, folder=tmp_path / "shown", progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert any(line.startswith("extract") for line in lines)
+    assert any(line.startswith("reports") for line in lines)
