@@ -18,6 +18,7 @@ from conspectus.configuration import (
     as_toml,
     describe,
     load,
+    settings_file,
     variable,
 )
 from conspectus.errors import SettingsError
@@ -76,31 +77,44 @@ def test_a_later_source_wins_and_each_value_knows_its_own():
     assert resolved.origins["chunk.encoding"] == "default"
 
 
-def test_a_named_file_goes_before_the_one_beside_and_that_before_the_working_directory(tmp_path: Path):
-    beside = tmp_path / "beside"
-    beside.mkdir()
+def test_a_named_file_goes_before_the_one_that_is_found(tmp_path: Path):
     named = tmp_path / "mine.toml"
     named.write_text("model = 'named'", encoding="utf-8")
-    written("model = 'here'")
-    assert load(beside=beside, environ={}).settings.model == "here"
+    here = written("model = 'here'")
 
-    there = written("model = 'beside'", beside)
-    resolved = load(beside=beside, environ={})
-    assert resolved.settings.model == "beside"
-    assert resolved.origins["model"] == f"conspectus.toml ({there})"
-
-    resolved = load(file=named, beside=beside, environ={})
+    assert load(environ={}).origins["model"] == f"conspectus.toml ({here})"
+    resolved = load(file=named, environ={})
     assert resolved.settings.model == "named"
     assert resolved.origins["model"] == f"mine.toml ({named})"
 
 
-def test_only_one_file_is_read(tmp_path: Path):
-    beside = tmp_path / "beside"
-    beside.mkdir()
-    written("[search]\nk = 9")
-    written("model = 'beside'", beside)
+@pytest.mark.parametrize("root", ["home", "repository"])
+def test_the_nearest_file_up_to_the_home_folder_or_the_root_of_a_repository_counts(
+    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    top, deep = tmp_path / "top", tmp_path / "top" / "a" / "b"
+    deep.mkdir(parents=True)
+    if root == "home":
+        monkeypatch.setattr(Path, "home", lambda: top)
+    else:
+        (top / ".git").mkdir()
+    written("model = 'above the root'", tmp_path)
+    monkeypatch.chdir(deep)
+    assert settings_file() is None
 
-    assert load(beside=beside, environ={}).settings.search.k == 5
+    assert written("model = 'root'", top) == settings_file()
+    written("[search]\nk = 9", top / "a")
+    assert load(environ={}).settings.search.k == 9
+    assert load(environ={}).settings.model == "extractive"  # only one file is read
+
+
+def test_outside_of_home_and_repositories_only_the_working_directory_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "a").mkdir()
+    written("model = 'of somebody else'", tmp_path)
+    monkeypatch.chdir(tmp_path / "a")
+    assert settings_file() is None
 
 
 def test_a_named_file_that_is_missing_is_an_error(tmp_path: Path):

@@ -1,8 +1,11 @@
 """Where the values of the settings come from.
 
-Later sources win: the defaults, `conspectus.toml`, environment variables (`CONSPECTUS_CHUNK_TOKENS=800` sets `tokens`
-of `[chunk]`), then what the caller or the command line gives. A setting is named by its dotted key, `chunk.tokens`,
-in `conspectus.toml` too.
+Later sources win: the defaults, what an index remembers of its models (`remembered`), `conspectus.toml`, environment
+variables (`CONSPECTUS_CHUNK_TOKENS=800` sets `tokens` of `[chunk]`), then what the caller or the command line gives. A
+setting is named by its dotted key, `chunk.tokens`, in `conspectus.toml` too.
+
+For every command and for Python, `conspectus.toml` is the file that is named (`--config`), else the nearest one from
+the working directory up to the root of its repository or the home folder; elsewhere, the one in the working directory.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
@@ -27,6 +31,8 @@ from conspectus.errors import SettingsError
 from conspectus.settings import Section, Settings
 
 FILE_NAME = "conspectus.toml"
+INDEX = "the index"
+"""The origin of what an index remembers."""
 PREFIX = "CONSPECTUS_"
 RESERVED = {"CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_INDEX", "CONSPECTUS_LOG"}
 """Variables with our prefix that are not settings; nor is any that ends in `_API_KEY`."""
@@ -58,31 +64,36 @@ class Described(NamedTuple):
 class Resolved:
     """Settings, and where the value of each key came from.
 
-    An origin is `default`, `conspectus.toml (its path)`, the name of an environment variable, or `given`.
+    An origin is `default`, `the index` (see `remembered`), `conspectus.toml (its path)`, the name of an environment
+    variable, or `given`.
     """
 
     settings: Settings
     origins: Mapping[str, str]
+
+    @property
+    def remembers_model(self) -> bool:
+        """Whether the language model is named by nothing but an index that was built with it."""
+        return self.origins.get("model") == INDEX
 
 
 def load(
     overrides: Mapping[str, Any] | None = None,
     *,
     file: Path | None = None,
-    beside: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Resolved:
     """Return the settings of all sources, later ones winning: defaults, file, environment, overrides.
 
-    The file is `file`, else `conspectus.toml` in the folder `beside`, else the one in the working directory;
-    only a `file` that is named has to exist. Overrides are dotted keys (`{"chunk.tokens": 800}`) or nested
-    mappings. A text given for a number, a switch, a list (`a, b`) or a table (`{ a = "b" }`) is read as one,
-    in overrides and in the environment; an empty environment variable counts as not set.
+    The file is `file`, which then has to exist, else that of `settings_file`. Overrides are dotted keys
+    (`{"chunk.tokens": 800}`) or nested mappings. A text given for a number, a switch, a list (`a, b`) or a table
+    (`{ a = "b" }`) is read as one, in overrides and in the environment; an empty environment variable counts as
+    not set.
 
     Raises SettingsError, in one line, where a file cannot be read, a key is unknown, or the winning value of
     a key is not allowed.
     """
-    sources = (_in_file(file, beside), _in_environment(environ), _in_overrides(overrides or {}))
+    sources = (_in_file(file or settings_file()), _in_environment(environ), _in_overrides(overrides or {}))
     given: dict[str, Given] = {}
     nested: dict[str, Any] = {table: {} for table in TABLES}
     for item in chain.from_iterable(sources):
@@ -96,6 +107,40 @@ def load(
     except ValidationError as error:
         raise _not_allowed(error, given) from None
     return Resolved(settings, {key: given[key].origin if key in given else "default" for key in FIELDS})
+
+
+def settings_file() -> Path | None:
+    """Return the `conspectus.toml` that goes for the working directory; None where there is none.
+
+    It is the nearest one from there up to a folder that holds `.git`, or to the home folder. Where neither is above,
+    only the working directory counts: who can write to /tmp must not choose the server of others.
+    """
+    here = Path.cwd()
+    above = [here, *here.parents]
+    with suppress(RuntimeError):  # there is no home folder
+        home = Path.home()
+        last = next((n for n, folder in enumerate(above) if folder == home or (folder / ".git").exists()), 0)
+        above = above[: last + 1]
+    return next((path for folder in above if (path := folder / FILE_NAME).is_file()), None)
+
+
+def completed(resolved: Resolved, values: Mapping[str, Any], origin: str) -> Resolved:
+    """Return settings with the values of some keys, which then come from an origin.
+
+    Raises SettingsError where a value is not allowed.
+    """
+    if not values:
+        return resolved
+    tables = resolved.settings.model_dump(by_alias=True)
+    for key, value in values.items():
+        table, _, name = key.rpartition(".")
+        (tables[table] if table else tables)[name] = _as_tuple(value)
+    try:
+        settings = Settings.model_validate(tables, strict=True)
+    except ValidationError as error:
+        given = {key: Given(key, value, origin, origin) for key, value in values.items()}
+        raise _not_allowed(error, given) from None
+    return Resolved(settings, {**resolved.origins, **dict.fromkeys(values, origin)})
 
 
 def describe(resolved: Resolved) -> list[Described]:
@@ -199,9 +244,7 @@ def _shown(value: Any) -> str:
 # Where values come from
 
 
-def _in_file(file: Path | None, beside: Path | None) -> Iterator[Given]:
-    usual = [folder / FILE_NAME for folder in (beside, Path.cwd()) if folder is not None]
-    path = file or next((path for path in usual if path.is_file()), None)
+def _in_file(path: Path | None) -> Iterator[Given]:
     if path is None:
         return
     origin = f"{path.name} ({path})"

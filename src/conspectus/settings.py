@@ -15,9 +15,13 @@ class Section(BaseModel):
 
 
 def _check_no_password(name: str, address: str) -> None:
-    """Raise ValueError where an address holds a password: settings are stored with an index, and keys never are."""
-    if re.search(r"://[^/\s]*@", address):
-        raise ValueError(f"{name} holds a password; leave it out, keys come from the environment alone")
+    """Raise ValueError where an address holds a password: settings are stored with an index, and keys never are.
+
+    A query may hold a key as well, and could not stay behind an address that the path of a call is added to.
+    """
+    for held, where in (("a password", r"://[^/\s]*@"), ("a query (what follows the ?)", r"://[^#]*\?")):
+        if re.search(where, address):
+            raise ValueError(f"{name} holds {held}; leave it out, keys come from the environment alone")
 
 
 class ReadSettings(Section):

@@ -11,15 +11,16 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypedDict, TypeVar, cast
 
-from pydantic import ValidationError
-
 from conspectus import configuration, manifests
-from conspectus.errors import SettingsError, UsageError
+from conspectus.configuration import Resolved
+from conspectus.errors import BadKey, ServerDown, StoreError, UnknownModel, Unusable, UsageError
 from conspectus.models.base import Model
+from conspectus.remembered import advice, with_memory
+from conspectus.rows import Usage
 from conspectus.settings import Settings
 from conspectus.tables import Index
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from conspectus.index.read import Read
     from conspectus.models.opening import Session
     from conspectus.models.server.functions import ChatFunction, EmbedFunction
-    from conspectus.rows import Usage
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,8 +39,9 @@ LEAST_WORDS = 4
 """Words of a source that is not there from which on it is taken for a text, and no name of a file."""
 EVERY = 0.1
 """Seconds between two updates of a line of progress."""
-Given = Settings | Mapping[str, Any] | None
-"""Settings as such, or as `{"chunk.tokens": 800}`; None for those of `conspectus.toml` and the environment."""
+Given = Settings | Resolved | Mapping[str, Any] | None
+"""Settings as such, with where they come from, or as `{"chunk.tokens": 800}`; None for those of `conspectus.toml` and
+the environment. Only of a mapping and of None is it known what the caller did not say, which an index may add to."""
 
 
 class Options(TypedDict, total=False):
@@ -60,15 +61,29 @@ class Options(TypedDict, total=False):
     embedder: str | EmbedFunction | None
 
 
-def chosen_by(options: Options) -> tuple[Settings, Model | None]:
-    """Return the settings in full that options make, and the model where one was given that is no name or function.
-
-    Raises TypeError for an option that there is not, SettingsError for a value that is not allowed.
-    """
+def check_names(options: Options) -> None:
+    """Raise TypeError for an option that there is not."""
     if unknown := sorted(set(options) - set(Options.__annotations__)):
         near = difflib.get_close_matches(unknown[0], Options.__annotations__, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(Options.__annotations__)}"
         raise TypeError(f"unexpected argument {unknown[0]!r}; {hint}")
+
+
+def known_by(
+    options: Options,
+    built: Sequence[Mapping[str, Any]] = (),
+    *,
+    language_model: bool | None = True,
+    builds: bool = False,
+) -> tuple[Resolved, Model | None]:
+    """Return the settings in full that options make, and the model where one was given that is no name or function.
+
+    They are completed by what indexes remember that were built by the settings `built`; see `remembered.with_memory`
+    for the rest. Without a word on `language_model` it is remembered where it reranks.
+
+    Raises TypeError for an option that there is not, SettingsError for a value that is not allowed.
+    """
+    check_names(options)
     model = options.get("model")
     performer = None if model is None or isinstance(model, str) or not hasattr(model, "perform") else model
     given = {
@@ -78,16 +93,13 @@ def chosen_by(options: Options) -> tuple[Settings, Model | None]:
     }
     more = {key: value for key, value in given.items() if value is not None}
     settings = options.get("settings")
-    if not isinstance(settings, Settings):
-        return resolved({**(settings or {}), **more}), cast("Model | None", performer)
-    values = settings.model_dump(by_alias=True)
-    for key, value in more.items():
-        table, _, name = key.rpartition(".")
-        (values[table] if table else values)[name] = value
-    try:
-        return Settings.model_validate(values), cast("Model | None", performer)
-    except ValidationError as error:
-        raise SettingsError(f"{error.errors()[0]['msg']} (given)") from None
+    if not isinstance(settings, Settings | Resolved):
+        told = configuration.load({**(settings or {}), **more})
+        asks = language_model if language_model is not None else told.settings.rerank.by == "model"
+        known = with_memory(told, built, language_model=asks and performer is None, builds=builds)
+    else:
+        known = configuration.completed(resolved_for(settings, ()), more, "given")
+    return known, cast("Model | None", performer)
 
 
 def with_options(function: F) -> F:
@@ -116,7 +128,29 @@ def _named_model(model: object) -> str | None:
 
 def resolved(settings: Given) -> Settings:
     """Return settings in full."""
-    return settings if isinstance(settings, Settings) else configuration.load(settings).settings
+    return resolved_for(settings, ()).settings
+
+
+def resolved_for(
+    settings: Given, built: Sequence[Mapping[str, Any]], *, language_model: bool = True, builds: bool = False
+) -> Resolved:
+    """Return settings in full, completed by what indexes remember that were built by the settings `built`.
+
+    See `remembered.with_memory` for the rest. Settings that are given in full are taken as they are.
+    """
+    if isinstance(settings, Resolved):
+        return settings
+    if isinstance(settings, Settings):
+        return Resolved(settings, {})
+    return with_memory(configuration.load(settings), built, language_model=language_model, builds=builds)
+
+
+def settings_in(folder: Path) -> list[Mapping[str, Any]]:
+    """Return the settings that the index in a folder was built by; none where there is no index that can be read."""
+    try:
+        return [manifests.current(folder).settings]
+    except StoreError:
+        return []
 
 
 def path_of(given: str | Path) -> Path:
@@ -174,16 +208,26 @@ def named(methods: Mapping[str, T], name: str) -> T:
 
 @asynccontextmanager
 async def session_for(
-    settings: Settings, folder: Path | None, given: Model | None = None
+    settings: Settings, folder: Path | None, given: Model | None = None, *, remembered: bool = False
 ) -> AsyncGenerator[Session | None]:
-    """Open the language model that the settings name, if they name one and none was given."""
+    """Open the language model that the settings name, if they name one and none was given.
+
+    Where they name it only because an index remembers it, an error says so, and how to go on without it.
+    """
     if given is not None or settings.model == "extractive":
         yield None
         return
     from conspectus.models.opening import opened  # with aiohttp, which nothing else needs
 
-    async with opened(settings, folder) as session:
-        yield session
+    async with AsyncExitStack() as stack:
+        try:
+            session = await stack.enter_async_context(opened(settings, folder))
+        except (Unusable, UsageError) as error:
+            raise type(error)(f"{error}; {advice(settings.model)}") if remembered else error from None
+        try:
+            yield session
+        except (ServerDown, BadKey, UnknownModel) as error:
+            raise type(error)(f"{error}; {advice(settings.model)}") if remembered else error from None
 
 
 def is_index(folder: Path) -> bool:
@@ -208,10 +252,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         results.append(await work)
 
     try:
-        inside = asyncio.get_running_loop()
+        asyncio.get_running_loop()
     except RuntimeError:
-        inside = None
-    if inside is None:  # not in the handler above, or else every error would come with a second traceback
         asyncio.run(keep())
         return results[0]
     loop = asyncio.new_event_loop()

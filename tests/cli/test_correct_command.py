@@ -155,7 +155,7 @@ def test_undoing_restores_the_graph_and_a_fresh_build_communities_and_reports_to
 def test_corrections_can_be_kept_beside_the_corpus(run: Run, corpus: Path, tmp_path: Path):
     files = Path(shutil.copytree(corpus, tmp_path / "corpus"))
     kept, folder = files / "corrections.toml", tmp_path / "index"
-    (files / "conspectus.toml").write_text('store.corrections = "corrections.toml"\n', encoding="utf-8")
+    (tmp_path / "conspectus.toml").write_text('store.corrections = "corpus/corrections.toml"\n', encoding="utf-8")
 
     run("index", files, "--index", folder)
     run("correct", "rename", "Ada Brook", "Dame Ada", "--index", folder)

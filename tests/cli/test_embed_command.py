@@ -129,14 +129,17 @@ def test_a_server_that_fails_on_the_way_leaves_an_index_without_vectors_and_a_fa
     assert told("embed", "--index", "half", *more)["vectors"]["chunks"] == 6
 
 
-def test_an_update_without_its_served_embedder_says_that_the_vectors_are_gone(
+def test_an_update_that_is_to_make_no_vectors_says_that_they_are_gone(
     made: Path, run: Run, corpus: Path, tmp_path: Path
 ):
     more = tmp_path / "more"
     shutil.copytree(corpus, more)
     (more / "epilogue.txt").write_text("Nobody in Hollin ever forgave Ruben Vale.")
 
-    told = run("index", more, "--index", made)
+    assert f"Embedder {NAME}" in run("index", more, "--index", made).stderr
+    assert json.loads((made / "manifest.json").read_text())["settings"]["vectors"]["embedder"] == NAME
+    (more / "epilogue.txt").unlink()
+    told = run("index", more, "--index", made, "--embedder", "none")
 
     assert f"The index before had vectors of {NAME}" in told.stderr
     assert json.loads((made / "manifest.json").read_text())["settings"]["vectors"]["embedder"] == "none"

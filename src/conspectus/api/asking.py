@@ -23,9 +23,10 @@ from conspectus.working import (
     DEFAULT_FOLDER,
     LONGEST_PATH,
     Options,
+    check_names,
     check_question,
-    chosen_by,
     is_index,
+    known_by,
     named,
     run,
     session_for,
@@ -94,6 +95,9 @@ def ask(
     tell: is given the text of the answer piece by piece, as it is written.
 
     Raises UsageError for what makes no sense, IndexMissing where there is no index, ModelError where a model fails.
+
+    Where no model is named, in settings, `conspectus.toml` or the environment either, it is the one that the index was
+    built with (see `remembered`); `model="extractive"` answers without one.
     """
     asked = aask(question, index, method=method, level=level, where=where, tell=tell, **options)
     return run(asked)
@@ -120,14 +124,15 @@ async def aask(
     began = time.perf_counter()
     _check_order(question, index)
     check_question(question)
-    given, model = chosen_by(options)
+    check_names(options)
     view = viewed(index, where)
     opened = view.index
-    method, why, chosen = _chosen(question, opened, method, level, given)
+    known, model = known_by(options, view.built)
+    method, why, chosen = _chosen(question, opened, method, level, known.settings)
     answering = named(METHODS, method)
     view.check(method)
     async with (
-        session_for(chosen, opened.folder, model) as session,
+        session_for(chosen, opened.folder, model, remembered=known.remembers_model) as session,
         reranker_for(method, chosen, opened.folder, model=model, session=session) as reranker,
     ):
         performer = model or (session.model if session else model_of(opened))
@@ -215,16 +220,17 @@ async def acontext(
 
     _check_order(question, index)
     check_question(question)
-    given, model = chosen_by(options)
+    check_names(options)
     view = viewed(index, where)
     opened = view.index
-    method, why, chosen = _chosen(question, opened, method, level, given)
+    known, model = known_by(options, view.built)
+    method, why, chosen = _chosen(question, opened, method, level, known.settings)
     answering = named(METHODS, method)
     view.check(method)
     if method in UNSEEN:
         raise UsageError(UNSEEN[method])
     async with (
-        session_for(chosen, opened.folder, model) as session,
+        session_for(chosen, opened.folder, model, remembered=known.remembers_model) as session,
         reranker_for(method, chosen, opened.folder, model=model, session=session) as reranker,
     ):
         performer = model or (session.model if session else model_of(opened))
@@ -267,9 +273,11 @@ async def asearch(
     """Do what `search` does, inside a running event loop."""
     _check_order(question, index)
     check_question(question)
-    chosen, _ = chosen_by(options)
+    check_names(options)
     view = viewed(index, where)
     view.check(method)
+    known, _ = known_by(options, view.built, language_model=None)
+    chosen = known.settings
     if k is not None:
         if k < 1:
             raise UsageError(f"k is the number of chunks to return, at least 1, and not {k}")

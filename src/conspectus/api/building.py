@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from conspectus import store
 from conspectus.api.embedding import check_embedder, with_vectors
 from conspectus.api.previewing import costs, estimate_of
+from conspectus.configuration import INDEX, Resolved
 from conspectus.corrections import Entry
 from conspectus.corrections.file import corrections_for
 from conspectus.errors import ModelError, UsageError
@@ -24,13 +25,15 @@ from conspectus.working import (
     DEFAULT_FOLDER,
     Given,
     Options,
-    chosen_by,
+    known_by,
     no_collector,
     path_of,
     read_sources,
     resolved,
+    resolved_for,
     run,
     session_for,
+    settings_in,
     shown,
     with_options,
 )
@@ -119,18 +122,21 @@ async def abuild(
 ) -> Built:
     """Do what `build` does, inside a running event loop."""
     target = path_of(folder)
-    chosen, corrections = corrections_for(_named_only(options), target)  # first, for the file may be wrong
+    known = _named_only(options, target)
+    chosen, corrections = corrections_for(known.settings, target)  # first, for the file may be wrong
     with shown(progress) as bars, no_collector():
         if bars:
             bars.stage("read", 0)
         read = read_sources(sources, documents, chosen)
-        return await build_of(read, target, chosen, corrections, bars, fresh=fresh, agree=agree)
+        return await build_of(
+            read, target, replace(known, settings=chosen), corrections, bars, fresh=fresh, agree=agree
+        )
 
 
 async def build_of(
     read: Read,
     target: Path,
-    chosen: Settings,
+    known: Resolved,
     corrections: Sequence[Entry],
     progress: Progress | None = None,
     *,
@@ -139,6 +145,7 @@ async def build_of(
 ) -> Built:
     """Do what `build` does with what was read."""
     index_documents, failures, skipped, warnings = read
+    chosen = known.settings
     with store.writing(target):
         update = update_of(target, index_documents, failures, chosen, corrections=corrections, fresh=fresh)
         if update.nothing and (standing := update.standing):
@@ -146,10 +153,10 @@ async def build_of(
             return Built(standing, standing.snapshot, target, tuple(skipped), tuple(warnings), update=update)
         from conspectus.index.pipeline import build_index  # here, for nobody else need wait until it is imported
 
-        chosen = _with_own_embedder(chosen, update, target)
+        chosen = _with_own_embedder(known, update, target)
         if agree and costs(chosen):
             agree(await estimate_of(index_documents, update, target, chosen, corrections))
-        async with session_for(chosen, target) as session:
+        async with session_for(chosen, target, remembered=known.remembers_model) as session:
             if progress and session:
                 progress.watch(lambda: session.total)
             performer = session.model if session else _fitted
@@ -282,7 +289,7 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
         if has_vectors(standing):
             made = standing.settings["vectors"]
             prefixes = Prefixes(made.get("query_prefix", ""), made.get("passage_prefix", ""))
-            by = embedder_of(standing, resolved(settings))
+            by = embedder_of(standing, resolved_for(settings, [standing.settings], language_model=False).settings)
             index = embedded(index, by, made["embedder"], standing, prefixes=prefixes)
         store.commit(target, index, settings=index.settings, usage=index.usage)
     return open_index(target)
@@ -305,7 +312,7 @@ def tune(
     from conspectus.text.language import corpus_language
     from conspectus.tune import tune as tuned
 
-    chosen = _named_only(options)
+    chosen = _named_only(options, Path(folder)).settings
     if chosen.model == "extractive":
         raise UsageError("the extractive model has no prompts to tune: name a language model with --model")
     documents = read_sources(sources, None, chosen).documents
@@ -320,31 +327,38 @@ def tune(
     return run(work())
 
 
-def _named_only(options: Options) -> Settings:
+def _named_only(options: Options, folder: Path) -> Resolved:
     """Return the settings that options make; raise UsageError for a model that has no name to be recorded under."""
-    chosen, performer = chosen_by(options)
+    known, performer = known_by(options, settings_in(folder), builds=True)
     if performer:
         raise UsageError(f"an index is built by a model that is named or a function, and not by {performer!r}")
-    return chosen
+    return known
 
 
-def _with_own_embedder(settings: Settings, update: Update, folder: Path) -> Settings:
-    """Return settings whose embedder can be had: the one that they name, or else that of the index that stands.
+def _with_own_embedder(known: Resolved, update: Update, folder: Path) -> Settings:
+    """Return settings whose embedder can be had: the one that they name, or else a local one of the index that stands.
 
-    Texts are not sent to a server that the settings do not name. Raises as `check_embedder` does.
+    A served one that an index remembers is among the settings already. Raises as `check_embedder` does.
     """
     from conspectus.models.embedders import NONE, is_served
     from conspectus.models.embedders.prefixes import PREFIXES
 
+    settings, origin = known.settings, known.origins.get("vectors.embedder", "default")
     own = own_embedder(update.standing) if update.standing else ""
-    if settings.vectors.embedder == NONE and own and not is_served(own):
+    if origin == "default" and settings.vectors.embedder == NONE and own and not is_served(own):
         made: Mapping[str, str] = update.standing.settings["vectors"] if update.standing else {}
         prefixes = {key: made.get(key, "") for key in PREFIXES if getattr(settings.vectors, key) is None}
         vectors = settings.vectors.model_copy(update={"embedder": own, **prefixes})
         with suppress(UsageError, ModelError):  # it cannot be had here: then there will be no vectors, which is told
             check_embedder(inherited := settings.model_copy(update={"vectors": vectors}), folder)
             return inherited
-    check_embedder(settings, folder)
+    try:
+        check_embedder(settings, folder)
+    except (UsageError, ModelError) as error:
+        if origin != INDEX:
+            raise
+        told = f"this index has vectors of {settings.vectors.embedder}: --embedder none builds without vectors"
+        raise type(error)(f"{error}; {told}") from None
     return settings
 
 

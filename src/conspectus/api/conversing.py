@@ -21,7 +21,16 @@ from conspectus.models.base import Model
 from conspectus.rows import Answer
 from conspectus.tasks import Exchange, StandaloneQuestion
 from conspectus.text.language import language_of
-from conspectus.working import DEFAULT_FOLDER, Options, check_question, chosen_by, run, session_for, with_options
+from conspectus.working import (
+    DEFAULT_FOLDER,
+    Options,
+    check_names,
+    check_question,
+    known_by,
+    run,
+    session_for,
+    with_options,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -61,8 +70,9 @@ class Conversation:
         file: str | Path | None = None,
         **options: Unpack[Options],
     ) -> None:
-        self._settings, self._model = chosen_by(options)
+        check_names(options)
         self._view = viewed(index, where)
+        self._settings, self._model = known_by(options, self._view.built)
         self._method = method
         self._level: Level = level
         self._file = Path(file) if file is not None else None
@@ -81,7 +91,9 @@ class Conversation:
         check_question(question)
         began = time.perf_counter()
         index = self._view.index
-        async with session_for(self._settings, index.folder, self._model) as session:
+        chosen = self._settings.settings
+        remembered = self._settings.remembers_model
+        async with session_for(chosen, index.folder, self._model, remembered=remembered) as session:
             model = self._model or (session.model if session else model_of(index))
             asked, why = await self._standalone(question, model)
             answer = await aask(

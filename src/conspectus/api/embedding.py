@@ -13,7 +13,7 @@ from conspectus.errors import ModelError, StoreError
 from conspectus.rows import Chunk, Document, Failure, Usage
 from conspectus.settings import Settings
 from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, path_of, resolved
+from conspectus.working import DEFAULT_FOLDER, Given, path_of, resolved, resolved_for
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import TaskEstimate
@@ -46,8 +46,10 @@ def embed(
     from conspectus.models.embedders import open_embedder
     from conspectus.models.embedders.prefixes import prefixes_of
 
-    chosen, target = resolved(settings), path_of(folder)
-    name = embedder or _usual(store.read(target), chosen)  # read first: no folder is made where there is none
+    target = path_of(folder)
+    now = store.read(target)  # first: no folder is made where there is none
+    chosen = resolved(settings) if embedder else resolved_for(settings, [now.settings], language_model=False).settings
+    name = embedder or _usual(now, chosen)
     opened = open_embedder(name, chosen, target)
     keeping = _keeping(opened, name, target)
     if progress and opened:
@@ -59,7 +61,10 @@ def embed(
         else:
             prefixes = prefixes_of(opened.name, chosen.vectors)
             index = embedded(standing, keeping or opened, name, standing, progress, prefixes)
-            index = replace(index, usage=_with_usage(standing.usage, opened))
+            address = chosen.llm.embedder_base_url or chosen.llm.base_url
+            llm = {**index.settings.get("llm", {}), "embedder_base_url": address}
+            usage = _with_usage(standing.usage, opened)
+            index = replace(index, usage=usage, settings={**index.settings, "llm": llm})
         store.commit(target, index, settings=index.settings, usage=index.usage)
         if keeping:
             keeping.clear()

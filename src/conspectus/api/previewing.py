@@ -14,7 +14,7 @@ from conspectus.errors import UsageError
 from conspectus.index.updating import update_of
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped
 from conspectus.settings import Settings
-from conspectus.working import DEFAULT_FOLDER, Options, chosen_by, path_of, read_sources, run, with_options
+from conspectus.working import DEFAULT_FOLDER, Options, known_by, path_of, read_sources, run, settings_in, with_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -69,7 +69,8 @@ def preview(
     from conspectus.costs.outlook import outlook_of
     from conspectus.index.chunk import chunk
 
-    chosen, _ = chosen_by(options)
+    built = settings_in(path_of(folder)) if folder is not None else ()
+    chosen = known_by(options, built, builds=True)[0].settings
     read_documents, failures, skipped, warnings = read_sources(sources, documents, chosen)
     chunks = chunk(read_documents, chosen.chunk)
     total = sum(c.n_tokens for c in chunks)
@@ -102,7 +103,7 @@ def estimate(
 
     Raises UsageError where the settings name no model that is served, and with a sample what `build` does.
     """
-    chosen, _ = chosen_by(options)
+    chosen = known_by(options, settings_in(path_of(folder)), builds=True)[0].settings
     if not costs(chosen):
         raise UsageError("the extractive model costs nothing: name a language model to estimate")
     chosen, corrections = corrections_for(chosen, path_of(folder))

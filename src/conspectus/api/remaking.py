@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from conspectus import configuration, store
 from conspectus.api.building import Built, build_of
+from conspectus.configuration import Resolved
 from conspectus.corrections import documents_read
 from conspectus.corrections.file import corrections_for
 from conspectus.errors import UsageError
+from conspectus.remembered import PREFIXES, memory_of, with_memory
 from conspectus.settings import Settings
 from conspectus.tables import Index
 from conspectus.working import DEFAULT_FOLDER, path_of, run
@@ -42,15 +45,36 @@ def apply_corrections(
     standing = store.read(target)
     check_made_here(standing, target)
     said = {"store.corrections": str(file)} if file else {}
-    chosen, corrections = corrections_for(own_settings(standing, {**(settings or {}), **said}), target)
+    known = own_settings(standing, {**(settings or {}), **said})
+    chosen, corrections = corrections_for(known.settings, target)
     unread = [failure for failure in standing.failures if failure.stage == "read"]
     read = Read(documents_read(standing.documents), unread)
-    return run(build_of(read, target, chosen, corrections, progress))
+    return run(build_of(read, target, replace(known, settings=chosen), corrections, progress))
 
 
-def own_settings(index: Index, given: Mapping[str, Any] | None = None) -> Settings:
-    """Return the settings that an index was made with, but for those that are given, by dotted key."""
-    return configuration.load({**dict(_own(index)), **(given or {})}, environ={}).settings
+def own_settings(index: Index, given: Mapping[str, Any] | None = None) -> Resolved:
+    """Return the settings that an index was made with, but for those that are given, by dotted key.
+
+    Its models are its own too, whatever `conspectus.toml` and the environment name; these count where an address has to
+    be named: see `remembered`.
+    """
+    said, address = dict(given or {}), memory_of(index.settings).base_url
+    if address and configuration.load(given).settings.llm.base_url.rstrip("/") == address:
+        said |= {"llm.base_url": address}
+    told = configuration.load(said, environ={})
+    origins = {key: origin if origin == "given" else "default" for key, origin in told.origins.items()}
+    known = with_memory(Resolved(told.settings, origins), [index.settings], builds=True)
+    own = {key: value for key, value in _own(index) if key not in MODELS}
+    for key in MODELS:
+        settings = Settings() if known.origins[key] == "default" else known.settings
+        value: Any = reduce(getitem, key.split("."), settings.model_dump(by_alias=True))
+        if value is not None:
+            own[key] = value
+    return Resolved(configuration.load({**own, **said}, environ={}).settings, known.origins)
+
+
+MODELS = ("model", "llm.base_url", "llm.embedder_base_url", "vectors.embedder", *PREFIXES)
+"""What is taken over as `remembered` says, and not as it is."""
 
 
 def _own(index: Index) -> Iterator[tuple[str, Any]]:

@@ -31,7 +31,7 @@ from conspectus.cli.options import (
     methods,
     model_flags,
     overrides,
-    settings_of,
+    settings_with_index,
 )
 from conspectus.errors import CallFailed, UsageError
 
@@ -136,8 +136,9 @@ def ask(
         "answer.response": response,
         "rerank.by": rerank,
     }
-    settings = settings_of(overrides(set_, flags), config)
     opened = api.viewed(folder, where or ())
+    known = settings_with_index(overrides(set_, flags), config, opened.built)
+    settings = known.settings
     at = _level(level)
     streams = settings.model != "extractive" and not json and not context_only
     if chat or conversation:
@@ -147,7 +148,7 @@ def ask(
             )
         from conspectus.api.conversing import Conversation
 
-        talk = Conversation(opened, method=method, level=at, settings=settings, file=conversation)
+        talk = Conversation(opened, method=method, level=at, settings=known, file=conversation)
         _converse(talk, question, streams=streams, json=json)
         return
     failed = 0
@@ -156,10 +157,10 @@ def ask(
             show.out(("\n" if place else "") + show.bold(f"# {one}") + "\n")
         try:
             if context_only:
-                _print_context(api.context(one, opened, method=method, level=at, settings=settings), json, questions)
+                _print_context(api.context(one, opened, method=method, level=at, settings=known), json, questions)
             else:
                 with show.streaming(streams) as told:
-                    answer = api.ask(one, opened, method=method, level=at, settings=settings, tell=told)
+                    answer = api.ask(one, opened, method=method, level=at, settings=known, tell=told)
                 _print_answer(answer, json, questions, streamed=bool(told and told.any))
         except CallFailed as error:  # of one question; what makes all of them fail ends the command
             if questions is None:
@@ -301,9 +302,10 @@ def search(
     from conspectus import api
 
     question = joined(words)
-    settings = settings_of(overrides(set_, {"rerank.by": rerank, "model": model}), config)
     view = api.viewed(folder, where or ())
-    hits = api.search(question, view, method=method, k=k, settings=settings)
+    flags = {"rerank.by": rerank, "model": model}
+    known = settings_with_index(overrides(set_, flags), config, view.built, does="reranks", language_model=False)
+    hits = api.search(question, view, method=method, k=k, settings=known)
     if json:
         show.as_json(
             {"question": question, "method": method, "hits": [asdict(hit) for hit in hits], "notices": view.told}

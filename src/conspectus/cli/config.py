@@ -23,8 +23,12 @@ def config(
 ) -> None:
     """Show the settings in force, and where each comes from.
 
-    Settings come from the defaults, conspectus.toml in the working directory (for index: beside the corpus),
-    environment variables such as CONSPECTUS_CHUNK_TOKENS, and --set; later ones win.
+    They come from the defaults, conspectus.toml, environment variables such as CONSPECTUS_CHUNK_TOKENS, and --set;
+    later ones win.
+
+    For every command, conspectus.toml is the file named by --config, or else the nearest one from the working directory
+    up to the root of its repository or your home folder. An index remembers the models it was built with: they are used
+    where none of these sources names one. Keys come from the environment alone.
 
     Example: conspectus config --show-defaults
     """

@@ -35,7 +35,7 @@ from conspectus.cli.options import (
     agree_to,
     model_flags,
     overrides,
-    settings_of,
+    settings_with_index,
 )
 from conspectus.errors import ConspectusError, UsageError
 from conspectus.rows import LEFT_OUT, left_out
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from conspectus.api import Built, Preview
+    from conspectus.configuration import Resolved
     from conspectus.costs.estimate import Estimate
     from conspectus.index_status import Status
     from conspectus.rows import EncodingWarning, Skipped
-    from conspectus.settings import Settings
 
 
 def index(
@@ -187,13 +187,15 @@ def index(
     and cached model responses are never paid for twice. Questions can be asked of the old index until the new one is
     complete; conspectus rollback returns to it.
 
-    Settings come from conspectus.toml beside the first source (or in the working directory), environment variables
-    such as CONSPECTUS_CHUNK_TOKENS, --set and the options here; later ones win.
+    Settings come from the nearest conspectus.toml from the working directory up (see conspectus config), environment
+    variables such as CONSPECTUS_CHUNK_TOKENS, --set and the options here; later ones win. An index keeps its models.
 
     Example: conspectus index docs
     Example: conspectus index docs --model openai/gpt-4.1-mini --budget 2
     Example: conspectus index docs --model openai/gpt-4.1-mini --dry-run
     """
+    from conspectus.working import settings_in
+
     flags = {
         "chunk.tokens": chunk_tokens,
         "chunk.overlap": chunk_overlap,
@@ -210,20 +212,36 @@ def index(
         "store.corrections": corrections,
         **model_flags(model, base_url, embedder, budget, budget_tokens, trace, index_budget),
     }
-    first = Path(os.path.expanduser(sources[0]))
-    settings = settings_of(overrides(set_, flags), config, beside=first if first.is_dir() else first.parent)
+    built = settings_in(folder)
+    known = settings_with_index(overrides(set_, flags), config, built, does="builds", quiet=quiet)
+    if not quiet:
+        _unread_settings(Path(os.path.expanduser(sources[0])), config)
     if dry_run:
-        _preview(sources, folder, settings, sample, fresh=fresh, json=json, quiet=quiet)
+        _preview(sources, folder, known, sample, fresh=fresh, json=json, quiet=quiet)
         return
     if sample:
         raise UsageError("--sample goes with --dry-run")
     began = time.perf_counter()
-    built = _build(sources, folder, settings, fresh=fresh, quiet=quiet or json, yes=yes)
+    built = _build(sources, folder, known, fresh=fresh, quiet=quiet or json, yes=yes)
     tell(built, time.perf_counter() - began, json=json, quiet=quiet)
     raise typer.Exit(_code(built))
 
 
-def _build(sources: list[str], folder: Path, settings: Settings, *, fresh: bool, quiet: bool, yes: bool) -> Built:
+def _unread_settings(source: Path, config: Path | None) -> None:
+    """Name a settings file beside the documents that does not count: it did in earlier versions."""
+    from conspectus.configuration import FILE_NAME, settings_file
+
+    beside = (source if source.is_dir() else source.parent) / FILE_NAME
+    read = config or settings_file()
+    if beside.is_file() and not (read and read.exists() and beside.samefile(read)):
+        found = f"{read}" if read else "none"
+        show.note(
+            f"{beside} is not read: settings come from the nearest {FILE_NAME} above the working directory ({found});"
+            f" --config {beside} names another."
+        )
+
+
+def _build(sources: list[str], folder: Path, settings: Resolved, *, fresh: bool, quiet: bool, yes: bool) -> Built:
     from conspectus import api
     from conspectus.cli.progress import Bars
 
@@ -234,9 +252,9 @@ def _build(sources: list[str], folder: Path, settings: Settings, *, fresh: bool,
 
             def agree(estimate: Estimate) -> None:
                 with bars.paused():
-                    agree_to(estimate, settings, yes=yes)
+                    agree_to(estimate, settings.settings, yes=yes)
 
-            asks = None if api.is_free(settings) else agree
+            asks = None if api.is_free(settings.settings) else agree
             return api.build(sources, folder, settings=settings, progress=bars, fresh=fresh, agree=asks)
     except KeyboardInterrupt:
         after = _snapshot(folder)
@@ -299,12 +317,14 @@ def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
 
 
 def _preview(
-    sources: list[str], folder: Path, settings: Settings, sample: int, *, fresh: bool, json: bool, quiet: bool
+    sources: list[str], folder: Path, settings: Resolved, sample: int, *, fresh: bool, json: bool, quiet: bool
 ) -> None:
     from conspectus.api import costs, estimate, preview
 
     seen = preview(sources, folder, settings=settings, fresh=fresh)
-    cost = estimate(sources, folder, settings=settings, sample=sample, fresh=fresh) if costs(settings) else None
+    cost = (
+        estimate(sources, folder, settings=settings, sample=sample, fresh=fresh) if costs(settings.settings) else None
+    )
     if json:
         show.as_json(asdict(seen) | ({"estimate": asdict(cost)} if cost else {}))
     else:
@@ -319,7 +339,7 @@ def _preview(
         if not quiet:
             if cost and cost.tasks:
                 show.note(f"It will take {show.likely(cost)}." + _priced(cost))
-            if cost and cost.tasks and settings.model != "extractive":
+            if cost and cost.tasks and settings.settings.model != "extractive":
                 show.note(_stands_on(cost))
             _not_read(seen)
     raise typer.Exit(_code(seen))

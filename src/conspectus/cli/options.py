@@ -18,6 +18,7 @@ from conspectus.cli.help import COST, MODEL, OTHER, OUTPUT, READING
 from conspectus.errors import ConspectusError, UsageError
 
 if TYPE_CHECKING:
+    from conspectus.configuration import Resolved
     from conspectus.costs.estimate import Estimate
     from conspectus.settings import Settings
 
@@ -146,7 +147,7 @@ ConfigFile = Annotated[
         "--config",
         metavar="FILE",
         rich_help_panel=OTHER,
-        help="Settings file to use instead of the conspectus.toml that is found.",
+        help="Settings file to use instead of the nearest conspectus.toml.",
     ),
 ]
 SetKeys = Annotated[
@@ -167,7 +168,8 @@ ModelName = Annotated[
         "-m",
         metavar="NAME",
         rich_help_panel=MODEL,
-        help="Language model, e.g. openai/gpt-4.1-mini or ollama/qwen3. 'extractive' works without a language model.",
+        help="Language model, e.g. openai/gpt-4.1-mini or ollama/qwen3. 'extractive' works without a language model. "
+        "By default the one that the index was built with.",
     ),
 ]
 BaseUrl = Annotated[
@@ -307,12 +309,41 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
     typer.confirm("Go on?", abort=True, err=True)
 
 
-def settings_of(said: Mapping[str, Any], file: Path | None, beside: Path | None = None) -> Settings:
+def settings_of(said: Mapping[str, Any], file: Path | None) -> Settings:
     """Return the settings of all sources, and log them."""
     from conspectus import configuration
 
-    resolved = configuration.load(said, file=file, beside=beside)
+    return _logged(configuration.load(said, file=file)).settings
+
+
+def settings_with_index(
+    said: Mapping[str, Any],
+    file: Path | None,
+    built: Sequence[Mapping[str, Any]],
+    *,
+    does: str = "answers",
+    language_model: bool = True,
+    quiet: bool = False,
+) -> Resolved:
+    """Return the settings of all sources, completed by what indexes remember of their models, and say which those are.
+
+    `built` holds the settings that they were built by; `does` is what the command does with a model.
+    """
+    from conspectus import configuration
+    from conspectus.remembered import in_words, with_memory
+
+    resolved = configuration.load(said, file=file)
+    asks = language_model or resolved.settings.rerank.by == "model"
+    resolved = _logged(with_memory(resolved, built, language_model=asks, builds=does == "builds"))
+    if asks and not quiet and (line := in_words(resolved, built, does)):
+        typer.echo(line, err=True)
+    return resolved
+
+
+def _logged(resolved: Resolved) -> Resolved:
+    from conspectus import configuration
+
     for key, value, default, origin, _ in configuration.describe(resolved):
         if value != default:
             logging.getLogger("conspectus").debug("setting %s = %r (%s)", key, value, origin)
-    return resolved.settings
+    return resolved

@@ -12,6 +12,7 @@ from conspectus.errors import UsageError
 from conspectus.models.base import Model
 from conspectus.models.embedders import MOST_UNREAD, NONE, Embedder, open_embedder, same_model
 from conspectus.query.bm25 import answer_from, hit
+from conspectus.remembered import checked_address, memory_of
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tables import Index
@@ -44,6 +45,10 @@ def embedder_of(index: Index, settings: Settings) -> Embedder:
         advice = f"conspectus embed --embedder {asked if asked != NONE else 'local'}"
         raise UsageError(f"the index has no vectors; make them: {advice}")
     name = made.get("embedder", NONE) if asked == NONE else asked
+    if asked == NONE and not (settings.llm.embedder_base_url or settings.llm.base_url):
+        address = memory_of(index.settings).embedder_base_url
+        without = "--set walk.vectors=false to walk by words"
+        checked_address(name, address, f"--set llm.embedder_base_url={address}", without)
     key = f"embedder {name}"
     if key not in index.derived:
         index.derived[key] = open_embedder(name, settings, index.folder)

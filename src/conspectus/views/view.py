@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from conspectus.errors import UsageError
 from conspectus.lazy import BoundedCache
@@ -27,6 +28,13 @@ class View:
     told: tuple[str, ...] = ()
     no_vectors: str = ""
     """Why there are no vectors, where some of its indexes have them."""
+    others: tuple[Mapping[str, Any], ...] = ()
+    """The settings that its indexes were built by, where there are several."""
+
+    @property
+    def built(self) -> tuple[Mapping[str, Any], ...]:
+        """The settings that its indexes were built by."""
+        return self.others or (self.index.settings,)
 
     def check(self, method: str) -> None:
         """Raise UsageError where a method cannot do without vectors that were left out."""
@@ -96,7 +104,8 @@ def _seen(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> Vi
             f"{doubled:,} document{'' if one else 's'} in several indexes {'is' if one else 'are'} read once."
         )
     no_vectors = _no_vectors(chosen) if vectors_differ(list(chosen.values())) else ""
-    return View(index, (*notices, no_vectors) if no_vectors else tuple(notices), no_vectors)
+    told = (*notices, no_vectors) if no_vectors else tuple(notices)
+    return View(index, told, no_vectors, tuple(one.settings for one in indexes))
 
 
 def _no_vectors(indexes: Mapping[str, Index]) -> str:

@@ -43,6 +43,7 @@ LONGEST = 300
 
 _KEY = re.compile(
     r"\b(?:sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9*]{8,}|(?<=Bearer )\S+|(?<=Basic )\S+|(?<=://)[^/\s@]+(?=@)"
+    r"|(?<=[-_?&]key=)[^&\s'\"]+|(?<=apikey=)[^&\s'\"]+|(?<=[_?&]token=)[^&\s'\"]+"
 )
 _CONTEXT = re.compile(
     r"context.{0,20}(length|window|size)|too many tokens|(prompt|input) is too (long|large)|less than \d+ tokens"

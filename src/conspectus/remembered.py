@@ -1,0 +1,195 @@
+"""What an index remembers of the models that it was built with, and when a later command uses them.
+
+The manifest of a snapshot holds the settings that it was built by: the language model, the address of its server, the
+embedder, and never a key. Whoever asks the index, or builds it again, gets the same models unless they are told
+otherwise: by a flag, an environment variable, `conspectus.toml`, or settings in Python. `extractive` stands for none.
+
+An index may come from somebody else, so an address that it names is used only if
+
+- it is on this machine, or
+- it is that of the provider in the model's name, which then gets the provider's own key.
+
+Any other address has to be named by the user (`--base-url`, `llm.base_url`): until then nothing is sent to it, neither
+text nor key. Of several indexes that are asked as one, the model is used that all of them agree on, else none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import urlsplit, urlunsplit
+
+from conspectus import configuration
+from conspectus.configuration import INDEX, Resolved
+from conspectus.errors import UsageError
+from conspectus.models.server.presets import PRESETS, is_local
+
+EXTRACTIVE, NONE = "extractive", "none"
+REPLIES = (
+    "llm.tasks", "llm.reply_format", "llm.temperature", "llm.max_tokens", "llm.seed", "llm.reasoning_effort",
+    "llm.context_window",
+)  # fmt: skip
+"""What the replies of a language model depend on: it is remembered with the model, or all would be asked for anew."""
+FUNCTION = "python/"
+"""How the names of embedders begin that are functions of a caller: only that caller has them."""
+PREFIXES = ("vectors.query_prefix", "vectors.passage_prefix")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The models that one index was built with; empty texts where there is none."""
+
+    model: str = ""
+    base_url: str = ""
+    embedder: str = ""
+    embedder_base_url: str = ""
+    """Where the embedder was asked, where that is not its provider's own server."""
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Further settings of the language model and the embedder, by dotted key."""
+
+    @property
+    def leads_nowhere(self) -> bool:
+        """Whether the model's name alone does not say which server to ask, and no address is known."""
+        return not self.base_url and _provider(self.model) is None
+
+
+def memory_of(settings: Mapping[str, Any]) -> Memory:
+    """Return what the settings of an index say of its models; addresses are returned without passwords and queries."""
+    name = _value(settings, "vectors.embedder")
+    served = bool(name) and name.partition(":")[0] not in (NONE, "local") and not name.startswith(FUNCTION)
+    base_url = clean_address(_value(settings, "llm.base_url"))
+    own = clean_address(_value(settings, "llm.embedder_base_url"))
+    tables: dict[str, Any] = {key: _raw(settings, key) for key in (*REPLIES, *(PREFIXES if served else ()))}
+    return Memory(
+        model=_value(settings, "model"),
+        base_url=base_url,
+        embedder=name if served else "",
+        embedder_base_url=(own or base_url) if served else "",
+        more={key: value for key, value in tables.items() if value is not None},
+    )
+
+
+def with_memory(
+    told: Resolved, built: Sequence[Mapping[str, Any]], *, language_model: bool = True, builds: bool = False
+) -> Resolved:
+    """Return settings completed by what the indexes remember that were built by the settings `built`.
+
+    Without `language_model` only the embedder is remembered, for searches. `builds` takes the embedder over by its
+    name too: to ask, an index always uses the embedder that made its vectors.
+
+    Raises UsageError where the model was asked at an address that the user has to name first.
+    """
+    memories = [memory_of(settings) for settings in built]
+    values = _of_model(told, memories) if language_model else {}
+    base_url = values.get("llm.base_url") or told.settings.llm.base_url
+    values |= _of_embedder(told, memories[0], base_url, builds=builds) if memories else {}
+    missing = {key: value for key, value in values.items() if told.origins.get(key) == "default"}
+    return configuration.completed(told, missing, INDEX)
+
+
+def in_words(resolved: Resolved, built: Sequence[Mapping[str, Any]], does: str = "answers") -> str:
+    """Return a line that says which models are used and why; "" where the command itself names them, or none is."""
+    origin, name = resolved.origins.get("model", ""), resolved.settings.model
+    models = list(dict.fromkeys(m.model for m in map(memory_of, built) if m.model))
+    at = f" at {url}" if (url := resolved.settings.llm.base_url) else ""
+    parts: list[str] = []
+    if origin == INDEX:
+        others = sorted(set(resolved.settings.llm.tasks.values()) - {name})
+        more = f" (and {', '.join(others)} for some tasks)" if others else ""
+        parts += [f"Model {name}{at}{more}, as this index was built (--model {EXTRACTIVE} {does} without one)."]
+    elif origin not in ("", "default", "given") and name != EXTRACTIVE:
+        parts += [f"Model {name}{at}, from {origin}."]
+    elif origin == "default" and len(models) > 1:
+        parts += [f"These indexes were built with different models ({', '.join(models)}); --model NAME names one."]
+    elif origin == "default" and models and models[0] != EXTRACTIVE:
+        parts += [f"This index was built with {models[0]}, of which no server is known; --model NAME names a model."]
+    if resolved.origins.get("vectors.embedder") == INDEX:
+        embedder = resolved.settings.vectors.embedder
+        parts += [f"Embedder {embedder}, as this index was built (--embedder {NONE} makes no vectors)."]
+    return " ".join(parts)
+
+
+def advice(model: str) -> str:
+    """Return what to add to an error of a model that was used only because an index remembers it."""
+    return f"this index was built with {model}: --model {EXTRACTIVE} goes on without a model"
+
+
+def checked_address(model: str, address: str, name_it: str = "", instead: str = "") -> str:
+    """Return the address to ask a remembered model at, "" for its provider's own.
+
+    Raises UsageError where it is neither on this machine nor the provider's own: the user has to name it. The error
+    says how to name it, and what to do instead.
+    """
+    provider = _provider(model)
+    if not address or (provider and address.rstrip("/") == PRESETS[provider].base_url):
+        return ""
+    if is_local(address):
+        return address
+    name_it = name_it or f"--base-url {address} (or llm.base_url in {configuration.FILE_NAME})"
+    instead = instead or f"--model {EXTRACTIVE} to go on without a model"
+    raise UsageError(
+        f"this index was built with {model} at {address}, and nothing is sent to an address that only an index names:"
+        f" give {name_it}, or {instead}"
+    )
+
+
+def clean_address(url: str) -> str:
+    """Return an address without user, password, query and fragment."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")).rstrip("/")
+
+
+def _of_model(told: Resolved, memories: Sequence[Memory]) -> dict[str, Any]:
+    """Return the settings of the language model that the indexes agree on."""
+    distinct = {(memory.model, memory.base_url): memory for memory in memories if memory.model}
+    if len(distinct) != 1:
+        return {}
+    memory = next(iter(distinct.values()))
+    names_model, names_address = (told.origins.get(key) != "default" for key in ("model", "llm.base_url"))
+    if memory.model == EXTRACTIVE or (names_model and told.settings.model != memory.model):
+        return {}
+    if names_model and _provider(memory.model) is not None:
+        return {}  # the name says which server is meant
+    if names_address:
+        return {"model": memory.model, **memory.more}
+    if memory.leads_nowhere:
+        return {}
+    return {"model": memory.model, "llm.base_url": checked_address(memory.model, memory.base_url), **memory.more}
+
+
+def _of_embedder(told: Resolved, memory: Memory, base_url: str, *, builds: bool) -> dict[str, Any]:
+    """Return the settings of the embedder of an index; none where its address would have to be named."""
+    if not memory.embedder or told.origins.get("vectors.embedder") != "default":
+        return {}
+    names_address = told.origins.get("llm.base_url") != "default"
+    try:
+        address = checked_address(memory.embedder, "" if names_address else memory.embedder_base_url)
+    except UsageError:
+        return {}  # whoever compares meanings will be told: see `query.vector.embedder_of`
+    values: dict[str, Any] = {"llm.embedder_base_url": address} if address != base_url else {}
+    if builds:
+        values |= {"vectors.embedder": memory.embedder}
+        values |= {key: memory.more[key] for key in PREFIXES if key in memory.more}
+    return values
+
+
+def _provider(model: str) -> str | None:
+    prefix, _, rest = model.partition("/")
+    return prefix if rest and prefix in PRESETS else None
+
+
+def _raw(settings: Mapping[str, Any], key: str) -> Any:
+    value: Any = settings
+    for part in key.split("."):
+        value = cast("Mapping[str, Any]", value).get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _value(settings: Mapping[str, Any], key: str) -> str:
+    """Return a text of the settings, "" for anything else: a manifest may have been changed by hand."""
+    value = _raw(settings, key)
+    return value if isinstance(value, str) else ""
