@@ -15,7 +15,8 @@
      │    │    ├── ServerDown     there is no server at its address
      │    │    ├── BadKey         its server wants a key, another key, or money on the account
      │    │    ├── UnknownModel   its server does not know the model
-     │    │    └── BudgetReached  the next call would pass the budget of the run
+     │    │    ├── BudgetReached  the next call would pass the budget of the run
+     │    │    └── CacheFailed    its replies cannot be stored: the disk is full, or the folder is read-only
      │    └── CallFailed       this call failed for good, others need not
      │         ├── ContextTooLong  the request is longer than the model's context
      │         ├── Refused         the server will not answer it (a content filter, a bad request)
@@ -94,6 +95,10 @@ class UnknownModel(Unusable):
 
 class BudgetReached(Unusable):
     """The next call would pass the budget of the run."""
+
+
+class CacheFailed(Unusable):
+    """The replies of a model cannot be stored, so that nothing more is bought."""
 
 
 class CallFailed(ModelError):

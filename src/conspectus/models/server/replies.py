@@ -12,16 +12,21 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from conspectus.errors import IndexDamaged
+from conspectus.errors import CacheFailed, IndexDamaged
 from conspectus.models.server.wire import CAPPED, Completion, Feature, Status
 
 FILE_NAME = "replies.sqlite"
 BUSY_SECONDS = 60.0
+RESERVED = 1 << 20
+"""Bytes that must be free before the first call: the replies to the calls that are under way at once (25 by default,
+some 10 kB each), four times over.
+"""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
@@ -105,14 +110,19 @@ class Replies:
     _pending: list[_Write] = field(default_factory=list, init=False)
     _flushing: asyncio.Task[None] | None = field(default=None, init=False)
     _hits: Counter[int] = field(default_factory=Counter, init=False)
+    failure: CacheFailed | None = field(default=None, init=False)
+    """Why a write failed, once one did."""
+    _reserved: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._reader, self._writer = self._connect(), self._connect()
+        except sqlite3.OperationalError as error:
+            raise self._unwritable(error) from None
         except sqlite3.DatabaseError as error:
             raise IndexDamaged(
-                f"the cache of replies {self.path} cannot be opened ({error}); delete or restore it"
+                f"the response cache {self.path} cannot be opened ({error}); restore it, or move it away"
             ) from None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="replies")
 
@@ -189,7 +199,7 @@ class Replies:
             try:
                 await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, batch)
             except sqlite3.Error as error:
-                failure = IndexDamaged(f"replies cannot be kept in {self.path} ({error}); is the disk full?")
+                failure = self.failure = self._unwritable(error)
                 for _, _, done in batch:
                     if not done.done():
                         done.set_exception(failure)
@@ -197,6 +207,40 @@ class Replies:
                 for _, _, done in batch:
                     if not done.done():
                         done.set_result(None)
+
+    def check_writable(self) -> None:
+        """Raise CacheFailed where replies could not be stored: before the first one is paid for, and after a failure.
+
+        Room for the next replies is taken and given back to the file, once.
+        """
+        if self.failure is not None:
+            raise self.failure
+        if self._reserved:
+            return
+        try:
+            connection = self._connect()
+            try:
+                (free,), (page,) = (
+                    connection.execute(f"PRAGMA {n}").fetchone() for n in ("freelist_count", "page_size")
+                )
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("DROP TABLE IF EXISTS reserved")  # of a process that was killed here
+                connection.execute("CREATE TABLE reserved (room BLOB)")
+                connection.execute("INSERT INTO reserved VALUES (zeroblob(?))", (max(1, RESERVED - free * page),))
+                connection.execute("COMMIT")
+                connection.execute("DROP TABLE IF EXISTS reserved")
+            finally:
+                connection.close()
+        except sqlite3.OperationalError as error:
+            self.failure = self._unwritable(error)
+            raise self.failure from None
+        self._reserved = True
+
+    def _unwritable(self, error: Exception) -> CacheFailed:
+        return CacheFailed(
+            f"replies cannot be stored in {self.path} ({error}), so no more are asked for: free some space or make the "
+            "folder writable, and give the same command again; keep the file, for what it has is paid for"
+        )
 
     def _commit(self, batch: Sequence[_Write]) -> None:
         self._writer.execute("BEGIN IMMEDIATE")
@@ -274,7 +318,8 @@ class Replies:
     def close(self) -> None:
         """Close; what was not awaited may be lost."""
         self._thread.shutdown()
-        self._write_hits()
+        with suppress(sqlite3.OperationalError):  # on a full disk how often replies were used is not worth an error
+            self._write_hits()
         self._reader.close()
         self._writer.close()
 

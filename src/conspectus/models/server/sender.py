@@ -87,6 +87,7 @@ class CachingSender:
             client, call = self.clients.of(request.model), self._call(request)
 
             async def ask(held: Reservation) -> Completion:
+                self._check_cache()
                 return held.judged(await client.ask(held.capped(request)))
 
             return await self._caller.attempt(call, ask, lambda reply, took: self._keep(call, reply, took, request))
@@ -109,6 +110,7 @@ class CachingSender:
             outcome: Completion | ModelError | None = None
             started = time.perf_counter()
             try:
+                self._check_cache()
                 async for piece in client.stream(held.capped(request)):
                     if isinstance(piece, Completion):
                         outcome = held.judged(piece)
@@ -258,8 +260,18 @@ class CachingSender:
             return reply
 
         found: dict[str, bytes] = {}
-        await self._caller.attempt(call, lambda _: client.embed(texts), keep)
+
+        async def ask(_: Reservation) -> tuple[list[list[float]], int]:
+            self._check_cache()
+            return await client.embed(texts)
+
+        await self._caller.attempt(call, ask, keep)
         return found
+
+    def _check_cache(self) -> None:
+        """Raise CacheFailed where the reply to the next call could not be stored."""
+        if self.replies is not None:
+            self.replies.check_writable()
 
     def _call(self, request: Request) -> Call:
         count = prompt_tokens(request) if self._caller.counted else 0
