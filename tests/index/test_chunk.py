@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from work import grows_linearly
 
 from conspectus.index.chunk import chunk, chunk_document
 from conspectus.index.read import read, read_texts
@@ -210,14 +210,9 @@ def test_chunks_of_several_documents_are_numbered_through_and_have_different_ids
 @pytest.mark.parametrize("mode", ["tokens", "sentence"])
 @pytest.mark.parametrize("unit", ["Bees dance. ", "蜜蜂跳舞。", "\n.", " \n", "ঙ্", "უ", "."])
 def test_the_work_grows_with_the_length_of_a_document_only(mode: str, unit: str):
-    def seconds(length: int) -> float:
-        text = unit * (length // len(unit))
-        start = time.process_time()
-        cut(text, mode=mode, encoding="o200k_base")
-        return time.process_time() - start
-
-    seconds(1000)
-    assert seconds(800_000) < 0.1 + 4 * 8 * seconds(100_000)
+    assert grows_linearly(
+        lambda length: cut(unit * (length // len(unit)), mode=mode, encoding="o200k_base"), 50_000, times=4
+    )
 
 
 def test_the_podcast_corpus_has_the_units_and_tokens_of_the_paper(shared: Path):

@@ -193,16 +193,14 @@ def test_a_budget_stops_before_the_call_that_would_pass_it_and_the_same_command_
     ],
     ids=["a wrong key", "an unknown model", "no server"],
 )
-def test_what_cannot_work_is_one_line_within_seconds(
+def test_what_cannot_work_is_one_line(
     behaviour: Behaviour | None, more: dict[str, Any], error: type[ConspectusError], says: str, tmp_path: Path
 ):
-    began = time.monotonic()
     with SimulatedServer(behaviour or Behaviour()) as server:
         url = server.url if behaviour else "http://127.0.0.1:9/v1"
         with pytest.raises(error, match=says) as raised:
             conspectus.build(documents=DOCUMENTS, folder=tmp_path, settings=settings(url, **more))
     assert "\n" not in str(raised.value)
-    assert time.monotonic() - began < 5
     assert server.counts["requests"] <= 25
 
 

@@ -8,7 +8,6 @@ import json
 import os
 import random
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -499,11 +498,9 @@ def test_any_texts_are_documents_or_failures_and_can_be_stored(given_texts: list
 # Real files
 
 
-def test_the_podcast_corpus_is_read_in_the_time_of_reading_its_files(shared: Path):
-    start = time.process_time()
+def test_the_podcast_corpus_is_read_whole(shared: Path):
     documents, *_ = read([shared / "podcast" / "input"], SETTINGS)
 
-    assert time.process_time() - start < 1.0  # 0.1 s where it was measured
     assert len(documents) == 1669
     assert documents[1].path.endswith("part2.txt")
     assert not any("\r" in d.text for d in documents)
