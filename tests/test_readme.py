@@ -79,6 +79,7 @@ def test_the_commands_with_a_model_run(start: str, monkeypatch: pytest.MonkeyPat
         printed = run(section(start), monkeypatch)
 
     assert "Indexed" in printed
+    assert "*Assembled from quotations" not in printed  # the last command names no model
 
 
 def test_the_cell_runs(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
