@@ -36,12 +36,12 @@ from unittest.mock import patch
 import numpy as np
 from derived import single_hop
 
-from conspectus.evaluate.ranking.beir import Query, RetrievalData, read_beir
-from conspectus.evaluate.ranking.measures import recall
-from conspectus.evaluate.ranking.retrieval import passage_index
-from conspectus.query import RANKINGS, hybrid, seeds, vector, walk
+from conspectus.evaluation.ranking.beir import Query, RetrievalData, read_beir
+from conspectus.evaluation.ranking.measures import recall
+from conspectus.evaluation.ranking.retrieval import passage_index
+from conspectus.index import Index
+from conspectus.retrieval import RANKINGS, hybrid, vector, walk, walk_graph
 from conspectus.settings import Settings
-from conspectus.tables import Index
 
 SHARED = Path(__file__).parents[1] / "../shared"
 SETS = ("2wiki", "musique", "hotpotqa")
@@ -87,9 +87,9 @@ def variants(with_vectors: bool) -> list[Variant]:
         others = (v for v in values if v != getattr(weights, field))
         made += [Variant(f"{field} {v:g}", {}, [(walk, name, replace(weights, **{field: v}))]) for v in others]
     made += [_constant(walk, "COVERED", v) for v in (0.8, 0.85, 0.95, 0.999)]
-    made += [_constant(seeds, "PART", v) for v in (0.1, 0.5, 1.0)]
+    made += [_constant(walk_graph, "PART", v) for v in (0.1, 0.5, 1.0)]
     made += [_constant(walk, "SENTENCE_B", v) for v in (0.3, 0.75)]
-    made.append(Variant("names written small", {}, [(seeds, "_is_small", lambda _text, _question: False)]))
+    made.append(Variant("names written small", {}, [(walk_graph, "_is_small", lambda _text, _question: False)]))
     if with_vectors:
         made += [_constant(walk, "MEANING", v) for v in (0.4, 0.5, 0.6, 0.8, 0.9, 1.0)]
         made += [_constant(hybrid, "SENTENCE", v) for v in (0.25, 0.75, 1.0)]

@@ -256,7 +256,7 @@ def of(value: Any) -> str:
 
 def asked(index: Any, questions: Mapping[str, str], settings: Mapping[str, Any], hidden: Mapping[str, str]) -> Any:
     """Return what every method answers to every question, in parts: text, citations, remarks."""
-    from conspectus.query import METHODS
+    from conspectus.retrieval import METHODS
 
     has_vectors = "vectors.chunks" in index.arrays
     left_out = UNREAD if has_vectors else UNREAD | NEED_VECTORS

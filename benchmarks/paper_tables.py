@@ -21,11 +21,12 @@ from pathlib import Path
 from retrieval import PAPER as TABLE_IV
 from retrieval import SETS
 
-from conspectus import api, store
+from conspectus import api
 from conspectus.errors import IndexMissing
-from conspectus.evaluate.ranking.retrieval import Measured
+from conspectus.evaluation.ranking.retrieval import Measured
+from conspectus.index import Index
 from conspectus.interchange.graphrag import read_graphrag
-from conspectus.tables import Index
+from conspectus.storage import store
 
 SHARED = Path(__file__).parents[1] / "../shared/data"
 CONDITIONS = ("C0", "C1", "C2", "C3", "TS")

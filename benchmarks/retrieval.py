@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from conspectus.api import evaluate_retrieval, import_openie
-from conspectus.evaluate.ranking.retrieval import Measured
+from conspectus.evaluation.ranking.retrieval import Measured
 
 SHARED = Path(__file__).parents[1] / "../shared"
 SETS = ("2wiki", "musique", "hotpotqa")

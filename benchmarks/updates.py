@@ -37,9 +37,9 @@ import numpy as np
 
 from conspectus import api
 from conspectus.algorithms.leiden import hierarchical_leiden, memberships, modularity
+from conspectus.index import Index
 from conspectus.references import strip
 from conspectus.rows import Report
-from conspectus.tables import Index
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT / "../shared/data/podcast/input"

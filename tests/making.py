@@ -10,10 +10,11 @@ import numpy as np
 
 from conspectus import tokens
 from conspectus.algorithms.bm25 import postings
-from conspectus.index.pipeline import build_index
+from conspectus.index import Index
+from conspectus.indexing.pipeline import build_index
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.extractive.passages import Passages
+from conspectus.models.extractive.sentence_store import Passages
 from conspectus.rows import (
     Chunk,
     Claim,
@@ -28,7 +29,6 @@ from conspectus.rows import (
     content_id,
 )
 from conspectus.settings import Settings
-from conspectus.tables import Index
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.words import terms
 

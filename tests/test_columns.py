@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.columns import TABLES, Stored, encode
 from conspectus.errors import IndexDamaged, UsageError
+from conspectus.index import Index
 from conspectus.rows import (
     Chunk,
     Claim,
@@ -33,7 +33,7 @@ from conspectus.rows import (
     Span,
     Triple,
 )
-from conspectus.tables import Index
+from conspectus.storage import TABLES, Stored, encode
 
 S, I, F, SS, II = "string", "int64", "double", "list<string>", "list<int64>"  # noqa: E741
 FINDINGS = "list<struct<explanation: string, summary: string>>"

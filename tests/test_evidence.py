@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import a_claim, a_document, a_report, an_edge, an_entity, whole_chunk
 
-from conspectus.evidence import Evidence, render
 from conspectus.references import Reference
+from conspectus.tasks.context import Evidence, render
 
 EVIDENCE = Evidence(
     reports=(a_report("On bees", 7),),

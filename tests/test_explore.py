@@ -12,8 +12,8 @@ from making import a_report, an_edge, an_entity, an_index
 
 from conspectus.errors import NotFound, UsageError
 from conspectus.explore import Path, entity_view, find_entity, path_between, report_tree, report_view
+from conspectus.index import Index
 from conspectus.rows import Community
-from conspectus.tables import Index
 
 STORY = (
     "Ada Brook bought the Orran Mill. Ada Brook knew Ruben Vale.",

@@ -11,9 +11,9 @@ import pytest
 from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
+from conspectus.index import Index
 from conspectus.index_status import status_of
-from conspectus.tables import Index
-from conspectus.wording import wording
+from conspectus.messages import wording
 
 TONGUES: dict[str, list[dict[str, str]]] = json.loads(
     (Path(__file__).parent / "data/tongues.json").read_text(encoding="utf-8")

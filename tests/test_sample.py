@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import conspectus
-from conspectus.query.local import entities_in
+from conspectus.index import Index
+from conspectus.retrieval.local import entities_in
 from conspectus.rows import Answer
-from conspectus.tables import Index
 from conspectus.text.words import name_key
 
 ROOT = Path(__file__).parents[1]

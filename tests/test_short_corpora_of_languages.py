@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import conspectus
-from conspectus.tables import Index
-from conspectus.wording import wording
+from conspectus.index import Index
+from conspectus.messages import wording
 
 TEXTS: dict[str, list[str]] = json.loads(
     (Path(__file__).parent / "data/short_tongues.json").read_text(encoding="utf-8")

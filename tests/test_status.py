@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from making import a_report, an_index
 
+from conspectus.index import Index
 from conspectus.index_status import status_of
 from conspectus.rows import Community, Failure, Report, Usage
-from conspectus.tables import Index
 
 
 def a_community(

@@ -21,12 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from conspectus import store
-from conspectus.columns import TABLES
 from conspectus.errors import IndexBusy, IndexDamaged, IndexMissing, IndexOutdated, NotFound, StoreError, UsageError
+from conspectus.index import Index
 from conspectus.rows import Chunk, Document, Entity, Failure, Report, Span, Usage
-from conspectus.store import Rows, commit, history, read, rollback, table_files, writing
-from conspectus.tables import Index
+from conspectus.storage import TABLES, store
+from conspectus.storage.store import Rows, commit, history, read, rollback, table_files, writing
 
 
 def an_index(mark: str = "a", n: int = 3, **more: Any) -> Index:

@@ -6,8 +6,8 @@ import pytest
 from making import a_report, an_edge, an_entity, an_index
 
 import conspectus
+from conspectus.index import Index
 from conspectus.rows import Community
-from conspectus.tables import Index
 
 TREE = [
     Community("root", 0, 0, -1, (2, 3), (0, 1, 2)),

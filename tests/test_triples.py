@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.index.triple_files import GivenGraph
-from conspectus.index.triples import index_of
+from conspectus.index import Index
+from conspectus.indexing.triple_files import GivenGraph
+from conspectus.indexing.triples import index_of
 from conspectus.rows import Relationship, Trail, Triple
-from conspectus.tables import Index
-from conspectus.triples import TripleGraph
+from conspectus.triple_graph import TripleGraph
 
 NAMES = st.sampled_from("abcdef")
 SAID = st.lists(st.tuples(NAMES, st.sampled_from("rst"), NAMES), max_size=20, unique=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import conspectus
-from conspectus import store
+from conspectus.storage import store
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "src" / "conspectus" / "sample"

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from conspectus.wording import LANGUAGES, Wording, says_nothing, wording
+from conspectus.messages import LANGUAGES, Wording, says_nothing, wording
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

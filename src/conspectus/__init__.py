@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from conspectus.api.conversing import Conversation
     from conspectus.errors import ConspectusError
     from conspectus.explore import EntityView, entity_view, path_between, report_tree, report_view
+    from conspectus.index import Index
     from conspectus.index_status import status_of
     from conspectus.rows import Answer, Citation, Hit, Report
     from conspectus.settings import Settings
-    from conspectus.tables import Index
 
 __version__ = "0.1.0"
 
@@ -74,7 +74,7 @@ _HOME = {
     **dict.fromkeys(("Answer", "Citation", "Hit", "Report"), "conspectus.rows"),
     "ConspectusError": "conspectus.errors",
     "Conversation": "conspectus.api.conversing",
-    "Index": "conspectus.tables",
+    "Index": "conspectus.index",
     "Settings": "conspectus.settings",
     "status_of": "conspectus.index_status",
 }

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from conspectus.explore import EntityView
+    from conspectus.index import Index
     from conspectus.rows import Answer, Citation, Source
-    from conspectus.tables import Index
 
 SNIPPET = 200
 """Characters of a source that are shown."""
@@ -38,7 +38,7 @@ def _escaped(text: str) -> str:
 
 def answer_text(answer: Answer) -> str:
     """Return an answer with its sources and notices as plain text."""
-    from conspectus.wording import wording
+    from conspectus.messages import wording
 
     words = wording(answer.language)
     lines = [plain(answer.text)]
@@ -57,7 +57,7 @@ def answer_text(answer: Answer) -> str:
 
 def answer_markdown(answer: Answer) -> str:
     """Return an answer with its sources and notices as Markdown."""
-    from conspectus.wording import wording
+    from conspectus.messages import wording
 
     words = wording(answer.language)
     lines = [plain(answer.text)]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from conspectus.errors import NotFound, UsageError
+from conspectus.index import Index
 from conspectus.rows import Document, Entity, Relationship, Report, Source, Span
-from conspectus.tables import Index
 from conspectus.text.words import name_key, stem
 
 SHORTEST_PREFIX = 6

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conspectus import store
 from conspectus.corrections import documents_read, is_said
 from conspectus.errors import IndexDamaged, IndexMissing
+from conspectus.index import Index
 from conspectus.rows import Failure, Usage
-from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER
+from conspectus.runtime import DEFAULT_FOLDER
+from conspectus.storage import store
 
 if TYPE_CHECKING:
-    from conspectus.manifests import Manifest
     from conspectus.settings import Price, Settings
+    from conspectus.storage.manifests import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +145,8 @@ COUNTED = ("documents", "entities", "relationships", "communities", "reports", "
 
 def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
     """Return the snapshots that an index's folder keeps, the newest first; raise IndexMissing where there is none."""
-    from conspectus import store
-    from conspectus.manifests import current
+    from conspectus.storage import store
+    from conspectus.storage.manifests import current
 
     now = current(Path(folder)).snapshot
     return [
@@ -189,8 +189,8 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
     Prices are those of the settings, else those that the index was built with, else the published ones.
     """
     from conspectus.configuration import load
-    from conspectus.models.server.ledger import Ledger
-    from conspectus.models.server.replies import FILE_NAME, Replies
+    from conspectus.models.llm.budget import Ledger
+    from conspectus.models.llm.cache import FILE_NAME, Replies
 
     if not (folder / FILE_NAME).exists():
         return []

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit, urlunsplit
 from conspectus import configuration
 from conspectus.configuration import INDEX, Resolved
 from conspectus.errors import UsageError
-from conspectus.models.server.presets import PRESETS, is_local
+from conspectus.models.llm.providers import PRESETS, is_local
 
 EXTRACTIVE, NONE = "extractive", "none"
 REPLIES = (

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from conspectus import tokens
 from conspectus.errors import ModelError, Unusable, UsageError
-from conspectus.formats.found import list_generated
 from conspectus.models.base import Model, together
-from conspectus.models.chat.fencing import fence
-from conspectus.models.chat.parsing import dump
-from conspectus.models.chat.prompts import OURS
+from conspectus.models.llm.fencing import fence
+from conspectus.models.llm.parsing import dump
+from conspectus.models.llm.prompts import OURS
+from conspectus.readers.found import list_generated
 from conspectus.rows import Chunk
 from conspectus.tasks import ExtractGraph, Graph, Profile, ProfileCorpus
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from conspectus.algorithms.continuing import TOLERANCE
 from conspectus.algorithms.leiden import Ints, Part, adjacency, hierarchical_leiden, memberships, modularity
+from conspectus.algorithms.warm_start import TOLERANCE
 
 
 class Edges(NamedTuple):

@@ -18,8 +18,8 @@ from conspectus import api
 from conspectus.corrections import SAID, AddFact, Correction, Delete, Merge, Rename, Retype, Split
 from conspectus.errors import NotFound, UsageError
 from conspectus.explore import entity_view
+from conspectus.index import Index
 from conspectus.rows import Entity, Relationship
-from conspectus.tables import Index
 from conspectus.text.mentions import hash_of, units
 
 SAMPLE = Path(conspectus.__file__).parent / "sample"

@@ -17,7 +17,7 @@ import conspectus
 from conspectus import api
 from conspectus.api.asking import Method, RankingMethod
 from conspectus.errors import ModelError, SettingsError, UsageError
-from conspectus.models.server.functions import register
+from conspectus.models.llm.functions import register
 
 QUICK = {"llm.retry_seconds": 0.01, "chunk.tokens": 120, "chunk.overlap": 20}
 TEXTS = documents(4)
@@ -212,7 +212,7 @@ def test_settings_as_such_and_options_go_together(tmp_path: Path):
 def test_the_help_of_a_function_names_its_options_and_every_method():
     from inspect import signature
 
-    from conspectus.query import METHODS, RANKINGS
+    from conspectus.retrieval import METHODS, RANKINGS
 
     for function in (conspectus.build, conspectus.ask, conspectus.context, conspectus.Conversation):
         assert {"model", "base_url", "embedder", "settings"} <= set(signature(function).parameters)

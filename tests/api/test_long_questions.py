@@ -13,9 +13,9 @@ from work import grows_linearly
 import conspectus
 from conspectus.api.conversing import Conversation
 from conspectus.errors import UsageError
-from conspectus.evaluate.answering.asked import read_questions
-from conspectus.tables import Index
-from conspectus.working import LONGEST_QUESTION
+from conspectus.evaluation.answering.asked import read_questions
+from conspectus.index import Index
+from conspectus.runtime import LONGEST_QUESTION
 
 TOO_LONG = "Who rebuilt the weir? " * (LONGEST_QUESTION // 22 + 1)
 SENTENCES = [

@@ -15,8 +15,8 @@ from typer.testing import CliRunner, Result
 import conspectus
 from conspectus import api
 from conspectus.cli.app import app
+from conspectus.index import Index
 from conspectus.settings import Settings
-from conspectus.tables import Index
 
 TEXTS = {
     "mill.txt": "The Orran Mill stood on the river Tarn. Ada Brook bought the Orran Mill in 1901. "

@@ -11,7 +11,7 @@ from llm_corpus import using
 from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
 
-from conspectus.evaluate.ablations.found import heading
+from conspectus.evaluation.ablations.found import heading
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]

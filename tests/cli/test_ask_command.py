@@ -13,8 +13,8 @@ from typer.testing import Result
 from conspectus import api
 from conspectus.api import asking
 from conspectus.errors import BadKey, BadReply
+from conspectus.index import Index
 from conspectus.rows import Answer
-from conspectus.tables import Index
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]

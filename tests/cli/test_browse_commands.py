@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from conspectus.query.global_ import level_of
+from conspectus.index import Index
+from conspectus.retrieval.global_ import level_of
 from conspectus.settings import GlobalSettings
-from conspectus.tables import Index
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]

@@ -16,8 +16,8 @@ from llm_corpus import documents
 from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
 
-from conspectus.evaluate.comparing.listed import write_list
-from conspectus.evaluate.kept import CitedText, ConditionAnswer, Question, answers_in, claims_in, grounding_in
+from conspectus.evaluation.comparing.question_files import write_list
+from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, Question, answers_in, claims_in, grounding_in
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]

@@ -11,7 +11,7 @@ from typer.testing import Result
 
 from conspectus import api
 from conspectus.api.exporting import FORMATS
-from conspectus.tables import Index
+from conspectus.index import Index
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]

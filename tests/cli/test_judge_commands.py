@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from simulated_server import Behaviour, SimulatedServer
 
-from conspectus.evaluate.comparing.listed import write_list
-from conspectus.evaluate.kept import ConditionAnswer, Question, answers_in
+from conspectus.evaluation.comparing.question_files import write_list
+from conspectus.evaluation.jsonl_table import ConditionAnswer, Question, answers_in
 
 QUESTIONS = 12
 WORDS = {"C0": [9] * 12, "TS": [12] * 10 + [6] * 2, "SS": [3] * 12}

@@ -18,7 +18,7 @@ from typer.testing import Result
 
 import conspectus
 from conspectus import api
-from conspectus.models.server.replies import FILE_NAME, Replies
+from conspectus.models.llm.cache import FILE_NAME, Replies
 from conspectus.settings import Settings
 
 Run = Callable[..., Result]
@@ -170,7 +170,7 @@ main()
 
 
 @unix
-@pytest.mark.parametrize("imported", ["conspectus.cli.app", "typer", "conspectus.api", "numpy", "conspectus.tables"])
+@pytest.mark.parametrize("imported", ["conspectus.cli.app", "typer", "conspectus.api", "numpy", "conspectus.index"])
 def test_an_interrupt_while_something_is_imported_shows_no_traceback(imported: str, tmp_path: Path, corpus: Path):
     done = subprocess.run(
         [sys.executable, "-c", AT_START, imported, "index", str(corpus)],

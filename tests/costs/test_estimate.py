@@ -16,9 +16,9 @@ from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
 from conspectus import api
-from conspectus.costs.counted import UNNAMED, UNNAMED_ONCE, UNNAMED_SHARED, Counted, counted
+from conspectus.costs.cache_replay import told
+from conspectus.costs.entity_estimates import UNNAMED, UNNAMED_ONCE, UNNAMED_SHARED, Counted, counted
 from conspectus.costs.ranges import Range
-from conspectus.costs.rehearsal import told
 from conspectus.errors import BudgetReached, UsageError
 from conspectus.index_status import spending
 from conspectus.models.base import Tick, no_tick

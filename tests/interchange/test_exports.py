@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from making import a_report, an_entity, an_index
 
 from conspectus.errors import UsageError
-from conspectus.graph_map.scene import scene_of
-from conspectus.index.triple_files import GivenGraph
-from conspectus.index.triples import index_of
+from conspectus.index import Index
+from conspectus.indexing.triple_files import GivenGraph
+from conspectus.indexing.triples import index_of
 from conspectus.interchange.as_json import as_json
 from conspectus.interchange.book import book
 from conspectus.interchange.graphml import graphml
+from conspectus.interchange.map.scene import scene_of
 from conspectus.interchange.neo4j import cypher, literal, write_csv
 from conspectus.interchange.obsidian import LONGEST, file_names, write_vault
 from conspectus.rows import Community
-from conspectus.tables import Index
 
 SPACE = {"g": "http://graphml.graphdrawing.org/xmlns"}
 

@@ -11,13 +11,14 @@ import pytest
 from making import a_built_index
 from making_graphrag import TEXT, Rows, claim, edge, tables
 
-from conspectus import api, store
+from conspectus import api
 from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.interchange.graphrag import Imported, read_graphrag
 from conspectus.interchange.graphrag_schema import check_schema
 from conspectus.interchange.graphrag_write import write_graphrag
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.references import find
+from conspectus.storage import store
 
 
 def imported(folder: Path, rows: dict[str, Rows]) -> Imported:

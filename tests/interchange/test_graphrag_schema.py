@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from making import an_index
 
-from conspectus import store
 from conspectus.interchange.graphrag_schema import SCHEMA, check_schema
 from conspectus.interchange.graphrag_write import write_graphrag
+from conspectus.storage import store
 
 
 def test_our_own_tables_are_what_its_readers_expect(tmp_path: Path):

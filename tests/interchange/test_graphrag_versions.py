@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from making_graphrag import Rows, as_1x, as_2x, tables
 
-from conspectus import api, store
+from conspectus import api
 from conspectus.errors import IndexDamaged, IndexMissing
+from conspectus.index import Index
 from conspectus.interchange.graphrag import Imported, read_graphrag
 from conspectus.interchange.graphrag_schema import check_schema
-from conspectus.tables import Index
+from conspectus.storage import store
 
 
 def written(folder: Path, rows: Mapping[str, Rows]) -> Path:

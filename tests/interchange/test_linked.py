@@ -9,12 +9,12 @@ import pytest
 
 from conspectus import api
 from conspectus.errors import DocumentError, UsageError
-from conspectus.index.triple_files import GivenGraph
+from conspectus.index import Index
+from conspectus.indexing.triple_files import GivenGraph
 from conspectus.interchange.linked import Linked, linked_index, listed_links, read_links
-from conspectus.query import tog
+from conspectus.retrieval import tog
 from conspectus.rows import Document
 from conspectus.settings import Settings
-from conspectus.tables import Index
 
 KB = """Rook|built_at|Kell
 Rook|owned_by|Ada Byrne

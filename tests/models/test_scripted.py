@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from conspectus.errors import BadReply
-from conspectus.evidence import Evidence
 from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import AnswerFromContext, ReduceAnswer
+from conspectus.tasks.context import Evidence
 
 
 def asked(question: str) -> AnswerFromContext:

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.text.cutting import cut, joined
+from conspectus.text.tokenize import cut, joined
 from conspectus.text.words import tokens_in
 
 

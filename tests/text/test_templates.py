@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from conspectus.text.templates import FEW, SOURCES, templated
+from conspectus.text.boilerplate import FEW, SOURCES, templated
 from conspectus.text.vocabulary import read_vocabulary
 
 ADDRESS = "zorba mills bids every miller welcome"

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from conspectus.algorithms.continuing import continued, divided
 from conspectus.algorithms.division import divide, leiden
 from conspectus.algorithms.graph import Graph, Ints, adjacency, components, inside, modularity
+from conspectus.algorithms.warm_start import continued, divided
 
 __all__ = ["Ints", "Part", "adjacency", "hierarchical_leiden", "memberships", "modularity"]
 

@@ -56,7 +56,7 @@ from conspectus.api.previewing import Preview, costs, estimate, is_free, preview
 from conspectus.api.remaking import apply_corrections
 from conspectus.api.reporting import write_report
 from conspectus.index_status import history
-from conspectus.working import DEFAULT_FOLDER, resolved
+from conspectus.runtime import DEFAULT_FOLDER, resolved
 
 __all__ = [
     "DEFAULT_FOLDER",

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from conspectus.api.building import open_index
 from conspectus.errors import UsageError
+from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.rows import Document, Usage
-from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, path_of, read_sources, resolved, run, session_for
+from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, read_sources, resolved, run, session_for
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import Estimate
-    from conspectus.evaluate.ablations.found import Ablation, Experiment
-    from conspectus.evaluate.kept import Question
-    from conspectus.index.pipeline import Progress
+    from conspectus.evaluation.ablations.found import Ablation, Experiment
+    from conspectus.evaluation.jsonl_table import Question
+    from conspectus.indexing.pipeline import Progress
 
     Asked = str | Path | Sequence[Question]
 ABLATION = "ablation"
@@ -70,7 +70,7 @@ def vary_chunks(
     The documents are those of sources, of memory, or of an index; `sample` draws so many of them by a seed. Raises
     UsageError where there are none, or a size is not above the overlap.
     """
-    from conspectus.evaluate.ablations.chunks import ROUNDS, SIZES, lay_out
+    from conspectus.evaluation.ablations.chunks import ROUNDS, SIZES, lay_out
 
     chosen = resolved(settings)
     read, unread = _documents(sources, index, documents, chosen)
@@ -101,7 +101,7 @@ def vary_window(
 
     `conditions` are those of comparisons; without names the deepest of the paper's levels, TS and local.
     """
-    from conspectus.evaluate.ablations.windows import WINDOWS, lay_out_windows
+    from conspectus.evaluation.ablations.windows import WINDOWS, lay_out_windows
 
     return lay_out_windows(
         path_of(folder), _questions(questions), _opened(index), resolved(settings), model,
@@ -119,7 +119,7 @@ def vary_levels(
     model: Model | None = None,
 ) -> Experiment:
     """Vary the level that is answered from, by type of question."""
-    from conspectus.evaluate.ablations.levels import lay_out_levels
+    from conspectus.evaluation.ablations.levels import lay_out_levels
 
     return lay_out_levels(
         path_of(folder), _questions(questions), _opened(index), resolved(settings), model, sample=sample
@@ -134,7 +134,7 @@ def vary_communities(
     settings: Given = None,
 ) -> Experiment:
     """Vary how the graph of an index is divided: by Leiden and by Louvain, with so many seeds each (10)."""
-    from conspectus.evaluate.ablations.communities import SEEDS, lay_out
+    from conspectus.evaluation.ablations.communities import SEEDS, lay_out
 
     return lay_out(_opened(index), resolved(settings), path_of(folder), seeds or SEEDS)
 
@@ -156,8 +156,8 @@ def vary_reports(
     level; the sentences of so many reports as `checked` (50) are held against what they cite. Raises UsageError where
     there are not two writers.
     """
-    from conspectus.evaluate.ablations.reports import CHECKED, lay_out
-    from conspectus.evaluate.judging.pairing import drawn
+    from conspectus.evaluation.ablations.reports import CHECKED, lay_out
+    from conspectus.evaluation.judging.pairing import drawn
 
     asked = _questions(questions) if questions is not None else ()
     chosen = CHECKED if checked is None else checked
@@ -169,7 +169,7 @@ def vary_reports(
 
 def preview_ablation(experiment: Experiment) -> AblationPreview:
     """Return what `ablate` would do and ask, and ask nothing."""
-    from conspectus.models.server.replies import FILE_NAME
+    from conspectus.models.llm.cache import FILE_NAME
 
     settings = experiment.settings
     kept = experiment.folder if (experiment.folder / FILE_NAME).exists() else None
@@ -177,7 +177,7 @@ def preview_ablation(experiment: Experiment) -> AblationPreview:
     async def work() -> dict[str, Estimate]:
         if settings.model == "extractive":
             return {}
-        from conspectus.models.opening import opened
+        from conspectus.models.llm.session import opened
 
         async with opened(settings, kept, to_ask=False) as session:
             return await experiment.estimates(session)
@@ -194,8 +194,8 @@ def ablate(experiment: Experiment, *, model: Model | None = None, progress: Prog
     the first call.
     """
     from conspectus.costs.estimate import Estimate, check_budget
-    from conspectus.evaluate.ablations.found import write
-    from conspectus.index.pipeline import Silent
+    from conspectus.evaluation.ablations.found import write
+    from conspectus.indexing.pipeline import Silent
 
     folder = experiment.folder
 
@@ -217,7 +217,7 @@ def _opened(index: Index | str | Path) -> Index:
 
 
 def _questions(source: Asked) -> list[Question]:
-    from conspectus.evaluate.comparing.listed import read_list
+    from conspectus.evaluation.comparing.question_files import read_list
 
     return read_list(Path(source)) if isinstance(source, str | Path) else list(source)
 

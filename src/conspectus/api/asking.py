@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Literal
 from conspectus.api.building import open_index
 from conspectus.corrections import said_in
 from conspectus.errors import UsageError
-from conspectus.evidence import Evidence
+from conspectus.filters.view import View, seen
+from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.rows import Answer, Hit
-from conspectus.settings import Settings
-from conspectus.tables import Index
-from conspectus.tasks import is_short
-from conspectus.views.view import View, seen
-from conspectus.working import (
+from conspectus.runtime import (
     DEFAULT_FOLDER,
     LONGEST_PATH,
     Options,
@@ -32,6 +29,9 @@ from conspectus.working import (
     session_for,
     with_options,
 )
+from conspectus.settings import Settings
+from conspectus.tasks import is_short
+from conspectus.tasks.context import Evidence
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -115,11 +115,11 @@ async def aask(
     **options: Unpack[Options],
 ) -> Answer:
     """Do what `ask` does, inside a running event loop."""
-    from conspectus.query import METHODS, READS_NOTHING  # not at the top: building needs none of it
-    from conspectus.query.absent import told_absent
-    from conspectus.query.rerank import answered, reranker_for
-    from conspectus.query.style import Styled
-    from conspectus.query.telling import Telling
+    from conspectus.retrieval import METHODS, READS_NOTHING  # not at the top: building needs none of it
+    from conspectus.retrieval.answer_options import Styled
+    from conspectus.retrieval.rerank import answered, reranker_for
+    from conspectus.retrieval.streaming import Telling
+    from conspectus.retrieval.unknown_names import told_absent
 
     began = time.perf_counter()
     _check_order(question, index)
@@ -213,10 +213,10 @@ async def acontext(
     **options: Unpack[Options],
 ) -> Context:
     """Do what `context` does, inside a running event loop."""
-    from conspectus.query import METHODS
-    from conspectus.query.rerank import answered, reranker_for
-    from conspectus.query.style import Styled
-    from conspectus.query.watching import UNSEEN, Watching
+    from conspectus.retrieval import METHODS
+    from conspectus.retrieval.answer_options import Styled
+    from conspectus.retrieval.context_recorder import UNSEEN, Watching
+    from conspectus.retrieval.rerank import answered, reranker_for
 
     _check_order(question, index)
     check_question(question)
@@ -282,8 +282,8 @@ async def asearch(
         if k < 1:
             raise UsageError(f"k is the number of chunks to return, at least 1, and not {k}")
         chosen = chosen.model_copy(update={"search": chosen.search.model_copy(update={"k": k})})
-    from conspectus.query import RANKINGS
-    from conspectus.query.rerank import ranked, wanted
+    from conspectus.retrieval import RANKINGS
+    from conspectus.retrieval.rerank import ranked, wanted
 
     ranking = named(RANKINGS, method)
     if not wanted(chosen):
@@ -309,7 +309,7 @@ def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> Vi
 
 def model_of(index: Index) -> Model:
     """Return the extractive model over an index; the index owns it, so that it is made once while the index is open."""
-    from conspectus.query.settled import extractive
+    from conspectus.retrieval.run_sync import extractive
 
     return extractive(index)
 
@@ -340,7 +340,7 @@ def _chosen(question: str, index: Index, method: str, level: Level, settings: Se
         settings = settings.model_copy(update={"global_": settings.global_.model_copy(update=update)})
     if method != "auto":
         return method, "", settings
-    from conspectus.query import auto
+    from conspectus.retrieval import auto
 
     choice, why = ("global", "a level was given") if level is not None else auto.choose(question, index)
     return choice, why, settings

@@ -9,19 +9,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conspectus import store
 from conspectus.api.embedding import check_embedder, with_vectors
 from conspectus.api.previewing import costs, estimate_of
 from conspectus.configuration import INDEX, Resolved
 from conspectus.corrections import Entry
 from conspectus.corrections.file import corrections_for
 from conspectus.errors import ModelError, UsageError
-from conspectus.index.updating import Update, origin_of, own_embedder, update_of
+from conspectus.index import Index
+from conspectus.indexing.updating import Update, origin_of, own_embedder, update_of
 from conspectus.models.base import Model
 from conspectus.rows import Community, Document, EncodingWarning, Failure, Skipped, Usage, left_out
-from conspectus.settings import Settings
-from conspectus.tables import Index
-from conspectus.working import (
+from conspectus.runtime import (
     DEFAULT_FOLDER,
     Given,
     Options,
@@ -37,16 +35,18 @@ from conspectus.working import (
     shown,
     with_options,
 )
+from conspectus.settings import Settings
+from conspectus.storage import store
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from conspectus.costs.estimate import Estimate
-    from conspectus.index.describe import DescribedGraph
-    from conspectus.index.pipeline import Check, Progress
-    from conspectus.index.read import Read
+    from conspectus.indexing.describe import DescribedGraph
+    from conspectus.indexing.pipeline import Check, Progress
+    from conspectus.indexing.read import Read
     from conspectus.interchange.graphrag import Imported
-    from conspectus.models.opening import Session
+    from conspectus.models.llm.session import Session
     from conspectus.text.lexicon import Lexicon
     from conspectus.tune import Tuned
 
@@ -151,7 +151,7 @@ async def build_of(
         if update.nothing and (standing := update.standing):
             store.trim(target, chosen.model_dump(mode="json"))
             return Built(standing, standing.snapshot, target, tuple(skipped), tuple(warnings), update=update)
-        from conspectus.index.pipeline import build_index  # here, for nobody else need wait until it is imported
+        from conspectus.indexing.pipeline import build_index  # here, for nobody else need wait until it is imported
 
         chosen = _with_own_embedder(known, update, target)
         if agree and costs(chosen):
@@ -172,7 +172,7 @@ async def build_of(
             notices = session.notices if session else ()
             spent = session.total if session else Usage()
         if update.standing:
-            from conspectus.index.triples import with_openie_of
+            from conspectus.indexing.triples import with_openie_of
 
             index, lost = with_openie_of(update.standing, index)
             notices = (*notices, *lost)
@@ -226,8 +226,8 @@ def import_triples(
     Raises DocumentError where the file holds no triples, UsageError for links that cannot be read or without
     documents, and what `build` does for sources.
     """
-    from conspectus.index.triple_files import read_triples
-    from conspectus.index.triples import index_of
+    from conspectus.indexing.triple_files import read_triples
+    from conspectus.indexing.triples import index_of
 
     if progress:
         progress.stage("read", 0)
@@ -275,10 +275,10 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
 
     Where the index has vectors, the triples get them too. Its graph and reports stay what they are.
     """
-    from conspectus.index.embed import embedded
-    from conspectus.index.triples import read_openie, with_openie
+    from conspectus.indexing.embed import embedded
+    from conspectus.indexing.triples import read_openie, with_openie
     from conspectus.models.embedders.prefixes import Prefixes
-    from conspectus.query.vector import embedder_of, has_vectors
+    from conspectus.retrieval.vector import embedder_of, has_vectors
 
     passages = read_openie(Path(file))
     target = path_of(folder)
@@ -307,8 +307,8 @@ def tune(
 
     The replies are kept there too. Raises UsageError where the model is the extractive one, which has no prompts.
     """
-    from conspectus.index.chunk import chunk
-    from conspectus.models.opening import opened
+    from conspectus.indexing.chunk import chunk
+    from conspectus.models.llm.session import opened
     from conspectus.text.language import corpus_language
     from conspectus.tune import tune as tuned
 
@@ -381,6 +381,6 @@ def _rest_fits(session: Session, settings: Settings, progress: Progress | None) 
 
 def _fitted(documents: Sequence[Document], lexicon: Lexicon) -> Model:
     from conspectus.models.extractive.model import ExtractiveModel
-    from conspectus.models.extractive.passages import Passages
+    from conspectus.models.extractive.sentence_store import Passages
 
     return ExtractiveModel(Passages.read(documents, lexicon))

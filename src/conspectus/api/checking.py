@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from conspectus.api.asking import model_of
 from conspectus.api.building import open_index
+from conspectus.index import Index
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.rows import Answer, Chunk, Usage
+from conspectus.runtime import DEFAULT_FOLDER, Given, folder_of, path_of, resolved, run, session_for
 from conspectus.settings import Settings
-from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, folder_of, path_of, resolved, run, session_for
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import Estimate
-    from conspectus.evaluate.checking.claim_counts import ClaimCounts
-    from conspectus.evaluate.checking.grounding import Grounding
-    from conspectus.evaluate.checking.loss import Loss
-    from conspectus.evaluate.comparing.conditions import Condition
-    from conspectus.index.pipeline import Progress
-    from conspectus.models.opening import Session
+    from conspectus.evaluation.checking.claim_counts import ClaimCounts
+    from conspectus.evaluation.checking.grounding import Grounding
+    from conspectus.evaluation.checking.loss import Loss
+    from conspectus.evaluation.comparing.conditions import Condition
+    from conspectus.indexing.pipeline import Progress
+    from conspectus.models.llm.session import Session
 
 T = TypeVar("T")
 STEPS = ("SelectFactual", "ClearSentences", "FactualClaims")
@@ -64,12 +64,12 @@ def evaluate_claims(
     something are the claims. They are held against the judgements that hold now, of the judge who judged most. Raises
     UsageError where there are no answers, or no such condition.
     """
-    from conspectus.evaluate.checking.checking_estimate import estimate_claims as cost
-    from conspectus.evaluate.checking.claim_counts import count
-    from conspectus.evaluate.checking.claiming import find_claims, pending
-    from conspectus.evaluate.comparing.asked_answers import asked_answers, found_by
-    from conspectus.evaluate.comparing.standing import judged_in
-    from conspectus.evaluate.kept import claims_in
+    from conspectus.evaluation.checking.checking_estimate import estimate_claims as cost
+    from conspectus.evaluation.checking.claim_counts import count
+    from conspectus.evaluation.checking.claiming import find_claims, pending
+    from conspectus.evaluation.comparing.asked_answers import asked_answers, found_by
+    from conspectus.evaluation.comparing.current_results import judged_in
+    from conspectus.evaluation.jsonl_table import claims_in
 
     chosen, target = resolved(settings), path_of(folder)
     asked = asked_answers(target, conditions, sample)
@@ -90,10 +90,10 @@ def estimate_claims(
     folder: str | Path, *, conditions: Sequence[str] = (), sample: int | None = None, settings: Given = None
 ) -> CheckPreview:
     """Return what `evaluate_claims` would ask, and ask nothing."""
-    from conspectus.evaluate.checking.checking_estimate import estimate_claims as cost
-    from conspectus.evaluate.checking.claiming import pending
-    from conspectus.evaluate.comparing.asked_answers import asked_answers, found_by
-    from conspectus.evaluate.kept import claims_in
+    from conspectus.evaluation.checking.checking_estimate import estimate_claims as cost
+    from conspectus.evaluation.checking.claiming import pending
+    from conspectus.evaluation.comparing.asked_answers import asked_answers, found_by
+    from conspectus.evaluation.jsonl_table import claims_in
 
     chosen, target = resolved(settings), path_of(folder)
     asked = asked_answers(target, conditions, sample)
@@ -115,10 +115,10 @@ def evaluate_grounding(
     What is kept is not checked again, what failed is. Without a language model a sentence follows from a text that
     holds most of its words. Raises UsageError where there are no answers, or no such condition.
     """
-    from conspectus.evaluate.checking.checking_estimate import estimate_grounding as cost
-    from conspectus.evaluate.checking.grounding import ground, pending, summarise
-    from conspectus.evaluate.comparing.asked_answers import asked_answers, found_by
-    from conspectus.evaluate.kept import grounding_in
+    from conspectus.evaluation.checking.checking_estimate import estimate_grounding as cost
+    from conspectus.evaluation.checking.grounding import ground, pending, summarise
+    from conspectus.evaluation.comparing.asked_answers import asked_answers, found_by
+    from conspectus.evaluation.jsonl_table import grounding_in
 
     chosen, target = resolved(settings), path_of(folder)
     asked = asked_answers(target, conditions, sample)
@@ -138,10 +138,10 @@ def estimate_grounding(
     folder: str | Path, *, conditions: Sequence[str] = (), sample: int | None = None, settings: Given = None
 ) -> CheckPreview:
     """Return what `evaluate_grounding` would ask, and ask nothing."""
-    from conspectus.evaluate.checking.checking_estimate import estimate_grounding as cost
-    from conspectus.evaluate.checking.grounding import pending
-    from conspectus.evaluate.comparing.asked_answers import asked_answers, found_by
-    from conspectus.evaluate.kept import grounding_in
+    from conspectus.evaluation.checking.checking_estimate import estimate_grounding as cost
+    from conspectus.evaluation.checking.grounding import pending
+    from conspectus.evaluation.comparing.asked_answers import asked_answers, found_by
+    from conspectus.evaluation.jsonl_table import grounding_in
 
     chosen, target = resolved(settings), path_of(folder)
     asked = asked_answers(target, conditions, sample)
@@ -166,8 +166,8 @@ def evaluate_loss(
     index has no text or cannot be asked so.
     """
     from conspectus.costs.estimate import check_budget
-    from conspectus.evaluate.checking.loss import measure, sampled
-    from conspectus.evaluate.comparing.asked_answers import found_by
+    from conspectus.evaluation.checking.loss import measure, sampled
+    from conspectus.evaluation.comparing.asked_answers import found_by
 
     opened, chosen = _opened(index), resolved(settings)
     drawn = sampled(opened, chunks, seed)
@@ -199,7 +199,7 @@ def estimate_loss(
     settings: Given = None,
 ) -> CheckPreview:
     """Return what `evaluate_loss` would ask, and ask nothing."""
-    from conspectus.evaluate.checking.loss import sampled
+    from conspectus.evaluation.checking.loss import sampled
 
     opened, chosen = _opened(index), resolved(settings)
     drawn = sampled(opened, chunks, seed)
@@ -208,7 +208,7 @@ def estimate_loss(
     async def work() -> Estimate | None:
         if chosen.model == "extractive":
             return None
-        from conspectus.models.opening import opened as opened_model
+        from conspectus.models.llm.session import opened as opened_model
 
         async with opened_model(chosen, _with_replies(folder_of(index, opened)), to_ask=False) as session:
             return await _loss_estimate(opened, drawn, asking, session, chosen)
@@ -223,8 +223,8 @@ async def _loss_estimate(
     session: Session,
     settings: Settings,
 ) -> Estimate:
-    from conspectus.evaluate.checking.loss_estimate import estimate_loss as cost
-    from conspectus.evaluate.checking.stages import stages_of
+    from conspectus.evaluation.checking.loss_estimate import estimate_loss as cost
+    from conspectus.evaluation.checking.stages import stages_of
 
     named = [condition for condition, _ in asking.values()]
     return await cost(index, drawn, await stages_of(index, drawn), named, session, model_of(index), settings)
@@ -248,9 +248,9 @@ def _checked(
 
     A budget is checked before the first call.
     """
-    from conspectus import locks
     from conspectus.costs.estimate import check_budget
     from conspectus.models.extractive.model import ExtractiveModel
+    from conspectus.storage import locks
 
     async def checked() -> tuple[Usage, tuple[str, ...]]:
         async with session_for(settings, folder, model) as session:
@@ -266,7 +266,7 @@ def _checked(
 def _estimated(cost: Callable[[Session], Estimate], folder: Path, settings: Settings) -> Estimate | None:
     if settings.model == "extractive":
         return None
-    from conspectus.models.opening import opened
+    from conspectus.models.llm.session import opened
 
     async def work() -> Estimate:
         async with opened(settings, _with_replies(folder), to_ask=False) as session:
@@ -277,7 +277,7 @@ def _estimated(cost: Callable[[Session], Estimate], folder: Path, settings: Sett
 
 def _with_replies(folder: Path | None) -> Path | None:
     """Return a folder where it has replies; an estimate makes no file of them."""
-    from conspectus.models.server.replies import FILE_NAME
+    from conspectus.models.llm.cache import FILE_NAME
 
     return folder if folder and (folder / FILE_NAME).exists() else None
 
@@ -290,7 +290,7 @@ def _conditions(
     names: Sequence[str], index: Index, settings: Settings, *, generative: bool
 ) -> Mapping[str, tuple[Condition, Settings]]:
     """Return conditions and their settings by name; raise UsageError where an index cannot be asked by one."""
-    from conspectus.evaluate.comparing.conditions import check, conditions_of, settings_for
+    from conspectus.evaluation.comparing.conditions import check, conditions_of, settings_for
 
     found: dict[str, tuple[Condition, Settings]] = {}
     for condition in conditions_of(names) if names else ():
@@ -303,8 +303,8 @@ def _conditions(
 def _asking(
     conditions: Mapping[str, tuple[Condition, Settings]], index: Index, model: Model
 ) -> Callable[[str, str], Awaitable[Answer]]:
-    from conspectus.evaluate.comparing.conditions import answering
-    from conspectus.query.style import Styled
+    from conspectus.evaluation.comparing.conditions import answering
+    from conspectus.retrieval.answer_options import Styled
 
     async def ask(question: str, name: str) -> Answer:
         condition, settings = conditions[name]

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 from conspectus.api.asking import model_of
 from conspectus.api.building import open_index
 from conspectus.errors import UsageError
+from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.rows import Usage
-from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, path_of, resolved, run, session_for
+from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, run, session_for
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import Estimate
-    from conspectus.evaluate.comparing.answers import Summary
-    from conspectus.evaluate.comparing.table2 import Units
-    from conspectus.evaluate.kept import Question
-    from conspectus.index.pipeline import Progress
+    from conspectus.evaluation.comparing.answers import Summary
+    from conspectus.evaluation.comparing.table2 import Units
+    from conspectus.evaluation.jsonl_table import Question
+    from conspectus.indexing.pipeline import Progress
 
     Source = str | Path | Sequence[Question]
 COMPARISON = "comparison"
@@ -86,8 +86,8 @@ def make_questions(
     It names `users`, `tasks` of each, and `questions` of each for each task. Raises UsageError without a language
     model, and where the folder has answers to other questions.
     """
-    from conspectus.evaluate.comparing.questions import make_questions as make
-    from conspectus.index.pipeline import Silent
+    from conspectus.evaluation.comparing.questions import make_questions as make
+    from conspectus.indexing.pipeline import Silent
 
     chosen, target = resolved(settings), path_of(folder)
     if chosen.model == "extractive" and model is None:
@@ -112,7 +112,7 @@ def make_questions(
 
 def list_questions(source: Source, folder: str | Path = COMPARISON) -> Listed:
     """Write questions of one's own into the folder of a comparison, each once; see `evaluate.listed` for files."""
-    from conspectus.evaluate.comparing.listed import once
+    from conspectus.evaluation.comparing.question_files import once
 
     given = _questions(source)
     questions = tuple(once(given))
@@ -128,9 +128,9 @@ def estimate_questions(
 ) -> Estimate:
     """Return what `make_questions` would ask of the model that the settings name, and ask nothing."""
     from conspectus.costs.estimate import Estimator
-    from conspectus.evaluate.comparing.answers_estimate import estimate_questions as estimate
-    from conspectus.evaluate.comparing.questions import plain
-    from conspectus.models.opening import opened
+    from conspectus.evaluation.comparing.answers_estimate import estimate_questions as estimate
+    from conspectus.evaluation.comparing.questions import plain
+    from conspectus.models.llm.session import opened
     from conspectus.text.language import language_of
 
     chosen = resolved(settings)
@@ -155,7 +155,7 @@ def estimate_answers(
     settings: Given = None,
 ) -> AnswersPreview:
     """Return what `answer_questions` would do and ask, and ask nothing; answers that are kept are taken off."""
-    from conspectus.evaluate.comparing.answer_folder import estimates, lay_out
+    from conspectus.evaluation.comparing.answer_folder import estimates, lay_out
 
     opened, chosen = _opened(index), resolved(settings)
     asked = _questions(questions)
@@ -165,7 +165,7 @@ def estimate_answers(
     async def work() -> dict[str, Estimate]:
         if chosen.model == "extractive":
             return {}
-        from conspectus.models.opening import opened as opened_model
+        from conspectus.models.llm.session import opened as opened_model
 
         async with opened_model(chosen, None, to_ask=False) as session:
             return await estimates(laid, session, model_of(opened))
@@ -192,7 +192,7 @@ def answer_questions(
     self-consistency. Failures are kept and asked again by the next call. Raises UsageError, before anything is asked,
     where a condition cannot be.
     """
-    from conspectus.evaluate.comparing.answer_folder import lay_out, make, summed_up
+    from conspectus.evaluation.comparing.answer_folder import lay_out, make, summed_up
 
     opened, chosen, target = _opened(index), resolved(settings), path_of(folder)
     asked = _questions(questions)
@@ -212,7 +212,7 @@ def answer_questions(
 
 def table2(index: Index | str | Path = DEFAULT_FOLDER) -> list[Units]:
     """Return what global answers from each level of an index read, and what TS reads (P1 Table 2)."""
-    from conspectus.evaluate.comparing.table2 import table2 as units
+    from conspectus.evaluation.comparing.table2 import table2 as units
 
     return units(_opened(index))
 
@@ -222,15 +222,15 @@ def _opened(index: Index | str | Path) -> Index:
 
 
 def _questions(source: Source) -> list[Question]:
-    from conspectus.evaluate.comparing.listed import read_list
+    from conspectus.evaluation.comparing.question_files import read_list
 
     return read_list(Path(source)) if isinstance(source, str | Path) else list(source)
 
 
 def _write(questions: Sequence[Question], folder: Path) -> None:
     """Write the questions of a comparison, in place of others where those have no answers yet."""
-    from conspectus.evaluate.comparing.listed import write_list
-    from conspectus.evaluate.kept import answers_in
+    from conspectus.evaluation.comparing.question_files import write_list
+    from conspectus.evaluation.jsonl_table import answers_in
 
     ids = {question.id for question in questions}
     answered = {row.question for row in answers_in(folder).rows.values()}

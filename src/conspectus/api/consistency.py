@@ -18,10 +18,10 @@ from conspectus.corrections import (
 )
 from conspectus.errors import NotFound, UsageError
 from conspectus.explore import find_entity
-from conspectus.index.correct import Corrector
-from conspectus.index.decisions import Decisions, key_of
-from conspectus.index.resolve import Names
-from conspectus.tables import Index
+from conspectus.index import Index
+from conspectus.indexing.correct import Corrector
+from conspectus.indexing.entity_assignment import Decisions, key_of
+from conspectus.indexing.resolve import Names
 
 
 class Known:

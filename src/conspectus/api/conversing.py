@@ -19,9 +19,7 @@ from conspectus.api.asking import Asked, Level, Method, aask, model_of, viewed
 from conspectus.errors import UsageError
 from conspectus.models.base import Model
 from conspectus.rows import Answer
-from conspectus.tasks import Exchange, StandaloneQuestion
-from conspectus.text.language import language_of
-from conspectus.working import (
+from conspectus.runtime import (
     DEFAULT_FOLDER,
     Options,
     check_names,
@@ -31,6 +29,8 @@ from conspectus.working import (
     session_for,
     with_options,
 )
+from conspectus.tasks import Exchange, StandaloneQuestion
+from conspectus.text.language import language_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -119,7 +119,7 @@ class Conversation:
 
     async def _standalone(self, question: str, model: Model) -> tuple[str, str]:
         """Return a question that stands alone, and how it came to that, "" where it stays as it is."""
-        from conspectus.query.following import standalone
+        from conspectus.retrieval.query_rewriting import standalone
 
         earlier = tuple(
             Exchange(said.resolved, _MARKERS.sub("", said.answer)[:LONGEST]) for said in self.said[-REMEMBERED:]

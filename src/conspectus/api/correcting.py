@@ -12,13 +12,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from conspectus import store
 from conspectus.api.remaking import check_made_here
 from conspectus.corrections import STAGE, Correction, Entry, check, check_nothing_stands_on
 from conspectus.corrections.file import append, file_of, next_number, read_file, remove
 from conspectus.errors import IndexMissing, UsageError
-from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, path_of, resolved
+from conspectus.index import Index
+from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved
+from conspectus.storage import store
 
 State = Literal["applied", "waiting", "failing"]
 

@@ -8,16 +8,16 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conspectus import store
 from conspectus.errors import ModelError, StoreError
+from conspectus.index import Index
 from conspectus.rows import Chunk, Document, Failure, Usage
+from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, resolved_for
 from conspectus.settings import Settings
-from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, Given, path_of, resolved, resolved_for
+from conspectus.storage import store
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import TaskEstimate
-    from conspectus.index.pipeline import Progress
+    from conspectus.indexing.pipeline import Progress
     from conspectus.models.embedders import Embedder
     from conspectus.models.embedders.blocks import KeptBlocks
 
@@ -42,7 +42,7 @@ def embed(
     Raises UsageError where there is no such embedder or what it needs is missing, ModelError where its server fails:
     the index then stays what it was.
     """
-    from conspectus.index.embed import embedded, without_vectors
+    from conspectus.indexing.embed import embedded, without_vectors
     from conspectus.models.embedders import open_embedder
     from conspectus.models.embedders.prefixes import prefixes_of
 
@@ -88,7 +88,7 @@ def with_vectors(
     Those of the index that stands in the folder are taken over for the same texts. `spent` is what the run took
     before. Where a server fails, the index has no vectors and says so as a failure.
     """
-    from conspectus.index.embed import embedded
+    from conspectus.indexing.embed import embedded
     from conspectus.models.embedders.prefixes import prefixes_of
 
     before: Index | None = None
@@ -120,7 +120,7 @@ def estimate_vectors(
 
     Where triples are to be found, theirs come on top, as far as that can be told.
     """
-    from conspectus.index.embed import texts_of_sources
+    from conspectus.indexing.embed import texts_of_sources
     from conspectus.models.embedders import is_served
     from conspectus.text.lexicon import read_lexicon
 
@@ -140,7 +140,7 @@ def estimate_embedding(
     folder: str | Path = DEFAULT_FOLDER, embedder: str = "", *, settings: Given = None
 ) -> TaskEstimate | None:
     """Return what `embed` would take of a server, and ask nothing; None where it would not ask one."""
-    from conspectus.index.embed import texts_of
+    from conspectus.indexing.embed import texts_of
     from conspectus.models.embedders import is_served
 
     chosen, target = resolved(settings), path_of(folder)
@@ -162,10 +162,10 @@ def _estimated(
     from conspectus import tokens
     from conspectus.costs.estimate import GRAPH, Range, TaskEstimate
     from conspectus.models.embedders.prefixes import prefixes_of
-    from conspectus.models.server.ledger import Ledger
-    from conspectus.models.server.presets import vocabulary
-    from conspectus.models.server.replies import FILE_NAME, Replies
-    from conspectus.models.server.sender import batches, embedding_key
+    from conspectus.models.llm.budget import Ledger
+    from conspectus.models.llm.cache import FILE_NAME, Replies
+    from conspectus.models.llm.providers import vocabulary
+    from conspectus.models.llm.sender import batches, embedding_key
 
     prefix = prefixes_of(name, settings.vectors).passage
     keyed = [{embedding_key(name, text): text for text in (prefix + t for t in said)} for said in texts.values()]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 from conspectus.api.building import open_index
 from conspectus.errors import UsageError
-from conspectus.working import DEFAULT_FOLDER
+from conspectus.runtime import DEFAULT_FOLDER
 
 if TYPE_CHECKING:
-    from conspectus.tables import Index
+    from conspectus.index import Index
 
 Format = Literal["parquet", "csv", "duckdb", "graphml", "neo4j", "cypher", "json", "obsidian", "book", "graphrag"] | str
 FORMATS: Mapping[str, str] = {
@@ -86,9 +86,9 @@ def draw_map(
     opened = index if not isinstance(index, str | Path) else open_index(index)
     target = Path(path)
     check_drawable(opened, target, level)
-    from conspectus.graph_map.page import page
-    from conspectus.graph_map.picture import png, svg
-    from conspectus.graph_map.scene import scene_of
+    from conspectus.interchange.map.page import page
+    from conspectus.interchange.map.picture import png, svg
+    from conspectus.interchange.map.scene import scene_of
 
     scene = scene_of(opened, seed)
     match target.suffix:
@@ -120,7 +120,7 @@ def _writers(index: Index, level: int | None) -> dict[str, Callable[[Path], obje
     from conspectus.interchange import as_json, book, graphml, graphrag_write, neo4j, obsidian, plain_tables
 
     def graph(path: Path) -> None:
-        from conspectus.graph_map.scene import scene_of
+        from conspectus.interchange.map.scene import scene_of
 
         write_text(path, (line + "\n" for line in graphml.graphml(scene_of(index), level or 0)))
 

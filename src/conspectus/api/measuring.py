@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conspectus import locks
 from conspectus.api.asking import Asked, model_of, viewed
 from conspectus.errors import UsageError
 from conspectus.models.base import Model
-from conspectus.working import DEFAULT_FOLDER, Given, path_of, resolved, run, session_for
+from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, run, session_for
+from conspectus.storage import locks
 
 if TYPE_CHECKING:
-    from conspectus.evaluate.answering.runs import Scored
-    from conspectus.evaluate.judging.compared import Comparison
-    from conspectus.evaluate.judging.judge_folder import Done, JudgingPreview
-    from conspectus.evaluate.ranking.retrieval import Measured
-    from conspectus.index.pipeline import Progress
-    from conspectus.models.check import Checked
+    from conspectus.evaluation.answering.runs import Scored
+    from conspectus.evaluation.judging.compared import Comparison
+    from conspectus.evaluation.judging.judge_folder import Done, JudgingPreview
+    from conspectus.evaluation.ranking.retrieval import Measured
+    from conspectus.indexing.pipeline import Progress
+    from conspectus.models.llm.check import Checked
 
 
 def evaluate_retrieval(
@@ -35,7 +35,7 @@ def evaluate_retrieval(
     The index of the passages is built once, in `index_folder` or in the folder itself; `ks` are depths of recall
     beside the usual ones. `as_row` of a result gives its means as they go into JSON.
     """
-    from conspectus.evaluate.ranking.retrieval import evaluate
+    from conspectus.evaluation.ranking.retrieval import evaluate
 
     target = None if index_folder is None else Path(index_folder)
     return evaluate(path_of(folder), methods, ks, target, resolved(settings), titles)
@@ -58,8 +58,8 @@ def evaluate_answers(
     `answers` is a file in which every answer is kept: a run that is broken off goes on from there. Failures are
     counted and have no score. Indexes and `where` are those of `ask`.
     """
-    from conspectus.evaluate.answering import runs as answering
-    from conspectus.evaluate.answering.asked import read_questions
+    from conspectus.evaluation.answering import runs as answering
+    from conspectus.evaluation.answering.asked import read_questions
     from conspectus.models.rerankers import open_reranker
 
     scores = {"qa": answering.answers_qa, "kgqa": answering.answers_kgqa}
@@ -96,8 +96,8 @@ def estimate_judge(
     settings: Given = None,
 ) -> JudgingPreview:
     """Return what `evaluate_judge` would ask of its judge and what that would cost, and ask nothing."""
-    from conspectus.evaluate.judging import judge_folder
-    from conspectus.models.opening import opened
+    from conspectus.evaluation.judging import judge_folder
+    from conspectus.models.llm.session import opened
 
     chosen = judge_folder.judged_by(resolved(settings), judge_model)
     asked = judge_folder.ToJudge(tuple(criteria), tuple(pairs), replicates, sample, reasons)
@@ -131,8 +131,8 @@ def evaluate_judge(
     Raises UsageError where there is nothing to compare or no judge, IndexBusy where another process writes there.
     """
     from conspectus.costs.estimate import check_budget
-    from conspectus.evaluate.comparing.asked_answers import found_by
-    from conspectus.evaluate.judging import judge_folder
+    from conspectus.evaluation.comparing.asked_answers import found_by
+    from conspectus.evaluation.judging import judge_folder
 
     chosen = resolved(settings) if model else judge_folder.judged_by(resolved(settings), judge_model)
     asked = judge_folder.ToJudge(tuple(criteria), tuple(pairs), replicates, sample, reasons)
@@ -159,15 +159,15 @@ def evaluate_statistics(folder: str | Path, *, judge_model: str | None = None) -
     p values are corrected for all pairs that were judged by a criterion. Raises UsageError where there are no
     judgements, or those of several judges and none is named.
     """
-    from conspectus.evaluate.judging.judge_folder import statistics
+    from conspectus.evaluation.judging.judge_folder import statistics
 
     return statistics(path_of(folder), judge_model)
 
 
 def check_models(settings: Given = None) -> list[Checked]:
     """Send one small request of each kind to what is configured, and return what the servers support."""
-    from conspectus.models.check import check
-    from conspectus.models.opening import opened
+    from conspectus.models.llm.check import check
+    from conspectus.models.llm.session import opened
 
     chosen = resolved(settings)
     if chosen.model == "extractive":

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conspectus import locks
-from conspectus.working import path_of
+from conspectus.runtime import path_of
+from conspectus.storage import locks
 
 if TYPE_CHECKING:
-    from conspectus.evaluate.judging.pairing import LeftOut
-    from conspectus.evaluate.people.agreement import Agreements
+    from conspectus.evaluation.judging.pairing import LeftOut
+    from conspectus.evaluation.people.agreement import Agreements
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ def export_pairs(
     Criteria are those that were judged by, else the paper's; `sample` draws so many questions, None takes all. Raises
     UsageError where there is nothing to rate.
     """
-    from conspectus.evaluate.people.forms import page, table
-    from conspectus.evaluate.people.pairs import blinded, write_key
-    from conspectus.formats.found import list_generated
+    from conspectus.evaluation.people.forms import page, table
+    from conspectus.evaluation.people.pairs import blinded, write_key
+    from conspectus.readers.found import list_generated
 
     made = blinded(path_of(folder), criteria, pairs, sample, seed)
     target = Path(out)
@@ -78,7 +78,7 @@ def import_ratings(folder: str | Path, files: Sequence[str | Path], *, rater: st
     A later rating of the same by the same rater takes the place of the earlier one. Raises DocumentError where a file
     cannot be read, UsageError where it rates what the folder has no key of; then nothing is kept.
     """
-    from conspectus.evaluate.people.ratings import ratings_in, read_ratings
+    from conspectus.evaluation.people.ratings import ratings_in, read_ratings
 
     target = path_of(folder)
     read = read_ratings([Path(file) for file in files], target, rater)
@@ -94,9 +94,9 @@ def rater_agreement(folder: str | Path, *, judge_model: str | None = None) -> Ag
     ratings.
     """
     from conspectus.errors import UsageError
-    from conspectus.evaluate.comparing.standing import judged_in
-    from conspectus.evaluate.people.agreement import agreements
-    from conspectus.evaluate.people.ratings import ratings_now
+    from conspectus.evaluation.comparing.current_results import judged_in
+    from conspectus.evaluation.people.agreement import agreements
+    from conspectus.evaluation.people.ratings import ratings_now
 
     target = path_of(folder)
     ratings = ratings_now(target)

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 from conspectus.api.embedding import estimate_vectors
 from conspectus.corrections.file import corrections_for
 from conspectus.errors import UsageError
-from conspectus.index.updating import update_of
+from conspectus.indexing.updating import update_of
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped
+from conspectus.runtime import DEFAULT_FOLDER, Options, known_by, path_of, read_sources, run, settings_in, with_options
 from conspectus.settings import Settings
-from conspectus.working import DEFAULT_FOLDER, Options, known_by, path_of, read_sources, run, settings_in, with_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from conspectus.corrections import Entry
     from conspectus.costs.estimate import Estimate
-    from conspectus.costs.outlook import Outlook
-    from conspectus.index.changes import Changes
-    from conspectus.index.updating import Update
+    from conspectus.costs.update_estimate import Outlook
+    from conspectus.indexing.changes import Changes
+    from conspectus.indexing.updating import Update
 
 SAMPLE_SEED = 42
 """Of the chunks that an estimate asks about."""
@@ -66,8 +66,8 @@ def preview(
 
     With a folder it is compared with the index there, if there is one.
     """
-    from conspectus.costs.outlook import outlook_of
-    from conspectus.index.chunk import chunk
+    from conspectus.costs.update_estimate import outlook_of
+    from conspectus.indexing.chunk import chunk
 
     built = settings_in(path_of(folder)) if folder is not None else ()
     chosen = known_by(options, built, builds=True)[0].settings
@@ -122,11 +122,11 @@ async def estimate_of(
 ) -> Estimate:
     """Do what `estimate` does with what was read and compared."""
     from conspectus.costs.estimate import Estimate, Estimator
-    from conspectus.costs.outlook import outlook_of, within
-    from conspectus.index.chunk import chunk
-    from conspectus.index.extract import extract
-    from conspectus.models.opening import opened
-    from conspectus.models.server.replies import FILE_NAME
+    from conspectus.costs.update_estimate import outlook_of, within
+    from conspectus.indexing.chunk import chunk
+    from conspectus.indexing.extract import extract
+    from conspectus.models.llm.cache import FILE_NAME
+    from conspectus.models.llm.session import opened
     from conspectus.text.language import corpus_language
 
     if update.nothing:
@@ -158,7 +158,7 @@ def costs(settings: Settings) -> bool:
 def is_free(settings: Settings) -> bool:
     """Tell whether every server that a build by these settings asks is known to cost nothing, as local ones do."""
     from conspectus.models.embedders import is_served
-    from conspectus.models.server import prices
+    from conspectus.models.llm import prices
 
     llm, embedder = settings.llm, settings.vectors.embedder
     models = () if settings.model == "extractive" else (settings.model, *llm.tasks.values())

@@ -9,19 +9,20 @@ from operator import getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conspectus import configuration, store
+from conspectus import configuration
 from conspectus.api.building import Built, build_of
 from conspectus.configuration import Resolved
 from conspectus.corrections import documents_read
 from conspectus.corrections.file import corrections_for
 from conspectus.errors import UsageError
+from conspectus.index import Index
 from conspectus.remembered import PREFIXES, memory_of, with_memory
+from conspectus.runtime import DEFAULT_FOLDER, path_of, run
 from conspectus.settings import Settings
-from conspectus.tables import Index
-from conspectus.working import DEFAULT_FOLDER, path_of, run
+from conspectus.storage import store
 
 if TYPE_CHECKING:
-    from conspectus.index.pipeline import Progress
+    from conspectus.indexing.pipeline import Progress
 
 
 def apply_corrections(
@@ -39,7 +40,7 @@ def apply_corrections(
 
     Raises UsageError where the index was imported, and what `build` raises.
     """
-    from conspectus.index.read import Read
+    from conspectus.indexing.read import Read
 
     target = path_of(folder)
     standing = store.read(target)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conspectus.index_status import spending
-from conspectus.working import Given, path_of, resolved
+from conspectus.runtime import Given, path_of, resolved
 
 FILE = "report"
 
@@ -34,12 +34,12 @@ def write_report(
     the one named, or who judged most. Money is told where the settings know prices. Raises UsageError where the folder
     has no answers.
     """
-    from conspectus.evaluate.report import beside, checked, judged, setting
-    from conspectus.evaluate.report.comparison import held
-    from conspectus.evaluate.report.data import data_of
-    from conspectus.evaluate.report.page import page
-    from conspectus.evaluate.report.parts import Missing
-    from conspectus.evaluate.report.plain import markdown
+    from conspectus.evaluation.report import beside, checked, judged, setting
+    from conspectus.evaluation.report.comparison import held
+    from conspectus.evaluation.report.data import data_of
+    from conspectus.evaluation.report.page import page
+    from conspectus.evaluation.report.parts import Missing
+    from conspectus.evaluation.report.plain import markdown
 
     source = path_of(folder)
     found = held(source, judge_model)

@@ -21,11 +21,11 @@ from conspectus.cli.options import (
     confirmed,
     parts,
 )
-from conspectus.cli.settled import with_model, with_settings
+from conspectus.cli.settings_options import with_model, with_settings
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
-    from conspectus.evaluate.ablations.found import Experiment
+    from conspectus.evaluation.ablations.found import Experiment
     from conspectus.settings import Settings
 
 app = typer.Typer(help="Ablations: vary one setting and measure the effect.", no_args_is_help=True)

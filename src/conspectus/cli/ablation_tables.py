@@ -10,7 +10,7 @@ import typer
 
 from conspectus.cli import show
 from conspectus.cli.guard import DONE, WITH_FAILURES
-from conspectus.evaluate.drawing import can_draw
+from conspectus.evaluation.drawing import can_draw
 
 if TYPE_CHECKING:
     from conspectus.api.ablating import Ablated, AblationPreview
@@ -29,7 +29,7 @@ def preview(seen: AblationPreview, *, json: bool) -> None:
 
 def estimates(seen: AblationPreview) -> Iterator[Sequence[str]]:
     """Yield what each variant asks: calls, tokens asked and written, and money where the price is known."""
-    from conspectus.evaluate.comparing.answers_estimate import total
+    from conspectus.evaluation.comparing.answers_estimate import total
 
     yield ["", "Calls", "Tokens asked", "Tokens written", "Cost (USD)"]
     for name, one in (*seen.estimates.items(), ("All", total(seen.estimates.values()))):
@@ -43,7 +43,7 @@ def _figures(estimate: Estimate) -> list[str]:
 
 def told(done: Ablated, *, json: bool, quiet: bool) -> None:
     """Print what an ablation found, and end with the exit code of that."""
-    from conspectus.evaluate.ablations.found import shown
+    from conspectus.evaluation.ablations.found import shown
 
     found = done.found
     if json:

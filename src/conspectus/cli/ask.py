@@ -38,8 +38,8 @@ from conspectus.errors import CallFailed, UsageError
 if TYPE_CHECKING:
     from conspectus.api import Context
     from conspectus.api.conversing import Conversation
-    from conspectus.evidence import Evidence
     from conspectus.rows import Answer, Hit
+    from conspectus.tasks.context import Evidence
 
 
 Method = Annotated[
@@ -202,7 +202,7 @@ def joined(words: Sequence[str]) -> str:
 
 
 def _asked(question: str | None, file: Path | None) -> list[str]:
-    from conspectus.evaluate.comparing.listed import read_list
+    from conspectus.evaluation.comparing.question_files import read_list
 
     if (question is None) == (file is None):
         raise UsageError('ask one question (conspectus ask "...") or those of a file (--questions FILE)')
@@ -275,7 +275,7 @@ RANKING = (
 
 def rankings(incomplete: str) -> list[str]:
     """Return the methods of ranking that begin with what is typed; for completion by the shell."""
-    from conspectus.query import RANKINGS
+    from conspectus.retrieval import RANKINGS
 
     return [name for name in RANKINGS if name.startswith(incomplete)]
 
@@ -321,7 +321,7 @@ def search(
 
 
 def _hit(place: int, hit: Hit, language: str) -> str:
-    from conspectus.wording import wording
+    from conspectus.messages import wording
 
     head = f"{place:>2}. {show.bold(hit.title)}  ({hit.score:.2f})"
     where = wording(language).where(hit.document, hit.place, hit.start, hit.end)

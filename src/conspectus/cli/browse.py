@@ -17,9 +17,9 @@ from conspectus.rows import LEFT_OUT
 
 if TYPE_CHECKING:
     from conspectus.explore import Branch, Edge, EntityView, ReportView
+    from conspectus.index import Index
     from conspectus.index_status import Spending, Status
     from conspectus.rows import Report
-    from conspectus.tables import Index
 
 
 def status(
@@ -175,7 +175,7 @@ def report(
 
 def _print_tree(index: Index, level: int | None, json: bool) -> None:
     from conspectus.explore import report_tree
-    from conspectus.query.global_ import level_of
+    from conspectus.retrieval.global_ import level_of
     from conspectus.settings import GlobalSettings
 
     if level is not None and level not in index.levels:
@@ -215,7 +215,7 @@ def _line(report: Report) -> str:
 
 def _print_report(name: str, index: Index, json: bool) -> None:
     from conspectus.explore import report_view
-    from conspectus.query.citations import cite
+    from conspectus.retrieval.citations import cite
     from conspectus.text.language import language_of
 
     view = report_view(name, index)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from conspectus.cli import show
-from conspectus.evaluate.shown import figure, probability
+from conspectus.evaluation.shown import figure, probability
 
 if TYPE_CHECKING:
-    from conspectus.evaluate.checking.claim_counts import ClaimCounts, Difference
-    from conspectus.evaluate.checking.grounding import ConditionGrounding, Grounding
-    from conspectus.evaluate.checking.loss import Loss
-    from conspectus.evaluate.statistics import Interval
+    from conspectus.evaluation.checking.claim_counts import ClaimCounts, Difference
+    from conspectus.evaluation.checking.grounding import ConditionGrounding, Grounding
+    from conspectus.evaluation.checking.loss import Loss
+    from conspectus.evaluation.statistics import Interval
 
 
 def claims(found: ClaimCounts) -> None:
@@ -29,7 +29,7 @@ def claims(found: ClaimCounts) -> None:
 
 def _averages(found: ClaimCounts) -> Iterator[Sequence[str]]:
     """Yield the paper's tables 3 and 4, condition by condition."""
-    from conspectus.evaluate.checking.claim_counts import CLAIMS, MEASURES
+    from conspectus.evaluation.checking.claim_counts import CLAIMS, MEASURES
 
     yield ["Condition", "Answers", "Failed", "Claims", "95 %", *_thresholds()]
     for one in found.conditions:
@@ -42,7 +42,7 @@ def _averages(found: ClaimCounts) -> Iterator[Sequence[str]]:
 
 
 def _thresholds() -> list[str]:
-    from conspectus.evaluate.checking.clusters import THRESHOLDS
+    from conspectus.evaluation.checking.clusters import THRESHOLDS
 
     first, *others = (f"{threshold:g}" for threshold in THRESHOLDS)
     return [f"Clusters at {first}", *(f"at {threshold}" for threshold in others)]
@@ -54,7 +54,7 @@ def _bounds(interval: Interval, times: float, digits: int) -> str:
 
 def _differences(found: Sequence[Difference]) -> Iterator[Sequence[str]]:
     """Yield a row for each pair: claims with their test, clusters with a star where they differ."""
-    from conspectus.evaluate.checking.claim_counts import CLAIMS
+    from conspectus.evaluation.checking.claim_counts import CLAIMS
 
     yield ["Pair", "Questions", "Claims", "95 %", "Z", "p (Holm)", *_thresholds()]
     for one in (row for row in found if row.measure == CLAIMS):

@@ -24,7 +24,7 @@ from conspectus.cli.options import (
     confirmed,
     parts,
 )
-from conspectus.cli.settled import with_model
+from conspectus.cli.settings_options import with_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -166,7 +166,7 @@ def loss(
     Example: conspectus eval loss --chunks 20
     """
     from conspectus import api
-    from conspectus.formats.found import list_generated
+    from conspectus.readers.found import list_generated
 
     opened = api.open_index(folder)
     chosen: dict[str, Any] = {"chunks": chunks, "conditions": parts(conditions), "seed": seed, "settings": settings}

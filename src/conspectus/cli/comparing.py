@@ -37,7 +37,7 @@ from conspectus.cli.options import (
 if TYPE_CHECKING:
     from conspectus.api.comparing import Answered, AnswersPreview
     from conspectus.costs.estimate import Estimate
-    from conspectus.evaluate.comparing.table2 import Units
+    from conspectus.evaluation.comparing.table2 import Units
 
 COMPARISON = Path("comparison")
 
@@ -48,8 +48,8 @@ DryRun = Annotated[
 
 def condition_names(incomplete: str) -> list[str]:
     """Return what a list of conditions may go on with; for completion by the shell."""
-    from conspectus.evaluate.comparing.conditions import PAPER
-    from conspectus.query import METHODS
+    from conspectus.evaluation.comparing.conditions import PAPER
+    from conspectus.retrieval import METHODS
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in (*PAPER, *METHODS) if name.startswith(last)]
@@ -175,7 +175,7 @@ def _previewed(seen: AnswersPreview, *, json: bool) -> None:
 
 def _estimates(seen: AnswersPreview) -> Iterator[Sequence[str]]:
     """Yield a row for each condition: answers, calls, tokens asked and written, and money where the price is known."""
-    from conspectus.evaluate.comparing.answers_estimate import total
+    from conspectus.evaluation.comparing.answers_estimate import total
 
     if not seen.estimates:
         yield ["Condition", "Answers"]

@@ -29,7 +29,7 @@ from conspectus.cli.options import (
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
-    from conspectus.evaluate.ranking.retrieval import Measured
+    from conspectus.evaluation.ranking.retrieval import Measured
     from conspectus.settings import Settings
 
 app = typer.Typer(help="Evaluate retrieval and answers.", no_args_is_help=True)
@@ -79,7 +79,7 @@ def retrieval(
 
     Example: conspectus eval retrieval data/hotpotqa --methods bm25,walk,hippo
     """
-    from conspectus.evaluate.ranking import retrieval as measuring
+    from conspectus.evaluation.ranking import retrieval as measuring
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
     flags = {"vectors.embedder": embedder, "rerank.by": rerank, "model": model}

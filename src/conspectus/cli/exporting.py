@@ -13,7 +13,7 @@ from conspectus.cli.help import OUTPUT
 from conspectus.cli.options import FOLDER, AsJson, IndexFolder, LogFile
 
 if TYPE_CHECKING:
-    from conspectus.tables import Index
+    from conspectus.index import Index
 
 
 def _formats(incomplete: str) -> list[str]:
@@ -142,8 +142,8 @@ def check(
 
     Example: conspectus check
     """
-    from conspectus import store
     from conspectus.interchange.graphrag_schema import SCHEMA, check_schema
+    from conspectus.storage import store
 
     if target is None:
         store.read(folder, verify=True)

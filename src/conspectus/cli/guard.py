@@ -64,7 +64,7 @@ def interrupted(state: str = "", folder: Path | None = None) -> NoReturn:
     They are counted in the folder of an index where one is given, else those of this run are.
     """
     cached = 0
-    if cache := sys.modules.get("conspectus.models.server.replies"):  # else no model was asked
+    if cache := sys.modules.get("conspectus.models.llm.cache"):  # else no model was asked
         cached = cache.cached_in(folder) if folder else cache.cached_by_this_process()
     parts = [state] if state else []
     if cached:

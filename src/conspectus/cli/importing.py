@@ -15,11 +15,11 @@ from conspectus.cli.options import (
     IndexFolder,
     LogFile,
 )
-from conspectus.cli.settled import with_settings
+from conspectus.cli.settings_options import with_settings
 
 if TYPE_CHECKING:
+    from conspectus.index import Index
     from conspectus.settings import Settings
-    from conspectus.tables import Index
 
 app = typer.Typer(help="Import an index or graph of another tool.", no_args_is_help=True)
 

@@ -194,7 +194,7 @@ def index(
     Example: conspectus index docs --model openai/gpt-4.1-mini --budget 2
     Example: conspectus index docs --model openai/gpt-4.1-mini --dry-run
     """
-    from conspectus.working import settings_in
+    from conspectus.runtime import settings_in
 
     flags = {
         "chunk.tokens": chunk_tokens,
@@ -347,7 +347,7 @@ def _preview(
 
 def _priced(estimate: Estimate) -> str:
     """Say where prices come from, if there are any."""
-    from conspectus.models.server import prices
+    from conspectus.models.llm import prices
 
     return f" Prices: the setting `prices`, then {prices.source()}." if estimate.likely_cost else ""
 

@@ -19,16 +19,16 @@ from conspectus.cli.options import (
     confirmed,
     parts,
 )
-from conspectus.cli.settled import with_calls
-from conspectus.evaluate.drawing import can_draw
-from conspectus.evaluate.shown import figure, probability
+from conspectus.cli.settings_options import with_calls
+from conspectus.evaluation.drawing import can_draw
+from conspectus.evaluation.shown import figure, probability
 
 if TYPE_CHECKING:
-    from conspectus.evaluate.judging.compared import Compared, Comparison
-    from conspectus.evaluate.judging.judge_folder import JudgingPreview
-    from conspectus.evaluate.judging.matrices import Matrix
-    from conspectus.evaluate.judging.pairing import LeftOut
-    from conspectus.evaluate.judging.verdicts import Position
+    from conspectus.evaluation.judging.compared import Compared, Comparison
+    from conspectus.evaluation.judging.judge_folder import JudgingPreview
+    from conspectus.evaluation.judging.matrices import Matrix
+    from conspectus.evaluation.judging.pairing import LeftOut
+    from conspectus.evaluation.judging.verdicts import Position
     from conspectus.settings import Settings
 
 PILOT = 10
@@ -222,7 +222,7 @@ def _told(found: Comparison, folder: Path, *, json: bool, quiet: bool) -> None:
     if json:
         show.as_json(found.as_json())
         return
-    from conspectus.evaluate.judging.matrices import matrices
+    from conspectus.evaluation.judging.matrices import matrices
 
     for matrix in matrices(found):
         show.out(show.bold(f"{matrix.criterion[:1].upper()}{matrix.criterion[1:]}"))

@@ -55,7 +55,7 @@ def check(
     Example: conspectus models check --model openai/gpt-4.1-mini
     """
     from conspectus.api import check_models
-    from conspectus.models.check import NEEDED
+    from conspectus.models.llm.check import NEEDED
 
     checked = check_models(settings_of(overrides(set_, model_flags(model, base_url, embedder)), config))
     if json:
@@ -87,7 +87,7 @@ def cache(
     Example: conspectus cache --prune-unused 90
     """
     from conspectus.errors import UsageError
-    from conspectus.models.server.replies import FILE_NAME, Replies
+    from conspectus.models.llm.cache import FILE_NAME, Replies
 
     if not (folder / FILE_NAME).exists():
         raise UsageError(f"there are no replies of language models in {folder}")

@@ -37,7 +37,7 @@ def start_log(file: Path | None) -> Path | None:
     """Write everything that is logged from now on to a file, after what is in it."""
     if file is None:
         return None
-    from conspectus.models.server.faults import redact
+    from conspectus.models.llm.http_errors import redact
 
     try:
         handler = logging.FileHandler(file, encoding="utf-8")
@@ -57,7 +57,7 @@ def start_log(file: Path | None) -> Path | None:
 
 def methods(incomplete: str) -> list[str]:
     """Return the methods of answering that begin with what is typed; for completion by the shell."""
-    from conspectus.query import METHODS
+    from conspectus.retrieval import METHODS
 
     return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
 

@@ -14,7 +14,7 @@ from conspectus.cli.judging import Criteria, Pairs, left_out
 from conspectus.cli.options import AsJson, LogFile, Quiet, parts
 
 if TYPE_CHECKING:
-    from conspectus.evaluate.people.agreement import Agreement, Agreements, Bounded
+    from conspectus.evaluation.people.agreement import Agreement, Agreements, Bounded
 
 app = typer.Typer(help="Have people judge blinded pairs of answers.", no_args_is_help=True)
 MINUTES = 2

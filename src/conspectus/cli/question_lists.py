@@ -16,7 +16,7 @@ from conspectus.cli.options import (
     AsJson,
     Quiet,
 )
-from conspectus.cli.settled import with_model
+from conspectus.cli.settings_options import with_model
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:

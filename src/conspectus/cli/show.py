@@ -99,7 +99,7 @@ def snippet(text: str, most: int = SNIPPET) -> str:
 def place(source: Source, indent: str = "    ", language: str = "en", statement: str = "") -> str:
     """Return where something is said, and what, on two lines; of a long source what is nearest to a statement."""
     from conspectus.cli.quoting import nearest
-    from conspectus.wording import wording
+    from conspectus.messages import wording
 
     where = wording(language).where(source.document, source.place, source.start, source.end)
     return f"{line(where)}\n{indent}“{snippet(nearest(source.text, statement))}”"
@@ -108,7 +108,7 @@ def place(source: Source, indent: str = "    ", language: str = "en", statement:
 def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -> None:
     """Print what the numbers in a text lead to, in its language; neighbours that lead to the same places together."""
     from conspectus.cli.quoting import statements
-    from conspectus.wording import wording
+    from conspectus.messages import wording
 
     words, said = wording(language), statements(text)
     if cited:

@@ -24,10 +24,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
-from conspectus import manifests
 from conspectus.corrections import KINDS, Correction, Entry, check
 from conspectus.errors import NotFound, StoreError, UsageError
 from conspectus.settings import Settings
+from conspectus.storage import manifests
 
 FILE_NAME = "corrections.toml"
 HEAD = """\

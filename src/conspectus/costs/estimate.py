@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from conspectus.community_context import Gatherer
 from conspectus.corrections import Entry
-from conspectus.costs.counted import GLEANED, GRAPH, Counted, Taken, counted
+from conspectus.costs.cache_replay import FEW, Step, Walk, found_by, rehearse, rehearse_rest, told
+from conspectus.costs.entity_estimates import GLEANED, GRAPH, Counted, Taken, counted
 from conspectus.costs.ranges import NONE, Range, exactly, share, total
-from conspectus.costs.rehearsal import FEW, Step, Walk, found_by, rehearse, rehearse_rest, told
-from conspectus.gathering import Gatherer
-from conspectus.index.describe import DescribedGraph
-from conspectus.index.drawing import draw
-from conspectus.index.reports import reported
-from conspectus.models.chat.model import ChatModel
-from conspectus.models.server.client import prompt_tokens
-from conspectus.models.server.ledger import Ledger
-from conspectus.models.server.sender import CachingSender
+from conspectus.index import Index
+from conspectus.indexing.describe import DescribedGraph
+from conspectus.indexing.graph_build import draw
+from conspectus.indexing.reports import reported
+from conspectus.models.llm.budget import Ledger
+from conspectus.models.llm.client import prompt_tokens
+from conspectus.models.llm.model import ChatModel
+from conspectus.models.llm.sender import CachingSender
 from conspectus.rows import Chunk, Claim, Community, Document, Entity, Relationship, Usage
 from conspectus.settings import Settings
-from conspectus.tables import Index
 from conspectus.tasks import ExtractClaims, ExtractTriples, WriteReport
 
 CLAIMS = Range(0.1, 2.5)

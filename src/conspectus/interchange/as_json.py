@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any, cast
 
-from conspectus.formats.found import GENERATED
+from conspectus.index import Index
+from conspectus.readers.found import GENERATED
 from conspectus.rows import Report
-from conspectus.tables import Index
 
 TABLES = (
     "documents",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conspectus.formats.found import GENERATED_MARKDOWN
+from conspectus.index import Index
 from conspectus.interchange.prose import line, prose, sources
+from conspectus.readers.found import GENERATED_MARKDOWN
 from conspectus.rows import Report
-from conspectus.tables import Index
 
 
 def book(index: Index, title: str, level: int | None = None) -> Iterator[str]:

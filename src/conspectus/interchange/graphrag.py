@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from conspectus import tokens
 from conspectus.errors import IndexDamaged
+from conspectus.index import Index
 from conspectus.interchange.graphrag_graph import (
     Numbers,
     read_claims,
@@ -32,11 +33,10 @@ from conspectus.interchange.graphrag_schema import BEFORE_2, MIGRATE, tables_in
 from conspectus.interchange.placing import find_unit, plain
 from conspectus.interchange.sentences import with_sentences
 from conspectus.rows import Chunk, Community, Document, Entity, Relationship, content_id
-from conspectus.tables import Index
 from conspectus.text.language import with_languages
 
 if TYPE_CHECKING:
-    from conspectus.index.pipeline import Progress
+    from conspectus.indexing.pipeline import Progress
 
 T = TypeVar("T", Entity, Relationship, Community)
 

@@ -129,8 +129,8 @@ def tables_in(folder: Path) -> dict[str, Path]:
 
     Raises IndexMissing where it is neither an index of ours nor an output folder of GraphRAG 1.0 or later.
     """
-    from conspectus import store
     from conspectus.errors import IndexMissing
+    from conspectus.storage import store
 
     for place in (folder, folder / "output"):
         for prefix in ("", BEFORE_2):

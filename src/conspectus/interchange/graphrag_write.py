@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conspectus.columns import encode
+from conspectus.index import Index
 from conspectus.interchange.graphrag_schema import SCHEMA
-from conspectus.tables import Index
+from conspectus.storage import encode
 
 
 def write_graphrag(index: Index, folder: Path) -> list[Path]:

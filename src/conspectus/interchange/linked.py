@@ -15,17 +15,17 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from conspectus.errors import DocumentError, UsageError
-from conspectus.formats import suffix_of
-from conspectus.formats.encodings import decode
-from conspectus.formats.records import JSON, delimited, delimiter_of, json_values
-from conspectus.index.chunk import chunk
-from conspectus.index.communities import find_communities
-from conspectus.index.triple_files import GivenGraph, columns_of
-from conspectus.index.triples import graph_rows
+from conspectus.index import Index
+from conspectus.indexing.chunk import chunk
+from conspectus.indexing.communities import find_communities
+from conspectus.indexing.triple_files import GivenGraph, columns_of
+from conspectus.indexing.triples import graph_rows
 from conspectus.interchange.sentences import with_sentences
+from conspectus.readers import suffix_of
+from conspectus.readers.encodings import decode
+from conspectus.readers.records import JSON, delimited, delimiter_of, json_values
 from conspectus.rows import Document, Entity, Failure
 from conspectus.settings import Settings
-from conspectus.tables import Index
 from conspectus.text.words import name_key
 
 ENTITIES = "entities"

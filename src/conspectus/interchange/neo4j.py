@@ -8,9 +8,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from conspectus.formats.found import list_generated
+from conspectus.index import Index
 from conspectus.interchange.property_graph import Edge, Node, edges, nodes
-from conspectus.tables import Index
+from conspectus.readers.found import list_generated
 
 BATCH = 500
 """Rows of one Cypher statement."""

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from conspectus.errors import UsageError
+from conspectus.index import Index
 from conspectus.interchange.prose import line, paragraphs, prose, sources
 from conspectus.rows import Entity, Report
-from conspectus.tables import Index
 
 LONGEST = 100
 """Characters of a file name; with a suffix it stays below 255 bytes in any script."""

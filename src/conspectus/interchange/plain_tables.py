@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conspectus.columns import TABLES, encode
 from conspectus.errors import UsageError
+from conspectus.storage import TABLES, encode
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from conspectus.tables import Index
+    from conspectus.index import Index
 
 
 def write_parquet(index: Index, folder: Path) -> list[Path]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from conspectus.tables import Index
+from conspectus.index import Index
 
 
 @dataclass(frozen=True, slots=True)

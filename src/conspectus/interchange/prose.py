@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conspectus.query.citations import cite
+from conspectus.index import Index
+from conspectus.retrieval.citations import cite
 from conspectus.rows import Citation, Report
-from conspectus.tables import Index
 
 QUOTED = 240
 """Characters of a source that are shown."""

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from conspectus.index import Index
 from conspectus.interchange.matching import Names
 from conspectus.rows import Entity, Join, Relationship, Span
-from conspectus.tables import Index
 from conspectus.text.quality import quality
 
 SPANS = 10
@@ -19,10 +19,10 @@ def with_sentences(index: Index) -> Index:
     """Add the lexical arrays, and the places in the text that entities and relationships are named at."""
     import numpy as np
 
-    from conspectus.index.incidence import walk_arrays, walk_terms
-    from conspectus.index.lexical import lexical_arrays
-    from conspectus.index.merge import Element, Merged
-    from conspectus.index.resolve import Names as Resolved
+    from conspectus.indexing.inverted_index import lexical_arrays
+    from conspectus.indexing.merge import Element, Merged
+    from conspectus.indexing.resolve import Names as Resolved
+    from conspectus.indexing.sentence_graph import walk_arrays, walk_terms
     from conspectus.text.lexicon import read_lexicon
     from conspectus.text.words import name_key
 

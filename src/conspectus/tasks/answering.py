@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from conspectus.evidence import Evidence
 from conspectus.rows import Report
 from conspectus.tasks.base import Task
+from conspectus.tasks.context import Evidence
 
 SHORT = "short answer"
 """The length of an answer that is no more than a name, a date, a number, yes or no."""

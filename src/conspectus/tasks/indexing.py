@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conspectus.evidence import Evidence
 from conspectus.rows import Chunk, Finding, Span
 from conspectus.tasks.base import Task, Turn
+from conspectus.tasks.context import Evidence
 
 
 @dataclass(frozen=True, slots=True)

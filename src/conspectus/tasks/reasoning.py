@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from conspectus.evidence import Evidence
 from conspectus.rows import Trail
 from conspectus.tasks.base import Task
+from conspectus.tasks.context import Evidence
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from conspectus.text.grammar import grammar_of
+from conspectus.text.function_words import grammar_of
 from conspectus.text.language import ENGLISH
-from conspectus.text.rules import UNCASED
+from conspectus.text.language_rules import UNCASED
 from conspectus.text.words import CJK
 
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"

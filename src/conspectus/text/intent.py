@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from conspectus.text.asking import Asking, asking_in, asks, found
 from conspectus.text.language import ENGLISH
 from conspectus.text.question import Question, read_question
+from conspectus.text.question_patterns import Asking, asking_in, asks, found
 from conspectus.text.words import CJK
 
 # English

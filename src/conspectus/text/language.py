@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 
 from conspectus.rows import Document
-from conspectus.text.grammar import GRAMMARS
+from conspectus.text.function_words import GRAMMARS
 
 AUTO = "auto"
 ENGLISH = "en"

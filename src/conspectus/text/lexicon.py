@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from conspectus.rows import Document
-from conspectus.text.gathering import Found, gather, written
+from conspectus.text.boilerplate import templated
+from conspectus.text.mention_extraction import Found, gather, written
 from conspectus.text.sentence_table import SentenceTable, find_sentences
 from conspectus.text.sentence_terms import repeated, sentence_terms
 from conspectus.text.sources import sources
-from conspectus.text.templates import templated
 from conspectus.text.types import ALL
 from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary
 from conspectus.text.words import name_key

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from conspectus.text.cutting import tag_of, words_of_run
 from conspectus.text.language import ENGLISH
-from conspectus.text.rules import rules_of
+from conspectus.text.language_rules import rules_of
+from conspectus.text.tokenize import tag_of, words_of_run
 from conspectus.text.words import STOPWORDS, UNSPACED, VAGUE, is_unspaced, stopwords
 
 _OPENING = re.compile(

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from conspectus.text.asking import asking_in, asks, found, scaffolding_in
-from conspectus.text.grammar import grammar_of
+from conspectus.text.function_words import grammar_of
 from conspectus.text.language import ENGLISH, language_of
-from conspectus.text.rules import rules_of
+from conspectus.text.language_rules import rules_of
+from conspectus.text.question_patterns import asking_in, asks, found, scaffolding_in
 from conspectus.text.words import CJK, SMALL, fold, is_content, name_key, stem, stems, terms, without_particles
 
 SCAFFOLDING = stems(

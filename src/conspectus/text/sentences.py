@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from conspectus.text.grammar import grammar_of
+from conspectus.text.function_words import grammar_of
 from conspectus.text.language import ENGLISH
 from conspectus.text.words import CJK, SMALL
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from conspectus.text import gazetteer as known
-from conspectus.text.grammar import grammar_of
+from conspectus.text.function_words import grammar_of
 from conspectus.text.language import ENGLISH
-from conspectus.text.rules import PARTICLES, SLAVIC, UNCASED
+from conspectus.text.language_rules import PARTICLES, SLAVIC, UNCASED
 from conspectus.text.words import stem
 
 PERSON, ORGANIZATION, LOCATION = "person", "organization", "location"

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from conspectus.text.cutting import joined
-from conspectus.text.grammar import Grammar, grammar_of
+from conspectus.text.function_words import Grammar, grammar_of
 from conspectus.text.names import Mention
+from conspectus.text.tokenize import joined
 from conspectus.text.types import CONCEPT, LOCATION, ORGANIZATION, PERSON
 from conspectus.text.vocabulary import Bools, Vocabulary
 

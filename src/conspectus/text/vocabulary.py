@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.text.cutting import cut
 from conspectus.text.language import ENGLISH
-from conspectus.text.rules import ENGLISH_RULES, Rules, rules_of
+from conspectus.text.language_rules import ENGLISH_RULES, Rules, rules_of
+from conspectus.text.tokenize import cut
 from conspectus.text.words import fold
 
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]

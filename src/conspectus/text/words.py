@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
-from conspectus.text.grammar import grammar_of
+from conspectus.text.function_words import grammar_of
 from conspectus.text.language import ENGLISH, language_of
 
 TOKEN = re.compile(

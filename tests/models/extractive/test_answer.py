@@ -7,7 +7,6 @@ import re
 import pytest
 from making import a_report, an_index
 
-from conspectus.evidence import Evidence
 from conspectus.models.extractive.answer import (
     NOTICE,
     QUOTES,
@@ -20,6 +19,7 @@ from conspectus.models.extractive.search import Searcher
 from conspectus.references import Reference, find, strip
 from conspectus.rows import Community
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer
+from conspectus.tasks.context import Evidence
 
 BROKE = "The weir of Quenda broke in the flood of 1811, and eleven boats were lost."
 BUILT = "Mara Tolan rebuilt the weir of Quenda in a single summer with twelve masons."

@@ -13,7 +13,7 @@ from conspectus.models.extractive.extract import (
     SPOKEN,
     extract_graph,
 )
-from conspectus.models.extractive.passages import Passages
+from conspectus.models.extractive.sentence_store import Passages
 from conspectus.tasks import ExtractGraph, Graph
 from conspectus.text.lexicon import read_lexicon
 from conspectus.text.types import ALL

@@ -6,9 +6,9 @@ import pytest
 from making import an_index, some_documents, whole_chunk
 
 from conspectus.errors import ModelError, NotSupported
-from conspectus.evidence import Evidence
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.tasks import AnswerFromContext, AnyMissed, DescribeElement, ExtractGraph, Task, Turn
+from conspectus.tasks.context import Evidence
 from conspectus.text.types import ALL
 
 TEXT = "The keeper of the lock, Mara Tolan, went to Quenda with her old friend from the mill."

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from making import a_report, an_edge, an_entity
 
-from conspectus.evidence import Evidence
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.report import MOST_FINDINGS, write_report
 from conspectus.models.extractive.statements import statements
 from conspectus.references import find, strip
 from conspectus.tasks import ReportDraft, WriteReport
+from conspectus.tasks.context import Evidence
 
 WEIR = "The weir at Quenda was rebuilt by Mara Tolan and twelve masons in 1811."
 MILL = "The mill at Quenda grinds the oats of nine villages for Mara Tolan."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from making import an_index
 
+from conspectus.index import Index
 from conspectus.models.extractive.search import Searcher
 from conspectus.rows import Span
-from conspectus.tables import Index
 from conspectus.text.question import read_question
 
 FILLER = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from making import a_claim, a_report, an_edge, an_entity
 
-from conspectus.evidence import Evidence
 from conspectus.models.extractive.statements import reading, speaker_of, split, statements, words_of
 from conspectus.references import Reference
+from conspectus.tasks.context import Evidence
 
 WEIR = "The weir at Quenda was rebuilt by twelve masons."
 SAID = 'Mara Tolan: "The weir holds. It will hold for long."'

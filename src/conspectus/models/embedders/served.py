@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from conspectus.models.server.ledger import Ledger
+    from conspectus.models.llm.budget import Ledger
     from conspectus.settings import Settings
 
 T = TypeVar("T")
@@ -72,8 +72,8 @@ class ServedEmbedder:
         return _apart(self._asked(texts, tick))
 
     async def _asked(self, texts: Sequence[str], tick: Tick) -> NDArray[np.float32]:
-        from conspectus.models.server.ledger import open_ledger
-        from conspectus.models.server.sender import open_sender
+        from conspectus.models.llm.budget import open_ledger
+        from conspectus.models.llm.sender import open_sender
 
         ledger = open_ledger(self._settings, before=_sum(self._spent, self.usage), embedding=True)
         ledger.check(self.name)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from conspectus.evidence import Evidence
-from conspectus.models.extractive.near import is_to_tell, near
+from conspectus.messages import wording
+from conspectus.models.extractive.rank_sentences import is_to_tell, near
 from conspectus.models.extractive.search import Found, Searcher
 from conspectus.models.extractive.short import short_answer
 from conspectus.models.extractive.statements import reading, split, subject_terms, words_of
 from conspectus.references import Reference, strip, write
 from conspectus.rows import Chunk, Report
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, is_short
+from conspectus.tasks.context import Evidence
 from conspectus.text.language import ENGLISH
 from conspectus.text.question import Question
 from conspectus.text.words import fold, terms
-from conspectus.wording import wording
 
 NOTICE = wording(ENGLISH).assembled
 QUOTES = 4

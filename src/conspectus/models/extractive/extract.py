@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from conspectus.models.extractive.passages import Passages
+from conspectus.models.extractive.sentence_store import Passages
 from conspectus.rows import Span
 from conspectus.tasks import ExtractGraph, FoundEntity, FoundRelationship, Graph
 

@@ -9,14 +9,13 @@ from threading import Lock
 from typing import Any, TypeVar, cast
 
 from conspectus.errors import ModelError, NotSupported
-from conspectus.evidence import Evidence
+from conspectus.index import Index
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.extractive.answer import answer_from_context, map_answer, reduce_answer
 from conspectus.models.extractive.describe import describe_element
+from conspectus.models.extractive.drift import prime_answer, pursue
 from conspectus.models.extractive.extract import extract_graph
 from conspectus.models.extractive.facts import clear_sentences, entails, factual_claims, select_factual
-from conspectus.models.extractive.passages import Passages
-from conspectus.models.extractive.probe import prime_answer, pursue
 from conspectus.models.extractive.rate import rate_report
 from conspectus.models.extractive.reason import (
     choose_relations,
@@ -27,8 +26,8 @@ from conspectus.models.extractive.reason import (
 )
 from conspectus.models.extractive.report import write_report
 from conspectus.models.extractive.search import Searcher
+from conspectus.models.extractive.sentence_store import Passages
 from conspectus.rows import Document, Finding
-from conspectus.tables import Index
 from conspectus.tasks import (
     AnswerFromContext,
     AnyMissed,
@@ -59,6 +58,7 @@ from conspectus.tasks import (
     Task,
     WriteReport,
 )
+from conspectus.tasks.context import Evidence
 from conspectus.text.language import language_of
 from conspectus.text.lexicon import read_lexicon
 

@@ -9,15 +9,15 @@ answer is the name at a plan's end, a thought is a sentence of a source.
 from __future__ import annotations
 
 from conspectus.algorithms.bm25 import Postings, idf
-from conspectus.models.extractive.plan import Plan, Planner
+from conspectus.index import Index
+from conspectus.models.extractive.relation_paths import Plan, Planner
 from conspectus.rows import Trail
-from conspectus.tables import Index
 from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, Examined, ExamineEvidence, NextThought
 from conspectus.text.mentions import find_mentions
 from conspectus.text.sentences import sentences
 from conspectus.text.vocabulary import read_vocabulary
 from conspectus.text.words import terms
-from conspectus.triples import TripleGraph
+from conspectus.triple_graph import TripleGraph
 
 DEPTH = 3
 """Steps of a plan at the most."""

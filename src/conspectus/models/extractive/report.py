@@ -9,16 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from conspectus.evidence import Evidence
+from conspectus.messages import Wording, wording
 from conspectus.models.extractive.statements import Statement, speaker_of, statements, words_of
 from conspectus.references import write
 from conspectus.rows import Entity, Finding
 from conspectus.tasks import ReportDraft, WriteReport
-from conspectus.text.cutting import cut
+from conspectus.tasks.context import Evidence
+from conspectus.text.language_rules import rules_of
 from conspectus.text.mentions import units
-from conspectus.text.rules import rules_of
+from conspectus.text.tokenize import cut
 from conspectus.text.words import CJK, VAGUE, WORD, fold, is_content, name_key
-from conspectus.wording import Wording, wording
 
 MOST_FINDINGS = 10
 SUPPORT = 2

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from conspectus.algorithms.bm25 import Postings, idf
-from conspectus.models.extractive.passages import Passages
-from conspectus.models.extractive.units import Unit, held, is_known, units_of
+from conspectus.index import Index
+from conspectus.models.extractive.query_phrases import Unit, held, is_known, units_of
+from conspectus.models.extractive.sentence_store import Passages
 from conspectus.rows import Chunk, Span
-from conspectus.tables import Index
 from conspectus.text.question import Question, read_question
 from conspectus.text.words import PAIRED, UNSPACED, name_key, terms
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 
-from conspectus.evidence import Evidence
 from conspectus.models.extractive.candidates import candidates
-from conspectus.models.extractive.near import near
+from conspectus.models.extractive.rank_sentences import near
 from conspectus.models.extractive.search import Found, Searcher
+from conspectus.tasks.context import Evidence
 from conspectus.text.words import CJK
 
 READ = 12

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from conspectus.evidence import Evidence
 from conspectus.references import Reference, strip
+from conspectus.tasks.context import Evidence
 from conspectus.text.language import ENGLISH
 from conspectus.text.quality import quality
 from conspectus.text.sentences import sentences

@@ -26,9 +26,9 @@ from conspectus.models.base import Model
 from conspectus.rows import Usage
 
 if TYPE_CHECKING:
-    from conspectus.models.opening import Session
+    from conspectus.models.llm.sender import CachingSender
+    from conspectus.models.llm.session import Session
     from conspectus.models.rerankers.local import CrossEncoder
-    from conspectus.models.server.sender import CachingSender
     from conspectus.settings import Settings
 
 NONE, LOCAL, MODEL = "none", "local", "model"
@@ -108,8 +108,8 @@ async def _sender(settings: Settings, folder: Path | None, session: Session | No
     if session is not None:
         yield session.sender
         return
-    from conspectus.models.server.ledger import open_ledger
-    from conspectus.models.server.sender import open_sender
+    from conspectus.models.llm.budget import open_ledger
+    from conspectus.models.llm.sender import open_sender
 
     async with open_sender(settings.llm, folder, open_ledger(settings)) as sender:
         yield sender
@@ -127,7 +127,7 @@ async def _rating(settings: Settings, folder: Path | None, model: Model | None) 
             "--rerank model asks a language model to rate chunks, and without one nothing would be the better for it: "
             "name one with --model, or rerank by local or a server"
         )
-    from conspectus.models.opening import opened
+    from conspectus.models.llm.session import opened
 
     async with opened(settings, folder) as session:
         yield Rating(session.model)

@@ -1,0 +1,179 @@
+"""What a report is written from: for each relationship, the most connected first, its two ends, itself and the
+claims about it, until the window is full. Where a community has more than fits, its parts, the largest first,
+are replaced by their reports (P1 3.1.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from conspectus import tokens
+from conspectus.references import strip
+from conspectus.rows import Claim, Community, Entity, Relationship, Report, content_id
+from conspectus.tasks import ReportDraft
+from conspectus.tasks.context import Evidence, Row, render
+
+NUMBER = 1000
+"""A number as long as any that a row of evidence bears in practice, for counting its tokens."""
+
+
+class Sizes(dict[int, int]):
+    """The tokens of the rows of a table, each counted when it is first asked for: by then it is described."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        super().__init__()
+        self._rows = rows
+
+    def __missing__(self, number: int) -> int:
+        size = self[number] = tokens.count(render(self._rows[number], NUMBER))
+        return size
+
+    def total(self, numbers: Iterable[int]) -> int:
+        """Return the tokens of some rows together."""
+        return sum(map(self.__getitem__, numbers))
+
+
+class Gatherer:
+    """Gathers what reports are written from; knows the tokens of every row."""
+
+    def __init__(
+        self,
+        communities: Sequence[Community],
+        entities: Sequence[Entity],
+        relationships: Sequence[Relationship],
+        limit: int,
+        claims: Sequence[Claim] = (),
+    ) -> None:
+        self.communities = communities
+        self.entities = entities
+        self.relationships = relationships
+        self.claims = claims
+        self.limit = limit
+        self._entity_tokens = Sizes(entities)
+        self._relationship_tokens = Sizes(relationships)
+        self._claim_tokens = Sizes(claims)
+        self._number_of = {e.name: e.number for e in entities}
+        self._claims_of = self._by_ends()
+
+    def _by_ends(self) -> dict[frozenset[str], list[int]]:
+        """Return the claims between each two entities, and of each one alone."""
+        by_ends: dict[frozenset[str], list[int]] = {}
+        for claim in self.claims:
+            ends = frozenset(name for name in (claim.subject, claim.object) if name in self._number_of)
+            by_ends.setdefault(ends, []).append(claim.number)
+        return by_ends
+
+    def claims_in(self, entities: Iterable[int], relationships: Iterable[int]) -> list[int]:
+        """Return the claims about relationships, in their order, and then those about entities alone."""
+        if not self.claims:
+            return []
+        edges = (self.relationships[r] for r in relationships)
+        pairs = (frozenset((edge.source, edge.target)) for edge in edges)
+        alone = (frozenset((self.entities[e].name,)) for e in entities)
+        return [claim for ends in (*pairs, *alone) for claim in self._claims_of.get(ends, ())]
+
+    def gather(self, community: Community, written: Mapping[int, Report]) -> Evidence:
+        """Return the evidence of a community; `written` holds the reports of its parts, by community."""
+        replaced: list[Report] = []
+        left = set(community.entity_numbers)
+        edges = list(community.relationship_numbers)
+        if not self.fits(community):
+            parts = [self.communities[child] for child in community.children if child in written]
+            sizes = {p.number: self._size(set(p.entity_numbers), p.relationship_numbers) for p in parts}
+            for part in sorted(parts, key=lambda p: (-sizes[p.number], p.number)):
+                replaced.append(_without_references(written[part.number]))
+                left -= set(part.entity_numbers)
+                edges = self._beside(edges, set(part.entity_numbers))
+                if self._reports_size(replaced) + self._size(left, edges) <= self.limit:
+                    break
+        reports = self._fitting(replaced)
+        return self._elements(left, edges, reports, self.limit - self._reports_size(reports))
+
+    def fits(self, community: Community) -> bool:
+        """Tell whether all elements of a community fit, so that its report stands on none of its parts'."""
+        return self._size(set(community.entity_numbers), community.relationship_numbers) <= self.limit
+
+    def _size(self, entities: set[int], relationships: Sequence[int]) -> int:
+        claims = self.claims_in(entities, relationships)
+        edges = self._relationship_tokens.total(relationships)
+        return self._entity_tokens.total(entities) + edges + self._claim_tokens.total(claims)
+
+    @staticmethod
+    def _reports_size(reports: Sequence[Report]) -> int:
+        return sum(report.n_tokens + 4 for report in reports)
+
+    def _fitting(self, reports: Sequence[Report]) -> tuple[Report, ...]:
+        """Return the first reports that fit the window together, and always one."""
+        count = next(
+            (i for i in range(1, len(reports)) if self._reports_size(reports[: i + 1]) > self.limit),
+            len(reports),
+        )
+        return tuple(reports[:count])
+
+    def _beside(self, edges: Sequence[int], inside: set[int]) -> list[int]:
+        """Return the relationships that are not wholly inside a replaced part."""
+        return [r for r in edges if not all(end in inside for end in self._ends(r))]
+
+    def _ends(self, relationship: int) -> tuple[int, int]:
+        row = self.relationships[relationship]
+        return self._number_of[row.source], self._number_of[row.target]
+
+    def _elements(self, left: set[int], edges: Sequence[int], reports: tuple[Report, ...], room: int) -> Evidence:
+        """Add relationships by decreasing combined degree, each after its ends, then what stands alone."""
+        entities: dict[int, None] = {}
+        relationships: list[int] = []
+        claims: list[int] = []
+        for edge in sorted(edges, key=lambda r: (-self.relationships[r].combined_degree, r)):
+            ends = [end for end in self._ends(edge) if end not in entities]
+            told = self.claims_in((), (edge,))
+            cost = self._relationship_tokens[edge] + sum(self._entity_tokens[end] for end in ends)
+            cost += sum(self._claim_tokens[claim] for claim in told)
+            if cost > room:
+                break
+            room -= cost
+            entities.update(dict.fromkeys(ends))
+            relationships.append(edge)
+            claims += told
+        for entity in sorted(left - entities.keys(), key=lambda e: (-self.entities[e].degree, e)):
+            if self._entity_tokens[entity] > room:
+                break
+            room -= self._entity_tokens[entity]
+            entities[entity] = None
+        for claim in self.claims_in(entities, ()):
+            if self._claim_tokens[claim] > room:
+                break
+            room -= self._claim_tokens[claim]
+            claims.append(claim)
+        return Evidence(
+            reports=reports,
+            entities=tuple(self.entities[e] for e in entities),
+            relationships=tuple(self.relationships[r] for r in relationships),
+            claims=tuple(self.claims[c] for c in claims),
+        )
+
+
+def _without_references(report: Report) -> Report:
+    """Return a report as evidence: it is cited as a whole, and what it cites would lead to rows that are not shown."""
+    findings = tuple(replace(f, explanation=strip(f.explanation)) for f in report.findings)
+    bare = replace(report, summary=strip(report.summary), findings=findings)
+    return replace(bare, n_tokens=tokens.count(bare.text))
+
+
+def report_of(community: Community, number: int, draft: ReportDraft) -> Report:
+    """Return the report that a draft makes of a community; `number` is its place in the table of reports."""
+    report = Report(
+        content_id("report", community.id),
+        number,
+        community.number,
+        community.level,
+        community.parent,
+        community.children,
+        draft.title,
+        draft.summary,
+        draft.rating,
+        draft.rating_explanation,
+        draft.findings,
+        community.size,
+    )
+    return replace(report, n_tokens=tokens.count(report.text))

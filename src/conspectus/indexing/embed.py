@@ -1,0 +1,179 @@
+"""Vectors of chunks and sentences, for an index that is built or being built.
+
+Names under which an index keeps them, rows of length 1:
+
+- `vectors.chunks`, in the order of the chunks: float32, which is searched fast, or float16 where there is a graph.
+- `vectors.sentences`: float16, half the space, since few of them are read for a question.
+- `vectors.names`, `vectors.triples`: float16, where the index has triples, as `triples.TripleGraph` orders them.
+- `vectors.graph`: the bytes of an `algorithms.neighbours.NeighbourGraph` over the chunks, where these are many
+  and usearch is installed; without one search is exact.
+
+Vectors of chunks and sentences are of the text with the title of its document before it. The `vectors` of the settings
+say whose they are: `embedder` (what `open_embedder` opens), `model`, `dimension` and `unread`, the share of the letters
+of the sentences that the model does not know; `query_prefix` and `passage_prefix` where there are any, of which the
+latter was put before each text; with a graph also `breadth` and `recall`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conspectus.algorithms.neighbours import LARGE, SAMPLE, NeighbourGraph
+from conspectus.index import Index
+from conspectus.models.base import Tick, no_tick
+from conspectus.models.embedders import Embedder, same_model
+from conspectus.models.embedders.prefixes import Prefixes, known_prefixes
+from conspectus.rows import Chunk, Document
+from conspectus.triple_graph import TripleGraph
+
+if TYPE_CHECKING:
+    from conspectus.indexing.pipeline import Progress
+
+Array = np.ndarray[Any, Any]
+
+BATCH = 8192
+"""Texts handed to the embedder at once."""
+PREFIX, CHUNKS, SENTENCES, GRAPH = "vectors.", "vectors.chunks", "vectors.sentences", "vectors.graph"
+
+
+def embedded(
+    index: Index,
+    embedder: Embedder,
+    name: str,
+    before: Index | None = None,
+    progress: Progress | None = None,
+    prefixes: Prefixes | None = None,
+) -> Index:
+    """Return an index with vectors by an embedder, in place of those it has; `name` is what `open_embedder` opens.
+
+    Texts that an index `before` has vectors of by the same embedder are not embedded again. Without `prefixes` they are
+    those that are known of the model.
+
+    Raises what the embedder does.
+    """
+    query, passage = prefixes if prefixes is not None else known_prefixes(embedder.name)
+    texts = texts_of(index)
+    known = _known(before, embedder, passage) if before else {}
+    tick = no_tick
+    if progress:
+        new = (set(said).difference(known[array][0] if array in known else ()) for array, said in texts.items())
+        tick = progress.stage("embed", sum(map(len, new)))
+    linked = len(index.chunks) * embedder.dimension >= LARGE and find_spec("usearch") is not None
+    arrays = {key: array for key, array in index.arrays.items() if not key.startswith(PREFIX)}
+    for array, said in texts.items():
+        kind = np.float32 if array == CHUNKS and not linked else np.float16
+        arrays[array] = _vectors(said, embedder, kind, known.get(array), tick, passage)
+    unread = round(embedder.unread(_sample(texts[SENTENCES])), 3)
+    made: dict[str, Any] = {
+        "embedder": name, "model": embedder.name, "dimension": embedder.dimension, "unread": unread
+    }  # fmt: skip
+    made |= {"query_prefix": query, "passage_prefix": passage} if query or passage else {}
+    if linked:
+        if progress:
+            progress.stage("neighbours", 0)
+        made |= _link(arrays, before)
+    return replace(index, arrays=arrays, settings={**index.settings, "vectors": made})
+
+
+def without_vectors(index: Index) -> Index:
+    """Return an index without its vectors."""
+    arrays = {key: array for key, array in index.arrays.items() if not key.startswith(PREFIX)}
+    return replace(index, arrays=arrays, settings={**index.settings, "vectors": {"embedder": "none"}})
+
+
+def texts_of(index: Index) -> dict[str, list[str]]:
+    """Return what is embedded of an index, by the names of the arrays."""
+    spans = np.stack([index.arrays[f"sentences.{part}"] for part in ("document", "start", "end")], axis=1)
+    texts = texts_of_sources(index.documents, index.chunks, spans)
+    if len(index.triples):
+        graph = TripleGraph.of(index)
+        texts["vectors.names"] = list(graph.names)
+        texts["vectors.triples"] = [graph.text(i) for i in range(len(graph))]
+    return texts
+
+
+def texts_of_sources(documents: Sequence[Document], chunks: Sequence[Chunk], spans: Array) -> dict[str, list[str]]:
+    """Return what is embedded of chunks, and of sentences given as rows of document, start and end."""
+    number = {document.id: document.number for document in documents}
+    titles = [document.title for document in documents]
+    return {
+        CHUNKS: [_titled(titles[number[c.document_id]], "\n", c.text) for c in chunks],
+        SENTENCES: list(_sentences(documents, titles, spans)),
+    }
+
+
+def _sentences(documents: Sequence[Document], titles: list[str], spans: Array) -> Iterator[str]:
+    at, text = -1, ""
+    rows: list[tuple[int, int, int]] = spans.tolist()
+    for document, start, end in rows:
+        if document != at:  # sentences come document by document
+            at, text = document, documents[document].text
+        yield _titled(titles[document], ": ", " ".join(text[start:end].split()))
+
+
+def _sample(texts: list[str]) -> list[str]:
+    return [texts[i] for i in np.linspace(0, len(texts) - 1, min(SAMPLE, len(texts))).astype(int).tolist()]
+
+
+def _titled(title: str, joint: str, text: str) -> str:
+    return f"{title}{joint}{text}" if title else text
+
+
+Known = tuple[dict[str, int], Array]
+"""Places of texts, and the vectors at these places."""
+
+
+def _known(before: Index, embedder: Embedder, prefix: str) -> dict[str, Known]:
+    """Return the texts that an index has vectors of behind a prefix, and these, by the names of the arrays."""
+    made: Mapping[str, Any] = before.settings.get("vectors", {})
+    if not same_model(made.get("model", ""), embedder.name) or made.get("dimension") != embedder.dimension:
+        return {}
+    if made.get("passage_prefix", "") != prefix:
+        return {}
+    known: dict[str, Known] = {}
+    for array, said in texts_of(before).items():
+        if array in before.arrays and len(before.arrays[array]) == len(said):
+            known[array] = {text: place for place, text in enumerate(said)}, before.arrays[array]
+    return known
+
+
+def _vectors(
+    texts: Sequence[str], embedder: Embedder, kind: Any, known: Known | None, tick: Tick, prefix: str
+) -> Array:
+    """Return the vectors of texts: those that are known, and of the others each different one embedded once."""
+    vectors = np.zeros((len(texts), embedder.dimension), kind)
+    places, old = known or ({}, vectors)
+    first: dict[str, int] = {}
+    for place, text in enumerate(texts):
+        if text in places:
+            vectors[place] = old[places[text]]
+        else:
+            first.setdefault(text, place)
+    new = list(first)
+    for start in range(0, len(new), BATCH):
+        batch = new[start : start + BATCH]
+        vectors[[first[text] for text in batch]] = embedder.embed([prefix + text for text in batch], tick)
+    if len(new) < len(texts):
+        for place, text in enumerate(texts):
+            if first.get(text, place) != place:
+                vectors[place] = vectors[first[text]]
+    return vectors
+
+
+def _link(arrays: dict[str, Array], before: Index | None) -> dict[str, Any]:
+    """Add the graph of the chunks to the arrays, that of an index before where the chunks are the same, and return
+    what the settings say of it.
+    """
+    if before is not None and GRAPH in before.arrays and np.array_equal(before.arrays[CHUNKS], arrays[CHUNKS]):
+        arrays[GRAPH] = before.arrays[GRAPH]
+        return {key: before.settings["vectors"][key] for key in ("breadth", "recall")}
+    every = arrays[SENTENCES] if len(arrays[SENTENCES]) else arrays[CHUNKS]
+    sample = every[np.linspace(0, len(every) - 1, min(SAMPLE, len(every))).astype(int)].astype(np.float32)
+    graph = NeighbourGraph.of(arrays[CHUNKS], sample)
+    arrays[GRAPH] = graph.content
+    return {"breadth": graph.breadth, "recall": round(graph.recall, 4)}

@@ -1,0 +1,69 @@
+"""Draw the graph: from what was found in the chunks to elements that are one each, and their communities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from conspectus.corrections import Entry
+from conspectus.index import Index
+from conspectus.indexing.added_facts import Said, said_by_people
+from conspectus.indexing.apply_corrections import corrected, kept_claims, kept_triples
+from conspectus.indexing.claims import merge_claims
+from conspectus.indexing.communities import find_communities
+from conspectus.indexing.correct import decide
+from conspectus.indexing.correction_results import Decided
+from conspectus.indexing.describe import DescribedGraph, undescribed
+from conspectus.indexing.extract import Extracted
+from conspectus.indexing.merge import Merged, merge
+from conspectus.indexing.resolve import Names, resolve
+from conspectus.indexing.triples import triples_of
+from conspectus.rows import Chunk, Community, Document, Triple
+from conspectus.settings import Settings
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The graph, its elements still to be described."""
+
+    decided: Decided
+    """What people corrected of it."""
+    said: Said
+    """What they added that no document says."""
+    merged: Merged
+    triples: list[Triple]
+    communities: list[Community]
+    graph: DescribedGraph
+
+    @property
+    def names(self) -> Names:
+        """Which entity each name stands for."""
+        return self.decided.names
+
+
+def draw(
+    documents: Sequence[Document],
+    chunks: Sequence[Chunk],
+    found: Extracted,
+    settings: Settings,
+    before: Index | None = None,
+    stage: Callable[[str], object] = str,
+    corrections: Sequence[Entry] = (),
+    language: str = "en",
+) -> Drawn:
+    """Resolve the names that were found in the chunks, correct and merge what is one, and divide the graph.
+
+    Communities of an index `before` are carried on. `stage` is told the name of each stage.
+    """
+    stage("resolve")
+    resolved = resolve(chunks, found.graphs, documents, settings.resolve)
+    decided = decide(corrections, resolved, chunks, found.graphs, documents)
+    said = said_by_people(decided.facts, len(documents), len(chunks), language)
+    merged = corrected(merge(chunks, found.graphs, decided.names), decided, said)
+    merged = merge_claims(chunks, kept_claims(chunks, found.claims, decided), decided.names, merged)
+    of_chunks = zip(chunks, (graph.triples for graph in found.graphs), strict=True)
+    triples = triples_of(kept_triples(of_chunks, decided, said))
+    stage("communities")
+    every = [*chunks, *said.chunks]
+    communities = find_communities(merged.entities, merged.relationships, settings.communities, every, before)
+    return Drawn(decided, said, merged, triples, communities, undescribed(merged))

@@ -1,0 +1,234 @@
+"""Resolve: decide which names are one entity.
+
+Names equal after normalisation always are (P1 3.1.3 matches by exact string). Beyond that a name joins
+another only where the evidence is unambiguous, and every join is recorded: setting `resolve = "exact"` undoes
+them all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from conspectus.indexing.parenthetical_aliases import glossed
+from conspectus.rows import Chunk, Document, Join
+from conspectus.settings import ResolveSettings
+from conspectus.tasks import Graph
+from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES
+from conspectus.text.sources import sources
+from conspectus.text.words import name_key
+
+_LEGAL = frozenset("inc incorporated corp corporation ltd limited llc plc gmbh ag sa oy oyj ab bv srl".split())
+
+
+@dataclass
+class _Name:
+    """What is known of all that is written with one key."""
+
+    forms: Counter[str] = field(default_factory=Counter[str])
+    types: Counter[str] = field(default_factory=Counter[str])
+    sources: set[int] = field(default_factory=set[int])
+    documents: set[str] = field(default_factory=set[str])
+
+    @property
+    def person(self) -> bool:
+        return bool(self.types) and min(self.types, key=lambda t: (-self.types[t], t)).lower() == "person"
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it has the capital of a name, and nothing ever told of what kind it is.
+
+        Where most of its instances decided, an edited sentence could turn a name that half of the graph hangs on.
+        """
+        return all(kind.lower() == "concept" for kind in self.types) and _display(self).istitle()
+
+
+@dataclass
+class Names:
+    """Which entity each name stands for, in each document."""
+
+    display: dict[str, str]
+    """The name of the entity with each key."""
+    everywhere: dict[str, str]
+    """Keys that stand for another key wherever they occur."""
+    within: dict[tuple[str, int], str]
+    """Keys that stand for another key within one source."""
+    source_of: dict[str, int]
+    """The source of each document, by id."""
+    joins: list[Join]
+
+    def key(self, name: str, document_id: str) -> str:
+        """Return the key of the entity that a name stands for in a document."""
+        key = name_key(name) or name
+        key = self.within.get((key, self.source_of.get(document_id, -1)), key)
+        return self.everywhere.get(key, key)
+
+    def name(self, key: str) -> str:
+        """Return the name of the entity with a key."""
+        return self.display[key]
+
+
+def resolve(
+    chunks: Sequence[Chunk], graphs: Sequence[Graph], documents: Sequence[Document], settings: ResolveSettings
+) -> Names:
+    """Decide which names of the chunks' graphs are one entity."""
+    numbers = sources([d.path for d in documents], [d.text for d in documents])
+    source_of = dict(zip((d.id for d in documents), numbers, strict=True))
+    names = _known_names(chunks, graphs, source_of)
+    result = Names({key: _display(name) for key, name in names.items()}, {}, {}, source_of, [])
+    if settings.resolve == "aliases":
+        for key, into in glossed(chunks, names.keys()):
+            _join(result, key, into, "gloss", "the text gives it in brackets after the other")
+        _join_acronyms(names, chunks, result)
+        _join_forms(names, result)
+        _join_short_names(names, result)
+        _join_short_forms(names, result)
+    return result
+
+
+def _known_names(chunks: Sequence[Chunk], graphs: Sequence[Graph], source_of: dict[str, int]) -> dict[str, _Name]:
+    names: dict[str, _Name] = defaultdict(_Name)
+    for chunk, graph in zip(chunks, graphs, strict=True):
+        for entity in graph.entities:
+            name = names[name_key(entity.name) or entity.name]
+            name.forms[entity.name] += 1
+            name.types[entity.type] += 1
+            name.sources.add(source_of.get(chunk.document_id, -1))
+            name.documents.add(chunk.document_id)
+    return dict(names)
+
+
+def _display(name: _Name) -> str:
+    return min(name.forms, key=lambda form: (-name.forms[form], form))
+
+
+def _join(result: Names, key: str, into: str, rule: str, evidence: str) -> None:
+    into = result.everywhere.get(into, into)
+    if key != into and key not in result.everywhere:
+        result.everywhere[key] = into
+        for k, v in result.everywhere.items():
+            if v == key:
+                result.everywhere[k] = into
+        result.joins.append(Join(result.display[key], result.display[into], rule, evidence))
+
+
+def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Names) -> None:
+    """Join an acronym with the one name that has its initials, where the text gives one in brackets."""
+    short = {key for key, name in names.items() if _is_acronym(_display(name))}
+    by_initials: dict[str, set[str]] = defaultdict(set)
+    for key in names:
+        for initials in _initials(_display(names[key])):
+            by_initials[initials].add(key)
+    for key in sorted(short):
+        letters = _display(names[key]).replace(".", "").replace("&", "").lower()
+        stated = sorted(c for c in by_initials[letters] if c != key and names[c].documents & names[key].documents)
+        stated = [c for c in stated if _in_brackets(names[c], names[key], chunks)]
+        if len(stated) == 1:
+            _join(result, key, stated[0], "acronym", "the text gives one in brackets after the other")
+
+
+def _is_acronym(name: str) -> bool:
+    return 1 < len(name) <= 8 and name[0].isupper() and all(c.isupper() or c in "&." for c in name)
+
+
+def _initials(name: str) -> Iterator[str]:
+    words = re.split(r"[\s\-]+", name)
+    if len(words) > 1:
+        content = [w for w in words if w.lower() not in JOINTS | PARTICLES | {"the"}]
+        yield "".join(w[0] for w in words if w).lower()
+        yield "".join(w[0] for w in content if w).lower()
+
+
+def _in_brackets(long: _Name, short: _Name, chunks: Sequence[Chunk]) -> bool:
+    forms = [(re.escape(a), re.escape(b)) for a in long.forms for b in short.forms]
+    pattern = re.compile(
+        "|".join(rf"{a}\s*[(\[（【]\s*(?:the )?{b}\b|{b}\s*[(\[（【]\s*(?:the )?{a}\b" for a, b in forms), re.I
+    )
+    both = long.documents & short.documents
+    return any(pattern.search(chunk.text) for chunk in chunks if chunk.document_id in both)
+
+
+def _join_forms(names: dict[str, _Name], result: Names) -> None:
+    """Join names that differ only in a title, a legal form or initials, where one name alone can be meant."""
+    people = [key for key in sorted(names) if names[key].person and len(key.split()) in (2, 3)]
+    by_last: dict[str, list[str]] = defaultdict(list)
+    for key in people:
+        by_last[key.split()[-1]].append(key)
+    for key in sorted(names):
+        bare = " ".join(_without(key.split()))
+        if bare != key and bare in names:
+            _join(result, key, bare, "title or legal form", f"without it, it is {result.display[bare]!r}")
+    for key in people:
+        meant = [other for other in by_last[key.split()[-1]] if _fuller(key.split(), other.split())]
+        if len(meant) == 1:
+            _join(result, key, meant[0], "initials", "the only person of that last name with such initials")
+
+
+def _fuller(name: list[str], other: list[str]) -> bool:
+    """Tell whether another name of a person says in full what a name gives as an initial, or leaves out."""
+    first, other_first = name[0], other[0]
+    if len(first) == 1:
+        return len(other_first) > 1 and other_first.startswith(first)
+    return first == other_first and len(name) == 3 and len(name[1]) == 1 and len(other) == 2
+
+
+def _without(words: list[str]) -> list[str]:
+    while len(words) > 1 and words[0] in TITLES:
+        words = words[1:]
+    while len(words) > 1 and words[-1] in _LEGAL:
+        words = words[:-1]
+    return words
+
+
+def _join_short_names(names: dict[str, _Name], result: Names) -> None:
+    """Join a last name that one person has, and any short name with the one person of it in its source."""
+    full: dict[str, list[str]] = defaultdict(list)
+    last: dict[str, list[str]] = defaultdict(list)
+    for key, name in names.items():
+        words = _without(key.split())
+        if name.person and 2 <= len(words) <= 4 and key not in result.everywhere:
+            for word in {words[0], words[-1]}:
+                full[word].append(key)
+            last[words[-1]].append(key)
+    for key in sorted(names):
+        word = _without(key.split())
+        if len(word) != 1 or not full.get(word[0]):
+            continue
+        if not (names[key].person or len(word) < len(key.split()) or names[key].undecided):
+            continue
+        if len(last[word[0]]) == 1 and names[key].person:
+            _join(result, key, last[word[0]][0], "last name", "the only person of that last name anywhere")
+            continue
+        joined: Counter[str] = Counter()
+        for source in sorted(names[key].sources):
+            meant = [other for other in full[word[0]] if source in names[other].sources]
+            if len(meant) == 1 and (key, source) not in result.within:
+                result.within[key, source] = meant[0]
+                joined[meant[0]] += 1
+        for other, count in sorted(joined.items()):
+            evidence = f"the only person of that name in {count} source{'s' if count > 1 else ''}"
+            result.joins.append(Join(result.display[key], result.display[other], "short name", evidence))
+
+
+def _join_short_forms(names: dict[str, _Name], result: Names) -> None:
+    """Join the last words of a name with it, in the sources where just one ends so: the Town Council."""
+    by_tail: dict[str, list[str]] = defaultdict(list)
+    for key, name in names.items():
+        words = key.split()
+        for cut in range(1, len(words) - 1):
+            if not name.person:
+                by_tail[" ".join(words[cut:])].append(key)
+    for key in sorted(names):
+        if names[key].person or key not in by_tail or key in result.everywhere:
+            continue
+        joined: Counter[str] = Counter()
+        for source in sorted(names[key].sources):
+            meant = [other for other in by_tail[key] if source in names[other].sources]
+            if len(meant) == 1:
+                result.within[key, source] = meant[0]
+                joined[meant[0]] += 1
+        for other, count in sorted(joined.items()):
+            evidence = f"the only name that ends so in {count} source{'s' if count > 1 else ''}"
+            result.joins.append(Join(result.display[key], result.display[other], "short form", evidence))

@@ -1,0 +1,180 @@
+"""How a build follows on the index that stands in its folder: what changed, and whether it can be carried on.
+
+The same documents read by the same settings make the same index, so nothing is done for them. Other documents are an
+update: what models replied is kept, and communities that did not change keep their members, their ids and, with
+them, their reports. Other settings make everything anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+from conspectus import __version__
+from conspectus.corrections import Entry, documents_read, marks
+from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated
+from conspectus.index import Index
+from conspectus.indexing.changes import Changes, changes_of
+from conspectus.models.embedders.prefixes import PREFIXES
+from conspectus.rows import Document, Failure
+from conspectus.settings import Settings
+from conspectus.storage import manifests, store
+from conspectus.text.language import corpus_language, in_languages
+
+STAGES = ("chunk", "extract", "resolve", "describe", "communities", "reports", "model")
+"""The settings that the tables of an index depend on; those of reading show in its documents."""
+REPLIES = ("tasks", "reply_format", "temperature", "max_tokens", "seed", "reasoning_effort", "context_window")
+"""The settings of language models that their replies depend on."""
+RETRIED = frozenset(("extract", "describe", "reports", "embed"))
+"""The stages whose failures the next run tries again."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """What a build finds in its folder, and what is left for it to do."""
+
+    standing: Index | None = None
+    """The index there; None where there is none that can be read."""
+    changes: Changes | None = None
+    """What became of its documents."""
+    anew: tuple[str, ...] = ()
+    """Why nothing of it is carried on."""
+    open: tuple[str, ...] = ()
+    """What is to be done although no document changed."""
+
+    @property
+    def before(self) -> Index | None:
+        """The index that is carried on."""
+        return None if self.anew else self.standing
+
+    @property
+    def nothing(self) -> bool:
+        """Whether there is nothing to do."""
+        return self.before is not None and not self.changes and not self.open
+
+
+def update_of(
+    folder: Path,
+    documents: Sequence[Document],
+    failures: Sequence[Failure],
+    settings: Settings,
+    *,
+    corrections: Sequence[Entry] = (),
+    fresh: bool = False,
+) -> Update:
+    """Compare what was read, and what people corrected, with the index in a folder; `fresh` asks to carry nothing on.
+
+    Raises IndexDamaged where the folder has a manifest that is not ours, StoreError where a later Conspectus wrote it.
+    """
+    try:
+        manifests.current(folder)
+    except IndexMissing:
+        return Update()
+    except IndexOutdated as error:
+        return Update(anew=(str(error).partition(":")[0],))
+    documents = in_languages(documents, settings.language)
+    try:
+        standing = store.read(folder)
+        changes = changes_of(documents_read(standing.documents), documents)
+    except IndexDamaged as error:
+        return Update(anew=(str(error).partition(";")[0],))
+    if fresh:
+        return Update(standing, changes, ("it was asked for",))
+    left = _open(standing, documents, failures, settings, corrections)
+    return Update(standing, changes, tuple(_reasons(standing, documents, settings)), () if changes else tuple(left))
+
+
+def origin_of(settings: Settings, corrections: Sequence[Entry] = ()) -> dict[str, str]:
+    """Return what an index depends on beside its documents and settings: see `Index.origin`."""
+    made = {"conspectus": __version__}
+    if corrections:
+        made["corrections"] = marks(corrections)
+    return made if settings.model == "extractive" else made | {"prompts": _prompts(settings)}
+
+
+def _prompts(settings: Settings) -> str:
+    """Return a hash of our prompts and of those that the user put in place of them."""
+    from conspectus.models.llm.prompts import OURS
+
+    folders = [OURS, *([Path(settings.llm.prompts)] if settings.llm.prompts else [])]
+    digest = sha256()
+    for file in (file for folder in folders for file in sorted(folder.rglob("*.md"))):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _reasons(standing: Index, documents: Sequence[Document], settings: Settings) -> Iterator[str]:
+    """Yield why an index by these settings is another one, whichever of its documents changed."""
+    if not standing.settings or "conspectus" not in standing.origin:
+        yield "the graph that stood there was imported (conspectus rollback returns to it)"
+        return
+    told = {"conspectus": "{} made it, this is Conspectus {}", "prompts": "the prompts are others than they were"}
+    now = origin_of(settings)
+    for name, words in told.items():
+        if (was := standing.origin.get(name)) != now.get(name) and was and name in now:
+            yield words.format(was, now[name])
+    language = str(standing.settings.get("language", "")).partition(",")[0]
+    if language != (spoken := corpus_language(documents, settings.language)):
+        yield f"its language was {language} and is {spoken}"
+    was, will = (_flat(of) for of in (standing.settings, settings.model_dump(mode="json", by_alias=True)))
+    usual = _flat(Settings().model_dump(mode="json", by_alias=True))
+    extractive = "extractive" in (was.get("model"), will.get("model"))
+    for key, value in will.items():
+        if extractive and key.startswith("llm."):
+            continue  # it had no language model, or has none now
+        if (old := was.get(key, usual.get(key))) != value:
+            yield f"{key} was {_told(old)} and is {_told(value)}"
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that the tables of an index depend on, by dotted key."""
+    llm: Mapping[str, Any] = settings.get("llm", {})
+    flat: dict[str, Any] = {f"llm.{name}": llm[name] for name in REPLIES if name in llm}
+    if settings.get("model") == "extractive":
+        flat = {}
+    for stage in STAGES:
+        value: Any = settings.get(stage)
+        if isinstance(value, Mapping):
+            flat |= {f"{stage}.{name}": each for name, each in cast("Mapping[str, Any]", value).items()}
+        elif value is not None:
+            flat[stage] = value
+    return flat
+
+
+def _told(value: Any) -> str:
+    return ",".join(map(str, cast("list[Any]", value))) if isinstance(value, list) else str(value)
+
+
+def _open(
+    standing: Index,
+    documents: Sequence[Document],
+    failures: Sequence[Failure],
+    settings: Settings,
+    corrections: Sequence[Entry],
+) -> Iterator[str]:
+    """Yield what an index lacks though its documents are the same."""
+    if standing.origin.get("corrections", "") != marks(corrections):
+        yield "what people corrected since"
+    failed = sum(failure.stage in RETRIED for failure in standing.failures)
+    if failed:
+        yield f"{failed:,} calls that failed"
+    if [f for f in standing.failures if f.stage == "read"] != list(failures):
+        yield "what could not be read"
+    if [(d.id, d.path) for d in documents_read(standing.documents)] != [(d.id, d.path) for d in documents]:
+        yield "where the documents stand"
+    if settings.vectors.embedder not in ("none", own_embedder(standing)):
+        yield f"vectors by {settings.vectors.embedder}"
+    elif own_embedder(standing):
+        made: Mapping[str, str] = standing.settings.get("vectors", {})
+        for prefix in PREFIXES:
+            if getattr(settings.vectors, prefix) not in (None, made.get(prefix, "")):
+                yield f"another vectors.{prefix}"
+
+
+def own_embedder(index: Index) -> str:
+    """Return whose vectors an index has, "" where it has none."""
+    made: Mapping[str, str] = index.settings.get("vectors", {})
+    return made.get("embedder", "") if "vectors.chunks" in index.arrays else ""

@@ -1,1 +1,0 @@
-"""Retrievers for other frameworks, over the Python API; each needs the extra of its name."""

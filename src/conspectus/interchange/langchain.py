@@ -1,0 +1,39 @@
+"""A retriever for LangChain: `ConspectusRetriever(index=".conspectus", method="walk", k=5)`.
+
+Needs the extra `langchain`: pip install "conspectus[langchain]".
+"""
+# An extra is not always installed where types are checked:
+# pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
+# pyright: reportUnknownParameterType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+from conspectus.api.asking import search
+from conspectus.errors import UsageError
+from conspectus.interchange.hits import metadata_of
+from conspectus.runtime import DEFAULT_FOLDER
+
+try:
+    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+except ImportError as error:
+    raise UsageError('the retriever for LangChain needs an extra: pip install "conspectus[langchain]"') from error
+
+
+class ConspectusRetriever(BaseRetriever):
+    """Ranks the chunks of an index for a query, by any method of `conspectus search`.
+
+    `index` is an index that is open, or its folder; `settings` are as for `conspectus.search`.
+    """
+
+    index: Any = DEFAULT_FOLDER
+    method: str = "walk"
+    k: int = 5
+    settings: Any = None
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        hits = search(query, self.index, method=self.method, k=self.k, settings=self.settings)
+        return [Document(id=hit.chunk, page_content=hit.text, metadata=metadata_of(hit)) for hit in hits]

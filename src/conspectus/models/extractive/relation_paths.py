@@ -1,0 +1,224 @@
+"""Plans: which ways through a graph a question seems to ask for, by its words and the graph's own statistics.
+
+A plan is a sequence of relations from what a question names to what it asks for. It is held against the
+question whole: each word should be said by a relation of the plan, each relation by a word; the end should be
+of the kind that is asked for; and what stands nearer to the name in the question should be gone sooner.
+Nothing here knows a graph: kinds are read off the ends of relations and their labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from conspectus.models.extractive.graph_question import Asked, read
+from conspectus.text.relation_words import likeness, root, roots_of_label, words_of_label
+from conspectus.triple_graph import TripleGraph
+
+BEAM = 60
+"""Plans that are carried on from one length to the next."""
+SAMPLE = 300
+"""Names that are looked at to tell what a way arrives at."""
+LENGTH = 0.12
+"""What each step of a plan costs, beside 1 for all words of the question."""
+UNSAID = 0.35
+"""What a relation costs that no word of the question says."""
+KIND = 0.6
+"""What it costs to end at another kind of thing than is asked for."""
+ORDER = 0.3
+"""What it costs to go first what stands farther from the name."""
+BACK = 0.4
+"""What it costs to go a way there and back where no word is left over that could name the things come back
+to.
+"""
+AGAINST = 0.03
+"""What it costs to go against a relation."""
+SELDOM = 0.1
+"""What it costs to go on by a way that few of the names arrived at have."""
+KEPT = 1000
+"""Names whose plans are cached, by question; one search asks for those of a beam of names, again at each step."""
+WORDS = 1 << 12
+SAID = 1 << 18
+"""Words of questions of which it is cached how well any relation says them, and pairs of a word and a relation: a graph
+of triples read from text has as many relations as triples (some 10,000), and a question some 10 words.
+"""
+ARRIVING = 0.9
+"""How much what leads to a place says where, beside a relation that says place itself."""
+TELLING = 0.5
+"""From which likeness on a word says a relation."""
+
+_YEAR = re.compile(r"\b\d{3,4}\b")
+_NUMBER = re.compile(r"[\d.,]+%?")
+_WHERE = root("where")
+_PEOPLE = frozenset(
+    map(
+        root,
+        "actor director writer spouse wife husband child son daughter parent father mother sibling brother sister "
+        "author member leader founder player president minister coach friend".split(),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Ways to go one after the other (see `triples.Ways`), and how well they fit the question, 1 at best."""
+
+    ways: tuple[int, ...]
+    score: float
+
+
+class Planner:
+    """Makes plans over one graph."""
+
+    def __init__(self, graph: TripleGraph) -> None:
+        self.graph = graph
+        self._labels = [roots_of_label(label) for label in graph.relations]
+        self._number = {label: i for i, label in enumerate(graph.relations)}
+        self.feasible = lru_cache(KEPT)(self._feasible)
+        self.kind = cache(self._kind)
+        self.said = lru_cache(SAID)(self._said)
+        self._best = lru_cache(WORDS)(self._best_of)
+
+    def plans(self, question: str, name: int, depth: int, most: int = 20) -> list[Plan]:
+        """Return plans of at most `depth` steps from a name, the best first."""
+        asked = read(question, self.graph.names[name])
+        ways = self.graph.ways
+        done: list[Plan] = []
+        open_: list[tuple[int, ...]] = [(way,) for way in ways.of(name)]
+        for length in range(1, depth + 1):
+            scored = [Plan(path, self.score(asked, path)) for path in open_]
+            done += scored
+            if length == depth:
+                break
+            promising = sorted(open_, key=lambda p: (-self._promise(asked, p), p))[:BEAM]
+            open_ = [(*path, way) for path in promising for way in sorted(ways.follow(path[-1]))]
+        return sorted(done, key=lambda p: (-p.score, len(p.ways), p.ways))[:most]
+
+    def way(self, relation: str, inverse: bool) -> int:
+        """Return the number of a way, -1 where the graph has no such relation."""
+        number = self._number.get(relation)
+        return -1 if number is None else 2 * number + inverse
+
+    def _feasible(self, question: str, name: int, depth: int) -> list[Plan]:
+        """Return the plans from a name that lead somewhere, the best first."""
+        return [p for p in self.plans(question, name, depth) if self.ends(name, p.ways)]
+
+    def ends(self, name: int, ways: Sequence[int]) -> list[int]:
+        """Return the names at the end of a plan, in order; a name that was passed is not gone to again."""
+        here, passed = [name], {name}
+        for way in ways:
+            there = {s.to for n in here for s in self.graph.steps(n) if 2 * s.relation + s.inverse == way}
+            here = sorted(there - passed)
+            passed |= there
+        return here
+
+    def score(self, asked: Asked, path: Sequence[int]) -> float:
+        """Return how well a path fits a question."""
+        relations = list(dict.fromkeys(way // 2 for way in path))
+        unsaid = sum(1 - max((self.said(w, r) for w in asked.roots), default=0.0) for r in relations)
+        kind = self._fit(asked, path[-1])
+        against = sum(way & 1 for way in path)
+        return (
+            self._covered(asked, relations)
+            - UNSAID * unsaid
+            - KIND * (1 - kind)
+            - ORDER * self._disorder(asked, path)
+            - LENGTH * len(path)
+            - AGAINST * against
+            - BACK * self._back(asked, path)
+            - SELDOM * sum(1 - self.graph.ways.follow(a).get(b, 0.0) for a, b in pairwise(path))
+        )
+
+    def _back(self, asked: Asked, path: Sequence[int]) -> bool:
+        return (
+            not asked.sharing
+            and any(a ^ 1 == b for a, b in pairwise(path))
+            and all(self._best(word) for word in asked.roots)
+        )
+
+    def _promise(self, asked: Asked, path: Sequence[int]) -> float:
+        relations = list(dict.fromkeys(way // 2 for way in path))
+        unsaid = sum(1 - max((self.said(w, r) for w in asked.roots), default=0.0) for r in relations)
+        return self._covered(asked, relations) - UNSAID * unsaid - ORDER * self._disorder(asked, path)
+
+    def _covered(self, asked: Asked, relations: Sequence[int]) -> float:
+        """Return the share of the words of a question that any relation says that these relations say."""
+        known = {word: self._best(word) for word in dict.fromkeys(asked.roots)}
+        total = sum(known.values())
+        if not total:
+            return 0.0
+        return sum(min(best, max(self.said(w, r) for r in relations)) for w, best in known.items()) / total
+
+    def _said(self, word: str, relation: int) -> float:
+        label = self._labels[relation]
+        best = max((likeness(word, part) for part in label), default=0.0)
+        if word == _WHERE and best < ARRIVING and self._leads_somewhere(relation):
+            return ARRIVING
+        return best if best >= TELLING else 0.0
+
+    def _leads_somewhere(self, relation: int) -> bool:
+        """Tell whether a relation, as `born in`, says by itself where its head is or was."""
+        return self._ends_at_place(relation) and self.kind(2 * relation) == ""
+
+    def _ends_at_place(self, relation: int) -> bool:
+        return self.graph.relations[relation].replace("_", " ").lower().split()[-1:] in (["in"], ["at"], ["near"])
+
+    def _best_of(self, word: str) -> float:
+        """Return how well any relation of the graph says a word."""
+        return max((self.said(word, r) for r in range(len(self._labels))), default=0.0)
+
+    def _fit(self, asked: Asked, last: int) -> float:
+        """Return how well what a way arrives at fits what is asked for, 0 to 1."""
+        relation, inverse = last // 2, last & 1
+        if asked.focus:
+            named = self.said(asked.focus, relation)
+            if self._best(asked.focus):
+                return 0.0 if inverse else named / self._best(asked.focus)
+            return 1.0 if inverse else 0.2
+        kind = self.kind(last)
+        if asked.wants:
+            return 1.0 if kind == asked.wants else 0.5 if not kind and asked.wants == "place" else 0.0
+        return 0.7
+
+    def _kind(self, way: int) -> str:
+        """Return what a way arrives at: person, date, number, or "" for things of no such kind."""
+        arrived = self.graph.ways.names(way ^ 1)
+        step = max(1, len(arrived) // SAMPLE)
+        names: list[str] = [self.graph.names[i] for i in arrived[::step].tolist()]
+        if np.mean([bool(_YEAR.search(n)) and len(n) < 20 for n in names]) > 0.8:
+            return "date"
+        if np.mean([bool(_NUMBER.fullmatch(n)) for n in names]) > 0.8:
+            return "number"
+        if not way & 1 and self._ends_at_place(way // 2):
+            return ""
+        person = float(np.mean([_like_person(n) for n in names]))
+        words = words_of_label(self.graph.relations[way // 2])
+        agent = not way & 1 and ("by" in words or bool(_PEOPLE & {root(w) for w in words}))
+        if person + 0.2 * agent > 0.75:
+            return "person"
+        return ""
+
+    def _disorder(self, asked: Asked, path: Sequence[int]) -> float:
+        """Return the share of pairs of steps that go first what the question says farther from the name."""
+        places: list[float] = []
+        before = -1
+        for way in path:
+            said = [(self.said(w, way // 2), d) for w, d in zip(asked.roots, asked.distance, strict=True)]
+            best = max((s for s, _ in said), default=0.0)
+            if best and way // 2 != before:
+                places.append(np.mean([d for s, d in said if s == best]).item())
+            before = way // 2
+        pairs = [(a, b) for i, a in enumerate(places) for b in places[i + 1 :]]
+        return sum(a > b for a, b in pairs) / len(pairs) if pairs else 0.0
+
+
+def _like_person(name: str) -> bool:
+    words = name.split()
+    return 2 <= len(words) <= 4 and words[0].lower() not in ("the", "a", "an") and all(
+        w[0].isupper() and not any(c.isdigit() for c in w) for w in words
+    )  # fmt: skip

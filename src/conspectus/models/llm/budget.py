@@ -1,0 +1,326 @@
+"""The books of a run: calls, tokens and money per task, the budget they must not pass, the trace of calls."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from conspectus.errors import BudgetReached, UsageError
+from conspectus.models.llm.prices import price_of
+from conspectus.models.llm.wire import CAPPED, Completion, Request
+from conspectus.rows import Usage
+from conspectus.settings import Price, Settings
+from conspectus.tasks.base import task_label
+
+if TYPE_CHECKING:
+    from conspectus.models.llm.cache import Spent
+
+USUAL_COMPLETION = 2000
+"""Tokens set aside for a reply of no stated maximum, until a longer one has been seen."""
+LEAST_ROOM = 4096
+"""The same under a budget, where a reply that is longer is cut off and has to be asked for again."""
+UNSURE = 1.5
+"""What a prompt may be longer than it is counted, until the first reply of its model tells."""
+
+
+@dataclass(slots=True)
+class Reservation:
+    """What one call may take at the most, set aside until it is known what it took.
+
+    `cap` is the most that its reply may have because no more is set aside; None where there is no budget, or where
+    the request states a maximum of its own.
+    """
+
+    model: str
+    task: str
+    prompt_tokens: int
+    stated: int | None
+    room: int
+    tokens: int = 0
+    cost: float = 0.0
+    cap: int | None = None
+
+    def capped(self, request: Request) -> Request:
+        """Return a request as it is sent: what it is kept under stays that of the request without the cap."""
+        return replace(request, max_tokens=self.cap) if self.cap else request
+
+    def judged(self, reply: Completion) -> Completion:
+        """Return a reply to the request as it was sent, marked as CAPPED where that is what cut it off."""
+        capped = self.cap is not None and reply.cut_off and reply.completion_tokens >= self.cap
+        return replace(reply, finish_reason=CAPPED) if capped else reply
+
+
+@dataclass(frozen=True, slots=True)
+class _Passed:
+    """A budget that a call would pass: that of "this run" or of "the index", in US dollars or tokens."""
+
+    budget: str
+    used: float
+    limit: float
+    in_tokens: bool
+
+    @property
+    def state(self) -> str:
+        """What is used of it."""
+        return f"of {self.amount(self.limit)}, {self.amount(self.used)} are spent"
+
+    def amount(self, number: float) -> str:
+        return f"{number:,.0f} tokens" if self.in_tokens else f"{number:.4f} USD"
+
+
+@dataclass(slots=True)
+class _Account:
+    calls: int = 0
+    cached_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+
+
+class Trace:
+    """A file of JSON lines, one for each call; texts of requests and replies only where asked for."""
+
+    def __init__(self, path: Path, *, texts: bool = False) -> None:
+        self.texts = texts
+        try:
+            self._file: IO[str] = path.open("a", encoding="utf-8", buffering=1)
+        except OSError as error:
+            raise UsageError(f"the trace cannot be written to {path}: {error.strerror}") from None
+
+    def call(self, facts: Mapping[str, object], request: str, reply: str) -> None:
+        """Write one call."""
+        texts = {"request": request, "reply": reply} if self.texts else {}
+        self._file.write(json.dumps({**facts, **texts}) + "\n")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@dataclass
+class Ledger:
+    """Counts what a run takes, and stops it before the call that would pass its budget, or that of the index.
+
+    `prices` are in US dollars for a million tokens, by model name; the others are those of `price_of`, where `base_url`
+    is the address of the server. A model of no known price counts tokens only. `before` is what the run took on other
+    books, of the same budget. `index_budget` is for all runs on one index together; `add_earlier_runs` says what the
+    others took.
+    """
+
+    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
+    budget: float | None = None
+    budget_tokens: int | None = None
+    trace: Trace | None = None
+    before: Usage = field(default_factory=Usage)
+    base_url: str = ""
+    index_budget: float | None = None
+    index_budget_tokens: int | None = None
+    earlier: Usage = field(default=Usage(), init=False)
+    """What earlier runs on the index took, as far as its response cache records it."""
+    _tasks: dict[str, _Account] = field(default_factory=dict[str, "_Account"], init=False)
+    _longest: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int], init=False)
+    _excess: dict[str, float] = field(default_factory=dict[str, float], init=False)
+    _lost: Usage = field(default=Usage(), init=False)
+    _reserved_tokens: int = field(default=0, init=False)
+    _reserved_cost: float = field(default=0.0, init=False)
+    _settled: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a budget, so that requests have to be counted before they are sent."""
+        limits = (self.budget, self.budget_tokens, self.index_budget, self.index_budget_tokens)
+        return any(limit is not None for limit in limits)
+
+    def add_earlier_runs(self, spent: Iterable[Spent]) -> None:
+        """Count what the response cache of an index records against the budget of the index."""
+        tokens, cost = self.earlier.prompt_tokens, self.earlier.cost
+        for row in spent:
+            tokens += row.prompt_tokens + row.completion_tokens
+            cost += self.cost(row.model, row.prompt_tokens, row.completion_tokens)
+        self.earlier = Usage(prompt_tokens=tokens, cost=cost)
+
+    def price(self, model: str) -> Price | None:
+        """Return the price of a model, if it is known."""
+        return price_of(model, self.prices, self.base_url)
+
+    def cost(self, model: str, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return what tokens of a model cost; 0 where its price is not known."""
+        price = self.price(model)
+        return (prompt_tokens * price.input + completion_tokens * price.output) / 1e6 if price else 0.0
+
+    def check(self, model: str) -> None:
+        """Raise UsageError where a budget of money cannot be kept: the price of the model is not known."""
+        money = self.budget is not None or self.index_budget is not None
+        if money and self.price(model) is None:
+            raise UsageError(
+                f"a budget of money needs the price of {model}: add it to `prices` in the settings,"
+                " or use --budget-tokens"
+            )
+
+    def estimate(
+        self, model: str, task: str, prompt_tokens: int, completion_tokens: int | None, room: int = 0
+    ) -> Reservation:
+        """Return what a call may take at the most.
+
+        A count of tokens that was too low for this model before is raised accordingly. `completion_tokens` is
+        the stated maximum of the reply; without one, the longest of the task so far stands in for it, or `room` where
+        that is more, and under a budget caps it.
+        """
+        self.check(model)
+        held = Reservation(model, task, prompt_tokens, completion_tokens, room)
+        self._assess(held)
+        return held
+
+    def _assess(self, held: Reservation) -> None:
+        prompt = int(held.prompt_tokens * self._excess.get(held.model, UNSURE)) + 1
+        least = LEAST_ROOM if self.limited else USUAL_COMPLETION
+        usual = max(least, held.room, self._longest.get((held.model, held.task), 0))
+        reply = usual if held.stated is None else held.stated
+        held.tokens, held.cost = prompt + reply, self.cost(held.model, prompt, reply)
+        held.cap = reply if self.limited and held.stated is None else None
+
+    def expect(self, model: str, task: str, completion_tokens: int) -> None:
+        """Set aside at least so much for replies of a task that state no maximum."""
+        self._longest[model, task] = max(completion_tokens, self._longest.get((model, task), 0))
+
+    async def reserve(self, held: Reservation) -> None:
+        """Set aside what a call may take; where only calls under way stand in the way of it, wait for them.
+
+        What it may take is assessed anew, by the replies that came since it was estimated.
+
+        Raises:
+            BudgetReached: the call would pass the budget.
+        """
+        self._assess(held)
+        while not self._fits(held):
+            if self._reserved_tokens <= 0:
+                raise BudgetReached(self._reached(held))
+            self._settled.clear()
+            await self._settled.wait()
+            self._assess(held)
+        self._reserved_tokens += held.tokens
+        self._reserved_cost += held.cost
+
+    def settle(self, held: Reservation, prompt_tokens: int, completion_tokens: int) -> None:
+        """Replace what was set aside by what was taken."""
+        self._release(held)
+        account = self._account(held.task)
+        account.calls += 1
+        account.prompt_tokens += prompt_tokens
+        account.completion_tokens += completion_tokens
+        account.cost += self.cost(held.model, prompt_tokens, completion_tokens)
+        self.expect(held.model, held.task, completion_tokens)
+        if held.prompt_tokens:
+            ratio = prompt_tokens / held.prompt_tokens
+            self._excess[held.model] = max(self._excess.get(held.model, 1.0), ratio)
+
+    def release(self, held: Reservation, *, lost: bool = False) -> None:
+        """Give back what was set aside; not for a `lost` call, whose reply never came but may be charged."""
+        self._release(held)
+        if lost:
+            was = self._lost
+            self._lost = Usage(was.calls + 1, prompt_tokens=was.prompt_tokens + held.tokens, cost=was.cost + held.cost)
+
+    def served(self, task: str) -> None:
+        """Count a reply that took no call."""
+        self._account(task).cached_calls += 1
+
+    def usage(self) -> dict[str, Usage]:
+        """Return what each task took in this run."""
+        return {
+            task: Usage(a.calls, a.cached_calls, a.prompt_tokens, a.completion_tokens, a.cost)
+            for task, a in sorted(self._tasks.items())
+        }
+
+    def total(self) -> Usage:
+        """Return what the run took."""
+        accounts = self._tasks.values()
+        return Usage(
+            sum(a.calls for a in accounts),
+            sum(a.cached_calls for a in accounts),
+            sum(a.prompt_tokens for a in accounts),
+            sum(a.completion_tokens for a in accounts),
+            sum(a.cost for a in accounts),
+        )
+
+    def check_room(self, tokens: float, cost: float, instead: str = "as it is as far as that reaches") -> None:
+        """Raise BudgetReached where work that takes at least so much would pass the budget, before it is begun.
+
+        `instead` is how else the same command goes on than with more.
+        """
+        if passed := self._passed(tokens, cost):
+            again = f"replies are cached: the same command goes on with more, or {instead}"
+            needed = passed.amount(tokens if passed.in_tokens else cost)
+            raise BudgetReached(
+                f"the budget of {passed.budget} does not reach: {passed.state} and the rest will take {needed}"
+                f" at the least; {again}"
+            )
+
+    def _taken(self) -> Usage:
+        """Return the tokens (as those of prompts) and the money of this ledger, lost calls included."""
+        parts = (self.total(), self._lost)
+        return Usage(
+            prompt_tokens=sum(p.prompt_tokens + p.completion_tokens for p in parts), cost=sum(p.cost for p in parts)
+        )
+
+    def _passed(self, tokens: float, cost: float) -> _Passed | None:
+        """Return the first budget that so much more would pass, None where it fits them all."""
+        own = self._taken()
+        before = self.before.prompt_tokens + self.before.completion_tokens
+        limits = (
+            ("this run", self.budget, self.budget_tokens, before, self.before.cost),
+            ("the index", self.index_budget, self.index_budget_tokens, self.earlier.prompt_tokens, self.earlier.cost),
+        )
+        for name, money, most, used, paid in limits:
+            if money is not None and paid + own.cost + cost > money:
+                return _Passed(name, paid + own.cost, money, in_tokens=False)
+            if most is not None and used + own.prompt_tokens + tokens > most:
+                return _Passed(name, used + own.prompt_tokens, most, in_tokens=True)
+        return None
+
+    def _account(self, task: str) -> _Account:
+        return self._tasks.setdefault(task, _Account())
+
+    def _release(self, held: Reservation) -> None:
+        self._reserved_tokens -= held.tokens
+        self._reserved_cost -= held.cost
+        self._settled.set()
+
+    def _fits(self, held: Reservation) -> bool:
+        return not self.limited or self._passed_by(held) is None
+
+    def _passed_by(self, held: Reservation) -> _Passed | None:
+        """Return the budget that a call would pass beside those under way."""
+        return self._passed(self._reserved_tokens + held.tokens, max(0.0, self._reserved_cost) + held.cost)
+
+    def _reached(self, held: Reservation) -> str:
+        passed = self._passed_by(held)
+        assert passed is not None
+        needed = held.tokens if passed.in_tokens else held.cost
+        more = " with more than that one call takes" if needed > passed.limit else ""
+        if passed.budget == "the index":
+            more = " with a higher one"
+        call = f"the next call ({task_label(held.task)})" if held.task else "the next call"
+        return (
+            f"the budget of {passed.budget} is reached: {passed.state} and {call} may take"
+            f" {passed.amount(needed)}; replies are cached: the same command goes on{more}"
+        )
+
+
+def open_ledger(settings: Settings, before: Usage | None = None, *, embedding: bool = False) -> Ledger:
+    """Return a new ledger as the settings say, with a trace where they name one; `embedding` is for the embedder."""
+    llm = settings.llm
+    trace = Trace(Path(llm.trace), texts=llm.trace_texts) if llm.trace else None
+    return Ledger(
+        settings.prices,
+        llm.budget,
+        llm.budget_tokens,
+        trace,
+        before or Usage(),
+        (embedding and llm.embedder_base_url) or llm.base_url,
+        llm.index_budget,
+        llm.index_budget_tokens,
+    )

@@ -1,0 +1,344 @@
+"""The cache of replies, `replies.sqlite`: every attempt with its status, durable before it is used.
+
+Only replies that are `ok` are served, the first of them where there are several, so that a repeated run is
+the same. Several processes may have it open at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from conspectus.errors import CacheFailed, IndexDamaged
+from conspectus.models.llm.wire import CAPPED, Completion, Feature, Status
+
+FILE_NAME = "replies.sqlite"
+BUSY_SECONDS = 60.0
+RESERVED = 1 << 20
+"""Bytes that must be free before the first call: the replies to the calls that are under way at once (25 by default,
+some 10 kB each), four times over.
+"""
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS replies (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL, model TEXT NOT NULL, task TEXT NOT NULL, status TEXT NOT NULL,
+    reply BLOB NOT NULL, finish_reason TEXT NOT NULL, prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL, seconds REAL NOT NULL, made REAL NOT NULL, used REAL NOT NULL,
+    hits INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS replies_key ON replies (key);
+CREATE TABLE IF NOT EXISTS features (
+    server TEXT NOT NULL, model TEXT NOT NULL, feature TEXT NOT NULL, accepted INTEGER NOT NULL,
+    PRIMARY KEY (server, model, feature)
+);
+"""
+_ADD = (
+    "INSERT INTO replies (key, model, task, status, reply, finish_reason, prompt_tokens, completion_tokens,"
+    " seconds, made, used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_GET = (
+    "SELECT id, reply, finish_reason, prompt_tokens, completion_tokens FROM replies"
+    " WHERE key = ? AND status = 'ok' ORDER BY id LIMIT 1"
+)
+_MARK = (
+    "UPDATE replies SET status = ? WHERE id ="
+    " (SELECT id FROM replies WHERE key = ? AND status {} ORDER BY id {} LIMIT 1)"
+)
+
+
+_this_process: Counter[Status] = Counter()
+"""Attempts that this process has cached, by their status; see `cached_by_this_process`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One call and how it ended; `reply` is its text (the error, if it failed), or the bytes of a vector."""
+
+    key: str
+    model: str
+    task: str
+    status: Status
+    reply: str | bytes
+    finish_reason: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+
+_VALUES = attrgetter(*(f.name for f in fields(Attempt)))
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the replies to one task by one model took, in every run so far."""
+
+    task: str
+    model: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    hits: int
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStats:
+    """The size of the cache: attempts and how they ended, bytes on disk, and replies served per task."""
+
+    rows: int
+    bytes: int
+    by_status: dict[str, int]
+    hits: dict[str, int]
+
+
+_Write = tuple[str, Sequence[Any], "asyncio.Future[None]"]
+
+
+@dataclass
+class Replies:
+    """The cache in one file. Reads are immediate; a write is durable once it has been awaited."""
+
+    path: Path
+    _pending: list[_Write] = field(default_factory=list, init=False)
+    _flushing: asyncio.Task[None] | None = field(default=None, init=False)
+    _hits: Counter[int] = field(default_factory=Counter, init=False)
+    failure: CacheFailed | None = field(default=None, init=False)
+    """Why a write failed, once one did."""
+    _reserved: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._reader, self._writer = self._connect(), self._connect()
+        except sqlite3.OperationalError as error:
+            raise self._unwritable(error) from None
+        except sqlite3.DatabaseError as error:
+            raise IndexDamaged(
+                f"the response cache {self.path} cannot be opened ({error}); restore it, or move it away"
+            ) from None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="replies")
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.executescript(SCHEMA)
+                return connection
+            except sqlite3.OperationalError as error:
+                # Two processes that make the file at once: SQLite does not wait for a change of journal.
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+    def get(self, key: str) -> Completion | None:
+        """Return the completion that is served for a key, if there is one."""
+        return _completion(self._first(key))
+
+    def peek(self, key: str) -> Completion | None:
+        """Return the same without counting it as used."""
+        return _completion(self._reader.execute(_GET, (key,)).fetchone())
+
+    def has(self, key: str) -> bool:
+        """Return whether there is something to be served for a key, without counting it as used."""
+        return self._reader.execute(_GET, (key,)).fetchone() is not None
+
+    def get_bytes(self, key: str) -> bytes | None:
+        """Return the vector that is served for a key, if there is one."""
+        row = self._first(key)
+        return row and bytes(row[1])
+
+    def _first(self, key: str) -> Any:
+        row = self._reader.execute(_GET, (key,)).fetchone()
+        if row:
+            self._hits[row[0]] += 1
+        return row
+
+    async def add(self, attempts: Sequence[Attempt]) -> None:
+        """Keep attempts; they are durable on return."""
+        now = time.time()
+        for write in [self._write(_ADD, (*_VALUES(attempt), now, now)) for attempt in attempts]:
+            await write
+        _this_process.update(attempt.status for attempt in attempts)
+
+    async def mark(self, key: str, status: Status) -> None:
+        """Change the status of a key's reply: of the one that is served, or, to make it `ok`, of the last."""
+        which = ("!= 'failed'", "DESC") if status == "ok" else ("= 'ok'", "ASC")
+        await self._write(_MARK.format(*which), (status, key))
+
+    async def learn(self, server: str, model: str, feature: Feature, accepted: bool) -> None:
+        """Keep whether a server takes a feature of a model."""
+        await self._write("INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)", (server, model, feature, accepted))
+
+    def features(self, server: str) -> dict[tuple[str, str], bool]:
+        """Return what is known of a server: (model, feature) to whether it is taken."""
+        rows = self._reader.execute("SELECT model, feature, accepted FROM features WHERE server = ?", (server,))
+        return {(model, feature): bool(accepted) for model, feature, accepted in rows}
+
+    def _write(self, sql: str, values: Sequence[Any]) -> asyncio.Future[None]:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        self._pending.append((sql, values, done))
+        if self._flushing is None or self._flushing.done():
+            self._flushing = loop.create_task(self._flush())
+        return done
+
+    async def _flush(self) -> None:
+        while self._pending:  # what comes while a batch is written is the next one: such share one sync of the disk
+            batch, self._pending = self._pending, []
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, batch)
+            except sqlite3.Error as error:
+                failure = self.failure = self._unwritable(error)
+                for _, _, done in batch:
+                    if not done.done():
+                        done.set_exception(failure)
+            else:
+                for _, _, done in batch:
+                    if not done.done():
+                        done.set_result(None)
+
+    def check_writable(self) -> None:
+        """Raise CacheFailed where replies could not be stored: before the first one is paid for, and after a failure.
+
+        Room for the next replies is taken and given back to the file, once.
+        """
+        if self.failure is not None:
+            raise self.failure
+        if self._reserved:
+            return
+        try:
+            connection = self._connect()
+            try:
+                (free,), (page,) = (
+                    connection.execute(f"PRAGMA {n}").fetchone() for n in ("freelist_count", "page_size")
+                )
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("DROP TABLE IF EXISTS reserved")  # of a process that was killed here
+                connection.execute("CREATE TABLE reserved (room BLOB)")
+                connection.execute("INSERT INTO reserved VALUES (zeroblob(?))", (max(1, RESERVED - free * page),))
+                connection.execute("COMMIT")
+                connection.execute("DROP TABLE IF EXISTS reserved")
+            finally:
+                connection.close()
+        except sqlite3.OperationalError as error:
+            self.failure = self._unwritable(error)
+            raise self.failure from None
+        self._reserved = True
+
+    def _unwritable(self, error: Exception) -> CacheFailed:
+        return CacheFailed(
+            f"replies cannot be stored in {self.path} ({error}), so no more are asked for: free some space or make the "
+            "folder writable, and give the same command again; keep the file, for what it has is paid for"
+        )
+
+    def _commit(self, batch: Sequence[_Write]) -> None:
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            for sql, values, _ in batch:
+                self._writer.execute(sql, values)
+            self._writer.execute("COMMIT")
+        except BaseException:
+            self._writer.execute("ROLLBACK")
+            raise
+
+    def stats(self) -> CacheStats:
+        """Return the size of the cache and how much of it was used again."""
+        by_status = dict(self._reader.execute("SELECT status, count(*) FROM replies GROUP BY status ORDER BY status"))
+        hits = dict(self._reader.execute("SELECT task, sum(hits) FROM replies GROUP BY task ORDER BY task"))
+        unwritten = Counter[str]()
+        for row, number in self._hits.items():
+            for (task,) in self._reader.execute("SELECT task FROM replies WHERE id = ?", (row,)):
+                unwritten[task] += number
+        size = sum(p.stat().st_size for end in ("", "-wal") if (p := Path(f"{self.path}{end}")).exists())
+        return CacheStats(sum(by_status.values()), size, by_status, {t: n + unwritten[t] for t, n in hits.items()})
+
+    def spent(self) -> list[Spent]:
+        """Return what servers replied in all runs, per task and model; what was refused or lost is not counted."""
+        rows = self._reader.execute(
+            "SELECT task, model, sum(finish_reason != 'kept'), sum(prompt_tokens), sum(completion_tokens),"
+            " sum(hits) FROM replies WHERE status != 'failed' GROUP BY task, model ORDER BY task, model"
+        )
+        return [Spent(*row) for row in rows]
+
+    def longest(self) -> list[tuple[str, str, int]]:
+        """Return each model and task, and the tokens that its longest reply took."""
+        return list(
+            self._reader.execute("SELECT model, task, max(completion_tokens) FROM replies GROUP BY model, task")
+        )
+
+    def capped(self, key: str) -> int:
+        """Return the tokens after which a budget cut the reply to a key off, 0 where none did."""
+        which = "SELECT max(completion_tokens) FROM replies WHERE key = ? AND finish_reason = ?"
+        return self._reader.execute(which, (key, CAPPED)).fetchone()[0] or 0
+
+    def prune(self, *, made_before: float | None = None, unused_since: float | None = None, bad: bool = False) -> int:
+        """Delete attempts and return how many; the file shrinks by it.
+
+        Those made before or not used since a moment (seconds since 1970), and with `bad` all that are not
+        served.
+        """
+        self._write_hits()
+        rules = [("made < ?", made_before), ("used < ?", unused_since)]
+        which = [rule for rule, value in rules if value is not None] + (["status != 'ok'"] if bad else [])
+        if not which:
+            return 0
+        values = [value for _, value in rules if value is not None]
+        where = " OR ".join(which)  # of the texts above, nothing from outside
+        removed = self._writer.execute(f"DELETE FROM replies WHERE {where}", values).rowcount  # noqa: S608
+        self._writer.execute("VACUUM")
+        return removed
+
+    def _write_hits(self) -> None:
+        now, hits = time.time(), [(n, row) for row, n in self._hits.items()]
+        self._hits.clear()
+        if hits:
+            self._writer.execute("BEGIN IMMEDIATE")
+            self._writer.executemany(
+                "UPDATE replies SET hits = hits + ?, used = ? WHERE id = ?", [(n, now, r) for n, r in hits]
+            )
+            self._writer.execute("COMMIT")
+
+    async def aclose(self) -> None:
+        """Write what waits to be written, and close."""
+        while self._flushing is not None and not self._flushing.done():
+            await asyncio.wait([self._flushing])
+        self.close()
+
+    def close(self) -> None:
+        """Close; what was not awaited may be lost."""
+        self._thread.shutdown()
+        with suppress(sqlite3.OperationalError):  # on a full disk how often replies were used is not worth an error
+            self._write_hits()
+        self._reader.close()
+        self._writer.close()
+
+
+def cached_in(folder: Path) -> int:
+    """Return how many replies are cached in the folder of an index, to be served again; 0 where there are none."""
+    if not (folder / FILE_NAME).exists():
+        return 0
+    replies = Replies(folder / FILE_NAME)
+    try:
+        return replies.stats().by_status.get("ok", 0)
+    finally:
+        replies.close()
+
+
+def cached_by_this_process() -> int:
+    """Return how many usable replies this process has cached, in whichever folder."""
+    return _this_process["ok"]
+
+
+def _completion(row: Any) -> Completion | None:
+    return row and Completion(str(row[1]), row[2], row[3], row[4], cached=True)

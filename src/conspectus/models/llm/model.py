@@ -1,0 +1,326 @@
+"""A language model behind a server: renders tasks, sends them, and reads the replies.
+
+A reply that cannot be read without guessing is asked for again by the same request, then by one that
+tells what was wrong with it; one that was cut off for want of room is asked for once more, with twice the
+room, and one that was cut off with room left by the same request again. What then still fails is a
+ModelError that names the task. What was left out of replies that could be read stands in `notices`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from conspectus import references
+from conspectus.errors import BadReply, ModelError, NotAccepted, NotSupported, SettingsError, Unusable
+from conspectus.models.base import Tick, no_tick
+from conspectus.models.llm.bias import bias_to
+from conspectus.models.llm.citation_buffer import checked
+from conspectus.models.llm.example_leakage import echoes_in, without
+from conspectus.models.llm.parsing import FORMS, Parsed, parse, schema_of
+from conspectus.models.llm.prompts import Prompts
+from conspectus.models.llm.wire import Completion, Feature, Request, ResponseFormat, Sender
+from conspectus.rows import Finding
+from conspectus.settings import Settings
+from conspectus.tasks import (
+    AnyMissed,
+    DescribeElement,
+    Description,
+    ExtractGraph,
+    GleanMore,
+    Graph,
+    MapPoints,
+    PartialAnswer,
+    ReduceAnswer,
+    ReportDraft,
+    Task,
+    Turn,
+)
+from conspectus.tokens import at_most, count
+
+R = TypeVar("R")
+SAMPLING = 0.7
+"""Temperature of replies that are sampled to be compared (P2: self-consistency)."""
+ROOM = 4096
+"""Tokens that a reply has room for at the least where no maximum is set."""
+CUTS, EARLY_CUTS, UNREAD = 2, 5, 3
+"""Replies to one request after which it counts as failed: cut off, cut off with room left, and unreadable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something of a reply that was not used, or was mended: which task, about what, and what it was."""
+
+    task: str
+    about: str
+    text: str
+
+
+class ChatModel:
+    """Any model that a Sender reaches."""
+
+    generative = True
+
+    def __init__(self, sender: Sender, settings: Settings) -> None:
+        """Raise SettingsError where a prompt of the user's or a model of a single task is set wrong."""
+        self.name = settings.model
+        self.notices: list[Notice] = []
+        self._sender = sender
+        self._llm = settings.llm
+        self._describe_tokens = settings.describe.context_tokens
+        folder = Path(settings.llm.prompts) if settings.llm.prompts else None
+        self._prompts = Prompts(folder, settings.llm.reply_format)
+        known = [kind.__name__ for kind in FORMS]
+        for task in settings.llm.tasks:
+            if task not in known:
+                near = difflib.get_close_matches(task, known, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+                raise SettingsError(f"`llm.tasks` names a task that there is not, {task}: {hint}")
+
+    async def perform(self, task: Task[R]) -> R:
+        if isinstance(task, DescribeElement):
+            task = cast("Task[R]", await self._shortened(task))
+        parsed = await self._reply(task)
+        for text in (*(f"left out: {what}" for what in parsed.dropped), *parsed.repaired):
+            self._note(task, text)
+        if isinstance(parsed.reply, Graph):
+            return cast("R", self._without_echoes(task, parsed.reply))
+        return self._with_references(task, parsed.reply)
+
+    async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
+        """Perform tasks all at once; who waits for whom is the sender's business.
+
+        Raises Unusable, when all calls under way have ended, where nothing more can be asked of the model.
+        """
+
+        async def one(task: Task[R]) -> R | ModelError:
+            try:
+                return await self.perform(task)
+            except ModelError as error:
+                return error
+            finally:
+                tick()
+
+        replies = list(await asyncio.gather(*map(one, tasks)))
+        if stop := next((reply for reply in replies if isinstance(reply, Unusable)), None):
+            raise stop
+        return replies
+
+    async def stream(self, task: Task[str]) -> AsyncIterator[str]:
+        """Yield the text piece by piece; a reference when it is whole and checked, in the index's numbers."""
+        removed = 0
+
+        def translate(text: str) -> str:
+            nonlocal removed
+            text, more = _translated(task, text)
+            removed += more
+            return text
+
+        try:
+            async for piece in checked(self._pieces(task), translate):
+                yield piece
+        finally:
+            self._note_removed(task, removed)
+
+    async def _pieces(self, task: Task[str]) -> AsyncIterator[str]:
+        request = self.request(task)
+        begun = False
+        if self._sender.accepts(request.model, "streaming") is not False:
+            try:
+                async for piece in self._sender.stream(request):
+                    begun = True
+                    yield piece
+                return
+            except NotAccepted as refusal:
+                if begun or refusal.feature != "streaming":
+                    raise
+        yield (await self._reply(task)).reply
+
+    # Asking
+
+    def request(self, task: Task[Any]) -> Request:
+        """Return what is sent for a task first: also what an estimate of its cost stands on."""
+        if type(task) not in FORMS:
+            raise NotSupported(f"{self.name} has no prompt for {type(task).__name__}")
+        name = type(task).__name__
+        model = self._llm.tasks.get(name, self.name)
+        schema = schema_of(task, self._llm.reply_format)
+        takes = self._format(model) if schema else "text"
+        request = Request(
+            messages=self._prompts.render(task),
+            model=model,
+            max_tokens=self._llm.max_tokens,
+            temperature=self._llm.temperature,
+            seed=self._llm.seed,
+            response_format=takes,
+            schema=schema if takes == "json_schema" else None,
+            schema_name=name if takes == "json_schema" else "",
+            reasoning_effort=self._llm.reasoning_effort,
+            task=name,
+            priority=task.priority,
+        )
+        if task.sample:  # each number is another reply, and the same one again
+            return replace(request, temperature=SAMPLING, seed=task.sample)
+        if isinstance(task, AnyMissed) and self._sender.accepts(model, "logit_bias") is not False:
+            words = ("是", "否") if task.language.startswith("zh") else ("yes", "no")
+            if bias := bias_to(model, words):
+                return replace(request, logit_bias=bias, max_tokens=1)
+        return request
+
+    def _format(self, model: str) -> ResponseFormat:
+        formats: tuple[Feature, Feature] = ("json_schema", "json_object")
+        found = (feature for feature in formats if self._sender.accepts(model, feature) is not False)
+        return cast("ResponseFormat", next(found, "text"))
+
+    async def _reply(self, task: Task[R]) -> Parsed[R]:
+        """Ask until a reply can be read, as the head of this module says."""
+        request = first = self.request(task)
+        told: tuple[str, str] | None = None
+        wrong = ""
+        cuts = early_cuts = unread = 0
+        while cuts < CUTS and early_cuts < EARLY_CUTS and unread < UNREAD:
+            if unread == UNREAD - 1 and told:
+                request = replace(request, messages=self._prompts.render_repair(task, *told))
+                told = None
+            request, completion = await self._send(request)
+            if completion.cut_off_for(request):
+                wrong = f"it was cut off after {completion.completion_tokens} tokens"
+                if 0 < completion.completion_tokens < (request.max_tokens or ROOM):
+                    early_cuts += 1  # not for want of room: the server's fault, which passes
+                else:
+                    cuts += 1
+                    request = replace(request, max_tokens=request.max_tokens and 2 * request.max_tokens)
+                continue
+            try:
+                parsed = parse(task, completion.text, self._llm.reply_format)
+                if not parsed.cut:
+                    if request.key != first.key and not completion.cached:
+                        await self._sender.keep(first, completion)
+                    return parsed
+                raise BadReply("it has no end mark, so it was cut off")
+            except BadReply as error:
+                unread += 1
+                wrong = str(error)
+                told = completion.text, wrong
+                await self._sender.mark(request, "unparsable")
+        raise BadReply(f"{request.model} gave no usable reply to {about(task)}: {wrong}")
+
+    async def _send(self, request: Request) -> tuple[Request, Completion]:
+        """Send a request, without what its server turns out not to take; return what was sent in the end."""
+        while True:
+            try:
+                return request, await self._sender.send(request)
+            except NotAccepted as refusal:
+                lesser = _without(request, refusal.feature, self._llm.max_tokens)
+                if lesser == request:
+                    raise
+                request = lesser
+
+    async def _shortened(self, task: DescribeElement) -> DescribeElement:
+        """Return the task with its first descriptions made into one, as often as it takes for all to fit."""
+        while len(task.descriptions) > 2 and not at_most("\n".join(task.descriptions), self._describe_tokens):
+            first = _fitting(task.descriptions, self._describe_tokens)
+            if first == len(task.descriptions):
+                break
+            made: Parsed[Description] = await self._reply(replace(task, descriptions=task.descriptions[:first]))
+            task = replace(task, descriptions=(made.reply.text, *task.descriptions[first:]))
+        return task
+
+    # What comes back
+
+    def _without_echoes(self, task: Task[Any], graph: Graph) -> Graph:
+        """Return what was found in a chunk without what only the instructions name."""
+        while isinstance(task, GleanMore):
+            task = task.after.task
+        if not isinstance(task, ExtractGraph):
+            return graph
+        first = task
+
+        def sent() -> str:
+            return "\n".join(message.content for message in self._prompts.render(first))
+
+        if echoes := echoes_in(graph, first.chunk.text, sent):
+            self._note(first, f"left out: {', '.join(echoes)}, which the instructions name and the text does not")
+        return without(graph, echoes) if echoes else graph
+
+    def _with_references(self, task: Task[R], reply: R) -> R:
+        """Return the reply with its references in the index's numbers, without those that lead nowhere."""
+        removed = 0
+
+        def translate(text: str) -> str:
+            nonlocal removed
+            text, more = _translated(task, text)
+            removed += more
+            return text
+
+        result: Any = reply
+        match reply:
+            case ReportDraft():
+                findings = (Finding(f.summary, translate(f.explanation)) for f in reply.findings)
+                result = replace(reply, summary=translate(reply.summary), findings=tuple(findings))
+            case PartialAnswer():
+                result = replace(reply, text=translate(reply.text))
+            case tuple() if isinstance(task, MapPoints):
+                points = cast("tuple[PartialAnswer, ...]", reply)
+                result = tuple(replace(point, text=translate(point.text)) for point in points)
+            case str():
+                result = translate(reply)
+            case _:
+                pass
+        self._note_removed(task, removed)
+        return cast("R", result)
+
+    def _note(self, task: Task[Any], text: str) -> None:
+        self.notices.append(Notice(type(task).__name__, about(task), text))
+
+    def _note_removed(self, task: Task[Any], removed: int) -> None:
+        if removed:
+            self._note(task, f"left out: {removed} references that lead nowhere")
+
+
+def _translated(task: Task[Any], text: str) -> tuple[str, int]:
+    if isinstance(task, ReduceAnswer):  # its inputs are in the index's numbers already; it may use those only
+        given = {reference for answer in task.answers for reference in references.find(answer.text)}
+        return references.translate(text, lambda reference: reference if reference in given else None)
+    evidence = getattr(task, "evidence", None)
+    return evidence.globalize(text) if evidence is not None else (text, 0)
+
+
+def _without(request: Request, feature: str, max_tokens: int | None) -> Request:
+    if feature == "logit_bias" and request.logit_bias:
+        return replace(request, logit_bias=None, max_tokens=max_tokens)
+    if feature == "json_schema" and request.response_format == "json_schema":
+        return replace(request, response_format="json_object", schema=None, schema_name="")
+    if feature == "json_object" and request.response_format == "json_object":
+        return replace(request, response_format="text")
+    return request
+
+
+def _fitting(texts: Sequence[str], limit: int) -> int:
+    """Return how many of the first texts fit in a limit of tokens, at least two."""
+    total = 0
+    for n, text in enumerate(texts):
+        total += count(text) + 1
+        if total > limit:
+            return max(n, 2)
+    return len(texts)
+
+
+def about(task: Task[Any]) -> str:
+    """Return what a task is about, in words that lead to it: `ExtractGraph of chunk 7 (id…)`."""
+    turn = task
+    while isinstance(after := getattr(turn, "after", None), Turn):
+        turn = after.task
+    name = type(task).__name__
+    if chunk := getattr(turn, "chunk", None):
+        return f"{name} of chunk {chunk.number} ({chunk.id})"
+    for field in ("name", "question"):
+        if value := getattr(turn, field, None):
+            return f"{name} of {value!r}"
+    if (evidence := getattr(turn, "evidence", None)) and evidence.entities:
+        return f"{name} of the community of {', '.join(e.name for e in evidence.entities[:3])}"
+    return name

@@ -1,1 +1,0 @@
-"""What reaches a language model: a request out, a reply back, within limits and budget, and kept."""

@@ -1,0 +1,98 @@
+"""Documents that are zip archives of parts, unpacked in memory and only up to a limit."""
+
+from __future__ import annotations
+
+import posixpath
+import zlib
+from contextlib import suppress
+from io import BytesIO
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+from xml.etree.ElementTree import Element
+from zipfile import BadZipFile, ZipFile
+
+from conspectus.errors import DocumentError
+from conspectus.readers.encryption import OLE, UNLOCK, holds_encrypted, unlocked
+from conspectus.readers.found import MEGABYTE, Options, too_large
+from conspectus.readers.trees import tree
+
+ENCRYPTED = f"is encrypted in a way that is not opened here; {UNLOCK}"
+_OPEN_DOCUMENT = f"is encrypted; --password-file opens PDF and Microsoft Office, and not OpenDocument: {UNLOCK}"
+DAMAGED = (BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)
+"""What reading a part of an archive may raise."""
+_MANIFEST = "META-INF/manifest.xml"
+
+
+class Archive:
+    """The parts of one document.
+
+    Every method raises DocumentError for what is damaged, encrypted or too large.
+    """
+
+    def __init__(self, path: str, data: bytes, options: Options) -> None:
+        self._limit = self._left = options.max_bytes
+        if holds_encrypted(data):
+            data = unlocked(data, options)
+        elif data.startswith(OLE):
+            raise DocumentError("is of an old binary format of Office, whatever its name says; save it in the new one")
+        if not data.startswith(b"PK"):
+            raise DocumentError(f"is not what its name says: {PurePosixPath(path).suffix} files are zip archives")
+        try:
+            self._zip = ZipFile(BytesIO(data))
+        except (BadZipFile, ValueError, OSError) as error:
+            raise DocumentError(f"is cut off or damaged: {error}; copy or save it again") from None
+        refuse_encrypted(self._zip)
+        self.names = frozenset(self._zip.namelist())
+        if sum(part.file_size for part in self._zip.infolist()) > 10 * self._limit:
+            raise self._too_large()
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a part."""
+        name = unquote(name) if name not in self.names else name
+        if name not in self.names:
+            raise DocumentError(f"is damaged: it lacks its part {name}; save it again")
+        if self._zip.getinfo(name).flag_bits & 1:
+            raise DocumentError(ENCRYPTED)
+        try:
+            with self._zip.open(name) as part:
+                content = part.read(self._left + 1)
+        except DAMAGED as error:
+            raise DocumentError(f"is damaged at its part {name}: {error}; copy or save it again") from None
+        self._left -= len(content)
+        if self._left < 0:
+            raise self._too_large()
+        return content
+
+    def tree(self, name: str) -> Element:
+        """Return the root of a part that is XML."""
+        return tree(self.read(name), f"its part {name} ")
+
+    def optional(self, name: str) -> Element | None:
+        """Return the root of a part that need not be there."""
+        return self.tree(name) if name in self.names else None
+
+    def related(self, name: str) -> dict[str, tuple[str, str]]:
+        """Return for each id of a relationship of a part (OOXML) its kind and the part it leads to."""
+        folder, file = posixpath.split(name)
+        root = self.optional(f"{folder}/_rels/{file}.rels".lstrip("/"))
+        return {
+            r.get("Id", ""): (r.get("Type", "").rpartition("/")[2], beside(name, r.get("Target", "")))
+            for r in (root if root is not None else ())
+            if r.get("TargetMode") != "External"
+        }
+
+    def _too_large(self) -> DocumentError:
+        return DocumentError(too_large("unpacks to more than {}", self._limit))
+
+
+def refuse_encrypted(parts: ZipFile) -> None:
+    """Raise DocumentError for an OpenDocument file that is encrypted in parts or as a whole, as its manifest tells."""
+    if _MANIFEST in parts.namelist() and not parts.getinfo(_MANIFEST).flag_bits & 1:
+        with suppress(*DAMAGED), parts.open(_MANIFEST) as manifest:
+            if b"encryption-data" in manifest.read(MEGABYTE):
+                raise DocumentError(_OPEN_DOCUMENT)
+
+
+def beside(part: str, target: str) -> str:
+    """Return the name of the part that a reference in another part leads to."""
+    return posixpath.normpath(posixpath.join("/", posixpath.dirname(part), target)).lstrip("/")

@@ -1,0 +1,277 @@
+"""The encoding of bytes: which one they are in, and what to do with bytes that are invalid in it.
+
+UTF-8 recognises itself: bytes above 127 that form its sequences hardly ever do so by chance. A file most of whose
+characters are valid UTF-8 is read as UTF-8, and what is invalid in it costs one U+FFFD each; only a file that is
+mostly something else goes to the detector. The detector works by statistics: it tells other alphabets and Chinese,
+Japanese and Korean well, but mistakes French or Spanish, even long texts, for Central European languages. Of texts in
+the Latin alphabet we therefore choose the encoding ourselves: the one that makes words of them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from collections import Counter
+from typing import NamedTuple
+
+from conspectus.errors import DocumentError
+from conspectus.readers.found import BINARY, newlines
+from conspectus.rows import EncodingWarning
+
+REPLACEMENT = "\ufffd"
+ENCODINGS = ("cp1252", "cp1250", "cp1254", "cp1257", "iso8859_2", "iso8859_9", "mac_roman", "cp850", "cp852")
+"""From the likeliest on: of two that say the same of a text, it is the first."""
+ALPHABETS = tuple(
+    map(
+        frozenset,
+        (
+            "àâæçéèêëîïôœùûü", "áéíñóúüªº", "áâãàçéêíóôõúüªº", "äöüßé", "àèéìíîòóùú", "éèëêïóöüáíú", "åäöéàü",
+            "æøåéèóô", "áðéíóúýþæö", "àçèéíïòóúü·", "äöõüšž", "ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž",
+            "áéíóöőúüű", "ăâîşţșț", "čćđšž", "çğıi̇öşüâîû", "ąčęėįšųūž", "āčēģīķļņšūž",
+        ),
+    )
+)  # fmt: skip
+"""The letters beyond ASCII of French, Spanish, Portuguese, German, Italian, Dutch, Swedish and Finnish, Danish and
+Norwegian, Icelandic, Catalan, Estonian, Polish, Czech, Slovak, Hungarian, Romanian, Croatian and Slovene, Turkish,
+Lithuanian and Latvian. French has no ÿ here: it is in a few place names only, and 0xFF is a common damaged byte."""
+_SAMPLE = 1 << 16
+"""Characters that tell."""
+_LETTER = r"[^\W\d_]"
+_MARK = re.compile(
+    rf"(?<!{_LETTER})[‘‚“„«‹¿¡–—…•\xa0]|[’“”»›–—…\xa0](?!{_LETTER})"
+    rf"|(?<!{_LETTER})[€£§©®°±](?!{_LETTER})|(?<={_LETTER})’(?={_LETTER})"
+)
+"""A mark where marks stand: not within a word, but for the apostrophe."""
+_OTHER = re.compile(r"[^\x00-\x7f]")
+_INSIDE = re.compile(r"(?<=[a-z])[^\x00-\x7f]")
+"""A letter where no capital stands."""
+_MIXED = 0.2
+"""Share of letters beside those of ASCII above which they are none of another alphabet."""
+_PLAUSIBLE = 0.5
+"""Share of the characters beyond ASCII that an encoding of Latin letters must account for."""
+_SHORT = 16
+"""Characters of a text in which accented letters may be the most by chance."""
+_DAMAGED = 0.1
+"""Share of the characters that may be invalid: of a file with more, nobody can tell what it says."""
+_PIECE = 4096
+_SMALL_PIECE = 256
+"""Bytes of a piece that the detector sees alone: one damaged byte keeps it from recognising the piece that holds it.
+Small ones are for short files that it does not recognise otherwise, and tell it less."""
+_PIECES = 8
+_RUN = re.compile(f"{REPLACEMENT}{{2,}}")
+_BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+)
+_SEVEN_BITS = ("iso2022", "hz", "utf-7")
+"""Encodings whose bytes are ASCII, and so UTF-8, too: it takes a statement to know them."""
+_CONTROL = bytes(c for c in (*range(32), 127) if c not in b"\t\n\r\v\f\b\x1b")
+_STRAY = 200
+"""A text of so many bytes may hold one stray NUL or control character for each of them, and is not binary for it."""
+
+
+class Decoded(NamedTuple):
+    """The text of bytes, and how it was had."""
+
+    text: str
+    encoding: str = "utf-8"
+    invalid: int = 0
+    """Bytes that are invalid in the encoding; each run of them that can have been one character is a U+FFFD."""
+    first: int = -1
+    """Offset of the first of them, in bytes."""
+    guessed: bool = False
+    """Whether the detector said which encoding it is."""
+
+    def warnings(self, document: str) -> tuple[EncodingWarning, ...]:
+        """Return what to tell of a document whose encoding had to be guessed, or that holds invalid bytes."""
+        if not self.guessed and not self.invalid:
+            return ()
+        return (EncodingWarning(document, self.encoding, self.invalid, self.first),)
+
+
+def decode(data: bytes, stated: str = "") -> Decoded:
+    """Return the text of a file without its byte order mark, every newline as `\\n`.
+
+    It is read as what a byte order mark says; or else as UTF-8 where it is mostly that; or else in the encoding that
+    the file states, if it is mostly that; or else in the one that a detector finds most likely.
+
+    Raises:
+        DocumentError: the bytes are not text, or in no encoding that could be told.
+    """
+    marked = next((name for bom, name in _BOMS if data.startswith(bom)), "")
+    if marked in ("", "utf-8-sig") and _is_binary(data):
+        raise DocumentError(BINARY)
+    decoded = _marked(data, marked) if marked else _unmarked(data, stated)
+    if "\0" in decoded.text:
+        if decoded.encoding in ("utf-16", "utf-32"):
+            raise DocumentError(BINARY)
+        decoded = _without_nul(decoded, data)
+    return decoded._replace(text=newlines(decoded.text))
+
+
+def _is_binary(data: bytes) -> bool:
+    control = len(data) - len(data.translate(None, _CONTROL))
+    return control * (_STRAY if b"\0" in data else 10) > len(data)
+
+
+def _without_nul(decoded: Decoded, data: bytes) -> Decoded:
+    at = data.find(b"\0")
+    first = min(at, decoded.first) if decoded.invalid else at
+    text = decoded.text.replace("\0", REPLACEMENT)
+    return decoded._replace(text=text, invalid=decoded.invalid + data.count(b"\0"), first=first)
+
+
+def _marked(data: bytes, encoding: str) -> Decoded:
+    """Return a text by its byte order mark."""
+    if encoding == "utf-8-sig":
+        skipped = len(codecs.BOM_UTF8)
+        decoded = _as_utf8(data[skipped:])
+        first = decoded.first + skipped if decoded.invalid else -1
+        decoded = decoded._replace(first=first)
+    else:
+        decoded = _in(data, encoding)
+    if decoded.invalid and _damaged(decoded) > _DAMAGED:
+        name = encoding.removesuffix("-sig").upper()
+        raise DocumentError(
+            f"begins with the byte order mark of {name} but is not valid in it at byte {decoded.first}; "
+            "save it again as UTF-8"
+        )
+    return decoded
+
+
+def _unmarked(data: bytes, stated: str) -> Decoded:
+    if _known(stated).startswith(_SEVEN_BITS) and not (shifted := _in(data, _known(stated))).invalid:
+        return shifted
+    utf8 = _as_utf8(data)
+    valid = _beyond_ascii(utf8.text)
+    if not utf8.invalid or valid >= utf8.invalid:
+        return utf8
+    if (known := _known(stated)) not in ("", "utf-8") and _damaged(legacy := _in(data, known)) <= _DAMAGED:
+        return legacy
+    return _legacy(data, utf8, valid / (valid + utf8.invalid))
+
+
+def _as_utf8(data: bytes) -> Decoded:
+    """Return bytes as UTF-8; a run of up to three invalid bytes can have been one character, and becomes one."""
+    try:
+        return Decoded(data.decode())
+    except UnicodeDecodeError as error:
+        first = error.start
+    text = data.decode("utf-8", "replace")
+    own = data.count(REPLACEMENT.encode())  # those that the file itself holds, by an earlier mishap
+    replaced = text.count(REPLACEMENT) - own
+    invalid = len(data) - len(text.encode()) + len(REPLACEMENT.encode()) * replaced
+    if not own:
+        text = _RUN.sub(lambda run: REPLACEMENT * -(-len(run[0]) // 3), text)
+    return Decoded(text, "utf-8", invalid, first)
+
+
+def _in(data: bytes, encoding: str) -> Decoded:
+    """Return bytes in an encoding, U+FFFD for what is invalid in it."""
+    try:
+        return Decoded(data.decode(encoding), encoding)
+    except UnicodeDecodeError as error:
+        text = data.decode(encoding, "replace")
+        return Decoded(text, encoding, text.count(REPLACEMENT), error.start)
+
+
+def _known(encoding: str) -> str:
+    """Return the name by which Python knows an encoding of text; empty where it does not."""
+    try:
+        b"".decode(encoding or "?")  # raises for what is a codec, but not of text
+        return codecs.lookup(encoding).name
+    except LookupError:
+        return ""
+
+
+def _beyond_ascii(text: str) -> int:
+    """Return how many characters are beyond ASCII, U+FFFD left out."""
+    return len(text) - len(text.encode("ascii", "ignore")) - text.count(REPLACEMENT)
+
+
+def _damaged(decoded: Decoded) -> float:
+    """Return the share of the characters beyond ASCII, and at least of a tenth of all, that are invalid."""
+    return decoded.invalid / max(_beyond_ascii(decoded.text) + decoded.invalid, len(decoded.text) / 10)
+
+
+# Encodings older than UTF-8
+
+
+def _legacy(data: bytes, utf8: Decoded, share: float) -> Decoded:
+    """Return a text that is hardly UTF-8, `share` of its characters beyond ASCII, in the likeliest encoding."""
+    detected = _detected(data)
+    if detected and not _is_latin(detected.text[:_SAMPLE]):
+        return detected._replace(guessed=True)
+    best = Decoded("")
+    highest = max(share, _PLAUSIBLE)
+    for encoding in ENCODINGS:
+        decoded = _in(data, encoding)
+        if _beyond_ascii(decoded.text) * 2 > max(len(decoded.text), _SHORT):  # no language has so many accents
+            continue
+        sample = decoded.text[:_SAMPLE]
+        if not encoding.startswith("cp125"):  # their bytes for it are far likelier damaged than meant
+            sample = sample.replace("\xa0", REPLACEMENT)
+        if (plausible := _share(sample)) > highest:
+            highest, best = plausible, decoded
+    if best.text:
+        return best._replace(guessed=True)
+    if utf8.invalid <= _DAMAGED * len(utf8.text):  # ASCII, or UTF-8, with damaged bytes
+        return utf8
+    if detected:
+        return detected._replace(guessed=True)
+    raise DocumentError("is in no text encoding that could be told; save it as UTF-8")
+
+
+def _detected(data: bytes) -> Decoded | None:
+    """Return a text in the encoding that the detector finds in most of it."""
+    try:
+        from charset_normalizer import from_bytes
+    except ImportError as error:
+        raise DocumentError(
+            "is not UTF-8, and telling its encoding needs the package charset-normalizer: install it, "
+            "or save the file as UTF-8"
+        ) from error
+    for size in (_PIECE, _SMALL_PIECE):
+        found: Counter[str] = Counter()
+        for piece in _pieces(data, size):
+            if best := from_bytes(piece).best():
+                found[best.encoding] += len(piece)
+        if found:
+            return _in(data, found.most_common(1)[0][0])
+    return None
+
+
+def _pieces(data: bytes, size: int) -> list[bytes]:
+    """Return pieces of a file, spread over all of it, that begin and end with lines where these are not too long."""
+    if len(data) <= 2 * size:
+        return [data]
+    pieces: list[bytes] = []
+    for at in range(0, len(data), max(len(data) // _PIECES, size)):
+        start = data.rfind(b"\n", 0, at) + 1
+        piece = data[start : start + size]
+        pieces.append(piece.rpartition(b"\n")[0] or piece)
+    return pieces
+
+
+def _is_latin(text: str) -> bool:
+    """Tell whether the letters beyond ASCII are Latin, or stand in words with those of ASCII, as only Latin ones do."""
+    letters = [i for i, c in enumerate(text) if c > "\x7f" and c.isalpha()]
+    others = [i for i in letters if not unicodedata.name(text[i], "").startswith(("LATIN", "FEMININE", "MASCULINE"))]
+    if len(others) * 2 <= len(letters):
+        return True
+    beside = sum(any(c.isascii() and c.isalpha() for c in text[max(i - 1, 0) : i + 2]) for i in others)
+    return beside > _MIXED * len(others)
+
+
+def _share(text: str) -> float:
+    """Return which share of the characters beyond ASCII one language, and the marks of all, account for."""
+    marks = len(_MARK.findall(text))
+    words = _MARK.sub(" ", text)
+    inside = sum(letter.isupper() for letter in _INSIDE.findall(words))
+    letters = Counter(_OTHER.findall(words.lower()))
+    known = max(sum(count for letter, count in letters.items() if letter in alphabet) for alphabet in ALPHABETS)
+    return (marks + known - inside) / max(marks + letters.total(), 1)

@@ -1,0 +1,227 @@
+"""HTML: the main text without navigation, headings as places, rows of tables as lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from conspectus.readers.dates import iso
+from conspectus.readers.encodings import decode
+from conspectus.readers.found import Found, Options, Prose, line
+from conspectus.rows import EncodingWarning
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
+_UNSAID = (
+    "script, style, noscript, template, svg, math annotation, iframe, object, canvas, head, button, select, "
+    "input, textarea, dialog, datalist, [hidden], [aria-hidden=true]"
+)
+_AROUND = (
+    "nav, footer, aside, menu, form, [role=navigation], [role=banner], [role=contentinfo], [role=search], "
+    "[role=complementary], [role=menu], [role=menubar], [role=dialog]"
+)
+_AROUND_CLASS = re.compile(
+    r"nav|navbar|navbox|navigation|menu|sidebar|breadcrumbs?|footer|toc|cookies?|cookie-.*|banner|advert\w*|ads?|"
+    r"social|share|sharing|related|comments?-form|newsletter|noprint|catlinks|printfooter|after-portlet|mw-editsection|"
+    r"mw-jump-link",
+    re.IGNORECASE,
+)
+_BLOCKS = frozenset(
+    "address article blockquote body caption center dd details div dl dt fieldset figcaption figure footer "
+    "form header hr main nav ol p pre section summary table tbody tfoot thead ul".split()
+)
+_LINES = frozenset(("li", "tr", "option"))
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_HEADING = "\x01"
+"""Stands before a heading until the text is put together; text itself has no control characters."""
+_LONGEST_LINE = 200
+"""Characters of a line in a cell of a table that is one, and not the layout of a page."""
+_SPACE = re.compile(r"[ \t\r\n\f\x00-\x08\x0e-\x1f]+")
+_NOTE = re.compile(r"\s*\[[^\]\n]{1,20}\]\s*")
+_DATES = (
+    "article:published_time", "date", "dc.date", "dcterms.created", "dcterms.date", "pubdate",
+    "datepublished", "citation_publication_date",
+)  # fmt: skip
+
+
+def parse(path: str, data: bytes, options: Options) -> Iterator[Found | EncodingWarning]:
+    """Yield the main text of a page with what it states of itself.
+
+    Raises:
+        DocumentError: the page has no text.
+    """
+    stated = _CHARSET.search(data[:4096])
+    decoded = decode(data, stated[1].decode() if stated else "")
+    yield from decoded.warnings(path)
+    page = tree(decoded.text)
+    metas = _metas(page)
+    head = page.css_first("title")
+    title = metas.get("og:title") or (head.text() if head else "")
+    date = next((d for name in _DATES if name in metas and (d := iso(metas[name]))), None) or _time(page)
+    author = metas.get("author") or metas.get("article:author") or metas.get("dc.creator") or ""
+    root = page.root.attributes if page.root else {}
+    prose = Prose(path, options)
+    add_main_text(page, prose)
+    yield prose.found(title, date, {"author": author, "language": root.get("lang")})
+
+
+def tree(text: str) -> LexborHTMLParser:
+    """Return the tree of a page."""
+    from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+
+    try:
+        return LexborHTMLParser(text)
+    except SelectolaxError as error:  # anything is HTML, so there is but one reason
+        raise MemoryError from error
+
+
+def plain(text: str, options: Options) -> str:
+    """Return all the text of a piece of HTML, as mails and feeds hold it."""
+    prose = Prose("", options)
+    page = tree(text)
+    _drop(page.css(_UNSAID))
+    if page.body is not None:
+        _add(page.body, prose)
+    return "" if prose.empty else prose.found().text
+
+
+def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
+    """Add the main text of a page; all of its text where nothing would be left."""
+    _drop(page.css(_UNSAID))
+    body = page.body
+    if body is None:
+        return
+    whole = body.html or ""
+    root = _main(body)
+    _drop(root.css(_AROUND))
+    _drop(node for node in root.css("[class], [id]") if _is_around(node, root))
+    _drop(node for node in root.css("header") if node.css_first("h1") is None)
+    _drop(node for node in root.css("ul, ol, table, dl") if _is_links(node))
+    _add(root, prose)
+    if prose.empty and (again := tree(whole).body) is not None:
+        _add(again, prose)
+
+
+def _metas(page: LexborHTMLParser) -> dict[str, str]:
+    metas: dict[str, str] = {}
+    for node in page.css("meta[content]"):
+        own = node.attributes
+        name = own.get("property") or own.get("name") or own.get("itemprop") or ""
+        metas.setdefault(name.lower(), line(own.get("content") or ""))
+    return metas
+
+
+def _time(page: LexborHTMLParser) -> str | None:
+    node = page.css_first("time[datetime]")
+    return iso(node.attributes.get("datetime") or "") if node else None
+
+
+def _main(body: LexborNode) -> LexborNode:
+    """Return the element that holds the main text: the one that says so, unless the text is elsewhere."""
+    total = len(body.text(strip=True))
+    articles = body.css("article")
+    candidates = [*body.css("main, [role=main]"), *(articles if len(articles) == 1 else ())]
+    return next((node for node in candidates if len(node.text(strip=True)) * 5 > total), body)
+
+
+def _is_around(node: LexborNode, root: LexborNode) -> bool:
+    own = node.attributes
+    names = [*(own.get("class") or "").split(), own.get("id") or ""]
+    if not any(map(_AROUND_CLASS.fullmatch, names)):
+        return False
+    return len(node.text()) * 2 < len(root.text())  # what holds most of the text is not around it
+
+
+def _is_links(node: LexborNode) -> bool:
+    """Whether a list or table is navigation: hardly anything but links, and not one or two of them."""
+    links = node.css("a")
+    if len(links) < 4 or _is_value(node):
+        return False
+    linked = sum(len(a.text(strip=True)) for a in links)
+    return linked > 0.75 * len(node.text(strip=True))
+
+
+def _is_value(node: LexborNode) -> bool:
+    """Whether a list stands in a row of a table beside a heading, which it tells the values of."""
+    above = node.parent
+    while above is not None and above.tag not in ("table", "body"):
+        if above.tag == "tr" and above.css_first("th") is not None:
+            return True
+        above = above.parent
+    return False
+
+
+def _drop(nodes: Any) -> None:
+    for node in list(nodes):
+        if node.parent is not None:
+            node.decompose()
+
+
+# From the tree to blocks of text
+
+
+def _add(root: LexborNode, prose: Prose) -> None:
+    for block in re.split(r"\n[ \t]*\n\s*", "".join(_text(root))):
+        lines = "\n".join(filter(None, (text.strip() for text in block.split("\n"))))
+        if lines.startswith(_HEADING):
+            prose.section(lines[1:])
+        else:
+            prose.add(lines.replace(_HEADING, ""))
+
+
+def _text(root: LexborNode) -> list[str]:
+    """Return pieces of text: blocks stand between empty lines, items and rows on lines of their own."""
+    texts: list[list[str]] = [[]]  # of the page, and of every cell of a table that is open
+    rows: list[list[str]] = []  # the cells of every row that is open
+    pre = 0
+    for node, entered in _walk(root):
+        tag = node.tag or ""
+        if tag == "-text":
+            text = (node.text_content or "") if entered else ""
+            texts[-1].append(text.replace(_HEADING, "") if pre else _SPACE.sub(" ", text))
+        elif tag == "br":
+            texts[-1].append("\n" if entered else "")
+        elif tag == "tr":
+            if entered:
+                rows.append([])
+            elif rows:
+                texts[-1].append(_row(rows.pop()))
+        elif tag in ("td", "th") and rows:
+            if entered:
+                texts.append([])
+            else:
+                rows[-1].append("".join(texts.pop()).strip())
+        elif tag in _HEADINGS:
+            texts[-1].append(f"\n\n{_HEADING}" if entered else "\n\n")
+        elif tag in _BLOCKS:
+            texts[-1].append("\n\n")
+            pre += (tag == "pre") * (1 if entered else -1)
+        elif tag in _LINES and entered:
+            texts[-1].append("\n")
+    return texts[0]
+
+
+def _row(cells: list[str]) -> str:
+    """Return a row as a line; where it lays out a page, its cells as blocks."""
+    lines = [[said for text in cell.split("\n") if (said := text.strip())] for cell in cells]
+    if any(len(said) > _LONGEST_LINE or _HEADING in said for cell in lines for said in cell):
+        return "\n\n" + "\n\n".join(cells) + "\n\n"
+    said = " | ".join(map(", ".join, lines)) if any(lines) else ""
+    return f"\n{said}" if said else ""
+
+
+def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
+    """Yield every node when it is entered and when it is left; pages may be nested too deeply to recurse."""
+    waiting: list[tuple[LexborNode, bool]] = [(root, True)]
+    while waiting:
+        node, entered = waiting.pop()
+        if entered and node.tag == "sup" and _NOTE.fullmatch(node.text()):
+            continue  # the number of a footnote
+        yield node, entered
+        if entered:
+            waiting.append((node, False))
+            children = list(node.iter(include_text=True))
+            waiting += [(child, True) for child in reversed(children)]

@@ -1,0 +1,196 @@
+"""Documents and slides of office programs: DOCX, PPTX (Office Open XML) and ODT, ODP (OpenDocument)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+from conspectus.errors import DocumentError
+from conspectus.readers.archive import Archive
+from conspectus.readers.dates import iso
+from conspectus.readers.found import Found, Options, Prose, row
+from conspectus.readers.trees import attribute, every, first, local
+
+_MARKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "line-break": "\n"}
+_MATHS = {"den": "/", "sup": "^", "sub": "_"}
+_SPECIAL_SLIDE_TEXT = {"dt", "ftr", "sldNum", "hdr"}
+_UNSAID = {  # deleted text, codes of fields, what stands twice, and what is told elsewhere
+    "del", "moveFrom", "instrText", "Fallback", "pPr", "rPr", "fld", "tracked-changes", "note-citation",
+    "annotation-end", "table-of-content", "forms",
+}  # fmt: skip
+_HEADING = re.compile(r"heading \d|title", re.IGNORECASE)
+
+
+def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
+    """Yield the text; headings or slides are its places, rows of tables its lines, notes come after it.
+
+    Raises:
+        DocumentError: it is encrypted, damaged, too large, or without text.
+    """
+    archive = Archive(path, data, options)
+    prose = Prose(path, options)
+    if "ppt/presentation.xml" in archive.names:
+        _slides(archive, prose)
+        yield _with_properties(archive, prose)
+    elif any(name.startswith("word/") for name in archive.names):
+        _document(archive, prose)
+        yield _with_properties(archive, prose)
+    elif "content.xml" in archive.names:
+        yield _open_document(archive, prose)
+    else:
+        raise DocumentError("is a zip archive, but none of an office document; unpack it")
+
+
+def _with_properties(archive: Archive, prose: Prose) -> Found:
+    core = archive.optional("docProps/core.xml")
+    if core is None:
+        return prose.found()
+    told = {
+        "author": first(core, "creator"),
+        "keywords": first(core, "keywords"),
+        "subject": first(core, "subject"),
+    }
+    return prose.found(first(core, "title"), iso(first(core, "created", "modified")), told)
+
+
+# Text
+
+
+def _said(element: Element) -> str:
+    """Return the text inside a paragraph of any of these formats."""
+    return "".join(_pieces(element))
+
+
+def _pieces(element: Element) -> Iterator[str]:
+    name = local(element)
+    if name == "t":
+        yield element.text or ""
+    elif name in _MARKS:
+        yield _MARKS[name]
+    elif name not in _UNSAID:
+        said = "".join(piece for child in element for piece in _pieces(child))
+        yield _MATHS.get(name, "") + said if said else ""
+        if name == "p":  # one inside another: a text box
+            yield "\n"
+
+
+def _add(element: Element, prose: Prose, headings: dict[str, str]) -> None:
+    """Add what stands in an element of OOXML block by block."""
+    for child in element:
+        name = local(child)
+        if name == "p":
+            style = next((attribute(s, "val") for s in every(child, "pStyle")), "")
+            if _HEADING.match(headings.get(style, style)):
+                prose.section(_said(child))
+            else:
+                prose.add(_said(child))
+        elif name == "tbl":
+            _add_rows(child, prose)
+        elif name not in _UNSAID:
+            _add(child, prose, headings)
+
+
+def _add_rows(table: Element, prose: Prose) -> None:
+    gap = "\n\n"
+    for line in every(table, "tr"):
+        prose.add(row(_said(cell) for cell in line if local(cell) == "tc"), gap)
+        gap = "\n"
+
+
+# Office Open XML
+
+
+def _document(archive: Archive, prose: Prose) -> None:
+    mains = (part for kind, part in archive.related("").values() if kind == "officeDocument")
+    main = next(mains, "word/document.xml")
+    parts = dict(archive.related(main).values())
+    styles = archive.optional(parts.get("styles", ""))
+    named = every(styles, "style") if styles is not None else ()
+    headings = {attribute(s, "styleId"): next((attribute(n, "val") for n in every(s, "name")), "") for s in named}
+    _add(archive.tree(main), prose, headings)
+    for kind, title in (("footnotes", "Footnotes"), ("endnotes", "Endnotes"), ("comments", "Comments")):
+        root = archive.optional(parts.get(kind, ""))
+        for note in root if root is not None else ():
+            if attribute(note, "type") not in ("separator", "continuationSeparator", "continuationNotice"):
+                by = attribute(note, "author")
+                prose.place(f"“{title}”")
+                if said := _said(note).strip():
+                    prose.add(f"{by}: {said}" if by else said)
+
+
+def _slides(archive: Archive, prose: Prose) -> None:
+    main = "ppt/presentation.xml"
+    related = archive.related(main)
+    for number, slide in enumerate(every(archive.tree(main), "sldId"), start=1):
+        key = next((v for k, v in slide.attrib.items() if k.endswith("}id")), "")
+        if key not in related:
+            continue
+        part = related[key][1]
+        prose.place(f"slide {number}")
+        _add_shapes(archive.tree(part), prose)
+        for kind, notes in archive.related(part).values():
+            if kind == "notesSlide":
+                _add_shapes(archive.tree(notes), prose)
+
+
+def _add_shapes(slide: Element, prose: Prose) -> None:
+    for shape in slide.iter():
+        if local(shape) == "sp":
+            kinds = {attribute(holder, "type") for holder in every(shape, "ph")}
+            if not kinds & _SPECIAL_SLIDE_TEXT:
+                lines = (_said(p).strip() for p in every(shape, "p"))
+                prose.add("\n".join(filter(None, lines)))
+        elif local(shape) == "tbl":
+            _add_rows(shape, prose)
+
+
+# OpenDocument
+
+
+def _open_document(archive: Archive, prose: Prose) -> Found:
+    for body in every(archive.tree("content.xml"), "body"):
+        _add_open(body, prose, [0])
+    meta = archive.optional("meta.xml")
+    if meta is None:
+        return prose.found()
+    author = first(meta, "initial-creator", "creator")
+    date = iso(first(meta, "creation-date", "date"))
+    return prose.found(first(meta, "title"), date, {"author": author, "keywords": first(meta, "keyword")})
+
+
+def _add_open(element: Element, prose: Prose, slides: list[int]) -> None:
+    for child in element:
+        name = local(child)
+        if name == "h":
+            prose.section(_open_text(child))
+        elif name == "p":
+            prose.add(_open_text(child))
+        elif name == "table":
+            for line in every(child, "table-row"):
+                cells = (c for c in line if local(c) == "table-cell")
+                prose.add(row(" ".join(_open_text(p) for p in every(c, "p")) for c in cells), "\n")
+        elif name not in _UNSAID:
+            if name == "page":
+                slides[0] += 1
+                prose.place(f"slide {slides[0]}")
+            _add_open(child, prose, slides)
+
+
+def _open_text(element: Element) -> str:
+    return "".join(_open_pieces(element))
+
+
+def _open_pieces(element: Element) -> Iterator[str]:
+    yield element.text or ""
+    for child in element:
+        name = local(child)
+        if name == "s":
+            yield " " * min(int(attribute(child, "c") or 1), 100)
+        elif name in _MARKS:
+            yield _MARKS[name]
+        elif name in ("note", "annotation"):
+            yield f" ({' '.join(_open_text(p) for p in every(child, 'p'))})"
+        elif name not in _UNSAID:
+            yield from _open_pieces(child)
+        yield child.tail or ""

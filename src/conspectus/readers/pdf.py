@@ -1,0 +1,95 @@
+"""PDF: the text of its pages, which are its places."""
+
+# pypdfium2 carries no types of its own, so nothing of it is known to a type checker:
+# pyright: reportMissingTypeStubs=false
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from conspectus.errors import DocumentError
+from conspectus.readers.dates import of_pdf
+from conspectus.readers.encryption import NO_PASSWORD, WRONG_PASSWORD
+from conspectus.readers.found import Found, Options, Prose
+
+_BROKEN_WORD = re.compile("[\x02\ufffe](?:\r?\n)?")
+"""What PDFium writes for the hyphen of a word that is broken at the end of a line."""
+
+
+def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
+    """Yield the text of all pages.
+
+    Raises:
+        DocumentError: it is encrypted, scanned, damaged, cut off, or no PDF.
+    """
+    import pypdfium2
+
+    prose = Prose(path, options)
+    document = _opened(data, options)
+    silent: list[str] = []
+    broken: list[str] = []
+    pictures = False
+    for number in range(1, len(document) + 1):
+        try:
+            page = document[number - 1]
+            text: str = page.get_textpage().get_text_bounded()
+        except pypdfium2.PdfiumError:
+            broken.append(str(number))
+            continue
+        prose.place(f"p. {number}")
+        if text.strip():
+            prose.add(_BROKEN_WORD.sub("", text))
+        else:
+            silent.append(str(number))
+            pictures = pictures or _has_pictures(page)
+        page.close()
+    if prose.empty:
+        raise DocumentError(_why_without_text(len(document), broken, pictures))
+    told: dict[str, str] = document.get_metadata_dict(skip_empty=True)
+    more = {
+        "pages": str(len(document)),
+        "pages_without_text": ", ".join(silent),
+        "pages_broken": ", ".join(broken),
+    }
+    about = {name: told.get(name.title(), "") for name in ("author", "subject", "keywords")}
+    yield prose.found(told.get("Title", ""), of_pdf(told.get("CreationDate", "")), about | more)
+
+
+def _opened(data: bytes, options: Options) -> Any:
+    import pypdfium2
+
+    for password in (None, *options.passwords):
+        try:
+            return pypdfium2.PdfDocument(data, password=password)
+        except pypdfium2.PdfiumError as error:
+            if "password" not in str(error).lower():
+                raise DocumentError(_why_not_opened(data, str(error))) from None
+    raise DocumentError(f"is encrypted, and {WRONG_PASSWORD}" if options.passwords else f"is encrypted; {NO_PASSWORD}")
+
+
+def _why_not_opened(data: bytes, error: str) -> str:
+    if b"%PDF" not in data[:1024]:
+        return "is not a PDF, whatever its name says: it does not begin as one"
+    if "security" in error.lower():
+        return "is encrypted in a way that is not known; open it and save it without encryption"
+    if b"%%EOF" not in data[-2048:]:
+        return "is cut off: the end of the PDF is missing; copy or download it again"
+    return f"is damaged ({error}); open it in a viewer and print it to a new PDF"
+
+
+def _has_pictures(page: Any) -> bool:
+    import pypdfium2.raw
+
+    return any(True for _ in page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE], max_depth=3))
+
+
+def _why_without_text(pages: int, broken: list[str], pictures: bool) -> str:
+    if len(broken) == pages:
+        return "is damaged: not one of its pages can be opened; open it in a viewer and print it to a new PDF"
+    held = "1 page holds" if pages == 1 else f"{pages} pages hold"
+    if not pictures:
+        return f"holds no text (its {held} none, nor a picture of any); there is nothing in it to index"
+    scanned = f"is scanned: its {held} pictures and no text"
+    return f"{scanned}; OCR is not included: run it through one (as ocrmypdf) first"

@@ -1,0 +1,275 @@
+"""Records, each one a document: JSON, JSON lines, tables of separated values, and objects from memory."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from io import StringIO
+from itertools import islice
+from typing import Any, cast
+
+from conspectus.errors import DocumentError
+from conspectus.readers.found import BINARY, TEXT_FIELD, Found, Options, Outcome, Prose, newlines, row
+from conspectus.readers.text import filled
+from conspectus.rows import Failure
+from conspectus.tokens import well_formed
+
+DELIMITERS = ",;\t|"
+_STATED = re.compile(r"sep=(.)\n")  # Excel writes this
+_SAMPLE = 65_536
+LONG = 40
+"""Characters that the cells of a column have on average if they are texts, and not names and numbers."""
+
+
+def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
+    """Yield the document of each record, or a table that has no texts as one document, a line for each row.
+
+    Raises:
+        DocumentError: the file holds no records.
+    """
+    decoded = filled(data)
+    yield from decoded.warnings(path)
+    text = decoded.text
+    kind = path.rpartition(".")[2].lower()
+    if kind == "json":
+        yield from _json(path, text, options)
+    elif kind in ("jsonl", "ndjson"):
+        yield from records(path, _lines(text), options)
+    elif cells := _without_texts(text, options):
+        yield _table(path, cells, options)
+    else:
+        yield from records(path, _separated(text, kind, options), options)
+
+
+def _json(path: str, text: str, options: Options) -> Iterator[Found | Failure]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"is not JSON: {_where(error)}") from error
+    values = cast("list[object]", value) if isinstance(value, list) else [value]
+    return records(path, iter(values), options)
+
+
+def _lines(text: str) -> Iterator[object]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except (ValueError, RecursionError) as error:
+                yield DocumentError(f"is not JSON: {_where(error, number)}")
+
+
+JSON = (".json", ".jsonl", ".ndjson")
+"""What files of records in JSON are called."""
+
+
+def json_values(text: str, suffix: str) -> Iterator[tuple[int, object]]:
+    """Yield number and value of each record of a file of JSON, as `parse` counts them; None for what is no JSON."""
+    if suffix != ".json":
+        yield from enumerate((None if isinstance(v, DocumentError) else v for v in _lines(text)), start=1)
+        return
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    yield from enumerate(cast("list[object]", value) if isinstance(value, list) else [value], start=1)
+
+
+def _where(error: ValueError | RecursionError, line: int | None = None) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"line {line or error.lineno}, column {error.colno}: {error.msg}"
+    where = f"line {line}: " if line else ""
+    return where + ("it is nested too deeply" if isinstance(error, RecursionError) else str(error))
+
+
+# Separated values
+
+
+def _separated(text: str, kind: str, options: Options) -> Iterator[object]:
+    """Return the records of a table; in one that calls itself TSV, quotation marks may be mere characters."""
+    text, delimiter = _divided(text, options)
+    values = list(_rows(text, delimiter, quoting=True))
+    if kind == "tsv" and values and isinstance(values[-1], DocumentError):
+        values = list(_rows(text, delimiter, quoting=False))
+    if not values:
+        raise DocumentError("has no records: its first line must name the fields, with records after it")
+    return iter(values)
+
+
+def _divided(text: str, options: Options) -> tuple[str, str]:
+    """Return a table and what separates its fields, which it may state."""
+    if stated := _STATED.match(text):
+        return text[stated.end() :], stated[1]
+    return text, delimiter_of(text, options.text_field)
+
+
+def _without_texts(text: str, options: Options) -> list[list[str]]:
+    """Return the cells of a table that has nothing like texts, to be read as it stands; none of others.
+
+    Where a column holds long texts, or whoever indexes named the field of the texts, its records are documents.
+    """
+    if options.text_field != TEXT_FIELD:
+        return []
+    text, delimiter = _divided(text, options)
+    header = next(csv.reader([text.partition("\n")[0]], delimiter=delimiter), list[str]())
+    if options.text_field in header:
+        return []
+    rows = [cells for _, cells in delimited(text, delimiter) if any(cells)]
+    lengths: Counter[int] = Counter()
+    for cells in rows:
+        lengths.update({column: len(cell) for column, cell in enumerate(cells)})
+    return rows if len(rows) > 1 and max(lengths.values()) < LONG * len(rows) else []
+
+
+def _table(path: str, rows: list[list[str]], options: Options) -> Found:
+    prose = Prose(path, options)
+    for cells in rows:
+        prose.add(row(cells), "\n")
+    return prose.found()
+
+
+def delimiter_of(text: str, text_field: str) -> str:
+    """Return what separates the fields.
+
+    It divides the first line, at best so that one field is that of the text, and those after it into as many.
+    """
+
+    def evidence(delimiter: str) -> tuple[bool, bool, float, int]:
+        rows: list[list[str]] = []
+        with suppress(csv.Error):
+            rows += islice(csv.reader(StringIO(text[:_SAMPLE]), delimiter=delimiter), 30)
+        rows = [row for row in rows if row]
+        header, others = rows[0] if rows else list[str](), rows[1:-1] or rows[1:]
+        alike = sum(len(row) == len(header) for row in others) / max(len(others), 1)
+        divided = len(header) > 1
+        return divided, divided and text_field in header, alike if divided else 0.0, len(header)
+
+    return max(DELIMITERS, key=evidence)
+
+
+def _rows(text: str, delimiter: str, *, quoting: bool) -> Iterator[object]:
+    how = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
+    # strict: an open quote must be told
+    rows = csv.reader(_lines_of(text), delimiter=delimiter, quoting=how, strict=True)
+    with _fields_of_any_size():
+        try:
+            filled_rows = filter(None, rows)
+            header = next(filled_rows, list[str]())
+            for row in filled_rows:
+                yield _row(header, row, rows.line_num)
+        except csv.Error as error:
+            yield DocumentError(f"is not CSV: line {rows.line_num}: {error}; nothing after it was read")
+
+
+def delimited(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and cells of each row of a table; where quotation marks do not match, they are mere
+    characters.
+    """
+    with _fields_of_any_size():
+        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+            rows = csv.reader(_lines_of(text), delimiter=delimiter, quoting=quoting, strict=True)
+            with suppress(csv.Error):
+                yield from [(rows.line_num, row) for row in rows]
+                return
+
+
+def _lines_of(text: str) -> Iterator[str]:
+    """Yield lines with their ends; StringIO would take four bytes for each character of the whole."""
+    start = 0
+    while end := text.find("\n", start) + 1:
+        yield text[start:end]
+        start = end
+    if start < len(text):
+        yield text[start:]
+
+
+def _row(header: list[str], row: list[str], line: int) -> object:
+    if len(row) > len(header):
+        return DocumentError(
+            f"has {len(row)} fields (line {line}) where the first line of the file names {len(header)}; "
+            'put fields that hold commas into "quotes"'
+        )
+    return dict(zip(header, row, strict=False))
+
+
+@contextmanager
+def _fields_of_any_size() -> Generator[None]:
+    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a C long, which has 32 bits on Windows
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+# Records
+
+
+def records(path: str, values: Iterator[object], options: Options) -> Iterator[Found | Failure]:
+    """Yield the document of each record, called `path#n`; records without a text field become one failure."""
+    without: list[str] = []
+    fields: dict[str, None] = {}
+    for number, value in enumerate(values, start=1):
+        name = f"{path}#{number}"
+        if (own := _fields(value)) is not None and options.text_field not in own:
+            without.append(name)
+            fields |= dict.fromkeys(own)
+        else:
+            yield record(name, value, options)
+    if without:
+        yield _without_text(without, list(fields), options)
+
+
+def _without_text(names: list[str], fields: list[str], options: Options) -> Failure:
+    have = f"it has {', '.join(map(repr, fields[:20]))}" if fields else "it has no fields"
+    others = f" (and {len(names) - 1:,} records after it, too)" if len(names) > 1 else ""
+    return Failure(
+        "read",
+        f"has no field {options.text_field!r}{others}; {have}: name the one with the text by --text-field",
+        names[0],
+    )
+
+
+def record(name: str, value: object, options: Options) -> Found | Failure:
+    """Return the document of one record: a text, or an object that has the text field."""
+    if isinstance(value, DocumentError):
+        return Failure("read", str(value), name)
+    fields = {options.text_field: value} if isinstance(value, str) else _fields(value)
+    if fields is None:
+        return Failure("read", "is neither a text nor an object with fields", name)
+    if options.text_field not in fields:
+        return _without_text([name], list(fields), options)
+    text = fields.pop(options.text_field)
+    if not isinstance(text, str):
+        return Failure("read", f"its field {options.text_field!r} holds no text", name)
+    if not text.strip():
+        return Failure("read", "is empty", name)
+    if "\0" in text:
+        return Failure("read", BINARY, name)
+    stated = {well_formed(k): s for k, v in fields.items() if (s := _scalar(v))}
+    title = " ".join(stated.pop(options.title_field, "").split())
+    date = stated.pop("date") if any(c.isdigit() for c in stated.get("date", "")) else None
+    return Found(name, newlines(well_formed(text)), title, date, stated)
+
+
+def _fields(value: object) -> dict[str, object] | None:
+    """Return the fields of an object, or None for what is none."""
+    if not isinstance(value, Mapping):
+        return None
+    return {str(name): content for name, content in cast("Mapping[object, object]", value).items()}
+
+
+def _scalar(value: Any) -> str:
+    """Return a scalar as a string, "" for lists, objects and what says nothing (null, not a number)."""
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    state = str if isinstance(value, int | float) else getattr(value, "isoformat", None)
+    if state is None or value != value:  # only what stands for a missing number or date is unlike itself
+        return ""
+    return str(value) if state is str else str(state())

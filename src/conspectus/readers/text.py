@@ -1,0 +1,30 @@
+"""Plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from conspectus.errors import DocumentError
+from conspectus.readers.encodings import Decoded, decode
+from conspectus.readers.found import EMPTY, Found, Options
+from conspectus.rows import EncodingWarning
+
+
+def parse(path: str, data: bytes, options: Options) -> Iterator[Found | EncodingWarning]:
+    """Yield a text as it is; its title is the stem of its path."""
+    decoded = filled(data)
+    yield from decoded.warnings(path)
+    yield Found(path, decoded.text, title=PurePosixPath(path).stem)
+
+
+def filled(data: bytes) -> Decoded:
+    """Return the text of a file; see `encodings.decode`.
+
+    Raises:
+        DocumentError: there is none, or the bytes are no text.
+    """
+    decoded = decode(data)
+    if not decoded.text or decoded.text.isspace():
+        raise DocumentError(EMPTY)
+    return decoded

@@ -1,0 +1,64 @@
+"""Choose a method by the question, and say why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conspectus.index import Index
+from conspectus.retrieval.local import entities_in
+from conspectus.rows import Entity
+from conspectus.text.intent import ASKING_ZH, Intent
+
+COMMON = 0.25
+"""What a larger share of the chunks mentions does not tell one question from another."""
+
+
+def choose(question: str, index: Index) -> tuple[str, str]:
+    """Return the method for a question, and the reason in a few words.
+
+    What asks for the whole, or for what many say of a subject, is global (or a roll-up, where the index has no
+    reports); what joins facts is a walk; what asks of a thing that the graph knows is local; a fact is looked up.
+    """
+    if len(index.triples) and not len(index.chunks):
+        return "tog", "the index is a graph without text"
+    intent = Intent(question, index.languages)
+    of_all = "global" if index.reports else "rollup" if index.communities else ""
+    if of_all and intent.whole:
+        return of_all, "it asks about the corpus as a whole"
+    subjects = entities_in(question, index)
+    everywhere = COMMON * len(index.chunks)
+    proper = [e for e in subjects if e.type != "concept"]
+    named = [e for e in proper if e.frequency <= everywhere]
+    if of_all and intent.many and not named and not intent.read.names:
+        return of_all, "it asks what several sources say"
+    lookup = "walk" if "walk.names" in index.arrays else "bm25"
+    if subjects and index.settings.get("imported", {}).get("format") == "triples":
+        lookup = "tog"  # whose graph was given, and knows more than its texts say
+    if intent.relation and proper and len(subjects) > 1:
+        return "local", f"it asks how {_listed(subjects)} go together"
+    if intent.joins:
+        return lookup, "it joins facts"
+    if intent.chinese and intent.thing and intent.fact and not _mostly(subjects, question):
+        return lookup if named else "bm25", "it asks for a fact"
+    if named and (intent.thing or intent.many or not intent.fact):
+        return "local", f"it is about {_listed(named)}"
+    if of_all and intent.many:
+        return of_all, "it asks what several sources say"
+    if subjects and intent.thing:
+        return "local", f"it is about {_listed(subjects)}"
+    if intent.fact:
+        return lookup if named or intent.read.names else "bm25", "it asks for a fact"
+    return ("local", f"it is about {_listed(subjects)}") if subjects else ("bm25", "it names nothing the graph knows")
+
+
+def _mostly(named: Sequence[Entity], question: str) -> bool:
+    """Tell whether names are at least half of what a Chinese question says beside asking: else it asks for more."""
+    rest = ASKING_ZH.sub("", question)
+    for entity in named:
+        rest = rest.replace(entity.name, "")
+    said = len(ASKING_ZH.sub("", question))
+    return 2 * len(rest) <= said
+
+
+def _listed(entities: Sequence[Entity]) -> str:
+    return ", ".join(entity.name for entity in entities[:3])

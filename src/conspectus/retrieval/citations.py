@@ -1,0 +1,177 @@
+"""Citations: every reference in an answer is followed to characters of a document, or removed and counted.
+
+The chain is: report, its findings' references, entities, relationships and claims, their spans, the document.
+Where an answer quotes, the chain ends at the very characters that are quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from conspectus.index import Index
+from conspectus.references import TABLES, Reference, between, find, rewrite, strip
+from conspectus.rows import Chunk, Citation, Claim, Entity, Relationship, Report, Source, Span
+from conspectus.text.sentences import sentences
+from conspectus.text.words import CJK, is_unspaced
+
+MOST_SOURCES = 5
+"""Places shown for one citation that quotes nothing."""
+_KINDS: dict[str, str] = dict(zip(TABLES, ("report", "source", "entity", "relationship", "claim"), strict=True))
+_QUOTED = re.compile(rf"[\"“]([^\"”]{{15,}}|(?=[^\"”]*{CJK.pattern})[^\"”]{{6,}})[\"”]")
+_WHOLE = re.compile(rf"[\"“](.{{15,}}|(?=.*{CJK.pattern}).{{6,}})[\"”]", re.DOTALL)
+"""From the first mark of quotation to the last: a quotation may hold another."""
+
+_OPENED = re.compile(r"^(?:[-*>#\d.]+\s+)+")
+FEW, LONGEST = 5, 60
+"""Words, and characters, of a statement that is cited by the sentence that holds it."""
+UNSPACED_LEAST = 5
+"""Characters of a quotation in a script without spaces that are too few to be told from others."""
+_NEIGHBOUR = rf"(?!{CJK.pattern})[^\W_]"
+
+Row = Report | Chunk | Entity | Relationship | Claim
+
+
+def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
+    """Return the text with `[1]` for each citation, the citations, and how many references led nowhere."""
+    markers: dict[tuple[Reference, tuple[Source, ...]], int] = {}
+    citations: list[Citation] = []
+    removed = 0
+    statements = iter(_statements(text))
+
+    def block(references: list[Reference]) -> str:
+        nonlocal removed
+        statement = next(statements)
+        written: list[str] = []
+        for reference in dict.fromkeys(references):
+            row = row_of(reference, index)
+            sources = tuple(sources_of(reference, statement, index)) if row is not None else ()
+            if row is None or not sources:
+                removed += 1
+                continue
+            key = (reference, sources)
+            if key not in markers:
+                markers[key] = len(markers) + 1
+                citations.append(Citation(markers[key], _KINDS[reference.table], row.id, _title(row, index), sources))
+            written.append(f"[{markers[key]}]")
+        return "".join(written)
+
+    return rewrite(text, block), tuple(citations), removed
+
+
+def _statements(text: str) -> Iterator[str]:
+    """Yield for each block of references the text between it and the block (or line end) before it."""
+    for part in between(text)[:-1]:
+        yield part.rsplit("\n", 1)[-1].strip()
+
+
+def row_of(reference: Reference, index: Index) -> Row | None:
+    """Return the row that a reference names, None where there is no such row."""
+    tables: dict[str, Sequence[Row]] = {
+        "Reports": index.reports,
+        "Sources": index.chunks,
+        "Entities": index.entities,
+        "Relationships": index.relationships,
+        "Claims": index.claims,
+    }
+    if reference.table == "Reports" and reference.number in index.further_reports:
+        return index.further_reports[reference.number]
+    rows = tables[reference.table]
+    return rows[reference.number] if 0 <= reference.number < len(rows) else None
+
+
+def sources_of(reference: Reference, statement: str, index: Index) -> list[Source]:
+    """Return where a reference ends: the quoted characters of a quotation, else the places behind the row."""
+    spans = list(dict.fromkeys(_spans(reference, statement, index, frozenset())))
+    quoted = [place for span in spans for place in _quoted(statement, span, index)]
+    if reference.table == "Sources" and not quoted:
+        quoted = [place for span in spans if (place := _sentence_with(statement, span, index))]
+    return [_source(span, index) for span in (list(dict.fromkeys(quoted)) or spans[:MOST_SOURCES])]
+
+
+def _spans(reference: Reference, statement: str, index: Index, seen: frozenset[Reference]) -> Iterator[Span]:
+    row = row_of(reference, index)
+    match row:
+        case Chunk():
+            yield row.span
+        case Report():
+            if reference not in seen:
+                for inner in _behind(row, statement):
+                    yield from _spans(inner, statement, index, seen | {reference})
+        case Entity() | Relationship() | Claim():
+            yield from row.spans or [index.chunk_of[chunk].span for chunk in row.chunk_ids[:MOST_SOURCES]]
+        case None:
+            return
+
+
+def _behind(report: Report, statement: str) -> list[Reference]:
+    """Return the references of the findings that hold the statement, of all where those have none."""
+    words = _bare(statement)
+    texts = [report.summary, *(f.explanation for f in report.findings)]
+    holding = [text for text in texts if words and words in _bare(strip(text))]
+    named = [reference for text in holding for reference in find(text)]
+    return list(dict.fromkeys(named or [reference for text in texts for reference in find(text)]))
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"\W+", " ", text).strip().casefold()
+
+
+def _quoted(statement: str, span: Span, index: Index) -> list[Span]:
+    """Return where inside a span the words stand that a statement quotes, or that it is as a whole."""
+    said = _OPENED.sub("", statement)
+    if is_unspaced(said) and (place := _locate(said, span, index)):
+        return [place]  # what it quotes is part of it
+    if (whole := _WHOLE.search(statement)) and (place := _locate(whole.group(1), span, index)):
+        return [place]
+    parts = [m.group(1) for m in _QUOTED.finditer(statement)] or [said]
+    return [place for words in parts if (place := _locate(words, span, index))]
+
+
+def _locate(words: str, span: Span, index: Index) -> Span | None:
+    """Return the characters inside a span that hold the words, whatever the white space and case."""
+    parts = words.split()
+    if len(parts) < 3 and not (is_unspaced(words) and len(words) > UNSPACED_LEAST):
+        return None
+    text = index.document_of[span.document_id].text
+    found = re.compile(r"\s+".join(map(re.escape, parts)), re.IGNORECASE).search(text, span.start, span.end)
+    return Span(span.document_id, found.start(), found.end()) if found else None
+
+
+def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
+    """Return the first sentence inside a span that holds a statement of a few words: an answer of a name, a date."""
+    words = _OPENED.sub("", statement).strip(" *_.,;:").split()
+    if not 0 < len(words) <= FEW or sum(map(len, words)) > LONGEST:
+        return None
+    text = index.document_of[span.document_id].text
+    joined = r"\s+".join(map(re.escape, words))
+    pattern = rf"(?<!{_NEIGHBOUR}){joined}(?!{_NEIGHBOUR})"  # where no spaces are written, a neighbour is no part of it
+    found = re.compile(pattern, re.IGNORECASE).search(text, span.start, span.end)
+    if found is None:
+        return None
+    start = max(text.rfind("\n\n", span.start, found.start()), span.start)
+    end = text.find("\n\n", found.end(), span.end)
+    for a, b in sentences(text, start, end if end >= 0 else span.end):
+        if a <= found.start() and found.end() <= b:
+            return Span(span.document_id, a, b)
+    return None
+
+
+def _source(span: Span, index: Index) -> Source:
+    document = index.document_of[span.document_id]
+    text = document.text[span.start : span.end]
+    return Source(document.path, span.start, span.end, text, document.place(span.start, span.end))
+
+
+def _title(row: Row, index: Index) -> str:
+    match row:
+        case Report():
+            return row.title
+        case Chunk():
+            return index.document_of[row.document_id].title
+        case Entity():
+            return row.name
+        case Relationship():
+            return f"{row.source} - {row.target}"
+        case Claim():
+            return row.subject

@@ -1,0 +1,120 @@
+"""DRIFT: a first answer over the best reports, then follow-up questions of the graph, then one answer of all.
+
+The first answer opens the subject and says what to ask next; each follow-up is answered from what `local` gathers for
+it, and may lead to others; a reduce makes one answer of them all. Without a language model a follow-up is the question
+crossed with what the sentences found so far name: it widens the search, and reasons nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from conspectus import tokens
+from conspectus.errors import ModelError, UsageError
+from conspectus.index import Index
+from conspectus.messages import wording
+from conspectus.models.base import Model
+from conspectus.retrieval import local
+from conspectus.retrieval.annotations import communities_of, matched
+from conspectus.retrieval.finish import finish, nothing_found
+from conspectus.retrieval.map_reduce import fitting
+from conspectus.rows import Answer, Report
+from conspectus.settings import Settings
+from conspectus.tasks import FollowUp, PrimeAnswer, Probe, PursueFollowUp, ReduceAnswer
+from conspectus.tasks.context import Evidence
+from conspectus.text.language import ENGLISH
+from conspectus.text.words import name_key
+
+METHOD = "drift"
+CROSSED = wording(ENGLISH).crossing
+
+
+@dataclass
+class Drifted:
+    """What the steps found, which follow-ups were asked, what they read in tokens, and what failed."""
+
+    probes: list[Probe] = field(default_factory=list[Probe])
+    asked: list[str] = field(default_factory=list[str])
+    used: int = 0
+    failed: list[ModelError] = field(default_factory=list[ModelError])
+
+
+async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer from the best reports and from the follow-up questions that they lead to.
+
+    Raises UsageError where the index has no reports, ModelError where the first answer could not be made.
+    """
+    if not index.reports:
+        raise UsageError("drift starts from reports, and this index has none: ask by rollup or local")
+    reports = primer_reports(question, index, settings)
+    drifted = await drift(question, reports, index, model, settings)
+    helpful = sorted((probe for probe in drifted.probes if probe.score > 0), key=lambda probe: -probe.score)
+    notices = [f"{len(drifted.failed)} follow-ups could not be answered: {drifted.failed[0]}"] if drifted.failed else []
+    if not model.generative and drifted.asked:
+        notices.append(wording(index.language_of(question)).crossing)
+    used = drifted.used
+    if helpful:
+        task = ReduceAnswer(question, tuple(fitting(helpful, settings.global_.context_tokens)))
+        result = await finish(task, question, index, model, method=METHOD, context_tokens=used, notices=notices)
+    else:
+        result = nothing_found(question, index, method=METHOD, context_tokens=used)
+    return replace(result, why=_told(reports, drifted))
+
+
+async def drift(question: str, reports: Sequence[Report], index: Index, model: Model, settings: Settings) -> Drifted:
+    """Ask the primer and then, at each step, the follow-ups that promise most of those that are not asked yet."""
+    chosen = settings.drift
+    evidence = Evidence(reports=tuple(reports))
+    primer = await model.perform(PrimeAnswer(question, evidence, chosen.follow_ups))
+    result = Drifted([primer], used=tokens.count(evidence.text))
+    ahead = list(primer.follow_ups)
+    for _ in range(chosen.depth):
+        step = _best(ahead, [question, *result.asked], chosen.follow_ups)
+        windows = [local.context(follow_up.question, index, settings.local) for follow_up in step]
+        told = tuple(result.asked)
+        tasks = [
+            PursueFollowUp(question, follow_up.question, window, chosen.follow_ups, told)
+            for follow_up, window in zip(step, windows, strict=True)
+            if window.sources
+        ]
+        replies = await model.perform_all(tasks)
+        result.asked += [follow_up.question for follow_up in step]
+        result.used += sum(tokens.count(task.evidence.text) for task in tasks)
+        result.failed += [reply for reply in replies if isinstance(reply, ModelError)]
+        probes = [reply for reply in replies if not isinstance(reply, ModelError)]
+        result.probes += probes
+        ahead += [follow_up for probe in probes for follow_up in probe.follow_ups]
+    return result
+
+
+def _best(ahead: Iterable[FollowUp], asked: Sequence[str], most: int) -> list[FollowUp]:
+    """Return the follow-ups of the highest scores that were not asked; of equal ones the first."""
+    known = {name_key(question) for question in asked}
+    fresh: dict[str, FollowUp] = {}
+    for follow_up in sorted(ahead, key=lambda f: -f.score):
+        key = name_key(follow_up.question)
+        if follow_up.score > 0 and key not in known:
+            fresh.setdefault(key, follow_up)
+    return list(fresh.values())[:most]
+
+
+def primer_reports(question: str, index: Index, settings: Settings) -> list[Report]:
+    """Return the reports of the communities that hold most of what a question matches, then the most important ones."""
+    found = matched(question, index, settings, settings.rollup.matches)
+    near: dict[int, Report] = {}
+    for number in communities_of(found, index, settings.reports.min_report_entities):
+        at = number
+        while at >= 0 and at not in index.report_of_community:
+            at = index.communities[at].parent
+        if at >= 0:
+            report = index.report_of_community[at]
+            near.setdefault(report.number, report)
+    others = sorted(index.reports, key=lambda report: (report.level, -report.rating, report.number))
+    return list({r.number: r for r in (*near.values(), *others)}.values())[: settings.drift.reports]
+
+
+def _told(reports: Sequence[Report], drifted: Drifted) -> str:
+    numbers = ", ".join(str(report.community) for report in reports)
+    asked = "; ".join(f"“{question}”" for question in drifted.asked)
+    return f"from the reports of communities {numbers}" + (f", then asked {asked}" if asked else "")

@@ -1,0 +1,189 @@
+"""HippoRAG: chunks by Personalized PageRank over noun phrases, from what a question names (P2 IV-B).
+
+Form 1 is as first published: each named entity of the question is linked to one phrase, and a chunk scores
+what its phrases hold. Form 2 (HippoRAG 2) has the chunks in the graph, starts from the triples that are most
+like the question, and from all chunks a little by their likeness to it. Which of these triples matter, the
+published one asks a language model; here they are those of what the question names. Joined, the graph is that
+of 2, and the walk starts from the phrases of 1 and from the chunks most like the question. Without vectors,
+likeness is that of words and characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from conspectus.algorithms.bm25 import Postings, bm25, postings
+from conspectus.algorithms.fusion import highest, scaled
+from conspectus.algorithms.pagerank import personalized_pagerank
+from conspectus.errors import UsageError
+from conspectus.index import Index
+from conspectus.messages import wording
+from conspectus.models.base import Model
+from conspectus.models.extractive.reason import name_entities
+from conspectus.retrieval.bm25 import answer_from, hits_of, scores_of
+from conspectus.retrieval.hippo_graph import Phrases
+from conspectus.retrieval.vector import cosines, has_vectors, question_vectors
+from conspectus.rows import Answer, Hit
+from conspectus.settings import Settings
+from conspectus.tasks import NameEntities
+from conspectus.text.words import terms
+
+Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
+Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
+
+MASS, SHARPNESS = 0.3, 5
+"""Joined: what the chunks weigh among the seeds beside 1 for the phrases, and the power of their likeness."""
+TOLERANCE = 1e-4
+"""Of the sum of all differences in PageRank, which sums to 1."""
+
+
+def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
+    """Return the `k` chunks that hold most; what the question names is read off it by rules.
+
+    Raises UsageError where the index has neither triples nor relationships.
+    """
+    return hits_of(scores(question, name_entities(question), index, settings), index, settings.search.k)
+
+
+async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
+    """Do what `rank` does, where a model says what the question names."""
+    if not model.generative:
+        return rank(question, index, settings)
+    named = await model.perform(NameEntities(question))
+    return hits_of(scores(question, named, index, settings), index, settings.search.k)
+
+
+def scores(question: str, named: Sequence[str], index: Index, settings: Settings) -> Floats:
+    """Return the score of every chunk, for a question and what it names."""
+    phrases = Phrases.of(index, settings.hippo.synonyms)
+    if not len(phrases.graph):
+        raise UsageError("hippo needs a graph, and this index has no triples and no relationships")
+    match settings.hippo.form:
+        case "1":
+            return _first(question, named, phrases, index, settings)
+        case "2":
+            return _second(question, named, phrases, index, settings)
+        case "joined":
+            return _joined(question, named, phrases, index, settings)
+
+
+def _first(question: str, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
+    reset = _linked(named, phrases, index, settings)
+    if not reset.any():
+        return likeness(question, index, settings)
+    rank = personalized_pagerank(phrases.edges, reset, settings.hippo.damping, TOLERANCE)
+    return rank @ phrases.mentions
+
+
+def _linked(named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
+    """Return the weight of each phrase as a seed: those most like the names, rarer ones heavier."""
+    vectors = question_vectors(named, index, settings) if named and phrases.vectors is not None else None
+    linked, _ = phrases.nearest(named, vectors)
+    reset = np.zeros(len(phrases.keys))
+    reset[linked] = phrases.specificity[linked] if settings.hippo.specificity else 1.0
+    return reset
+
+
+def _joined(question: str, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
+    seeds = _linked(named, phrases, index, settings)
+    chunks = _spread(likeness(question, index, settings)) ** SHARPNESS
+    chunks = chunks * (MASS * (seeds.sum() or 1.0) / max(float(chunks.sum()), 1e-12))
+    return _over_chunks(np.concatenate((seeds, chunks)), phrases, settings)
+
+
+def _over_chunks(reset: Floats, phrases: Phrases, settings: Settings) -> Floats:
+    if not reset.any():
+        return np.zeros(phrases.mentions.shape[1])
+    rank = personalized_pagerank(phrases.with_chunks, reset, settings.hippo.damping, TOLERANCE)
+    return rank[len(phrases.keys) :]
+
+
+def _second(question: str, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
+    like = _spread(_triples_like(question, phrases, index, settings))
+    seeds = _phrases_of(_recognised(like, named, phrases, index, settings), like, phrases)
+    most = highest(seeds, settings.hippo.triples)
+    phrase_reset = np.zeros(len(seeds))
+    phrase_reset[most] = seeds[most]
+    chunks = settings.hippo.chunk_weight * _spread(likeness(question, index, settings))
+    return _over_chunks(np.concatenate((phrase_reset, chunks)), phrases, settings)
+
+
+def _recognised(like: Floats, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Ints:
+    """Return the triples most like the question: of these, the ones of what it names, or all where there are none.
+
+    A small embedder likes any triple of the same relation as well.
+    """
+    best = highest(like, settings.hippo.triples)
+    linked = np.flatnonzero(_linked(named, phrases, index, settings))
+    kept = best[np.isin(phrases.ends[:, best], linked).any(axis=0)]
+    return kept if len(kept) else best
+
+
+def _phrases_of(triples: Ints, like: Floats, phrases: Phrases) -> Floats:
+    """Return what each phrase weighs as a seed: the mean likeness of those of the triples that it is in, rarer ones
+    heavier.
+    """
+    ends = phrases.ends[:, triples].ravel()
+    total, times = np.zeros(len(phrases.keys)), np.zeros(len(phrases.keys))
+    np.add.at(total, ends, np.tile(like[triples], 2))
+    np.add.at(times, ends, 1)
+    return total / np.maximum(times, 1) * phrases.specificity
+
+
+def _spread(scores: Floats) -> Floats:
+    """Return scores from 0, the lowest, to 1, the highest."""
+    return scaled(scores - scores.min()) if len(scores) else scores
+
+
+def likeness(question: str, index: Index, settings: Settings) -> Floats:
+    """Return how like the question each chunk is, by its vector where there is one, else by BM25."""
+    if has_vectors(index):
+        return cosines(question_vectors([question], index, settings)[0], index)
+    return scores_of(question, index, settings.search)
+
+
+def _triples_like(question: str, phrases: Phrases, index: Index, settings: Settings) -> Floats:
+    """Return how like the question each triple is."""
+    stored = index.arrays.get("vectors.triples")
+    if stored is not None and len(stored) == len(phrases.graph):
+        return _float(index, stored) @ question_vectors([question], index, settings)[0]
+    numbers, of_words = _postings(phrases, index)
+    query = [(numbers[t], 1.0) for t in terms(question) if t in numbers]
+    return scaled(bm25(of_words, query, settings.search.k1, settings.search.b))
+
+
+def _float(index: Index, stored: Floats) -> Floats:
+    """Return the stored vectors in the precision that is multiplied fast; made once for an open index."""
+    if "triple vectors" not in index.derived:
+        index.derived["triple vectors"] = stored.astype(np.float32)
+    return index.derived["triple vectors"]
+
+
+def _postings(phrases: Phrases, index: Index) -> tuple[dict[str, int], Postings]:
+    """Return the words of the triples and which triples hold them; made once for an open index."""
+    if "triple words" not in index.derived:
+        numbers: dict[str, int] = {}
+        flat: list[int] = []
+        owners: list[int] = []
+        for i in range(len(phrases.graph)):
+            words = [numbers.setdefault(t, len(numbers)) for t in terms(phrases.graph.text(i))]
+            flat += words
+            owners += [i] * len(words)
+        made = postings(
+            np.array(flat, np.int32), np.array(owners, np.int32), size=len(numbers), texts=len(phrases.graph)
+        )
+        index.derived["triple words"] = numbers, made
+    return index.derived["triple words"]
+
+
+async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer from the best chunks, and say what the ranking stands on."""
+    hits = await rank_with(question, index, model, settings)
+    result = await answer_from(hits, question, index, model, method="hippo")
+    spelt = Phrases.of(index, settings.hippo.synonyms).vectors is None
+    notice = wording(index.language_of(question)).spelt
+    return replace(result, notices=(*result.notices, notice)) if spelt else result

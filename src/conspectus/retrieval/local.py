@@ -1,0 +1,169 @@
+"""Local answers: what the graph holds around what a question names (P1 1; entities first, then outwards)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from conspectus import tokens
+from conspectus.index import Index
+from conspectus.models.base import Model
+from conspectus.retrieval.bm25 import scores_of
+from conspectus.retrieval.finish import finish, nothing_found
+from conspectus.retrieval.window import windowed
+from conspectus.rows import Answer, Chunk, Claim, Entity, Relationship, Report
+from conspectus.settings import LocalSettings, SearchSettings
+from conspectus.tasks import AnswerFromContext
+from conspectus.tasks.context import Evidence
+from conspectus.text.mentions import units
+from conspectus.text.words import CJK, STOPWORDS, name_key, stem, without_particles
+
+NEIGHBOURS = 2
+"""Neighbours of a named entity that are added for each one that is named."""
+LONGEST, LONGEST_UNSPACED = 6, 14
+"""Words of a name that a question is searched for at the most, and characters where there are no spaces."""
+
+
+async def answer(question: str, index: Index, model: Model, settings: LocalSettings) -> Answer:
+    """Answer from entities, relationships, reports, claims and chunks around what the question names."""
+    evidence = context(question, index, settings)
+    if not evidence.sources:
+        return nothing_found(question, index, method="local")
+    used = tokens.count(evidence.text)
+    result = await finish(
+        AnswerFromContext(question, evidence), question, index, model, method="local", context_tokens=used
+    )
+    named = {entity.number for entity in entities_in(question, index)[: settings.entities]}
+    names = ", ".join([entity.name for entity in evidence.entities if entity.number in named][:4])
+    return replace(
+        result,
+        why=f"from what the graph knows of {names}" if names else "from the chunks nearest to the question",
+    )
+
+
+def context(question: str, index: Index, settings: LocalSettings) -> Evidence:
+    """Return the evidence of a question: rows of each table, the most relevant first, within its part."""
+    named = entities_in(question, index)[: settings.entities]
+    scores = scores_of(question, index, SearchSettings())
+    edges = list(_edges(named, scores, index))
+    near = _nearest(named, edges, index)
+    return windowed(
+        settings,
+        reports=_reports(named, index),
+        entities=(*named, *near),
+        relationships=edges,
+        claims=claims_of({entity.name for entity in named}, scores, index),
+        sources=_chunks(named, edges, scores, index),
+    )
+
+
+def entities_in(question: str, index: Index) -> list[Entity]:
+    """Return the entities that a question names, the longest and rarest names first."""
+    question = without_particles(question, index.languages)
+    known, longest = index.entity_of_key, LONGEST
+    words = name_key(question).split()
+    if CJK.search(question):
+        known, longest, words = _known_in_pieces(index), LONGEST_UNSPACED, units(name_key(question))
+    found: dict[int, tuple[int, int]] = {}
+    at = 0
+    while at < len(words):
+        sizes = range(min(longest, len(words) - at), 0, -1)
+        size = next((n for n in sizes if _keys(words[at : at + n], index) & known.keys()), 0)
+        if size == 1 and (words[at] in STOPWORDS or CJK.match(words[at])):
+            size = 0
+        for key in _keys(words[at : at + size], index) & known.keys():
+            number = known[key]
+            found[number] = (-size, index.entities[number].degree)
+        at += max(size, 1)
+    return [index.entities[number] for number in sorted(found, key=lambda n: (*found[n], n))]
+
+
+def _known_in_pieces(index: Index) -> Mapping[str, int]:
+    """Return `entity_of_key` by names in pieces, Chinese ones character by character; made once for an open index."""
+    if "keys in pieces" not in index.derived:
+        index.derived["keys in pieces"] = {" ".join(units(key)): n for key, n in index.entity_of_key.items()}
+    return index.derived["keys in pieces"]
+
+
+def _keys(words: Sequence[str], index: Index) -> set[str]:
+    """Return the keys under which words may be known: as written, with the last one in its stem, or declined."""
+    if not words:
+        return set()
+    return {" ".join(words), " ".join((*words[:-1], stem(words[-1]))), *index.stems_of(" ".join(words))}
+
+
+def _edges(
+    named: Sequence[Entity], scores: np.ndarray[tuple[int], np.dtype[np.float32]], index: Index
+) -> Iterator[Relationship]:
+    """Yield the relationships of the named entities: between two of them first, then by relevant chunks."""
+    inside = {entity.name for entity in named}
+    place = {chunk.id: chunk.number for chunk in index.chunks}
+    edges = [index.relationships[r] for r in sorted({r for e in named for r in index.edges_of(e.number)})]
+
+    def relevance(edge: Relationship) -> tuple[float, ...]:
+        both = edge.source in inside and edge.target in inside
+        told = max((float(scores[place[chunk]]) for chunk in edge.chunk_ids), default=0.0)
+        return (-float(both), -told, -edge.weight, edge.number)
+
+    yield from sorted(edges, key=relevance)
+
+
+def claims_of(
+    names: Collection[str], scores: np.ndarray[tuple[int], np.dtype[np.float32]], index: Index
+) -> list[Claim]:
+    """Return the claims about any of some names: between two of them first, then those of relevant chunks."""
+    place = {chunk.id: chunk.number for chunk in index.chunks} if index.claims else {}
+
+    def relevance(claim: Claim) -> tuple[float, ...]:
+        both = claim.subject in names and claim.object in names
+        told = max((float(scores[place[chunk]]) for chunk in claim.chunk_ids), default=0.0)
+        return (-float(both), -told, claim.number)
+
+    return sorted((c for c in index.claims if c.subject in names or c.object in names), key=relevance)
+
+
+def _nearest(named: Sequence[Entity], edges: Sequence[Relationship], index: Index) -> Iterator[Entity]:
+    """Yield the other ends of the best relationships."""
+    seen = {entity.name for entity in named}
+    for edge in edges[: 4 * NEIGHBOURS * max(len(named), 1)]:
+        for end in (edge.source, edge.target):
+            if end not in seen and len(seen) < (1 + NEIGHBOURS) * len(named):
+                seen.add(end)
+                yield index.entities[index.entity_of_name[end]]
+
+
+def _reports(named: Sequence[Entity], index: Index) -> Iterator[Report]:
+    """Yield the reports of the smallest communities that hold a named entity, of most of them first."""
+    smallest: dict[int, int] = {}
+    for entity in named:
+        for community in index.communities_of(entity.number):
+            report = index.report_of_community.get(community)
+            if report is not None:
+                smallest[report.number] = smallest.get(report.number, 0) + 1
+                break
+    for number in sorted(smallest, key=lambda n: (-smallest[n], n)):
+        yield index.reports[number]
+
+
+def _chunks(
+    named: Sequence[Entity],
+    edges: Sequence[Relationship],
+    scores: np.ndarray[tuple[int], np.dtype[np.float32]],
+    index: Index,
+) -> Iterator[Chunk]:
+    """Yield the chunks by their words, those that tell of named entities and their edges before others."""
+    gain = np.zeros(len(index.chunks), np.float32)
+    place = {chunk.id: chunk.number for chunk in index.chunks}
+    for entity in named:
+        for chunk in entity.chunk_ids:
+            gain[place[chunk]] += 1 / np.sqrt(len(entity.chunk_ids))
+    for edge in edges[:40]:
+        for chunk in edge.chunk_ids:
+            gain[place[chunk]] += 0.1
+    top = float(scores.max(initial=0.0)) or 1.0
+    total = scores / top + 0.5 * gain / (float(gain.max(initial=0.0)) or 1.0)
+    for i in np.argsort(-total, kind="stable")[:60].tolist():
+        if total[i] > 0:
+            yield index.chunks[i]

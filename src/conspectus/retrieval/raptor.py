@@ -1,0 +1,206 @@
+"""RAPTOR: a tree of summaries over the chunks, searched on all its levels together (Sarthi et al., 2024; a
+baseline).
+
+Chunks are clustered by their vectors, or by their words where the index has none, and each cluster is
+summarised; then the summaries are, and so upward. A summary that is found stands for its chunks. Without a
+language model a summary is the sentences that are most like the whole of its cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from scipy import sparse
+
+from conspectus import tokens
+from conspectus.algorithms.similarity import Grams
+from conspectus.errors import ModelError
+from conspectus.index import Index
+from conspectus.models.base import Model
+from conspectus.retrieval.bm25 import answer_from, hit
+from conspectus.retrieval.run_sync import settled
+from conspectus.retrieval.vector import embedder_of, has_vectors, question_vectors
+from conspectus.rows import Answer, Hit
+from conspectus.settings import RaptorSettings, Settings
+from conspectus.tasks import DescribeElement
+from conspectus.text.sentences import sentences
+from conspectus.text.words import terms
+
+Floats = np.ndarray[Any, np.dtype[np.float32]]
+Summarise = Callable[[Sequence[Sequence[str]]], Awaitable[list[str]]]
+
+ROUNDS = 8
+"""Rounds of k-means."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Nodes are chunks, then summaries, level by level; `leaves` are the chunks under each."""
+
+    texts: tuple[str, ...]
+    leaves: tuple[tuple[int, ...], ...]
+    vectors: Any
+    """One row for each node, of length 1, dense or sparse."""
+    words: Words | None
+    """How texts become vectors where the index has none of its own."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """Vectors of texts by their words, weighted by inverse frequency, of length 1."""
+
+    number: dict[str, int]
+    weights: Floats
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Words:
+        """Learn the words of texts."""
+        number: dict[str, int] = {}
+        frequency: list[int] = []
+        for text in texts:
+            for term in set(terms(text)):
+                if number.setdefault(term, len(number)) == len(frequency):
+                    frequency.append(0)
+                frequency[number[term]] += 1
+        return cls(number, np.log(1 + len(texts) / np.maximum(np.array(frequency), 1)).astype(np.float32))
+
+    def vectors(self, texts: Sequence[str]) -> sparse.csr_array[Any, Any]:
+        """Return the vectors of texts, of the words that are known."""
+        places = [[self.number[t] for t in terms(text) if t in self.number] for text in texts]
+        starts = np.cumsum([0, *map(len, places)])
+        columns = np.array([p for row in places for p in row], np.int64)
+        matrix = sparse.csr_array(
+            (np.ones(len(columns), np.float32), columns, starts), shape=(len(texts), len(self.number))
+        )
+        matrix.sum_duplicates()
+        matrix.data = (1 + np.log(matrix.data)) * self.weights[matrix.indices]
+        return _unit(matrix)
+
+
+def _unit(matrix: Any) -> Any:
+    """Return a matrix, dense or sparse, with rows of length 1."""
+    lengths = np.sqrt(np.asarray((matrix * matrix).sum(axis=1), np.float32)).ravel()
+    scale = 1 / np.maximum(lengths, 1e-12)
+    if isinstance(matrix, np.ndarray):
+        return matrix * scale[:, None]
+    return sparse.diags_array(scale).tocsr() @ matrix
+
+
+def _dense(matrix: Any) -> Floats:
+    return cast("Floats", matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
+
+
+async def grow(index: Index, settings: Settings, summarise: Summarise) -> Tree:
+    """Make the tree of an index."""
+    words = None if has_vectors(index) else Words.of([c.text for c in index.chunks])
+
+    def vectors_of(texts: Sequence[str]) -> Any:
+        if words:
+            return words.vectors(texts)
+        prefix: str = index.settings["vectors"].get("passage_prefix", "")
+        return embedder_of(index, settings).embed([prefix + text for text in texts])
+
+    texts = [c.text for c in index.chunks]
+    level: Any = words.vectors(texts) if words else np.asarray(index.arrays["vectors.chunks"], np.float32)
+    leaves: list[tuple[int, ...]] = [(i,) for i in range(len(texts))]
+    every, parts, here = list(texts), [level], list(range(len(texts)))
+    for _ in range(settings.raptor.levels):
+        groups = clusters(level, settings.raptor.cluster)
+        if len(groups) < 2 or len(groups) >= len(here):
+            break
+        made = await summarise([[every[here[i]] for i in group] for group in groups])
+        above = [tuple(sorted({leaf for i in group for leaf in leaves[here[i]]})) for group in groups]
+        here = list(range(len(every), len(every) + len(made)))
+        every += made
+        leaves += above
+        level = vectors_of(made)
+        parts.append(level)
+    stacked = sparse.vstack(parts).tocsr() if words else np.concatenate(parts)
+    return Tree(tuple(every), tuple(leaves), stacked, words)
+
+
+def clusters(vectors: Any, size: int) -> list[list[int]]:
+    """Divide rows of length 1 into about `len / size` groups: k-means by cosine, from evenly spread rows."""
+    n = int(vectors.shape[0])
+    k = max(1, round(n / size))
+    centres = vectors[np.linspace(0, n - 1, k).astype(int)]
+    of_row = np.zeros(n, np.int64)
+    for _ in range(ROUNDS):
+        of_row = _dense(vectors @ centres.T).argmax(axis=1)
+        member = sparse.csr_array((np.ones(n, np.float32), (of_row, np.arange(n))), shape=(k, n))
+        centres = _unit(member @ vectors)
+    groups = [np.flatnonzero(of_row == c).tolist() for c in range(k)]
+    return [group for group in groups if group]
+
+
+def extracts(settings: RaptorSettings) -> Summarise:
+    """Return what summarises texts by their own sentences."""
+
+    async def summarise(groups: Sequence[Sequence[str]]) -> list[str]:
+        return [_extract(texts, settings.summary_tokens) for texts in groups]
+
+    return summarise
+
+
+def _extract(texts: Sequence[str], limit: int) -> str:
+    """Return the sentences most like all of them together, in their order, within a number of tokens."""
+    said = list(dict.fromkeys(text[a:b] for text in texts for a, b in sentences(text)))
+    grams = Grams.of(said, 4).matrix
+    central: Floats = np.asarray(grams @ np.asarray(grams.sum(axis=0)).ravel()).ravel()
+    kept: list[int] = []
+    used = 0
+    best: list[int] = np.argsort(-central, kind="stable").tolist()
+    for i in best:
+        used += tokens.count(said[i])
+        if kept and used > limit:
+            break
+        kept.append(i)
+    return " ".join(said[i] for i in sorted(kept))
+
+
+def written(model: Model, settings: RaptorSettings) -> Summarise:
+    """Return what has a model summarise texts; the sentences of a group stand in where that fails."""
+
+    async def summarise(groups: Sequence[Sequence[str]]) -> list[str]:
+        replies = await model.perform_all([DescribeElement("these passages", "group", tuple(g)) for g in groups])
+        return [
+            _extract(g, settings.summary_tokens) if isinstance(r, ModelError) else r.text
+            for g, r in zip(groups, replies, strict=True)
+        ]
+
+    return summarise
+
+
+def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
+    """Return the `k` chunks of the nodes most like the question, those of a summary by their own likeness."""
+    if "raptor" not in index.derived:
+        index.derived["raptor"] = settled(grow(index, settings, extracts(settings.raptor)))
+    return _ranked(question, index.derived["raptor"], index, settings)
+
+
+def _ranked(question: str, tree: Tree, index: Index, settings: Settings) -> list[Hit]:
+    query = tree.words.vectors([question]) if tree.words else question_vectors([question], index, settings)
+    like: Floats = _dense(tree.vectors @ query.T).ravel()
+    best: dict[int, float] = {}
+    order: list[int] = np.argsort(-like, kind="stable").tolist()
+    for node in order:
+        if like[node] <= 0 or len(best) >= settings.search.k:
+            break
+        for leaf in sorted(tree.leaves[node], key=lambda c: (-float(like[c]), c)):
+            best.setdefault(leaf, float(like[node]))
+    return [hit(chunk, score, index) for chunk, score in list(best.items())[: settings.search.k]]
+
+
+async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer from the chunks that were found."""
+    if model.generative and "raptor written" not in index.derived:
+        index.derived["raptor written"] = await grow(index, settings, written(model, settings.raptor))
+    hits = (
+        _ranked(question, index.derived["raptor written"], index, settings)
+        if model.generative
+        else rank(question, index, settings)
+    )
+    return await answer_from(hits, question, index, model, method="raptor")

@@ -1,0 +1,165 @@
+"""Reranking: of the chunks that a method ranks highest, those that a second look at each finds the most helpful.
+
+`depth` chunks of a ranking are scored together with the question, and the `k` best go on: into the hits of a search, or
+into what an answer is made from. A chunk that could not be scored stands behind those that could, in its old order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from conspectus.errors import ModelError
+from conspectus.index import Index
+from conspectus.models.base import Model, Tick, no_tick, performed
+from conspectus.models.rerankers import NONE, Reranker, open_reranker
+from conspectus.retrieval import RANKINGS, Answering, Ranking
+from conspectus.rows import Answer, Chunk, Hit
+from conspectus.settings import Settings
+from conspectus.tasks import AnswerFromContext, NextThought, Task
+
+if TYPE_CHECKING:
+    from conspectus.models.llm.session import Session
+
+R = TypeVar("R")
+READING = (AnswerFromContext, NextThought)
+"""The tasks that read the chunks of a ranking."""
+
+
+def wanted(settings: Settings) -> bool:
+    """Tell whether the settings name a reranker."""
+    return settings.rerank.by != NONE
+
+
+def deepened(settings: Settings) -> Settings:
+    """Return settings by which a ranking has as many chunks as are looked at."""
+    depth = max(settings.rerank.depth, settings.search.k)
+    return settings.model_copy(update={"search": settings.search.model_copy(update={"k": depth})})
+
+
+@dataclass(frozen=True)
+class Order:
+    """Places of passages, the best first, with the scores of those that have one."""
+
+    places: tuple[int, ...]
+    scores: tuple[float | None, ...]
+    """Of the passage at each of these places."""
+
+    @property
+    def unscored(self) -> int:
+        """How many passages have no score."""
+        return self.scores.count(None)
+
+
+async def order(question: str, passages: Sequence[str], reranker: Reranker) -> Order:
+    """Score passages and return their order; of equal scores, and without one, the earlier goes first."""
+    found = await reranker.scores(question, passages) if passages else []
+    places = sorted(range(len(found)), key=lambda i: (found[i] is None, -(found[i] or 0.0), i))
+    return Order(tuple(places), tuple(found[i] for i in places))
+
+
+def passage(title: str, text: str) -> str:
+    """Return what is read of a chunk: its text under the title of its document."""
+    return f"{title}\n{text}" if title else text
+
+
+# Hits
+
+
+async def reranked(question: str, hits: Sequence[Hit], reranker: Reranker, k: int) -> list[Hit]:
+    """Return the `k` best of some hits; one that could not be scored has 0, or the lowest score if that is less."""
+    found = await order(question, [passage(hit.title, hit.text) for hit in hits], reranker)
+    least = min([0.0, *(score for score in found.scores if score is not None)])
+    scored = zip(found.places, found.scores, strict=True)
+    return [replace(hits[i], score=least if score is None else score) for i, score in scored][:k]
+
+
+async def ranked(ranking: Ranking, question: str, index: Index, settings: Settings) -> list[Hit]:
+    """Return the hits of a ranking as the reranker of the settings has them; raises as `open_reranker` does."""
+    async with open_reranker(settings, index.folder) as reranker:
+        if reranker is None:
+            return ranking(question, index, settings)
+        return await reranked(question, ranking(question, index, deepened(settings)), reranker, settings.search.k)
+
+
+# Answers
+
+
+@asynccontextmanager
+async def reranker_for(
+    method: str, settings: Settings, folder: Path | None, *, model: Model | None = None, session: Session | None = None
+) -> AsyncGenerator[Reranker | None]:
+    """Open the reranker of the settings for a method that ranks; None for others."""
+    if method not in RANKINGS:
+        yield None
+        return
+    async with open_reranker(settings, folder, model=model, session=session) as reranker:
+        yield reranker
+
+
+async def answered(
+    answering: Answering, question: str, index: Index, model: Model, settings: Settings, reranker: Reranker | None
+) -> Answer:
+    """Answer by a method, from the chunks of its ranking that the reranker finds best where there is one."""
+    if reranker is None:
+        answer = await answering(question, index, model, settings)
+        unused = f"Nothing was reranked: {answer.method} does not rank chunks."
+        return replace(answer, notices=(*answer.notices, unused)) if wanted(settings) else answer
+    reranking = Reranking(model, index, reranker, settings.search.k)
+    return reranking.told(await answering(question, index, reranking, deepened(settings)))
+
+
+class Reranking:
+    """A model that reads the best chunks of a ranking alone; a method that is given it need not know."""
+
+    def __init__(self, model: Model, index: Index, reranker: Reranker, k: int) -> None:
+        self.name = model.name
+        self.generative = model.generative
+        self._model = model
+        self._index = index
+        self._reranker = reranker
+        self._k = k
+        self._looked_at = self._kept = self._unscored = self._left_out = 0
+
+    async def _chosen(self, task: Task[R]) -> Task[R]:
+        """Return a task with the best of its chunks, in their new order."""
+        if not isinstance(task, READING) or not task.evidence.sources:
+            return cast("Task[R]", task)
+        sources = task.evidence.sources
+        found = await order(task.question, [self._passage(chunk) for chunk in sources], self._reranker)
+        kept = tuple(sources[i] for i in found.places[: self._k])
+        self._looked_at, self._kept, self._unscored = len(sources), len(kept), found.unscored
+        self._left_out = sum(c.n_tokens for c in sources) - sum(c.n_tokens for c in kept)
+        return cast("Any", replace(task, evidence=replace(task.evidence, sources=kept)))
+
+    def _passage(self, chunk: Chunk) -> str:
+        return passage(self._index.document_of[chunk.document_id].title, chunk.text)
+
+    async def perform(self, task: Task[R]) -> R:
+        return await self._model.perform(await self._chosen(task))
+
+    async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
+        chosen = await performed(self._model, [self._chosen(task) for task in tasks])
+        return await self._model.perform_all(chosen, tick)
+
+    async def stream(self, task: Task[str]) -> AsyncIterator[str]:
+        async for piece in self._model.stream(await self._chosen(task)):
+            yield piece
+
+    def told(self, answer: Answer) -> Answer:
+        """Return an answer that says how its chunks were chosen, and counts the tokens of those alone."""
+        if not self._looked_at:
+            return answer
+        best = f"read are the best {self._kept} of {self._looked_at} chunks, by {self._reranker.name}"
+        notices = answer.notices
+        if self._unscored:
+            notices = (*notices, f"{self._unscored} of {self._looked_at} chunks could not be scored; they come last.")
+        return replace(
+            answer,
+            why="; ".join(part for part in (answer.why, best) if part),
+            context_tokens=answer.context_tokens - self._left_out,
+            notices=notices,
+        )

@@ -1,0 +1,415 @@
+"""The only code that touches an index's files.
+
+    FOLDER/
+      manifest.json                      names the files of the current snapshot, with their hashes
+      objects/entities-<hash>.parquet    the tables; see `columns`
+      arrays/<name>-<hash>.npy           numbers that go with them, mapped into memory when used
+      history/<snapshot>.json            the manifests of earlier snapshots, which one can go back to
+      tables/entities.parquet            the tables of the current snapshot under names that stay, for other tools
+      corrections.toml                   what people corrected, and no snapshot holds; see `corrections.file`
+      lock                               held, and holds the process id, while a process writes
+
+Files are named by their content and never change, so that snapshots share what is the same in both. A commit
+writes new files and then replaces the manifest: a reader sees the old snapshot or the new one, whenever the
+writer is killed. A reader maps all files of its snapshot when it opens it, so that no later commit can take
+them away from it.
+
+The names in `tables` are links to the stored files (copies where the file system has no links). Each is replaced
+atomically after the manifest; those that a killed writer left behind are brought up to date by the next open. They are
+for pandas, DuckDB and the like: Conspectus itself never reads them.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, UsageError
+from conspectus.index import Index
+from conspectus.rows import Usage
+from conspectus.storage import manifests
+from conspectus.storage.lazy import Arrays, Rows
+from conspectus.storage.locks import held, writing
+from conspectus.storage.manifests import Manifest
+from conspectus.storage.manifests import current as _manifest
+
+if TYPE_CHECKING:
+    import numpy as np
+
+log = logging.getLogger("conspectus")
+
+OBJECTS, PUBLISHED, ARRAYS = "objects", "tables", "arrays"
+"""The folders of the stored tables, of the names under which other tools find them, and of the arrays."""
+WRITERS = 8
+"""Files that are written at once."""
+LARGE = 2**24
+"""Bytes of a file above which nothing else is encoded before it is written."""
+
+T = TypeVar("T")
+
+SMALL = 1 << 16
+"""Bytes up to which a file is read when its index is opened: each that is mapped holds a file open."""
+
+_OURS = re.compile(
+    r"[\w.-]+-[0-9a-f]{12}\.(parquet|npy)(\.tmp)?|\w+\.parquet\.\d+-\d+\.tmp|[0-9a-f]{16}\.json(\.tmp)?", re.ASCII
+)
+
+
+_FOLDERS = (OBJECTS, ARRAYS, manifests.HISTORY, PUBLISHED)
+"""Where files of ours are; in the last one, those of an index of format 2."""
+
+
+# Writing
+
+
+def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> str:
+    """Make an index the current snapshot of its folder, and return the snapshot's id.
+
+    Equal tables and arrays have equal ids; settings, usage and origin are kept beside them and do not change the id.
+    As many earlier snapshots are kept as the settings say (`store.snapshots`), others are removed. Must stand inside
+    `with writing(folder)`.
+
+    Raises `UsageError` where it does not, where a row names another that is not there, or where a text or an
+    array cannot be stored; `IndexDamaged` where the folder has a manifest that is not ours. The current
+    snapshot then stays what it was.
+    """
+    from conspectus.storage import TABLES
+
+    folder = _own(folder)
+    try:
+        before, others = _manifest(folder), manifests.kept(folder)
+    except (IndexMissing, IndexOutdated):
+        before, others = None, []
+
+    files = _put_all(folder, index)
+    _sync(folder / OBJECTS, folder / ARRAYS)
+    names = "\n".join(f"{path} {files[path]['sha256']}" for path in sorted(files))
+    snapshot = sha256(names.encode()).hexdigest()[:16]
+    changed = before is None or before.snapshot != snapshot
+    manifest = Manifest(
+        snapshot=snapshot,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        counts={name: len(getattr(index, name)) for name in TABLES},
+        files=files,
+        settings=dict(settings),
+        usage={task: asdict(used) for task, used in usage.items()},
+        origin=dict(index.origin),
+        before=(before.snapshot if changed else before.before) if before else "",
+        generation=before.generation if before and not changed else 1 + max((m.generation for m in others), default=0),
+    )
+    text = manifest.to_json()  # before anything is replaced: settings may hold what JSON cannot
+    if before and changed:
+        _file(folder, before)
+    _write(folder / manifests.NAME, [text])
+    _sync(folder)
+    _publish(folder, manifest)
+    trim(folder, settings)
+    return snapshot
+
+
+def rollback(folder: Path, snapshot: str = "") -> Manifest:
+    """Make a kept snapshot the current one again, and return its manifest; the one that was stays kept.
+
+    It is named by the first characters of its id; "" is the one before the current one. Must stand inside
+    `with writing(folder)`.
+
+    Raises `UsageError` where it does not, `NotFound` where no such snapshot is kept, `IndexDamaged` where a file of it
+    is not what it was, and what `read` does. The current snapshot then stays what it was.
+    """
+    folder = _own(folder)
+    now, wanted = _manifest(folder), manifests.chosen(folder, snapshot)
+    for path, facts in wanted.files.items():
+        _map(folder / path, facts, verify=True)
+    if wanted.snapshot != now.snapshot:
+        _file(folder, now)
+        _write(folder / manifests.NAME, [wanted.to_json()])
+        _sync(folder)
+        _publish(folder, wanted)
+    return wanted
+
+
+def _own(folder: Path) -> Path:
+    folder = folder.resolve()
+    if not held(folder):
+        raise UsageError(f"whoever writes to {folder} must do so inside `with writing(folder)`, which keeps others out")
+    return folder
+
+
+def trim(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Remove all snapshots but the current one and as many of the newest as the settings keep (`store.snapshots`).
+
+    The one before the current one goes last. Must stand inside `with writing(folder)`.
+    """
+    folder = _own(folder)
+    now = _manifest(folder)
+    earlier = [m for m in manifests.kept(folder) if m.snapshot != now.snapshot]
+    earlier.sort(key=lambda m: m.snapshot != now.before)  # the others stay in their order
+    _sweep(folder, now, earlier[: manifests.keep_of(settings) - 1])
+
+
+def _file(folder: Path, manifest: Manifest) -> None:
+    """Put a manifest among the earlier ones."""
+    _write(folder / manifests.HISTORY / f"{manifest.snapshot}.json", [manifest.to_json()])
+    _sync(folder / manifests.HISTORY)
+
+
+def _put_all(folder: Path, index: Index) -> dict[str, dict[str, Any]]:
+    """Store every file of a snapshot, and return what each is by its path."""
+    waiting: list[Future[tuple[str, dict[str, Any]]]] = []
+    with ThreadPoolExecutor(WRITERS) as pool:  # many small files, each of which waits for the disk
+        for stem, suffix, parts in _contents(index):
+            waiting.append(pool.submit(_put, folder, stem, suffix, parts))
+            if sum(map(len, parts)) > LARGE:  # there is room for one of those
+                waiting[-1].result()
+    return dict(done.result() for done in waiting)
+
+
+def _contents(index: Index) -> Iterator[tuple[str, str, list[bytes | memoryview]]]:
+    """Yield path without hash, suffix and content (in parts) of every file of a snapshot."""
+    from conspectus.storage import encode
+
+    for name, content in encode(index):
+        yield f"{OBJECTS}/{name}", ".parquet", [content]
+    for name in sorted(index.arrays):
+        yield f"{ARRAYS}/{name}", ".npy", _npy(name, index.arrays[name])
+
+
+def _npy(name: str, array: np.ndarray[Any, Any]) -> list[bytes | memoryview]:
+    import numpy as np
+    from numpy.lib import format as npy
+
+    if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
+        raise UsageError(f"an array is named {name!r}; letters, digits, '.', '_' and '-' can be stored")
+    if array.dtype.hasobject:
+        raise UsageError(f"the array {name} holds Python objects; numbers and fixed-width text can be stored")
+    array = np.asarray(array, order="C")
+    head = BytesIO()
+    npy.write_array_header_1_0(head, npy.header_data_from_array_1_0(array))
+    return [head.getvalue(), array.reshape(-1).view(np.uint8).data if array.nbytes else b""]
+
+
+def _put(folder: Path, stem: str, suffix: str, parts: list[bytes | memoryview]) -> tuple[str, dict[str, Any]]:
+    """Store a file under the name of its content, unless it is there, and return its path and what it is."""
+    digest = sha256()
+    for part in parts:
+        digest.update(part)
+    path = f"{stem}-{digest.hexdigest()[:12]}{suffix}"
+    facts = {"sha256": digest.hexdigest(), "size": sum(map(len, parts))}
+    try:
+        _map(folder / path, facts, verify=True)
+    except IndexDamaged:
+        _write(folder / path, parts)
+    return path, facts
+
+
+def _write(path: Path, parts: list[bytes | memoryview]) -> None:
+    """Write a file so that under its name it is there as a whole or not at all."""
+    path.parent.mkdir(exist_ok=True)
+    temporary = path.with_name(path.name + ".tmp")
+    with temporary.open("wb") as file:
+        for part in parts:
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _sync(*folders: Path) -> None:
+    """Make the names in folders durable (Windows does so by itself)."""
+    if sys.platform != "win32":
+        for folder in filter(Path.exists, folders):
+            descriptor = os.open(folder, os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+
+
+def _sweep(folder: Path, current: Manifest, earlier: Sequence[Manifest]) -> None:
+    """Remove our files that no kept snapshot names; what others have put in the folder stays."""
+    kept = {*current.files, *(path for m in earlier for path in m.files)}
+    kept |= {f"{manifests.HISTORY}/{m.snapshot}.json" for m in earlier}
+    for path in (p for name in _FOLDERS for p in (folder / name).glob("*")):
+        if _OURS.fullmatch(path.name) and path.relative_to(folder).as_posix() not in kept:
+            # Windows does not remove a file that a reader has mapped: a later commit will
+            with suppress(PermissionError):
+                path.unlink()
+
+
+def _published(folder: Path, manifest: Manifest) -> dict[Path, Path]:
+    """Return the stored file of each table of a snapshot by the path under which other tools find it."""
+    tables = (path for path in manifest.files if path.endswith(".parquet"))
+    return {folder / PUBLISHED / f"{_name(path)}.parquet": folder / path for path in tables}
+
+
+def _publish(folder: Path, manifest: Manifest) -> None:
+    """Let the names in `tables` lead to the tables of a snapshot, or of the one that has come in its place meanwhile.
+
+    It needs no lock, so that a reader that heals is in no writer's way. The commit is done by now, so that what the
+    file system refuses is only logged; the next open tries again.
+    """
+    while True:
+        (folder / PUBLISHED).mkdir(exist_ok=True)
+        for path, stored in _published(folder, manifest).items():
+            temporary = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
+            try:
+                if path.exists() and path.samefile(stored):  # renaming a link to what is there already would do nothing
+                    continue
+                _link(stored, temporary)
+                temporary.replace(path)
+            except OSError as error:  # on Windows, while another program has the table open
+                log.info("%s is still that of an earlier snapshot: %s", path, error)
+        if (now := _manifest(folder)).snapshot == manifest.snapshot:
+            return
+        manifest = now
+
+
+def _link(stored: Path, path: Path) -> None:
+    """Make a file appear under another path: by a hard link, a relative symbolic link, or a copy.
+
+    A hard link comes first: it takes no room, needs no privilege on Windows, and is a plain file to every program.
+    """
+    with suppress(OSError):
+        path.hardlink_to(stored)
+        return
+    with suppress(OSError):
+        path.symlink_to(os.path.relpath(stored, path.parent))
+        return
+    shutil.copy2(stored, path)
+
+
+def _is_published(path: Path, stored: Path) -> bool:
+    try:
+        here, there = path.stat(), stored.stat()
+    except OSError:
+        return False
+    same = (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+    return same or (here.st_size, here.st_mtime_ns) == (there.st_size, there.st_mtime_ns)  # a copy
+
+
+def _heal(folder: Path, manifest: Manifest) -> None:
+    """Bring the names in `tables` up to date where a writer was killed before it did."""
+    if not all(_is_published(path, stored) for path, stored in _published(folder, manifest).items()):
+        with suppress(OSError):  # where the folder may only be read
+            _publish(folder, manifest)
+
+
+# Reading
+
+
+def read(folder: Path, verify: bool = False) -> Index:
+    """Open the current snapshot of an index; tables and arrays are read when they are used.
+
+    What was opened stays as it is, whatever is committed later. `verify` compares the hash of every file.
+
+    Raises `IndexMissing` where there is no index, `IndexOutdated` where an earlier format is read no more,
+    `IndexDamaged` where a file is missing or is not what the manifest says: by its size, or with `verify` by its hash.
+    """
+    manifest, files = _open(folder, verify)
+    _heal(folder, manifest)
+    return _index(folder, manifest, files)
+
+
+def read_kept(folder: Path, manifest: Manifest) -> Index:
+    """Open a snapshot that a folder keeps, by its manifest; raise `IndexDamaged` where a file of it is missing."""
+    return _index(folder, manifest, _mapped(folder, manifest, verify=False))
+
+
+def _index(folder: Path, manifest: Manifest, files: Mapping[str, mmap.mmap | bytes]) -> Index:
+    from conspectus.storage import TABLES, Stored
+
+    contents = {_name(path): content for path, content in files.items() if path.endswith(".parquet")}
+
+    @cache
+    def document_ids() -> list[str]:
+        return stored["documents"].ids()
+
+    stored = {name: Stored(t, contents[t.file], document_ids) for name, t in TABLES.items()}
+    tables: dict[str, Any] = {name: Rows(manifest.counts[name], table) for name, table in stored.items()}
+    return Index(
+        **tables,
+        arrays=Arrays({_name(path): content for path, content in files.items() if path.endswith(".npy")}),
+        settings=manifest.settings,
+        usage={task: Usage(**used) for task, used in manifest.usage.items()},
+        origin=manifest.origin,
+        snapshot=manifest.snapshot,
+        folder=folder,
+    )
+
+
+def _name(path: str) -> str:
+    """Return the name of the table or array that a stored file holds."""
+    return path.rpartition("/")[2].rpartition("-")[0]
+
+
+def table_files(folder: Path) -> dict[str, Path]:
+    """Return the Parquet files of the current snapshot by the name that other tools have for their table.
+
+    Raises as `read` does.
+    """
+    manifest, _ = _open(folder, verify=False)
+    return {_name(path): folder / path for path in manifest.files if path.endswith(".parquet")}
+
+
+def history(folder: Path) -> list[Manifest]:
+    """Return the manifests of the snapshots that a folder keeps, the newest first; raise as `read` does."""
+    return manifests.kept(folder)
+
+
+def _open(folder: Path, verify: bool) -> tuple[Manifest, dict[str, mmap.mmap | bytes]]:
+    while True:
+        manifest = _manifest(folder)
+        try:
+            return manifest, _mapped(folder, manifest, verify)
+        except IndexDamaged:
+            if _manifest(folder).snapshot == manifest.snapshot:
+                raise
+            # commits have replaced the snapshot between reading its manifest and its files: take the new one
+
+
+def _mapped(folder: Path, manifest: Manifest, verify: bool) -> dict[str, mmap.mmap | bytes]:
+    return {path: _map(folder / path, facts, verify) for path, facts in manifest.files.items()}
+
+
+def _map(path: Path, facts: Mapping[str, Any], verify: bool) -> mmap.mmap | bytes:
+    """Map a file into memory, or read it where it is small; it can be used even when it is removed later."""
+    advice = "restore it, or delete manifest.json and index again"
+    try:
+        with path.open("rb") as file:
+            if (size := os.fstat(file.fileno()).st_size) != facts["size"]:
+                raise IndexDamaged(f"{path} has {size} bytes, its manifest says {facts['size']}; {advice}")
+            small = size <= SMALL
+            content = file.read() if small else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except FileNotFoundError:
+        raise IndexDamaged(f"{path} is missing; {advice}") from None
+    if verify and sha256(content).hexdigest() != facts["sha256"]:
+        raise IndexDamaged(f"{path} is not what was written, by its hash; {advice}")
+    return content
+
+
+__all__ = [
+    "Arrays",
+    "Manifest",
+    "Rows",
+    "commit",
+    "history",
+    "read",
+    "read_kept",
+    "rollback",
+    "table_files",
+    "trim",
+    "writing",
+]

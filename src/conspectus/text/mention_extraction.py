@@ -1,0 +1,234 @@
+"""What the sentences of one language mention: names, concepts, dates and titles, by what is known of each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from conspectus.text import gazetteer
+from conspectus.text.chinese import find_chinese, like_person
+from conspectus.text.dates import find_dates, find_titles
+from conspectus.text.glosses import Glosses
+from conspectus.text.language import ENGLISH
+from conspectus.text.language_rules import UNCASED, Rules
+from conspectus.text.names import Mention, find_names, is_telling
+from conspectus.text.phrases import find_phrases
+from conspectus.text.tokenize import joined
+from conspectus.text.types import CONCEPT, DATE, PERSON, WORK, Context, type_in_context, type_of
+from conspectus.text.uncased import find_uncased
+from conspectus.text.vocabulary import Bools, Ints, Vocabulary, is_acronym
+from conspectus.text.words import INFLECTING, name_key, stem, undeclined
+
+LARGE = 3000
+"""From so many distinct sentences on, a single word must be named twice, and a concept three times."""
+SHORT = 3
+"""Characters from which on a name without spaces tells by itself that it is one."""
+_DIGIT = re.compile(r"\d")
+
+
+@dataclass
+class Found:
+    """What is known of one thing while mentions are gathered."""
+
+    forms: Counter[tuple[str, ...]] = field(default_factory=Counter[tuple[str, ...]])
+    kinds: Counter[str] = field(default_factory=Counter[str])
+    """The types that the patterns of its mentions tell."""
+    context: Context = field(default_factory=Context)
+    type: str = ""
+    places: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """Distinct sentence and token offset of each mention."""
+
+
+def gather(
+    texts: list[str], vocabulary: Vocabulary, where: tuple[Ints, Ints], speakers: Sequence[str]
+) -> dict[str, Found]:
+    """Return everything that distinct sentences of one language mention, by key, typed and sifted.
+
+    `where` is the document and the unit of each sentence.
+    """
+    large = len(texts) >= LARGE
+    found: dict[str, Found] = defaultdict(Found)
+    for speaker in speakers:
+        thing = found[name_key(speaker)]
+        thing.context.speaks = True
+        thing.forms[tuple(speaker.split())] += 0
+    named = np.zeros(len(vocabulary.form), bool)
+    for mention in _names(vocabulary):
+        named[mention.start : mention.end] = True
+        _note_name(found[_key(mention.words, vocabulary.rules)], mention, vocabulary)
+    found = _sifted_names(found, vocabulary, large)
+    _note_concepts(found, vocabulary, where, named, 3 if large else 2)
+    _note_dates_and_titles(found, texts, large, vocabulary.rules)
+    lower = dict(zip(vocabulary.words, vocabulary.lower.tolist(), strict=True))
+    given = gazetteer.GIVEN_NAMES | {name_key(s).split()[0] for s in speakers if " " in s}
+    for thing in found.values():
+        if not thing.type:
+            words = thing.forms.most_common(1)[0][0]
+            foreign = not any(lower.get(w.casefold()) for w in words)
+            thing.type = type_of(words, thing.context, given, foreign, vocabulary.rules.language)
+    if vocabulary.rules.language in INFLECTING:  # a name is known to other languages by how it is mostly written
+        return {name_key(written(thing.forms)): thing for thing in found.values()}
+    return found
+
+
+def _names(vocabulary: Vocabulary) -> Iterator[Mention]:
+    """Yield every mention of a name: capitalised runs, and what patterns of its own a language has."""
+    patterns = _patterns(vocabulary.rules.language)
+    if patterns is None:
+        yield from find_names(vocabulary)
+        return
+    found = list(patterns(vocabulary))
+    yield from found
+    glosses = Glosses(vocabulary, {mention.end for mention in found})
+    yield from (mention for mention in find_names(vocabulary) if glosses.keeps(mention))
+
+
+def _patterns(language: str) -> Callable[[Vocabulary], Iterator[Mention]] | None:
+    """Return what finds names in a language that has no capitals, None for one that has."""
+    if language == "zh":
+        return find_chinese
+    return find_uncased if language in UNCASED else None
+
+
+def _key(words: Sequence[str], rules: Rules) -> str:
+    """Return what forms of a name have in common: its key, or where names are declined, that without endings."""
+    return " ".join(undeclined(word, rules.language) for word in name_key(" ".join(words)).split())
+
+
+def _note_name(thing: Found, mention: Mention, vocabulary: Vocabulary) -> None:
+    sentence = int(vocabulary.sentence[mention.start])
+    offset = mention.start - int(vocabulary.starts[sentence])
+    thing.forms[mention.words] += 1
+    if mention.type:
+        thing.kinds[mention.type] += 1
+    thing.places.append((sentence, offset))
+    thing.context.titled += mention.titled
+    words = vocabulary.words
+    if offset:
+        thing.context.before[words[vocabulary.word[vocabulary.form[mention.start - 1]]]] += 1
+    if mention.end < len(vocabulary.form) and vocabulary.sentence[mention.end] == sentence:
+        thing.context.after[words[vocabulary.word[vocabulary.form[mention.end]]]] += 1
+
+
+def _sifted_names(found: Mapping[str, Found], vocabulary: Vocabulary, large: bool) -> dict[str, Found]:
+    """Leave out what is no name after all: vague words, offices, nationalities, words written small."""
+    number = {word: i for i, word in enumerate(vocabulary.words)}
+    kept: dict[str, Found] = {}
+    for key, thing in found.items():
+        if thing.context.speaks:
+            kept[key] = thing
+            continue
+        if thing.kinds:
+            if is_sure(thing, large):
+                kind, name = thing.kinds.most_common(1)[0][0], written(thing.forms)
+                thing.type = kind if like_person(name) else type_in_context(kind, thing.context)
+                kept[key] = thing
+            continue
+        words = thing.forms.most_common(1)[0][0]
+        parts = key.split()
+        acronym = len(words) == 1 and is_acronym(words[0])
+        empty = gazetteer.ROLES if acronym else gazetteer.ROLES | vocabulary.rules.vague
+        if not parts or not is_telling(words, vocabulary.rules) or empty.issuperset(parts):
+            continue
+        if len(parts) == 1:
+            place = number.get(words[0], number.get(words[0].casefold()))
+            proper = place is None or vocabulary.alone[place]
+            if not proper or key in gazetteer.NATIONALITIES or key in gazetteer.CALENDAR or len(key) < 2:
+                continue
+            if large and len(thing.places) < 2 and (place is None or not vocabulary.capitalised[place]):
+                continue
+        elif all(p in gazetteer.CALENDAR or p.isdigit() for p in parts):
+            continue
+        kept[key] = thing
+    return kept
+
+
+def is_sure(thing: Found, large: bool) -> bool:
+    """Tell whether what has the pattern of a name is one: short ones, and all of a large corpus, recur or are told."""
+    short = len("".join(thing.forms.most_common(1)[0][0])) < SHORT
+    return bool(thing.context.titled) or len(thing.places) > (large or (short and set(thing.kinds) == {PERSON}))
+
+
+def _note_concepts(
+    found: dict[str, Found], vocabulary: Vocabulary, where: tuple[Ints, Ints], named: Bools, least: int
+) -> None:
+    """Add the concepts; one that is also written as a name is that name ("Computer Science")."""
+    rules = vocabulary.rules
+    by_stems = {_stems(key, rules): key for key in sorted(found, reverse=True) if not found[key].context.speaks}
+    phrases = find_phrases(vocabulary, *where, least, named)
+    starts = vocabulary.starts
+    for start, size in zip(phrases.start.tolist(), phrases.words.tolist(), strict=True):
+        form = _form(start, size, vocabulary)
+        stems = _stems(name_key(" ".join(form)) if rules.language != ENGLISH else " ".join(form), rules)
+        thing = found.setdefault(by_stems.setdefault(stems, stems), Found())
+        thing.forms[form] += 1
+        if not thing.kinds:
+            thing.type = CONCEPT
+        sentence = int(vocabulary.sentence[start])
+        thing.places.append((sentence, start - int(starts[sentence])))
+
+
+def _form(start: int, size: int, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Return the words of a phrase: small, but for nouns where they have capitals; in one where there are no spaces."""
+    if vocabulary.rules.unspaced:
+        return (joined(vocabulary.written(start, start + size)),)
+    if vocabulary.rules.nouns_capitalised:
+        return tuple(vocabulary.written(start, start + size))
+    return tuple(vocabulary.folded(start, start + size))
+
+
+def _stems(key: str, rules: Rules) -> str:
+    words = key.split() or [""]
+    keep = len(words) - 1 if rules.language == ENGLISH else 0
+    return " ".join((*words[:keep], *(stem(word, rules.language) for word in words[keep:])))
+
+
+def _note_dates_and_titles(found: dict[str, Found], texts: list[str], large: bool, rules: Rules) -> None:
+    dates: dict[str, Found] = defaultdict(Found)
+    for sentence, text in enumerate(texts):
+        if _DIGIT.search(text):
+            for date in find_dates(text, rules.language):
+                dates[date].places.append((sentence, text.find(date.split()[0]) // 6))
+                dates[date].forms[tuple(date.split())] += 1
+        for title in find_titles(text, rules.language):
+            thing = found.setdefault(_key_of_title(title, found, rules), Found())
+            thing.forms[tuple(title.split())] += 1
+            thing.context.quoted += 1
+            if not thing.context.speaks and thing.type in ("", WORK):
+                thing.type = WORK if not thing.context.before else ""
+            thing.places.append((sentence, text.find(title) // 6))
+    if rules.unspaced:  # there quotation marks only tell what is said again and again
+        for key in [key for key, thing in found.items() if 0 < thing.context.quoted == len(thing.places) < 2]:
+            del found[key]
+    for date, thing in dates.items():
+        if len(thing.places) >= (3 if large else 2) or " " in date or "月" in date:
+            thing.type = DATE
+            found.setdefault(date.lower(), thing)
+
+
+def _key_of_title(title: str, found: Mapping[str, Found], rules: Rules) -> str:
+    """Return the key of a quoted title, that of a name that it is but for its article where there is one."""
+    key = _key(title.split(), rules)
+    first, _, rest = key.partition(" ")
+    return rest if rules.language != ENGLISH and first in rules.articles and rest in found else key
+
+
+def written(forms: Counter[tuple[str, ...]]) -> str:
+    """Return the commonest way to write a name; capitals alone only where nobody writes it otherwise."""
+    common = sorted(forms, key=lambda form: (-forms[form], form))
+    mixed = [form for form in common if len(form) == 1 or not " ".join(form).isupper()]
+    if mixed:
+        return _without_gaps(" ".join(mixed[0]))
+    return " ".join(_capitalised(word) for word in common[0])
+
+
+def _without_gaps(name: str) -> str:
+    return name.replace("' ", "'").replace("’ ", "’")
+
+
+def _capitalised(word: str) -> str:
+    return "-".join(part.capitalize() for part in word.split("-")) if len(word) > 2 or "." not in word else word

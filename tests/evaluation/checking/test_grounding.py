@@ -1,0 +1,128 @@
+"""Which sentences of answers are supported: by what they cite, and by answers sampled beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conspectus.api import evaluate_grounding
+from conspectus.errors import BadReply, ServerDown
+from conspectus.evaluation.checking.grounding import Grounding
+from conspectus.evaluation.comparing.question_files import write_list
+from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, Question, answers_in, grounding_in
+from conspectus.models.scripted import ScriptedModel
+from conspectus.tasks import Entails
+
+CITED = (CitedText(1, "Mill", "Ada bought the mill."), CitedText(2, "Flood", "The Tarn flooded Hollin."))
+ANSWER = (
+    "## Of Hollin\n\n- Ada bought the mill. [1]\n- The Tarn burned. [2]\n- Both are so. [1][2]\n- Nobody knows why."
+)
+
+
+def a_folder(folder: Path, *texts: str, samples: tuple[str, ...] = ()) -> Path:
+    write_list([Question(f"q{n}", f"What of {n}?") for n in range(len(texts))], folder)
+    kept = answers_in(folder)
+    for n, text in enumerate(texts):
+        kept.add(ConditionAnswer("A", f"q{n}", text, CITED))
+        for number, sample in enumerate(samples, 1):
+            kept.add(ConditionAnswer("A", f"q{n}", sample, CITED, sample=number))
+    return folder
+
+
+def inside(task: Entails) -> bool:
+    return task.statement in task.text
+
+
+def checked(folder: Path, said: Callable[[Entails], Any] = inside, **more: Any) -> tuple[Grounding, ScriptedModel]:
+    model = ScriptedModel({Entails: said})
+    return evaluate_grounding(folder, model=model, **more).found, model
+
+
+def test_a_sentence_is_held_against_all_that_it_cites_together(tmp_path: Path) -> None:
+    found, model = checked(a_folder(tmp_path, ANSWER))
+
+    asked = {task.statement: task.text for task in model.all_seen(Entails)}
+    assert asked == {
+        "Ada bought the mill.": "Ada bought the mill.",
+        "The Tarn burned.": "The Tarn flooded Hollin.",
+        "Both are so.": "Ada bought the mill.\n\nThe Tarn flooded Hollin.",
+    }
+    (one,) = found.conditions
+    assert (one.sentences, one.uncited, one.answers) == (4, 1, 1)
+    assert one.supported is not None
+    assert one.of_cited is not None
+    assert (one.supported.mean, one.of_cited.mean) == (pytest.approx(1 / 4), pytest.approx(1 / 3))
+    assert one.consistent is None
+    assert [s.supported for s in grounding_in(tmp_path).rows["A", "q0"].sentences] == [True, False, False, False]
+
+
+def test_shares_are_means_over_answers_and_one_that_states_nothing_has_none(tmp_path: Path) -> None:
+    found, _ = checked(a_folder(tmp_path, "Ada bought the mill. [1]", "So. [1] And so. [2]", "## Nothing"))
+
+    (one,) = found.conditions
+    assert (one.answers, one.empty) == (3, 1)
+    assert one.supported is not None
+    assert one.supported.mean == 0.5
+
+
+def test_what_samples_do_not_say_is_not_consistent(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path, "Ada bought the mill. Bees swarm.", samples=("Ada bought the mill. [1] Owls hunt.", ""))
+
+    found, model = checked(folder)
+
+    assert model.all_seen(Entails)[0].text == "Ada bought the mill.\nOwls hunt."
+    assert len(model.all_seen(Entails)) == 2  # nothing follows from an empty answer, and nobody is asked
+    (one,) = found.conditions
+    assert one.consistent is not None
+    assert one.consistent.mean == pytest.approx((1 / 2 + 0) / 2)
+    assert one.samples == 2
+
+
+def test_what_failed_is_counted_and_checked_again_and_the_rest_is_not(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path, "Ada bought the mill. [1]", "Bees swarm. [1]")
+
+    found, _ = checked(folder, lambda task: BadReply("perhaps") if "Bees" in task.statement else True)
+
+    assert (found.failed, dict(found.errors)) == (1, {"perhaps": 1})
+    again, model = checked(folder)
+    assert again.failed == 0
+    assert [task.statement for task in model.all_seen(Entails)] == ["Bees swarm."]
+    assert checked(folder)[1].tasks == []
+
+
+def test_answers_are_checked_again_when_there_are_more_samples(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path, "Bees swarm.")
+    checked(folder)
+    answers_in(folder).add(ConditionAnswer("A", "q0", "Bees swarm.", sample=1))
+
+    found, _ = checked(folder)
+
+    assert found.conditions[0].samples == 1
+
+
+def test_a_server_that_is_gone_ends_it_and_keeps_what_is_there(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path, *(f"Bees swarm {n}. [1]" for n in range(4)))
+    with pytest.raises(ServerDown):
+        checked(folder, lambda task: ServerDown("gone") if "2" in task.statement else True)
+
+    assert len(grounding_in(folder).rows) == 2
+
+
+def test_without_a_model_words_decide(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path, "Ada bought the mill. [1] Ruben Vale opened the bridge. [2]")
+
+    (one,) = evaluate_grounding(folder).found.conditions
+
+    assert one.supported is not None
+    assert one.supported.mean == 0.5
+
+
+def test_figures_go_into_json(tmp_path: Path) -> None:
+    told = json.loads(json.dumps(checked(a_folder(tmp_path, ANSWER))[0].as_json()))
+
+    assert told["conditions"][0]["supported"] == {"mean": 0.25, "low": 0.25, "high": 0.25}
+    assert told["conditions"][0]["consistent"] is None

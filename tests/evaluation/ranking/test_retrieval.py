@@ -1,0 +1,159 @@
+"""Measuring rankings: on a small folder with known places, and on the shared data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from making import Letters
+
+from conspectus.api import evaluate_answers, evaluate_retrieval
+from conspectus.errors import UsageError
+from conspectus.evaluation.ranking import retrieval
+from conspectus.indexing.embed import without_vectors
+from conspectus.indexing.triples import OpenIe, with_openie
+from conspectus.settings import Settings, VectorSettings
+from conspectus.storage import store
+from conspectus.tasks import FoundTriple
+
+TEXTS = {"p1": "Bees swarm in June.", "p2": "Ants march in June.", "p3": "Cows graze."}
+QUESTIONS = {
+    "q1": ("What do bees do?", ["p1"]),
+    "q2": ("What happens in June?", ["p1", "p2"]),
+    "q3": ("zyx", ["p3"]),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    target = tmp_path / "insects"
+    (target / "qrels").mkdir(parents=True)
+    rows = [{"_id": id_, "title": "", "text": text} for id_, text in TEXTS.items()]
+    asked = [{"_id": id_, "text": text} for id_, (text, _) in QUESTIONS.items()]
+    judged = [f"{id_}\t{passage}\t1" for id_, (_, passages) in QUESTIONS.items() for passage in passages]
+    (target / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (target / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)))
+    (target / "qrels" / "test.tsv").write_text("\n".join(judged))
+    return target
+
+
+def test_means_are_over_all_questions_those_without_a_hit_too(folder: Path):
+    row = evaluate_retrieval(folder, ["bm25"])["bm25"].as_row()
+
+    assert row["queries"] == 3
+    assert row["R@1"] == pytest.approx((1 + 1 / 2 + 0) / 3, abs=1e-4)
+    assert row["R@2"] == row["all@5"] == row["MRR"] == pytest.approx(2 / 3, abs=1e-4)
+    assert {"R@5", "R@10", "all@8", "nDCG@10", "ms", "ms_p95"} <= row.keys()
+
+
+def test_other_depths_can_be_asked_for(folder: Path):
+    assert "R@3" in evaluate_retrieval(folder, ["bm25"], [3])["bm25"].as_row()
+
+
+def test_methods_are_compared_question_by_question(folder: Path):
+    results = evaluate_retrieval(folder, ["bm25", "walk"])
+
+    assert list(results) == ["bm25", "walk"]
+    assert results["walk"].over(results["walk"], "R@5") == (0, 0, 0)
+
+
+def test_the_index_is_built_once_and_anew_when_the_passages_change(folder: Path, tmp_path: Path):
+    target = tmp_path / "index"
+    manifest = target / "manifest.json"
+    evaluate_retrieval(folder, ["bm25"], index_folder=target)
+    before = manifest.stat().st_mtime_ns
+    evaluate_retrieval(folder, ["walk"], index_folder=target)
+    assert manifest.stat().st_mtime_ns == before
+
+    with (folder / "corpus.jsonl").open("a") as file:
+        file.write("\n" + json.dumps({"_id": "p4", "title": "", "text": "Wasps sting in June."}))
+    evaluate_retrieval(folder, ["bm25"], index_folder=target)
+    assert manifest.stat().st_mtime_ns != before
+
+
+def test_an_index_with_a_graph_keeps_it_when_it_gets_vectors_and_is_never_replaced(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    letters = Letters()
+    monkeypatch.setattr(retrieval, "open_embedder", lambda *_: letters)
+    target = tmp_path / "index"
+    data = retrieval.read_beir(folder)
+    index = with_openie(
+        retrieval.passage_index(data, target, Settings()), [OpenIe("p1", (FoundTriple("Bees", "swarm in", "June"),))]
+    )
+    with store.writing(target):
+        store.commit(target, without_vectors(index), settings={}, usage={})
+    assert "vectors.chunks" not in store.read(target).arrays
+
+    again = retrieval.passage_index(data, target, Settings())
+    assert "vectors.triples" in again.arrays
+
+    read = len(letters.given)
+    retrieval.passage_index(data, target, Settings(vectors=VectorSettings(embedder="by another name")))
+    assert len(letters.given) == read
+
+    with pytest.raises(UsageError, match="of other documents"):
+        retrieval.passage_index(replace(data, passages=data.passages[:2]), target, Settings())
+
+
+@pytest.mark.parametrize("methods", [["bm26"], []])
+def test_an_unknown_method_lists_those_that_there_are(folder: Path, methods: list[str]):
+    with pytest.raises(UsageError, match="there are bm25"):
+        evaluate_retrieval(folder, methods)
+
+
+def test_a_file_in_place_of_the_folder_is_told_what_the_folder_has(folder: Path):
+    with pytest.raises(UsageError, match="in the BEIR layout has"):
+        evaluate_retrieval(folder / "corpus.jsonl", ["bm25"])
+
+
+def test_questions_are_answered_from_the_index_that_rankings_were_measured_on(folder: Path):
+    evaluate_retrieval(folder, ["bm25"])
+    answered = (json.dumps({"_id": "q1", "text": "Who swarm in June?", "answers": ["Bees"]}),)
+    (folder / "answered.jsonl").write_text("\n".join(answered))
+
+    (scored,) = evaluate_answers(folder / "answered.jsonl", folder / retrieval.DEFAULT, ["bm25"])
+
+    assert scored.failures == {}
+    assert scored.means["F1"] > 0
+
+
+def test_a_depth_below_1_makes_no_sense(folder: Path):
+    with pytest.raises(UsageError, match="at least 1"):
+        evaluate_retrieval(folder, ["bm25"], [0])
+
+
+# The shared data; what is asked for is a little below what is reached
+
+
+@pytest.mark.parametrize(
+    ("name", "titles", "two", "five"),
+    [
+        ("hotpotqa", True, 0.80, 0.94),
+        ("musique", True, 0.58, 0.75),
+        ("hotpotqa", False, 0.70, 0.88),
+        ("musique", False, 0.51, 0.655),
+    ],
+)
+def test_the_walk_finds_what_the_research_note_promises(
+    shared: Path, tmp_path: Path, name: str, titles: bool, two: float, five: float
+):
+    results = evaluate_retrieval(
+        shared / "docqa" / name, ["bm25", "walk"], index_folder=tmp_path / "index", titles=titles
+    )
+    row = results["walk"].as_row()
+
+    assert row["R@2"] >= two
+    assert row["R@5"] >= five
+    assert results["walk"].over(results["bm25"], "R@5").low > 0
+
+
+def test_chinese_words_find_chinese_passages_and_the_walk_takes_nothing_from_them(shared: Path, tmp_path: Path):
+    results = evaluate_retrieval(shared / "docqa" / "cmrc-zh", ["bm25", "walk"], index_folder=tmp_path / "index")
+    words, walked = (results[name].as_row() for name in ("bm25", "walk"))
+
+    assert words["R@1"] >= 0.98
+    assert words["R@5"] >= 0.99
+    assert walked["R@5"] >= words["R@5"] - 0.01

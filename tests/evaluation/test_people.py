@@ -1,0 +1,415 @@
+"""People as judges: blinded pairs, what they send back, and how far they agree."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import gzip
+import io
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conspectus import api
+from conspectus.errors import UsageError
+from conspectus.evaluation.comparing.question_files import write_list
+from conspectus.evaluation.jsonl_table import ConditionAnswer, Judgement, Question, answers_in, judgements_in
+from conspectus.evaluation.judging.criteria import keep_criteria
+from conspectus.evaluation.judging.pairing import plan
+from conspectus.evaluation.people.agreement import agreements, bounded, cohens_kappa, fleiss_kappa, share
+from conspectus.evaluation.people.forms import page, table
+from conspectus.evaluation.people.pairs import blinded, keys_in, write_key
+from conspectus.evaluation.people.ratings import Rating, ratings_in, ratings_now
+from conspectus.tasks import Criterion
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUIET = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --virtual-time-budget=8000"
+).split()
+CONDITIONS = ("C0", "TS", "SS")
+LABELS = ("first", "second", "tie")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Six questions, answered by three conditions; two of them the same way to the last."""
+    target = tmp_path / "study"
+    questions = [Question(f"q{n}", f"What happened in {1900 + n}?") for n in range(6)]
+    write_list(questions, target)
+    rows = [
+        ConditionAnswer(c, q.id, f"## In {q.id}\n\n- <b>{c.lower()}</b> says [1]")
+        for q in questions
+        for c in CONDITIONS
+    ]
+    rows = [
+        ConditionAnswer(r.condition, r.question, "Same.") if (r.question == "q5" and r.condition != "C0") else r
+        for r in rows
+    ]
+    answers_in(target).add_all(rows)
+    return target
+
+
+def data_of(text: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/octet-stream" id="data">([^<]*)</script>', text)
+    assert found
+    return json.loads(gzip.decompress(base64.b64decode(found.group(1))))
+
+
+def rated(folder: Path, rater: str, choose: Any, **more: Any) -> Path:
+    """Write what a rater sends back: `choose` says which condition is better (None: a tie) of a pair by a criterion."""
+    made = blinded(folder, **more)
+    write_key(made, folder)
+    rows: list[list[str]] = [["export", "item", "criterion", "rater", "choice", "comment"]]
+    for item in made.items:
+        for criterion in made.criteria:
+            better = choose((item.first, item.second), criterion.name, item.question)
+            choice = {item.first: "1", item.second: "2", None: "tie"}[better]
+            rows.append([made.id, item.id, criterion.name, rater, choice, ""])
+    told = io.StringIO()
+    csv.writer(told).writerows(rows)
+    file = folder.parent / f"{rater}.csv"
+    file.write_text(told.getvalue(), encoding="utf-8")
+    return file
+
+
+# Blinded pairs
+
+
+def test_no_name_of_a_condition_reaches_a_rater(folder: Path):
+    made = blinded(folder, criteria=["diversity"])
+    shown = data_of(page(made, "Which?")), page(made, "Which?").split('id="data"')[0]
+
+    assert set(shown[0]) == {"export", "criteria", "items"}
+    told = json.dumps(shown[0]["items"])
+    assert not any(re.search(rf'"{name}"', told) for name in CONDITIONS)
+    assert not any(name in shown[1] for name in CONDITIONS)
+    assert not any(name in table(made) for name in CONDITIONS)
+
+
+def test_each_condition_of_a_pair_is_shown_first_half_of_the_time(folder: Path):
+    made = blinded(folder, sample=None)
+    first = Counter((frozenset((item.first, item.second)), item.first) for item in made.items)
+    pairs = Counter(frozenset((item.first, item.second)) for item in made.items)
+
+    assert pairs == {frozenset(("C0", "TS")): 6, frozenset(("C0", "SS")): 6, frozenset(("TS", "SS")): 5}
+    assert made.equal == 1
+    assert all(abs(2 * n - pairs[pair]) <= 1 for (pair, _), n in first.items())
+
+
+def test_the_order_depends_on_the_seed_alone(folder: Path):
+    one, same, other = blinded(folder), blinded(folder), blinded(folder, seed=1)
+
+    assert one == same
+    assert page(one, "A") == page(same, "A")
+    assert one.id != other.id
+    assert [item.question for item in one.items] != [item.question for item in other.items]
+    assert {(i.first, i.second, i.question) for i in one.items} == {
+        (i.first, i.second, i.question) for i in other.items
+    }
+
+
+def test_criteria_are_those_that_were_judged_by_where_none_is_named(folder: Path):
+    assert [one.name for one in blinded(folder).criteria] == [
+        "comprehensiveness", "diversity", "empowerment", "directness",
+    ]  # fmt: skip
+    judge(folder, lambda *_: 1, criteria=[Criterion("candour", "Does it say what it cannot tell?")])
+
+    assert [one.name for one in blinded(folder).criteria] == ["candour"]
+
+
+def test_a_sample_of_questions_is_that_of_the_judge(folder: Path):
+    questions = [Question(f"q{n}", f"What happened in {1900 + n}?") for n in range(6)]
+    planned = plan(folder, questions, [Criterion("depth", "How deep?")], replicates=1, sample=3)
+
+    assert {item.question for item in blinded(folder, sample=3).items} <= {
+        one.question.id for one in planned.comparisons
+    }
+    assert len({item.question for item in blinded(folder, sample=3, pairs=["C0:TS"]).items}) == 3
+
+
+def test_nothing_to_rate_is_told(tmp_path: Path):
+    write_list([Question("q", "What?")], tmp_path)
+    answers_in(tmp_path).add_all([ConditionAnswer(name, "q", "Same.") for name in CONDITIONS])
+
+    with pytest.raises(UsageError, match="both answers are the same text"):
+        blinded(tmp_path)
+
+
+def test_cells_that_a_spreadsheet_would_take_for_formulas_are_harmless(tmp_path: Path):
+    write_list([Question("q", "What?")], tmp_path)
+    answers_in(tmp_path).add_all([ConditionAnswer("A", "q", "=1+1"), ConditionAnswer("B", "q", "- a list")])
+
+    row = next(csv.DictReader(io.StringIO(table(blinded(tmp_path)))))
+
+    assert {row["answer_1"], row["answer_2"]} == {"'=1+1", "'- a list"}
+
+
+# What raters send back
+
+
+def judge(folder: Path, winner: Any, criteria: Any = None, replicates: int = 3) -> None:
+    """Have every pair judged: `winner` of (first, second, criterion, question, replicate) is 0, 1 or 2."""
+    questions = [Question(f"q{n}", f"What happened in {1900 + n}?") for n in range(6)]
+    chosen = criteria or [Criterion("depth", "How deep?")]
+    keep_criteria(chosen, folder)
+    planned = plan(folder, questions, chosen, replicates=replicates)
+    rows: list[Judgement] = []
+    for one in planned.comparisons:
+        shown = one.first.condition, one.second.condition
+        rows.append(one.judged(winner(*shown, one.criterion.name, one.question.id, one.replicate), "Said.", by="judge"))
+    judgements_in(folder).add_all(rows)
+
+
+def better(pair: tuple[str, str], *_: str) -> str:
+    return min(pair, key=CONDITIONS.index)
+
+
+def test_ratings_are_unblinded_by_the_key_and_kept(folder: Path):
+    file = rated(folder, "ada", better)
+
+    read = api.import_ratings(folder, [file])
+
+    kept = list(ratings_in(folder).rows.values())
+    assert read.raters == {"ada": len(kept)} == {"ada": 68}
+    assert all((row.first, row.second)[row.winner - 1] == better((row.first, row.second)) for row in kept)
+    assert not read.found.with_judge
+    api.import_ratings(folder, [rated(folder, "ada", lambda *_: None)])
+    assert {row.winner for row in ratings_in(folder).rows.values()} == {0}
+
+
+def test_whose_ratings_they_are_can_be_said(folder: Path):
+    file = rated(folder, "", better)
+
+    assert list(api.import_ratings(folder, [file], rater="Bo").raters) == ["Bo"]
+    assert list(api.import_ratings(folder, [file]).raters) == [file.stem]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda text: text.replace(",tie,", ",maybe,").replace(",1,", ",maybe,"), "the choice is 'maybe'"),
+        (
+            lambda text: re.sub(r"^([0-9a-f]+),[0-9a-f]+,", r"\1,0000,", text, flags=re.M),
+            "no key knows the pair '0000'",
+        ),
+        (lambda text: text.replace("diversity", "beauty"), "there is no criterion 'beauty'"),
+        (lambda text: text.replace("choice", "verdict"), "has no column"),
+    ],
+)
+def test_a_table_that_makes_no_sense_is_refused_whole(folder: Path, change: Any, told: str):
+    file = rated(folder, "ada", better)
+    file.write_text(change(file.read_text(encoding="utf-8")), encoding="utf-8")
+
+    with pytest.raises(UsageError, match=re.escape(told)):
+        api.import_ratings(folder, [file])
+
+    assert not ratings_in(folder).rows
+
+
+def test_tables_as_spreadsheets_save_them_are_read(folder: Path):
+    file = rated(folder, "ada", better)
+    text = file.read_text(encoding="utf-8").replace(",", ";").replace("\n", "\r\n")
+    file.write_bytes(b"\xef\xbb\xbf" + text.encode())
+
+    assert api.import_ratings(folder, [file]).raters == {"ada": 68}
+
+
+def test_empty_choices_are_counted_and_left_out(folder: Path):
+    file = rated(folder, "ada", better)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    lines[1] = re.sub(r",[12],", ",,", lines[1])
+    file.write_text("\n".join(lines), encoding="utf-8")
+
+    read = api.import_ratings(folder, [file])
+
+    assert (read.empty, read.raters["ada"]) == (1, 67)
+
+
+def test_a_folder_without_a_key_says_what_makes_one(folder: Path, tmp_path: Path):
+    (tmp_path / "r.csv").write_text("item,criterion,choice\nx,depth,1\n", encoding="utf-8")
+
+    with pytest.raises(UsageError, match="people export"):
+        api.import_ratings(folder, [tmp_path / "r.csv"])
+
+
+def test_ratings_of_answers_that_changed_do_not_count(folder: Path):
+    api.import_ratings(folder, [rated(folder, "ada", better)])
+    answers_in(folder).add(ConditionAnswer("C0", "q0", "Something else."))
+
+    left = ratings_now(folder)
+
+    assert len(left) < 68
+    assert not any(row.question == "q0" and "C0" in (row.first, row.second) for row in left)
+    assert keys_in(folder).criteria == {"comprehensiveness", "diversity", "empowerment", "directness"}
+
+
+# Agreement
+
+
+def test_a_rater_who_says_what_the_judge_says_agrees_wholly(folder: Path):
+    judge(folder, lambda first, second, *_: 1 + (better((first, second)) == second))
+    found = api.import_ratings(folder, [rated(folder, "ada", better)]).found
+
+    (row,) = found.with_judge
+    assert (row.one, row.other, row.criterion, row.units, row.decided) == ("ada", "judge", "depth", 17, 17)
+    assert (row.agree.value, row.kappa.value) == (100.0, 1.0)
+
+
+def test_ties_are_a_label_and_are_left_out_apart(folder: Path):
+    judge(folder, lambda first, second, *_: 1 + (better((first, second)) == second))
+    tied = {"q0", "q1"}
+    file = rated(folder, "ada", lambda pair, _, question: None if question in tied else better(pair))
+
+    (row,) = api.import_ratings(folder, [file]).found.with_judge
+
+    assert (row.units, row.ties_of_one, row.ties_of_other, row.decided) == (17, 6, 0, 11)
+    assert row.agree.value == pytest.approx(100 * 11 / 17)
+    assert row.agree_decided.value == 100.0
+
+
+def test_a_majority_of_replicates_is_the_judges_label(folder: Path):
+    judge(folder, lambda first, second, criterion, question, replicate: 1 if replicate == 1 else 0)
+    file = rated(folder, "ada", lambda *_: None)
+
+    (row,) = api.import_ratings(folder, [file]).found.with_judge
+
+    assert row.ties_of_other == 17
+    assert row.agree.value == 100.0
+    assert row.kappa.value is None  # both always say the same
+
+
+def test_raters_are_compared_with_each_other_and_three_of_them_together():
+    def says(rater: str, winner: int) -> list[Rating]:
+        return [Rating(rater, "A", "B", "depth", str(n), winner if n % 2 else 1) for n in range(8)]
+
+    found = agreements([*says("ada", 2), *says("bo", 2), *says("cy", 0)], [])
+
+    assert [(row.one, row.other, row.agree.value) for row in found.between] == [
+        ("ada", "bo", 100.0), ("ada", "cy", 50.0), ("bo", "cy", 50.0),
+    ]  # fmt: skip
+    (together,) = found.together
+    assert together.units == 8
+    assert found.judge == ""
+
+
+def test_all_criteria_together_come_after_each():
+    ratings = [Rating("ada", "A", "B", c, str(n), 1 + n % 2) for c in ("depth", "style") for n in range(4)]
+    judged = [Judgement("A", "B", c, str(n), 1, 1 + n % 2) for c in ("depth", "style") for n in range(4)]
+
+    found = agreements(ratings, judged)
+
+    assert [(row.criterion, row.units) for row in found.with_judge] == [("depth", 4), ("style", 4), ("all criteria", 8)]
+
+
+@given(st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=40))
+def test_cohens_kappa_is_symmetric_and_at_most_1(rows: list[tuple[str, str]]):
+    kappa = cohens_kappa(rows)
+
+    assert kappa == pytest.approx(cohens_kappa([(b, a) for a, b in rows]))
+    if kappa is not None:
+        assert kappa <= 1 + 1e-12
+        assert (kappa == pytest.approx(1)) == (share(rows) == 100)
+
+
+@given(st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=30))
+def test_fleiss_kappa_of_two_depends_on_their_labels_and_not_on_whose_they_are(rows: list[tuple[str, str]]):
+    turned = [(b, a) if n % 2 else (a, b) for n, (a, b) in enumerate(rows)]
+
+    assert fleiss_kappa(turned) == pytest.approx(fleiss_kappa(rows))
+
+
+def test_kappas_are_those_of_the_textbooks():
+    both = [("yes", "yes")] * 20 + [("yes", "no")] * 5 + [("no", "yes")] * 10 + [("no", "no")] * 15
+    counts = [
+        (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
+        (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
+    ]  # fmt: skip
+    rows = [tuple(str(label) for label, n in enumerate(row) for _ in range(n)) for row in counts]
+
+    assert cohens_kappa(both) == pytest.approx(0.4)
+    assert fleiss_kappa(rows) == pytest.approx(0.210, abs=5e-4)
+
+
+def test_an_interval_is_over_questions_and_needs_two():
+    rows = [("a", "a"), ("a", "b")] * 5
+
+    assert bounded(share, rows, ["q"] * 10).low is None
+    whole = bounded(share, rows, [str(n // 2) for n in range(10)])
+    assert (whole.value, whole.low, whole.high) == (50.0, 50.0, 50.0)  # every question has one of each
+
+
+# The page
+
+
+def test_the_page_reaches_for_nothing_outside_itself(folder: Path):
+    text = page(blinded(folder), "A <title> & {{data}}")
+
+    assert "default-src 'none'" in text
+    assert "A &lt;title&gt; &amp; {{data}}" in text
+    assert not re.search(r"(?:src|href)\s*=\s*[\"']?(?:https?:)?//", text)
+    assert "http" not in re.sub(r"http-equiv", "", text.split('id="data"')[0])
+
+
+def in_browser(text: str, tmp_path: Path, acts: str = "") -> str:
+    """Open a page in the browser, do what `acts` says in it, and return its document as it then is."""
+    if BROWSER is None:
+        pytest.skip("there is no chromium to open the page in")
+    once = f"if (!window.conspectusRating || window.done) return; window.done = 1; {acts}"
+    wait = f"<script>setInterval(() => {{ {once} }}, 20)</script>"
+    (tmp_path / "rate.html").write_text(text.replace("</body>", wait + "</body>"), "utf-8")
+    command = [BROWSER, *QUIET, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
+    ended = subprocess.run([*command, (tmp_path / "rate.html").as_uri()], capture_output=True, timeout=120, check=False)
+    return ended.stdout.decode("utf-8")
+
+
+CHOOSE = (
+    "for (const f of document.querySelectorAll('fieldset')) f.querySelectorAll('input[type=radio]')[2].click();"
+    "const c = document.querySelector('fieldset > input'); c.value = 'more, \"said\"'; c.oninput({ target: c });"
+    "const r = document.getElementById('rater'); r.value = 'Ada B.'; r.oninput({ target: r });"
+    "document.body.dataset.table = conspectusRating.table();"
+)
+
+
+def test_a_browser_shows_a_pair_and_what_is_chosen_comes_back_as_a_table(folder: Path, tmp_path: Path):
+    made = blinded(folder, criteria=["diversity", "directness"])
+    key = write_key(made, folder)
+
+    dom = in_browser(page(made, "Which?"), tmp_path, CHOOSE)
+
+    assert f'data-ready="{len(made.items)}"' in dom
+    assert 'data-made="2"' in dom
+    assert "&lt;b&gt;" in dom  # what answers hold is text, and no markup
+    assert "<li>" in dom
+    found = re.search(r'data-table="([^"]*)"', dom)
+    assert found
+    text = found[1].replace("&quot;", '"').replace("&amp;", "&")
+    (tmp_path / "back.csv").write_text(text, encoding="utf-8")
+    read = api.import_ratings(folder, [tmp_path / "back.csv"])
+    assert read.raters == {"Ada B.": 2}
+    rows = list(ratings_in(folder).rows.values())
+    assert {(row.winner, row.question) for row in rows} == {(2, made.items[0].question)}
+    assert rows[0].comment == 'more, "said"'
+    assert key.exists()
+
+
+def test_choices_outlive_the_page_and_a_saved_table_is_read_again(folder: Path, tmp_path: Path):
+    text = page(blinded(folder, criteria=["diversity"]), "Which?")
+    in_browser(text, tmp_path, CHOOSE)
+
+    dom = in_browser(
+        text, tmp_path,
+        "const R = conspectusRating; document.body.dataset.again = R.read(R.table()).length; R.go(R.state.at + 1);",
+    )  # fmt: skip
+
+    assert 'data-made="1"' in dom
+    assert 'data-again="1"' in dom
+    assert "Pair 2 of" in dom

@@ -1,0 +1,279 @@
+"""Tests of several indexes asked as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from making import a_built_index, an_edge, an_index
+
+from conspectus import api
+from conspectus.errors import NotFound, UsageError
+from conspectus.filters.subset import part_of
+from conspectus.filters.union import joined
+from conspectus.filters.view import names_of, seen
+from conspectus.index import Index
+from conspectus.references import find
+from conspectus.retrieval import RANKINGS, bm25
+from conspectus.retrieval.citations import row_of
+from conspectus.rows import Triple, content_id
+from conspectus.settings import SearchSettings, Settings
+
+MILL = (
+    "Ada Brook bought the Orran Mill in 1901. The Orran Mill stood on the river Tarn. Ada Brook paid for a wheel.",
+    "The river Tarn flooded Hollin. The flood broke the wheel of the Orran Mill. Ada Brook asked the Hollin Council.",
+    "The Hollin Council met. Ruben Vale refused to pay. Ada Brook called Ruben Vale a coward. Ruben Vale laughed.",
+)
+BRIDGE = (
+    "Ruben Vale opened the Tarn Bridge. The Hollin Council paid for the Tarn Bridge. Mabel Finch sang there.",
+    "Mabel Finch taught at the Hollin School. The Hollin School stood by the Tarn Bridge. Mabel Finch wrote songs.",
+    "Edwin Sorrel kept bees at Lune Farm. Lune Farm sold honey to Mabel Finch. Ruben Vale liked Lune Farm.",
+)
+
+
+@pytest.fixture(scope="module")
+def halves() -> tuple[Index, Index]:
+    small = {"max_size": 3}  # so that there are several levels
+    return a_built_index(*MILL, communities=small), a_built_index(*BRIDGE, communities=small)
+
+
+@pytest.fixture(scope="module")
+def both(halves: tuple[Index, Index]) -> Index:
+    return joined({"mill": halves[0], "bridge": halves[1]})
+
+
+def test_one_index_alone_is_what_is_asked(halves: tuple[Index, Index]):
+    assert seen([halves[0]]).index is halves[0]
+
+
+def test_one_index_joined_has_its_own_rows_under_its_name(halves: tuple[Index, Index]):
+    index = halves[0]
+
+    alone = joined({"mill": index})
+
+    for table in ("chunks", "entities", "relationships", "communities", "reports", "claims", "triples", "words"):
+        assert list(getattr(alone, table)) == list(getattr(index, table)), table
+    assert [d.path for d in alone.documents] == [f"mill:{d.path}" for d in index.documents]
+    for name in index.arrays:
+        np.testing.assert_array_equal(alone.arrays[name], index.arrays[name], name)
+
+
+words = st.lists(st.sampled_from("river mill wheel council bridge school farm honey song flood".split()), min_size=1)
+texts = st.lists(words.map(" ".join), min_size=1, max_size=4, unique=True)
+
+
+@given(first=texts, second=texts, query=words.map(" ".join))
+def test_bm25_ranks_two_halves_as_an_index_of_the_whole(first: list[str], second: list[str], query: str):
+    second = [text for text in second if text not in first]
+    settings = SearchSettings(k=len(first) + len(second))
+    halves = [an_index(*texts) for texts in (first, second) if texts]
+    apart = [replace(half, documents=_named(half, n)) for n, half in enumerate(halves)]
+
+    hits = bm25.rank(query, joined({str(n): half for n, half in enumerate(apart)}), settings)
+
+    whole = bm25.rank(query, an_index(*first, *second), settings)
+    assert [(h.text, pytest.approx(h.score, rel=1e-5)) for h in whole] == [(h.text, h.score) for h in hits]
+
+
+def _named(index: Index, n: int) -> Sequence[object]:
+    return [replace(d, path=f"{n}/{d.path}") for d in index.documents]
+
+
+def test_the_parts_of_an_index_joined_again_rank_as_it_does():
+    index = a_built_index(*MILL, *BRIDGE)
+    parts = {"a": part_of(index, [True, False] * 3), "b": part_of(index, [False, True] * 3)}
+
+    for question in ("Ruben Vale", "Who paid for the bridge?", "the river Tarn and the wheel"):
+        apart = {hit.chunk: hit.score for hit in bm25.rank(question, joined(parts), SearchSettings(k=6))}
+        assert apart == {hit.chunk: pytest.approx(hit.score) for hit in bm25.rank(question, index, SearchSettings(k=6))}
+
+
+def test_the_halves_joined_have_the_hits_of_both(both: Index):
+    for method in ("bm25", "walk"):
+        hits = api.search("Ruben Vale", both, method=method, k=6, settings=Settings())
+        assert {hit.document for hit in hits} >= {"mill:2.txt", "bridge:0.txt", "bridge:2.txt"}
+
+
+def test_what_bears_one_name_is_one_thing(halves: tuple[Index, Index], both: Index):
+    mill, bridge = halves
+    (vale,) = [e for e in both.entities if e.name == "Ruben Vale"]
+    (first,) = [e for e in mill.entities if e.name == "Ruben Vale"]
+    (second,) = [e for e in bridge.entities if e.name == "Ruben Vale"]
+
+    assert len({e.name for e in both.entities}) == len(both.entities)
+    assert vale.chunk_ids == first.chunk_ids + second.chunk_ids
+    assert vale.spans[:2] == (first.spans[0], second.spans[0])
+    assert vale.description == f"{first.description}\n{second.description}"
+    assert vale.degree == len(both.edges_of(vale.number)) > max(first.degree, second.degree)
+
+
+def test_relationships_between_the_same_ends_are_one():
+    first = an_index("Owl saw Rook.", entities=["Owl", "Rook"])
+    second = an_index("Rook saw Owl.", entities=["Owl", "Rook"])
+    weights = (replace(first, relationships=[an_edge("Owl", "Rook", weight=3.0, strength=4.0)]),)
+    weights += (replace(second, relationships=[an_edge("Owl", "Rook", weight=1.0, strength=8.0)]),)
+
+    (edge,) = joined({"a": weights[0], "b": weights[1]}).relationships
+
+    assert (edge.weight, edge.strength, edge.combined_degree) == (4.0, 5.0, 2)
+
+
+def test_triples_join_and_relationships_stand_for_those_of_an_index_without():
+    said = Triple(content_id("x"), 0, "Owl", "saw", "Rook", ())
+    first = replace(an_index("Owl saw Rook."), triples=[replace(said, chunk_ids=("1",))])
+    second = replace(an_index("Owl saw Rook once."), triples=[replace(said, chunk_ids=("2",))])
+    third = replace(an_index("Heron ate."), relationships=[an_edge("Heron", "fish", description="Heron ate.")])
+
+    assert [t.chunk_ids for t in joined({"a": first, "b": second}).triples] == [("1", "2")]
+    assert [(t.head, t.relation, t.tail) for t in joined({"a": first, "c": third}).triples] == [
+        ("Owl", "saw", "Rook"),
+        ("Heron", "Heron ate.", "fish"),
+    ]
+    assert not joined({"c": third, "d": an_index("Nothing.")}).triples
+
+
+def test_every_number_leads_to_the_row_that_it_led_to(halves: tuple[Index, Index], both: Index):
+    for table in ("documents", "chunks", "entities", "relationships", "communities", "reports"):
+        assert [row.number for row in getattr(both, table)] == list(range(len(getattr(both, table)))), table
+    new = list(both.reports)
+    old = [(index, report) for index in halves for report in index.reports]
+    assert [report.title for report in new] == [report.title for _, report in old]
+    for report, (index, before) in zip(new, old, strict=True):
+        assert both.communities[report.community].id == index.communities[before.community].id
+        assert both.report_of_community[report.community] == report
+        for text, earlier in zip(report.findings, before.findings, strict=True):
+            rows = [row_of(reference, both) for reference in find(text.explanation)]
+            then = [row_of(reference, index) for reference in find(earlier.explanation)]
+            assert {row.id for row in rows if row} == {row.id for row in then if row}
+
+
+def test_each_level_stays_a_partition(both: Index):
+    assert len(both.levels) > 1
+    for level in both.levels:
+        held = [e for community in both.communities_at(level) for e in community.entity_numbers]
+        assert len(held) == len(set(held))
+    assert sorted(e for c in both.communities_at(0) for e in c.entity_numbers) == list(range(len(both.entities)))
+
+
+METHODS = ("global", "local", "bm25", "walk", "hippo", "ircot", "tog", "raptor", "propositions", "source-summary")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_answers_from_both_and_says_which(both: Index, method: str):
+    answer = api.ask("What did Ruben Vale do?", both, method=method, settings=Settings())
+
+    sources = [source for citation in answer.citations for source in citation.sources]
+    assert {source.document.partition(":")[0] for source in sources} <= {"mill", "bridge"}
+    text = {d.path: d.text for d in both.documents}
+    assert sources
+    assert all(source.text == text[source.document][source.start : source.end] for source in sources)
+    if method in ("local", "bm25", "walk", "hippo"):
+        assert {source.document.partition(":")[0] for source in sources} == {"mill", "bridge"}
+
+
+@pytest.mark.parametrize("method", [m for m in RANKINGS if m in METHODS])
+def test_every_ranking_ranks_both(both: Index, method: str):
+    assert api.search("Ruben Vale and the Hollin Council", both, method=method, settings=Settings())
+
+
+def test_conditions_hold_in_all_of_them_by_paths_without_their_names(halves: tuple[Index, Index]):
+    view = seen(halves, "path~0.txt")
+
+    assert [d.path for d in view.index.documents] == ["1:0.txt", "2:0.txt"]
+    assert view.told == ("Only 2 of 6 documents are read: those where path~0.txt.",)
+    assert [d.path for d in seen(halves, "title=1.txt").index.documents] == ["1:1.txt", "2:1.txt"]
+
+
+def test_an_index_that_no_condition_leaves_anything_of_is_not_read():
+    first, second = an_index("Owl hoots."), an_index("Rook caws.", "Rook flies.")
+
+    view = seen([first, second], "path=1.txt")
+
+    assert [d.path for d in view.index.documents] == ["2:1.txt"]
+    with pytest.raises(NotFound, match=r"no document meets path=9\.txt"):
+        seen([first, second], "path=9.txt")
+
+
+def test_a_document_of_several_indexes_is_read_once():
+    first, second = an_index("Owl hoots.", "Rook caws."), an_index("Owl hoots.", "Heron waits.")
+
+    view = seen([first, second])
+
+    assert [d.path for d in view.index.documents] == ["1:0.txt", "1:1.txt", "2:1.txt"]
+    assert view.told == ("1 document in several indexes is read once.",)
+    assert len(view.index.chunks) == 3
+
+
+def with_vectors(index: Index, model: str, size: int = 3) -> Index:
+    rng = np.random.default_rng(len(index.chunks))
+    sentences = len(index.arrays["sentences.start"])
+    arrays = {
+        "vectors.chunks": rng.normal(size=(len(index.chunks), size)).astype(np.float32),
+        "vectors.sentences": rng.normal(size=(sentences, size)).astype(np.float16),
+    }
+    made = {"embedder": f"local:{model}", "model": model, "dimension": size}
+    return replace(index, arrays={**index.arrays, **arrays}, settings={"vectors": made})
+
+
+def test_vectors_of_one_embedder_follow_each_other(halves: tuple[Index, Index]):
+    first, second = (with_vectors(half, "m") for half in halves)
+
+    index = seen([first, second]).index
+
+    expected = np.concatenate((first.arrays["vectors.chunks"], second.arrays["vectors.chunks"]))
+    np.testing.assert_array_equal(index.arrays["vectors.chunks"], expected)
+    assert len(index.arrays["vectors.sentences"]) == len(index.arrays["sentences.start"])
+
+
+def test_vectors_behind_different_prefixes_do_not_compare(halves: tuple[Index, Index]):
+    first, second = (with_vectors(half, "m") for half in halves)
+    second = replace(second, settings={"vectors": {**second.settings["vectors"], "passage_prefix": "passage: "}})
+
+    assert "Vectors are left out" in seen([first, second]).told[0]
+
+
+@pytest.mark.parametrize("other", ["n", ""])
+def test_vectors_that_do_not_compare_are_left_out_and_methods_that_need_them_say_what_to_do(
+    halves: tuple[Index, Index], other: str
+):
+    first = with_vectors(halves[0], "m")
+    second = with_vectors(halves[1], other) if other else halves[1]
+
+    view = seen([first, second])
+
+    assert not [name for name in view.index.arrays if name.startswith("vectors.")]
+    assert "1 has m (3 numbers), 2 has " in view.told[0]
+    assert "conspectus embed --index DIR --embedder local:m" in view.told[0]
+    with pytest.raises(UsageError, match="conspectus embed"):
+        api.search("Ruben Vale", view, method="vector", settings=Settings())
+    assert api.search("Ruben Vale", view, method="walk", settings=Settings())
+
+
+@pytest.mark.parametrize(
+    ("folders", "names"),
+    [
+        (["/d/a/.conspectus", "/d/b/.conspectus"], ["a", "b"]),
+        (["/d/a/x", "/d/b/x"], ["a/x", "b/x"]),
+        (["/d/a", "/d/a"], ["a#1", "a#2"]),
+        ([None, "/d/a"], ["1", "a"]),
+    ],
+)
+def test_an_index_is_named_by_its_folder_so_that_none_is_taken_for_another(folders: list[str | None], names: list[str]):
+    assert names_of([Path(folder) if folder else None for folder in folders]) == names
+
+
+def test_an_index_of_a_graph_alone_joins_one_with_texts():
+    graph = Index(
+        triples=[Triple("t", 0, "Owl", "eats", "mouse")],
+        **{k: v for k, v in vars(an_index()).items() if k in ("words", "arrays")},
+    )
+
+    index = joined({"graph": graph, "texts": an_index("Owl hoots.")})
+
+    assert [t.tail for t in index.triples] == ["mouse"]
+    assert bm25.rank("owl", index, SearchSettings())[0].document == "texts:0.txt"

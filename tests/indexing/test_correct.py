@@ -1,0 +1,457 @@
+"""What people corrected holds, whatever is read: laws of corrections over the graph that merge makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from making import a_document, whole_chunk
+
+from conspectus.corrections import SAID, AddFact, Correction, Delete, Entry, Merge, Rename, Retype, Split, is_said
+from conspectus.indexing.added_facts import Said, said_by_people
+from conspectus.indexing.apply_corrections import corrected, kept_claims, kept_triples, without_names
+from conspectus.indexing.claims import merge_claims
+from conspectus.indexing.correct import decide
+from conspectus.indexing.correction_results import Decided
+from conspectus.indexing.merge import Merged, merge
+from conspectus.indexing.resolve import resolve
+from conspectus.rows import Entity, Relationship, Span
+from conspectus.settings import ResolveSettings
+from conspectus.tasks import FoundClaim, FoundEntity, FoundRelationship, FoundTriple, Graph
+from conspectus.text.mentions import hash_of, units
+
+TEXTS = {
+    "planets/orbit.txt": "Mercury circles the Sun. Venus follows Mercury.",
+    "metals/lamp.txt": "Mercury fills the lamp. Quicksilver is Mercury.",
+    "people/brook.txt": "Ada Brook saw Venus. Brook Hall has a lamp.",
+}
+DOCUMENTS = [a_document(text, i, path) for i, (path, text) in enumerate(TEXTS.items())]
+CHUNKS = [whole_chunk(document) for document in DOCUMENTS]
+ORBIT, LAMP, BROOK = (document.id for document in DOCUMENTS)
+
+
+def thing(name: str, document: int, words: str, type: str = "object") -> FoundEntity:
+    return FoundEntity(name, type, words, spot(document, words))
+
+
+def pair(source: str, target: str, document: int, words: str) -> FoundRelationship:
+    return FoundRelationship(source, target, words, 6.0, spot(document, words))
+
+
+def spot(document: int, words: str) -> Span:
+    start = DOCUMENTS[document].text.index(words)
+    return Span(DOCUMENTS[document].id, start, start + len(words))
+
+
+CIRCLES, FOLLOWS = "Mercury circles the Sun.", "Venus follows Mercury."
+FILLS, IS = "Mercury fills the lamp.", "Quicksilver is Mercury."
+SAW, HAS = "Ada Brook saw Venus.", "Brook Hall has a lamp."
+GRAPHS = [
+    Graph(
+        (thing("Mercury", 0, CIRCLES, "planet"), thing("Sun", 0, CIRCLES), thing("Venus", 0, FOLLOWS, "planet")),
+        (pair("Mercury", "Sun", 0, CIRCLES), pair("Venus", "Mercury", 0, FOLLOWS)),
+        (FoundTriple("Mercury", "circles", "Sun"),),
+    ),
+    Graph(
+        (thing("Mercury", 1, FILLS, "metal"), thing("lamp", 1, FILLS), thing("Quicksilver", 1, IS, "metal")),
+        (pair("Mercury", "lamp", 1, FILLS), pair("Quicksilver", "Mercury", 1, IS)),
+    ),
+    Graph(
+        (thing("Ada Brook", 2, SAW, "person"), thing("Venus", 2, SAW, "planet"), thing("lamp", 2, HAS)),
+        (pair("Ada Brook", "Venus", 2, SAW), pair("Brook Hall", "lamp", 2, HAS)),
+    ),
+]
+CLAIMS = [
+    (FoundClaim("Mercury", "Sun", "ORBIT", "TRUE", "Mercury circles the Sun."),),
+    (FoundClaim("Quicksilver", "NONE", "METAL", "TRUE", "Quicksilver is a metal."),),
+    (),
+]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What becomes of the little corpus under some corrections."""
+
+    decided: Decided
+    said: Said
+    merged: Merged
+
+    @property
+    def entities(self) -> dict[str, Entity]:
+        return {entity.name: entity for entity in self.merged.entities}
+
+    @property
+    def pairs(self) -> dict[tuple[str, str], Relationship]:
+        return {(edge.source, edge.target): edge for edge in self.merged.relationships}
+
+    @property
+    def whys(self) -> list[str]:
+        return [outcome.why for outcome in self.decided.outcomes]
+
+    @property
+    def joins(self) -> list[tuple[str, str]]:
+        return [(join.name, join.into) for join in self.decided.joins if join.rule == "person"]
+
+    def spans(self, name: str) -> set[Span]:
+        return {span for span, _ in self.merged.entity_elements[self.entities[name].number].instances}
+
+
+def entries(*corrections: Correction) -> list[Entry]:
+    return [Entry(number, correction) for number, correction in enumerate(corrections, 1)]
+
+
+def made(*corrections: Correction, graphs: Sequence[Graph] = GRAPHS) -> Made:
+    names = resolve(CHUNKS, graphs, DOCUMENTS, ResolveSettings())
+    decided = decide(entries(*corrections), names, CHUNKS, graphs, DOCUMENTS)
+    said = said_by_people(decided.facts, len(DOCUMENTS), len(CHUNKS))
+    merged = corrected(merge(CHUNKS, graphs, decided.names), decided, said)
+    claims = kept_claims(CHUNKS, CLAIMS, decided)
+    return Made(decided, said, merge_claims(CHUNKS, claims, decided.names, merged))
+
+
+BEFORE = made()
+
+
+# Merge
+
+
+def test_merged_names_are_one_entity_with_the_places_of_all():
+    now = made(Merge(("Quicksilver", "Mercury"), "Mercury"))
+
+    assert now.entities.keys() == BEFORE.entities.keys() - {"Quicksilver"}
+    assert now.entities["Mercury"].aliases == ("Quicksilver",)
+    assert now.spans("Mercury") == BEFORE.spans("Mercury") | BEFORE.spans("Quicksilver")
+    assert ("Mercury", "Quicksilver") not in now.pairs, "a pair of one with itself is none"
+    assert now.joins == [("Quicksilver", "Mercury")]
+    assert now.whys == [""]
+
+
+def test_relationships_of_merged_entities_to_the_same_third_become_one():
+    now = made(Merge(("Ada Brook", "Mercury"), "Ada Brook"))
+
+    assert now.pairs["Ada Brook", "Venus"].weight == 2
+    assert now.pairs["Ada Brook", "Venus"].chunk_ids == (CHUNKS[0].id, CHUNKS[2].id)
+
+
+def test_claims_follow_their_subject():
+    now = made(Merge(("Quicksilver", "Mercury"), "Hg"))
+
+    assert {claim.subject for claim in now.merged.claims} == {"Hg"}
+    assert now.entities["Hg"].aliases == ("Mercury", "Quicksilver")
+
+
+def test_merging_into_another_entity_takes_that_in_too():
+    now = made(Merge(("Quicksilver", "lamp"), "Mercury"))
+
+    assert now.entities["Mercury"].aliases == ("Quicksilver", "lamp")
+
+
+def test_a_merged_entity_has_the_type_that_most_of_its_instances_have():
+    assert made(Merge(("Venus", "Sun"), "Heavens")).entities["Heavens"].type == "planet"
+
+
+def test_a_merge_that_finds_one_name_only_says_so_and_keeps_to_the_name():
+    now = made(Merge(("Quicksilver", "Cinnabar"), "Cinnabar"))
+
+    assert "Cinnabar" in now.entities
+    assert now.whys == ["nothing is called 'Cinnabar'"]
+
+
+def test_what_was_merged_is_found_by_any_of_its_names():
+    now = made(Merge(("Quicksilver", "Mercury"), "Hg"), Rename("Quicksilver", "Element 80"))
+
+    assert "Element 80" in now.entities
+    assert now.entities["Element 80"].aliases == ("Mercury", "Quicksilver")
+
+
+# Split
+
+
+def test_an_entity_is_split_by_documents():
+    now = made(Split("Mercury", "Mercury (planet)", where=("path~planets*",)))
+
+    assert now.spans("Mercury (planet)") == {spot(0, CIRCLES)}
+    assert now.spans("Mercury") == {spot(1, FILLS)}
+    assert now.entities["Mercury (planet)"].type == "planet"
+    assert ("Mercury (planet)", "Sun") in now.pairs
+    assert ("Mercury", "lamp") in now.pairs
+    assert now.merged.claims[0].subject == "Mercury (planet)"
+
+
+def test_an_entity_is_split_by_what_it_is_called():
+    now = made(Merge(("Quicksilver", "Mercury"), "Mercury"), Split("Mercury", "Quicksilver", aliases=("quicksilver",)))
+
+    assert now.entities == BEFORE.entities
+
+
+def test_part_of_an_entity_is_given_to_another_one():
+    now = made(Split("Mercury", "Quicksilver", where=("folder=metals",)))
+
+    assert now.spans("Quicksilver") == {spot(1, FILLS), spot(1, IS)}
+    assert now.spans("Mercury") == {spot(0, CIRCLES)}
+
+
+def test_a_split_that_takes_nothing_is_told():
+    now = made(Split("Mercury", "M", where=("folder=nowhere",)), Split("Mercury", "M", aliases=("Hermes",)))
+
+    assert now.entities == BEFORE.entities
+    assert "no document meets folder=nowhere" in now.whys[0]
+    assert now.whys[1] == "nothing of 'Mercury' is called Hermes"
+
+
+# Rename
+
+
+def test_a_renamed_entity_keeps_its_places_weights_and_old_name():
+    now = made(Rename("Ada Brook", "Dame Ada"))
+
+    was, is_ = BEFORE.entities["Ada Brook"], now.entities["Dame Ada"]
+    assert is_.aliases == ("Ada Brook",)
+    assert (is_.type, is_.chunk_ids, is_.degree) == (was.type, was.chunk_ids, was.degree)
+    assert now.spans("Dame Ada") == BEFORE.spans("Ada Brook")
+    assert now.pairs["Dame Ada", "Venus"].weight == BEFORE.pairs["Ada Brook", "Venus"].weight
+    assert now.pairs["Dame Ada", "Venus"].strength == BEFORE.pairs["Ada Brook", "Venus"].strength
+
+
+def test_an_entity_that_only_relationships_name_is_renamed_too():
+    now = made(Rename("Brook Hall", "The Hall"))
+
+    assert ("The Hall", "lamp") in now.pairs
+
+
+def test_documents_that_use_the_new_name_later_mean_the_same_entity():
+    later = [*GRAPHS[:2], Graph((thing("Element 80", 2, SAW), *GRAPHS[2].entities), GRAPHS[2].relationships)]
+    now = made(Rename("Mercury", "Element 80"), graphs=later)
+
+    assert now.spans("Element 80") == {spot(0, CIRCLES), spot(1, FILLS), spot(2, SAW)}
+    assert now.whys == [""]
+
+
+def test_an_entity_is_not_given_the_alias_of_another():
+    now = made(Merge(("Quicksilver", "Mercury"), "Mercury"), Rename("lamp", "Quicksilver"))
+
+    assert "lamp" in now.entities
+    assert now.whys[1] == "'Quicksilver' is a name of Mercury"
+
+
+# Retype and delete
+
+
+def test_a_type_goes_with_an_entity_that_is_merged_or_renamed():
+    now = made(Retype("lamp", "device"), Rename("lamp", "Lantern"), Merge(("Lantern", "Sun"), "Light"))
+
+    assert now.entities["Light"].type == "device"
+
+
+def test_what_is_deleted_leaves_no_trace():
+    now = made(Delete("Mercury"))
+
+    named = {row.name for row in now.merged.entities} | {
+        end for row in now.merged.relationships for end in (row.source, row.target)
+    }
+    assert named == BEFORE.entities.keys() - {"Mercury"}
+    assert [claim.subject for claim in now.merged.claims] == ["Quicksilver"]
+    assert now.entities["Sun"].degree == 0
+    assert now.decided.gone == {"mercury"}
+    triples = [(chunk.id, chunk) for chunk in CHUNKS]
+    found = zip((chunk for _, chunk in triples), (graph.triples for graph in GRAPHS), strict=True)
+    assert not [t for _, kept in kept_triples(found, now.decided, now.said) for t in kept]
+
+
+def test_a_name_that_others_still_have_is_not_gone():
+    now = made(Split("Mercury", "Mercury (planet)", where=("path~planets*",)), Delete("Mercury (planet)"))
+
+    assert now.spans("Mercury") == {spot(1, FILLS)}
+    assert now.decided.gone == {"mercury planet"}
+
+
+def test_what_was_deleted_is_not_corrected_any_more():
+    now = made(Delete("Mercury"), Delete("Mercury"), Retype("Mercury", "god"))
+
+    assert now.whys == ["", "", "correction 1 deletes 'Mercury'"]
+
+
+# Facts
+
+
+def test_a_fact_that_a_person_says_stands_on_their_words():
+    now = made(AddFact("Ada Brook", "Mercury", "Ada Brook discovered Mercury.", 9.0))
+
+    edge = now.pairs["Ada Brook", "Mercury"]
+    ((span, _), text), *others = now.merged.relationship_elements[edge.number].instances.items()
+    (document,) = now.said.documents
+    assert not others
+    assert (edge.weight, edge.strength) == (1, 9)
+    assert document.path == SAID
+    assert document.text[span.start : span.end] == text == 'A person: "Ada Brook discovered Mercury."'
+    assert document.place(span.start, span.end) == "correction 1"
+    assert edge.chunk_ids == (now.said.chunks[0].id,)
+
+
+def test_what_people_say_is_told_in_the_language_of_the_corpus():
+    now = made(AddFact("Sun", "Venus", "太阳照亮金星。"))
+
+    (document,) = said_by_people(now.decided.facts, 3, 3, "zh").documents
+    assert document.text == "一位编者（Sun、Venus）：“太阳照亮金星。”"
+    assert document.language == "zh"
+
+
+def test_what_people_said_is_known_in_several_indexes_that_are_asked_as_one():
+    assert is_said(SAID)
+    assert is_said(f"letters:{SAID}")
+    assert not is_said(f"letters/{SAID}.txt")
+
+
+def test_facts_that_do_not_name_their_ends_are_told_with_them():
+    now = made(AddFact("Ada Brook", "Mercury", "She discovered it."), AddFact("Sun", "Venus", "The Sun lights Venus."))
+
+    first, second = (chunk.text for chunk in now.said.chunks)
+    assert first == 'A person (Ada Brook, Mercury): "She discovered it."'
+    assert second == 'A person: "The Sun lights Venus."'
+    assert now.said.documents[0].text == f"{first}\n{second}"
+
+
+def test_a_fact_adds_to_a_relationship_that_is_there():
+    now = made(AddFact("Venus", "Ada Brook", "Ada Brook drew Venus.", 8.0))
+
+    edge = now.pairs["Ada Brook", "Venus"]
+    assert (edge.weight, edge.strength) == (2, 7)
+
+
+def test_a_quoted_fact_stands_in_the_document():
+    now = made(AddFact("Quicksilver", "lamp", "There is quicksilver in the lamp.", quote="mercury  FILLS the lamp"))
+
+    edge = now.pairs["Quicksilver", "lamp"]
+    (span, _), text = next(iter(now.merged.relationship_elements[edge.number].instances.items()))
+    assert (span, text) == (spot(1, FILLS[:-1]), "There is quicksilver in the lamp.")
+    assert edge.chunk_ids == (CHUNKS[1].id,)
+    assert now.said == Said()
+
+
+def test_a_fact_that_quotes_an_instance_tells_it_anew():
+    now = made(AddFact("Mercury", "lamp", "The lamp is filled with mercury.", quote=FILLS, document="lamp.txt"))
+
+    edge = now.pairs["Mercury", "lamp"]
+    assert edge.weight == 1
+    assert list(now.merged.relationship_elements[edge.number].descriptions) == ["The lamp is filled with mercury."]
+
+
+@pytest.mark.parametrize(
+    ("fact", "why"),
+    [
+        (AddFact("Sun", "Moon", "They meet."), "nothing is called 'Moon'"),
+        (AddFact("Sun", "lamp", "It shines.", quote="the lamp shines"), "no document says 'the lamp shines'"),
+        (
+            AddFact("Sun", "lamp", "It.", quote="the lamp shines", document="lamp.txt"),
+            "lamp.txt does not say 'the lamp shines'",
+        ),
+    ],
+)
+def test_a_fact_that_has_nothing_to_stand_on_is_told(fact: AddFact, why: str):
+    now = made(fact)
+
+    assert now.pairs == BEFORE.pairs
+    assert now.whys == [why]
+
+
+def test_a_fact_makes_an_end_that_is_missing_where_asked():
+    now = made(AddFact("Sun", "Moon", "The Moon hides the Sun.", create=True), Retype("moon", "satellite"))
+
+    assert now.entities["Moon"].type == "satellite"
+    assert now.entities["Moon"].chunk_ids == (now.said.chunks[0].id,)
+    assert ("Moon", "Sun") in now.pairs
+
+
+def test_facts_follow_what_becomes_of_their_ends():
+    fact = AddFact("Quicksilver", "Ada Brook", "Ada Brook sold Quicksilver.")
+    now = made(fact, Merge(("Quicksilver", "Mercury"), "Mercury"), Rename("Mercury", "Hg"))
+
+    assert ("Ada Brook", "Hg") in now.pairs
+    assert made(fact, Delete("Quicksilver")).whys[0] == "correction 2 deletes 'Quicksilver'"
+    assert made(fact, Merge(("Quicksilver", "Ada Brook"), "X")).whys[0] == "'Quicksilver' and 'Ada Brook' are one now"
+
+
+def test_facts_are_triples_where_chunks_were_read_for_triples():
+    now = made(AddFact("Ada Brook", "Sun", "Ada Brook painted the Sun."), Rename("Mercury", "Hg"))
+    found = zip(CHUNKS, (graph.triples for graph in GRAPHS), strict=True)
+
+    said = {(t.head, t.relation, t.tail) for _, kept in kept_triples(found, now.decided, now.said) for t in kept}
+    assert said == {("Hg", "circles", "Sun"), ("Ada Brook", "painted the", "Sun")}
+
+
+# All of them
+
+
+ALL: list[Correction] = [
+    Merge(("Quicksilver", "Mercury"), "Hg"),
+    Split("Mercury", "Mercury (planet)", where=("path~planets*",)),
+    Rename("Venus", "Morning Star"),
+    Retype("Sun", "star"),
+    Delete("lamp"),
+    AddFact("Ada Brook", "Sun", "Ada Brook painted the Sun."),
+]
+
+
+@given(st.permutations(ALL), st.integers(0, len(ALL)))
+def test_corrections_applied_twice_do_what_they_do_once(order: list[Correction], most: int):
+    chosen = order[:most]
+    once, twice = made(*chosen), made(*chosen, *chosen)
+
+    assert twice.merged.entities == once.merged.entities
+    assert twice.merged.relationships == once.merged.relationships
+    assert twice.merged.claims == once.merged.claims
+
+
+@given(st.permutations(ALL))
+def test_every_relationship_ends_in_entities_and_every_span_in_a_document(order: list[Correction]):
+    now = made(*order)
+
+    lengths = {document.id: len(document.text) for document in (*DOCUMENTS, *now.said.documents)}
+    for edge in now.merged.relationships:
+        assert {edge.source, edge.target} <= now.entities.keys()
+    for element in (*now.merged.entity_elements, *now.merged.relationship_elements):
+        assert all(0 <= span.start < span.end <= lengths[span.document_id] for span, _ in element.instances)
+    assert len({entity.name for entity in now.merged.entities}) == len(now.merged.entities)
+    assert sum(entity.degree for entity in now.merged.entities) == 2 * len(now.merged.relationships)
+
+
+def test_without_a_name_the_walk_is_that_of_the_others():
+    arrays: dict[str, np.ndarray[Any, Any]] = {
+        "walk.names": np.array(sorted(hash_of(units(name)) for name in ("ada", "tarn", "mill")), np.uint64),
+        "walk.frequency": np.array([1, 2, 3], np.int32),
+        "walk.kinds": np.array([0, 1, 2], np.uint8),
+        "walk.out_starts": np.array([0, 3, 4]),
+        "walk.out_names": np.array([0, 1, 2, 1], np.int32),
+        "walk.out_weights": np.array([0.2, 0.5, 0.3, 1.0], np.float32),
+        "walk.in_starts": np.array([0, 1, 3, 4]),
+        "walk.in_sentences": np.array([0, 0, 1, 0], np.int32),
+        "walk.in_weights": np.array([1.0, 2.0, 3.0, 4.0], np.float32),
+        "other": np.zeros(2),
+    }
+    names = arrays["walk.names"].tolist()
+    middle = next(name for name in ("ada", "tarn", "mill") if hash_of(units(name)) == names[1])
+
+    left = without_names(arrays, {middle, "nobody"})
+
+    assert left["walk.names"].tolist() == [names[0], names[2]]
+    assert left["walk.frequency"].tolist() == [1, 3]
+    assert left["walk.out_starts"].tolist() == [0, 2, 2]
+    assert left["walk.out_names"].tolist() == [0, 1]
+    np.testing.assert_allclose(left["walk.out_weights"], [0.4, 0.6])
+    assert left["walk.in_starts"].tolist() == [0, 1, 2]
+    assert left["walk.in_sentences"].tolist() == [0, 0]
+    assert left["walk.in_weights"].tolist() == [1, 4]
+    assert {name: array.dtype for name, array in left.items()} == {name: array.dtype for name, array in arrays.items()}
+
+
+def test_no_corrections_change_nothing():
+    names = resolve(CHUNKS, GRAPHS, DOCUMENTS, ResolveSettings())
+    decided = decide([], names, CHUNKS, GRAPHS, DOCUMENTS)
+
+    assert decided.names is names
+    assert corrected(BEFORE.merged, decided, Said()) is BEFORE.merged

@@ -1,0 +1,224 @@
+"""Vectors of an index: of what, by whom, embedded once; and a graph of neighbours where they are many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from making import Letters, a_document
+
+from conspectus.algorithms.neighbours import nearest
+from conspectus.index import Index
+from conspectus.indexing import embed
+from conspectus.indexing.embed import embedded, texts_of, without_vectors
+from conspectus.indexing.passages import index_passages
+from conspectus.indexing.pipeline import Silent
+from conspectus.indexing.triples import OpenIe, with_openie
+from conspectus.models.base import Tick
+from conspectus.models.embedders.prefixes import Prefixes
+from conspectus.retrieval import vector
+from conspectus.settings import Settings
+from conspectus.storage import store
+from conspectus.tasks import FoundTriple
+
+TEXTS = {"Hens": "Hens lay eggs. They eat corn.", "Ships": "Ships sail. They carry corn.", "": "Nobody knows it."}
+
+
+def an_index(texts: Mapping[str, str] = TEXTS) -> Index:
+    documents = [a_document(text, n, title=title or " ") for n, (title, text) in enumerate(texts.items())]
+    return index_passages([replace(d, title=d.title.strip()) for d in documents], Settings())
+
+
+class Stages(Silent):
+    """Remembers the stages that were opened, and their ticks."""
+
+    def __init__(self) -> None:
+        self.opened: list[tuple[str, int]] = []
+        self.ticks = 0
+
+    def stage(self, name: str, total: int) -> Tick:
+        self.opened.append((name, total))
+
+        def tick() -> None:
+            self.ticks += 1
+
+        return tick
+
+
+def test_chunks_and_sentences_are_embedded_with_the_title_before_them():
+    assert texts_of(an_index()) == {
+        "vectors.chunks": [
+            "Hens\nHens lay eggs. They eat corn.",
+            "Ships\nShips sail. They carry corn.",
+            "Nobody knows it.",
+        ],
+        "vectors.sentences": [
+            "Hens: Hens lay eggs.",
+            "Hens: They eat corn.",
+            "Ships: Ships sail.",
+            "Ships: They carry corn.",
+            "Nobody knows it.",
+        ],
+    }
+
+
+def test_the_index_says_whose_its_vectors_are():
+    index = embedded(an_index(), Letters(), "letters:here")
+
+    told = {"embedder": "letters:here", "model": "letters", "dimension": 26, "unread": 0.0}
+    assert index.settings["vectors"] == told
+    assert index.arrays["vectors.chunks"].dtype == np.float32
+    assert index.arrays["vectors.sentences"].dtype == np.float16
+    assert np.allclose(index.arrays["vectors.chunks"], Letters().embed(texts_of(index)["vectors.chunks"]))
+
+
+def test_a_text_that_stands_twice_is_embedded_once():
+    letters, stages = Letters(), Stages()
+    same = "The same words. The same words. The same words."
+    index = embedded(an_index({"A": same}), letters, "letters", progress=stages)
+
+    assert sorted(letters.given) == [f"A\n{same}", "A: The same words."]
+    assert len(index.arrays["vectors.sentences"]) == 3
+    assert (np.diff(index.arrays["vectors.sentences"], axis=0) == 0).all()
+    assert stages.opened == [("embed", 2)]
+    assert stages.ticks == 2
+
+
+def test_what_the_index_before_had_vectors_of_is_not_embedded_again(tmp_path: Path):
+    with store.writing(tmp_path):
+        before = embedded(an_index(), Letters(), "letters")
+        store.commit(tmp_path, before, settings=before.settings, usage={})
+    letters = Letters()
+    changed = {"New": "Cows give milk."} | TEXTS | {"Ships": "Ships sail. They sink."}
+    index = embedded(an_index(changed), letters, "letters", store.read(tmp_path))
+
+    assert letters.given == [
+        "New\nCows give milk.",
+        "Ships\nShips sail. They sink.",
+        "New: Cows give milk.",
+        "Ships: They sink.",
+    ]
+    fresh = embedded(an_index(changed), Letters(), "letters")
+    for name in ("vectors.chunks", "vectors.sentences"):
+        assert np.allclose(index.arrays[name], fresh.arrays[name], atol=1e-3)
+
+
+def test_vectors_of_another_model_are_never_taken_over():
+    class Other(Letters):
+        name = "other"
+
+    other = Other()
+    embedded(an_index(), other, "other", embedded(an_index(), Letters(), "letters"))
+
+    assert len(other.given) == 8
+
+
+def test_an_index_that_is_as_it_was_asks_for_nothing():
+    before = embedded(an_index(), Letters(), "letters")
+    letters = Letters()
+    after = embedded(an_index(), letters, "letters", before)
+
+    assert letters.given == []
+    assert np.array_equal(after.arrays["vectors.chunks"], before.arrays["vectors.chunks"])
+
+
+def test_triples_and_their_names_have_vectors_too():
+    index = an_index()
+    passage = OpenIe(index.documents[0].path, (FoundTriple("hens", "lay", "eggs"), FoundTriple("hens", "eat", "corn")))
+    before, letters = embedded(index, Letters(), "letters"), Letters()
+    after = embedded(with_openie(before, [passage]), letters, "letters", before)
+
+    assert letters.given == ["hens", "eggs", "corn", "hens lay eggs", "hens eat corn"]
+    assert after.arrays["vectors.names"].shape == (3, 26)
+    assert after.arrays["vectors.triples"].shape == (2, 26)
+
+
+def test_prefixes_stand_before_passages_and_questions_and_in_the_index():
+    by, asked = Letters(), Letters()
+    prefixes = Prefixes("ask: ", "tell: ")
+
+    index = embedded(an_index(), by, "letters:here", prefixes=prefixes)
+    index.derived["embedder letters:here"] = asked
+    vector.question_vectors(["Who lays eggs?"], index, Settings())
+
+    assert all(text.startswith("tell: ") for text in by.given)
+    assert asked.given == ["ask: Who lays eggs?"]
+    assert index.settings["vectors"]["query_prefix"] == "ask: "
+    assert index.settings["vectors"]["passage_prefix"] == "tell: "
+
+
+def test_vectors_behind_another_prefix_are_made_anew():
+    before = embedded(an_index(), Letters(), "letters:here")
+    by = Letters()
+
+    embedded(an_index(), by, "letters:here", before, prefixes=Prefixes("", "tell: "))
+    again = Letters()
+    embedded(an_index(), again, "letters:here", before, prefixes=Prefixes("ask: ", ""))
+
+    assert by.given
+    assert again.given == []
+
+
+def test_vectors_can_be_taken_away():
+    bare = without_vectors(embedded(an_index(), Letters(), "letters"))
+
+    assert not [name for name in bare.arrays if name.startswith("vectors")]
+    assert bare.settings["vectors"] == {"embedder": "none"}
+
+
+def test_an_index_without_text_has_vectors_of_nothing():
+    index = embedded(an_index({}), Letters(), "letters")
+
+    assert index.arrays["vectors.chunks"].shape == index.arrays["vectors.sentences"].shape == (0, 26)
+
+
+# Where they are many
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> Index:
+    pytest.importorskip("usearch")
+    monkeypatch.setattr(embed, "LARGE", 100)
+    monkeypatch.setattr(vector, "open_embedder", lambda *_: Letters())
+    words = "hens ships corn milk eggs sails boats barns fields rivers".split()
+    texts = {f"Passage {n}": f"The {words[n % 10]} of {words[n // 7 % 10]} number {n}." for n in range(300)}
+    return embedded(an_index(texts), Letters(), "letters")
+
+
+def test_many_chunks_get_a_graph_of_neighbours_with_its_recall(large: Index, tmp_path: Path):
+    assert large.arrays["vectors.chunks"].dtype == np.float16
+    assert large.settings["vectors"]["recall"] >= 0.98
+    with store.writing(tmp_path):
+        first = store.commit(tmp_path, large, settings=large.settings, usage={})
+        again = embedded(large, Letters(), "letters")
+        assert store.commit(tmp_path, again, settings=again.settings, usage={}) == first
+
+
+@pytest.mark.parametrize("method", ["vector", "hybrid", "walk"])
+def test_rankings_by_the_graph_are_those_by_all_vectors(large: Index, method: str, monkeypatch: pytest.MonkeyPatch):
+    from conspectus.retrieval import RANKINGS
+
+    def top(index: Index) -> Sequence[str]:
+        return [hit.chunk for hit in RANKINGS[method]("Are there hens of milk?", index, Settings())]
+
+    bare = {name: array for name, array in large.arrays.items() if name != "vectors.graph"}
+    assert top(large) == top(replace(large, arrays=bare))
+
+
+def test_where_nothing_can_read_the_graph_search_is_exact(large: Index, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("conspectus.algorithms.neighbours.find_spec", lambda name: None)
+    query = Letters().embed(["milk"])
+    chunks, _ = vector.nearest_chunks(query[0], large, 5)
+
+    assert chunks.tolist() == nearest(large.arrays["vectors.chunks"], query, 5)[0][0].tolist()
+
+
+def test_a_graph_of_the_same_chunks_is_taken_over(large: Index, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(embed, "NeighbourGraph", None)  # making one would fail
+    again = embedded(large, Letters(), "letters", large)
+
+    assert np.array_equal(again.arrays["vectors.graph"], large.arrays["vectors.graph"])
+    assert again.settings["vectors"] == large.settings["vectors"]

@@ -1,0 +1,272 @@
+"""Reports: what each is written from (P1 3.1.5), in which order, and what is left when one fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from making import a_claim, a_report, an_edge, an_entity
+
+from conspectus import tokens
+from conspectus.errors import BadKey, BadReply
+from conspectus.indexing.reports import Gatherer, priorities, write_reports
+from conspectus.models.scripted import ScriptedModel
+from conspectus.rows import Claim, Community, Entity, Failure, Finding, Relationship, Report, content_id
+from conspectus.settings import ReportSettings
+from conspectus.tasks import ReportDraft, WriteReport
+
+NAMES = ("Ant", "Bee", "Cow", "Doe", "Elk", "Fox")
+
+
+def rows(pairs: Sequence[tuple[str, str]], words: int = 0) -> tuple[list[Entity], list[Relationship]]:
+    """Entities of all names and relationships of pairs, each description of so many words more."""
+    more = " word" * words
+    degree = {name: sum(name in pair for pair in pairs) for name in NAMES}
+    entities = [an_entity(n, i, description=f"{n}.{more}", degree=degree[n]) for i, n in enumerate(NAMES)]
+    edges = [
+        an_edge(a, b, i, description=f"{a}-{b}.{more}", combined_degree=degree[a] + degree[b])
+        for i, (a, b) in enumerate(sorted(pairs))
+    ]
+    return entities, edges
+
+
+def a_community(number: int, entities: Sequence[int], edges: Sequence[Relationship] = (), **more: Any) -> Community:
+    held = {NAMES[e] for e in entities}
+    inside = tuple(r.number for r in edges if {r.source, r.target} <= held)
+    level, parent, children = more.get("level", 0), more.get("parent", -1), more.get("children", ())
+    return Community(content_id("c", str(number)), number, level, parent, children, tuple(entities), inside)
+
+
+CHAIN = [
+    ("Ant", "Bee"),
+    ("Bee", "Cow"),
+    ("Cow", "Doe"),
+    ("Doe", "Elk"),
+    ("Elk", "Fox"),
+    ("Bee", "Fox"),
+    ("Ant", "Cow"),
+]
+
+
+def a_tree(words: int) -> tuple[list[Community], list[Entity], list[Relationship]]:
+    """A root of six entities with two parts: the first four, and the last two; seven relationships."""
+    entities, edges = rows(CHAIN, words)
+    root = a_community(0, range(6), edges, children=(1, 2))
+    parts = [
+        a_community(1, range(4), edges, level=1, parent=0),
+        a_community(2, (4, 5), edges, level=1, parent=0),
+    ]
+    return [root, *parts], entities, edges
+
+
+def draft(title: str, *findings: str) -> ReportDraft:
+    return ReportDraft(title, f"{title}.", 5.0, "", tuple(Finding("Found", text) for text in findings))
+
+
+def by_title(task: WriteReport) -> ReportDraft:
+    return draft(" ".join(e.name for e in task.evidence.entities) or "none")
+
+
+async def written(
+    communities: Sequence[Community],
+    entities: Sequence[Entity],
+    edges: Sequence[Relationship],
+    model: ScriptedModel,
+    limit: int = 8000,
+    least: int = 1,
+) -> tuple[list[Report], list[Failure]]:
+    settings = ReportSettings(context_tokens=limit, min_report_entities=least)
+    gatherer = Gatherer(communities, entities, edges, limit)
+    return await write_reports(communities, gatherer, model, settings)
+
+
+# What a report is written from
+
+
+def test_relationships_come_by_decreasing_combined_degree_each_after_its_two_ends():
+    communities, entities, edges = a_tree(words=0)
+    evidence = Gatherer(communities, entities, edges, 8000).gather(communities[0], {})
+
+    degrees = [r.combined_degree for r in evidence.relationships]
+    assert degrees == sorted(degrees, reverse=True)
+    assert len(evidence.relationships) == len(CHAIN)
+    first = evidence.relationships[0]
+    assert {e.name for e in evidence.entities[:2]} == {first.source, first.target}
+
+
+def test_what_stands_alone_comes_last():
+    entities, edges = rows([("Bee", "Cow")])
+    community = a_community(0, (0, 1, 2), edges)
+    evidence = Gatherer([community], entities, edges, 8000).gather(community, {})
+
+    assert [e.name for e in evidence.entities] == ["Bee", "Cow", "Ant"]
+
+
+@given(st.integers(500, 3000))
+def test_the_window_is_kept_and_filled_in_order(limit: int):
+    communities, entities, edges = a_tree(words=150)
+    gatherer = Gatherer(communities, entities, edges, limit)
+    evidence = gatherer.gather(communities[0], {})
+    everything = Gatherer(communities, entities, edges, 100_000).gather(communities[0], {})
+
+    assert tokens.count(evidence.text) <= limit + 40  # headings of the tables
+    assert evidence.relationships == everything.relationships[: len(evidence.relationships)]
+    ends = {name for r in evidence.relationships for name in (r.source, r.target)}
+    assert ends <= {e.name for e in evidence.entities}
+
+
+def test_claims_come_with_the_relationship_or_the_entity_that_they_are_about():
+    entities, edges = rows([("Bee", "Cow")])
+    claims: list[Claim] = [
+        a_claim("Bee", "It met the cow.", 0, object="Cow"),
+        a_claim("Ant", "It left.", 1),
+        a_claim("Elk", "Not here.", 2),
+    ]
+    community = a_community(0, (0, 1, 2), edges)
+    evidence = Gatherer([community], entities, edges, 8000, claims).gather(community, {})
+
+    assert evidence.claims == (claims[0], claims[1])
+
+
+def test_a_community_that_fits_is_written_from_its_elements_though_its_parts_have_reports():
+    communities, entities, edges = a_tree(words=0)
+    reports = {1: a_report("First", 1), 2: a_report("Second", 2)}
+
+    assert Gatherer(communities, entities, edges, 8000).gather(communities[0], reports).reports == ()
+
+
+def test_what_does_not_fit_is_replaced_by_the_report_of_its_largest_part():
+    communities, entities, edges = a_tree(words=100)
+    reports = {1: a_report("First", 1), 2: a_report("Second", 2)}
+    evidence = Gatherer(communities, entities, edges, 900).gather(communities[0], reports)
+
+    assert [r.title for r in evidence.reports] == ["First"]
+    assert {e.name for e in evidence.entities} >= {"Elk", "Fox"}
+    inside = {"Ant", "Bee", "Cow", "Doe"}
+    assert not any({r.source, r.target} <= inside for r in evidence.relationships)
+    assert tokens.count(evidence.text) <= 900 + 40
+
+
+def test_part_after_part_is_replaced_until_it_fits():
+    communities, entities, edges = a_tree(words=300)
+    reports = {1: a_report("First", 1), 2: a_report("Second", 2)}
+    evidence = Gatherer(communities, entities, edges, 700).gather(communities[0], reports)
+
+    assert [r.title for r in evidence.reports] == ["First", "Second"]
+
+
+def test_a_part_without_a_report_is_read_by_its_elements():
+    communities, entities, edges = a_tree(words=100)
+    evidence = Gatherer(communities, entities, edges, 900).gather(communities[0], {2: a_report("Second", 2)})
+
+    assert [r.title for r in evidence.reports] == ["Second"]
+    assert evidence.relationships
+
+
+# In which order
+
+
+async def test_reports_stand_in_the_order_of_their_communities_and_know_their_place():
+    communities, entities, edges = a_tree(words=0)
+    reports, failures = await written(communities, entities, edges, ScriptedModel({WriteReport: by_title}))
+
+    assert failures == []
+    assert [(r.number, r.community, r.level, r.parent, r.children) for r in reports] == [
+        (0, 0, 0, -1, (1, 2)), (1, 1, 1, 0, ()), (2, 2, 1, 0, ()),
+    ]  # fmt: skip
+    assert all(r.n_tokens == tokens.count(r.text) for r in reports)
+
+
+async def test_a_parent_waits_for_its_children_and_stands_on_their_reports():
+    communities, entities, edges = a_tree(words=300)
+    model = ScriptedModel({WriteReport: by_title})
+    await written(communities, entities, edges, model, limit=700)
+
+    asked = [task.evidence for task in model.all_seen(WriteReport)]
+    assert [bool(evidence.reports) for evidence in asked] == [False, False, True]
+    assert len(asked[2].reports) == 2
+
+
+async def test_a_report_waits_until_its_elements_are_ready():
+    communities, entities, edges = a_tree(words=0)
+    model = ScriptedModel({WriteReport: by_title})
+    gate = asyncio.Event()
+    told: list[int] = []
+
+    async def ready(community: Community, claims: object) -> None:
+        told.append(community.number)
+        if community.number == 1:
+            await gate.wait()
+
+    work = asyncio.ensure_future(
+        write_reports(
+            communities,
+            Gatherer(communities, entities, edges, 8000),
+            model,
+            ReportSettings(min_report_entities=1),
+            ready=ready,
+        )
+    )
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert len(model.all_seen(WriteReport)) == 1
+    gate.set()
+    await work
+    assert sorted(told) == [0, 1, 2]
+
+
+async def test_communities_below_the_least_size_get_no_report():
+    communities, entities, edges = a_tree(words=0)
+    model = ScriptedModel({WriteReport: by_title})
+    reports, _ = await written(communities, entities, edges, model, least=3)
+
+    assert [r.community for r in reports] == [0, 1]
+    assert len(model.all_seen(WriteReport)) == 2
+
+
+# What is left when one fails
+
+
+async def test_a_failed_report_is_recorded_and_its_gap_closed_in_numbers_and_references():
+    communities, entities, edges = a_tree(words=300)
+
+    def reply(task: WriteReport) -> ReportDraft | Exception:
+        if task.evidence.reports:
+            numbers = ", ".join(str(r.number) for r in task.evidence.reports)
+            return draft("Root", f"All of it [Data: Reports ({numbers})].")
+        return BadReply("cut off") if task.evidence.entities[0].name not in ("Elk", "Fox") else draft("Last")
+
+    reports, failures = await written(communities, entities, edges, ScriptedModel({WriteReport: reply}), limit=700)
+
+    assert [(r.number, r.title) for r in reports] == [(0, "Root"), (1, "Last")]
+    assert reports[0].findings[0].explanation == "All of it [Data: Reports (1)]."
+    (failure,) = failures
+    assert (failure.stage, "community 1" in failure.error, "cut off" in failure.error) == (
+        "reports",
+        True,
+        True,
+    )
+
+
+async def test_where_nothing_more_can_be_asked_of_the_model_the_work_stops():
+    communities, entities, edges = a_tree(words=0)
+
+    with pytest.raises(BadKey):
+        await written(communities, entities, edges, ScriptedModel({WriteReport: lambda _: BadKey("no key")}))
+
+
+def test_rows_are_as_urgent_as_the_deepest_report_that_waits_for_them():
+    communities, entities, edges = a_tree(words=0)
+    alone = an_entity("Gnu", len(entities))
+    claims = [a_claim(subject, "NONE", n) for n, subject in enumerate(("Ant", "Elk", "Gnu"))]
+    gatherer = Gatherer(communities, [*entities, alone], edges, 8000, claims)
+    of_entities, of_relationships, of_claims = priorities(communities[:2], gatherer)
+
+    assert of_entities == [2.0, 2.0, 2.0, 2.0, 1.0, 1.0, -1.0]
+    assert max(of_relationships) == 2.0
+    assert min(of_relationships) == 1.0
+    assert of_claims == [2.0, 1.0, -1.0]

@@ -1,0 +1,236 @@
+"""Which names are one entity: only what is unambiguous joins, and every join is recorded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from making import a_document, whole_chunk
+
+from conspectus.indexing.resolve import Names, resolve
+from conspectus.rows import Chunk, Document
+from conspectus.settings import ResolveSettings
+from conspectus.tasks import FoundEntity, Graph
+
+PERSON, GUILD = "person", "organization"
+
+
+def named(*names: str | tuple[str, str]) -> Graph:
+    """A graph of entities, each a name or a name with its type."""
+    pairs = [n if isinstance(n, tuple) else (n, PERSON) for n in names]
+    return Graph(tuple(FoundEntity(name, kind, f"{name}.") for name, kind in pairs))
+
+
+def corpus(texts: Sequence[str], paths: Sequence[str] = ()) -> tuple[list[Document], list[Chunk]]:
+    documents = [a_document(text, i, paths[i] if paths else "") for i, text in enumerate(texts)]
+    return documents, [whole_chunk(document) for document in documents]
+
+
+def resolved(*graphs: Graph, texts: Sequence[str] = (), paths: Sequence[str] = (), how: str = "aliases") -> Names:
+    """The names of graphs, one of each document."""
+    documents, chunks = corpus(texts or [f"text {i}" for i in range(len(graphs))], paths)
+    return resolve(chunks, graphs, documents, ResolveSettings.model_validate({"resolve": how}))
+
+
+def joined(names: Names) -> set[tuple[str, str, str]]:
+    return {(join.name, join.into, join.rule) for join in names.joins}
+
+
+def name_in(names: Names, name: str, document: int = 0) -> str:
+    return names.name(names.key(name, list(names.source_of)[document]))
+
+
+def test_names_that_differ_in_case_marks_and_articles_are_one_without_a_join():
+    names = resolved(named("The Gut", "the gut", "GUT", "the gut"))
+
+    assert {name_in(names, form) for form in ("The Gut", "GUT", "the  gut")} == {"the gut"}
+    assert names.joins == []
+
+
+def test_the_commonest_form_names_the_entity():
+    names = resolved(named("GUT", "Gut", "Gut"))
+
+    assert name_in(names, "gut") == "Gut"
+
+
+def test_an_acronym_joins_the_name_that_the_text_sets_beside_it_in_brackets():
+    text = "The Orrin Valley Rail Association (OVRA) met. OVRA sat late."
+    names = resolved(named(("Orrin Valley Rail Association", GUILD), ("OVRA", GUILD)), texts=[text])
+
+    assert joined(names) == {("OVRA", "Orrin Valley Rail Association", "acronym")}
+    assert name_in(names, "OVRA") == "Orrin Valley Rail Association"
+
+
+def test_an_acronym_with_the_name_in_brackets_joins_too_and_leaves_small_words_out():
+    text = "OGM [the Orrin Guild of Masons] met."
+    names = resolved(named(("Orrin Guild of Masons", GUILD), ("OGM", GUILD)), texts=[text])
+
+    assert joined(names) == {("OGM", "Orrin Guild of Masons", "acronym")}
+
+
+def test_an_acronym_that_no_text_explains_joins_nothing():
+    text = "The Orrin Valley Rail Association met OVRA."
+    names = resolved(named(("Orrin Valley Rail Association", GUILD), ("OVRA", GUILD)), texts=[text])
+
+    assert joined(names) == set()
+
+
+def test_an_acronym_that_stands_for_two_names_joins_neither():
+    text = "The Orrin Rail Guild (ORG) and the Old Ropers Guild (ORG) met."
+    names = resolved(named(("Orrin Rail Guild", GUILD), ("Old Ropers Guild", GUILD), ("ORG", GUILD)), texts=[text])
+
+    assert joined(names) == set()
+
+
+@pytest.mark.parametrize(
+    ("full", "bare", "kind"),
+    [
+        ("Dr Mara Tolan", "Mara Tolan", PERSON),
+        ("Captain Tolan", "Tolan", PERSON),
+        ("Lennard Marine Ltd", "Lennard Marine", GUILD),
+        ("Lennard Oy", "Lennard", GUILD),
+    ],
+)
+def test_a_title_or_legal_form_makes_no_other_name(full: str, bare: str, kind: str):
+    assert joined(resolved(named((full, kind), (bare, kind)))) == {(full, bare, "title or legal form")}
+
+
+def test_a_title_alone_is_a_name():
+    assert joined(resolved(named("Dr", "Mara Tolan"))) == set()
+
+
+@pytest.mark.parametrize("short", ["M. Tolan", "Mara E. Tolan"])
+def test_initials_join_the_only_person_that_they_fit(short: str):
+    names = resolved(named(short, "Mara Tolan"), named("Zorba Quenda"))
+
+    assert joined(names) == {(short, "Mara Tolan", "initials")}
+
+
+def test_initials_that_fit_two_people_join_neither():
+    assert joined(resolved(named("M. Tolan", "Mara Tolan", "Marek Tolan"))) == set()
+
+
+def test_a_last_name_that_one_person_has_joins_them_everywhere():
+    names = resolved(named("Mara Tolan"), named("Tolan"))
+
+    assert joined(names) == {("Tolan", "Mara Tolan", "last name")}
+    assert name_in(names, "Tolan", 1) == "Mara Tolan"
+
+
+def test_a_last_name_that_several_have_joins_the_one_of_its_own_source():
+    names = resolved(named("Mara Tolan", "Tolan"), named("Marek Tolan", "Tolan"), named("Tolan"))
+
+    assert joined(names) == {("Tolan", "Mara Tolan", "short name"), ("Tolan", "Marek Tolan", "short name")}
+    assert [name_in(names, "Tolan", i) for i in range(3)] == ["Mara Tolan", "Marek Tolan", "Tolan"]
+
+
+def test_parts_of_one_work_are_one_source():
+    names = resolved(
+        named("Mara Tolan"),
+        named("Tolan"),
+        named("Marek Tolan"),
+        paths=["talk_part_1.txt", "talk_part_2.txt", "x.txt"],
+    )
+
+    assert name_in(names, "Tolan", 1) == "Mara Tolan"
+
+
+def test_a_last_name_of_two_people_in_one_source_joins_neither():
+    names = resolved(named("Mara Tolan", "Marek Tolan", "Tolan"))
+
+    assert joined(names) == set()
+
+
+def test_a_first_name_joins_only_within_its_source():
+    names = resolved(named("Mara Tolan", "Mara"), named("Mara"))
+
+    assert joined(names) == {("Mara", "Mara Tolan", "short name")}
+    assert [name_in(names, "Mara", i) for i in range(2)] == ["Mara Tolan", "Mara"]
+
+
+def test_a_name_of_unknown_kind_joins_the_only_person_of_that_name_in_its_source():
+    names = resolved(named("Mara Tolan", ("Mara", "concept")), named(("Mara", "concept")))
+
+    assert joined(names) == {("Mara", "Mara Tolan", "short name")}
+    assert name_in(names, "Mara", 1) == "Mara"
+    assert joined(resolved(named("Mara Tolan", ("mara", "concept")))) == set(), "no name: written small"
+    assert joined(resolved(named("Mara Tolan", "Mara Vey", ("Mara", "concept")))) == set(), "two have it"
+    told = named("Mara Tolan", ("Mara", "concept")), named(("Mara", "concept")), named(("Mara", "location"))
+    assert joined(resolved(*told)) == set(), "it was told once: one more or less must not decide"
+
+
+def test_what_is_no_person_is_not_joined_by_its_last_word_as_one():
+    assert joined(resolved(named("Mara Tolan", ("Tolan", "location")))) == set()
+
+
+def test_the_last_words_of_a_name_join_it_in_its_source():
+    names = resolved(named(("Port Orrin Town Council", GUILD), ("Town Council", GUILD)), named(("Town Council", GUILD)))
+
+    assert joined(names) == {("Town Council", "Port Orrin Town Council", "short form")}
+    assert [name_in(names, "Town Council", i) for i in range(2)] == [
+        "Port Orrin Town Council",
+        "Town Council",
+    ]
+
+
+def test_the_last_words_of_two_names_join_neither():
+    names = resolved(
+        named(("Port Orrin Town Council", GUILD), ("Old Quenda Town Council", GUILD), ("Town Council", GUILD))
+    )
+
+    assert joined(names) == set()
+
+
+def test_a_chain_of_joins_ends_in_one_entity():
+    names = resolved(named("Dr M. Tolan", "M. Tolan", "Mara Tolan", "Tolan"))
+
+    assert {name_in(names, n) for n in ("Dr M. Tolan", "M. Tolan", "Tolan")} == {"Mara Tolan"}
+
+
+def test_exact_joins_nothing():
+    text = "The Orrin Valley Rail Association (OVRA) met Dr Mara Tolan and Tolan."
+    graph = named(("Orrin Valley Rail Association", GUILD), ("OVRA", GUILD), "Dr Mara Tolan", "Mara Tolan", "Tolan")
+
+    assert resolved(graph, texts=[text], how="exact").joins == []
+
+
+def test_every_join_says_why():
+    for join in resolved(named("Dr Mara Tolan", "Mara Tolan", "M. Tolan", "Tolan")).joins:
+        assert join.rule
+        assert re.search(r"\w+ \w+", join.evidence)
+
+
+some_names = st.sampled_from(
+    [
+        "Mara Tolan",
+        "Marek Tolan",
+        "Tolan",
+        "Mara",
+        "M. Tolan",
+        "Dr Tolan",
+        "Dr Mara Tolan",
+        "Zorba Quenda",
+        "Quenda",
+    ]
+)
+
+
+@given(st.lists(st.lists(some_names, max_size=4), min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_the_order_of_the_documents_decides_nothing(graphs: list[list[str]], random: Random):
+    documents, chunks = corpus([f"text {i}" for i in range(len(graphs))])
+    found = [named(*names) for names in graphs]
+    places = list(range(len(graphs)))
+    random.shuffle(places)
+    settings = ResolveSettings()
+
+    ordered = resolve(chunks, found, documents, settings)
+    other = resolve([chunks[i] for i in places], [found[i] for i in places], [documents[i] for i in places], settings)
+
+    assert joined(other) == joined(ordered)
+    for names, document in zip(graphs, documents, strict=True):
+        for name in names:
+            assert other.name(other.key(name, document.id)) == ordered.name(ordered.key(name, document.id))

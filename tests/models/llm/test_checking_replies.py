@@ -1,0 +1,58 @@
+"""Replies to the tasks of checking: what is dumped is parsed back, and what cannot be used is left out or refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conspectus.errors import BadReply
+from conspectus.models.llm.parsing import dump, parse
+from conspectus.models.llm.prompts import Prompts
+from conspectus.tasks import ClearSentences, Entails, FactualClaims, Numbered, SelectFactual
+
+TEXT = st.text("abc é中", min_size=1, max_size=8).map(lambda s: " ".join(s.split())).filter(bool)
+NUMBERED = st.lists(st.builds(Numbered, st.integers(1, 9), TEXT), max_size=4).map(tuple)
+
+
+@given(st.lists(st.integers(1, 9), max_size=4, unique=True).map(tuple), NUMBERED, st.booleans())
+def test_what_is_dumped_is_parsed_back(numbers: tuple[int, ...], texts: tuple[Numbered, ...], follows: bool):
+    for task, reply in (
+        (SelectFactual("Q", ()), numbers),
+        (ClearSentences("Q", (), ()), texts),
+        (FactualClaims("Q", ()), texts),
+        (Entails("A.", "B."), follows),
+    ):
+        assert parse(task, dump(task, reply)).reply == reply  # type: ignore[arg-type]
+
+
+def test_what_is_no_number_of_a_sentence_is_left_out_and_told():
+    chosen = parse(SelectFactual("Q", ()), '{"sentences": [2, "x", 0, true, 2, 1]}')
+    claims = parse(FactualClaims("Q", ()), json.dumps({"claims": [{"number": "one", "text": "A."}, {"number": 2}]}))
+
+    assert chosen.reply == (2, 1)
+    assert len(chosen.dropped) == 3
+    assert claims.reply == ()
+    assert len(claims.dropped) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "follows"), [("Yes.", True), ("no", False), ("是", True), ("否，文本没有提到。", False)]
+)
+def test_a_statement_follows_or_does_not(said: str, follows: bool):
+    assert parse(Entails("A.", "B."), said).reply is follows
+
+
+def test_neither_yes_nor_no_is_no_reply():
+    with pytest.raises(BadReply, match="neither yes nor no"):
+        parse(Entails("A.", "B."), "Partly.")
+
+
+def test_statements_of_one_text_share_the_beginning_of_their_prompt():
+    one, other = (Prompts().render(Entails("Bees swarm.", statement)) for statement in ("Owls hoot.", "Trams run."))
+
+    assert one[0] == other[0]
+    assert one[1].content.partition("Owls")[0] == other[1].content.partition("Trams")[0]
+    assert "Bees swarm." in one[1].content.partition("Owls")[0]

@@ -1,0 +1,137 @@
+"""Tests of files that hang, crash or swell their parsers, and of what may be read at all."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from making_files import archive, docx, paragraph, pdf
+
+from conspectus import readers
+from conspectus.errors import NothingToIndex, UsageError
+from conspectus.indexing.read import read
+from conspectus.readers.found import Options
+from conspectus.readers.pool import Pool
+from conspectus.rows import Failure
+from conspectus.settings import ReadSettings
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for `striprtf`, the library of RTF, in which a test puts what a file would make of it."""
+    package = tmp_path / "lib" / "striprtf"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path / "lib")
+    readers.lacking.cache_clear()
+    yield package / "striprtf.py"
+    readers.lacking.cache_clear()
+
+
+def read_beside_a_good_file(folder: Path, settings: ReadSettings) -> list[Failure]:
+    folder.mkdir()
+    for name in ("a.rtf", "b.rtf", "c.rtf"):
+        (folder / name).write_text(r"{\rtf1 Bees}")
+    (folder / "good.docx").write_bytes(docx(paragraph("Bees dance.")))
+    (folder / "good.txt").write_text("Bees sleep.")
+    documents, failures, *_ = read([folder], settings)
+    assert [d.text for d in documents] == ["Bees dance.", "Bees sleep."]
+    assert [Path(f.document).name for f in failures] == ["a.rtf", "b.rtf", "c.rtf"]
+    return failures
+
+
+def test_a_file_that_hangs_its_parser_is_given_up_and_the_others_are_read(hostile: Path, tmp_path: Path):
+    hostile.write_text("while True: pass")
+    failures = read_beside_a_good_file(tmp_path / "in", ReadSettings(seconds_per_file=2))
+
+    assert "took more than 2 s" in failures[0].error
+
+
+def test_a_file_that_crashes_its_parser_is_a_failure_and_the_others_are_read(hostile: Path, tmp_path: Path):
+    hostile.write_text("import os; os.abort()")
+
+    assert "ended its parser" in read_beside_a_good_file(tmp_path / "in", ReadSettings())[0].error
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process as we ask")
+def test_a_file_that_swells_its_parser_is_a_failure_and_the_others_are_read(hostile: Path, tmp_path: Path):
+    hostile.write_text("hoard = bytearray(10**11)")
+    failures = read_beside_a_good_file(tmp_path / "in", ReadSettings(max_megabytes=10))
+
+    assert "needs more than the 530 MB of memory" in failures[0].error
+
+
+def test_whatever_a_parser_raises_or_prints_is_a_failure_of_one_file(hostile: Path, tmp_path: Path):
+    hostile.write_text("print('{}', flush=True); raise KeyError('gone')")
+
+    assert "(KeyError: 'gone')" in read_beside_a_good_file(tmp_path / "in", ReadSettings())[0].error
+
+
+def test_leaving_a_pool_ends_its_processes_and_drops_what_waits(hostile: Path, tmp_path: Path):
+    hostile.write_text("import time; time.sleep(1)")
+    file = tmp_path / "a.rtf"
+    file.write_text(r"{\rtf1 Bees}")
+    with Pool(Options()) as pool:
+        waiting = [pool.parse(str(file), "a.rtf") for _ in range(50)]
+
+    assert sum(f.cancelled() for f in waiting) > 40
+
+
+def test_where_no_process_can_be_started_every_file_says_so_and_none_waits_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
+    with Pool(Options()) as pool:
+        promised = [pool.parse(str(tmp_path / f"{n}.rtf"), f"{n}.rtf") for n in range(12)]
+        outcomes = [future.result(timeout=20) for future in promised]
+
+    assert all("no process to parse it in could be started" in str(one) for (one,) in outcomes)
+
+
+def only(folder: Path, name: str, data: bytes, **settings: float) -> str:
+    (folder / name).write_bytes(data)
+    with pytest.raises(NothingToIndex) as raised:
+        read([folder / name], ReadSettings.model_validate(settings))
+    return str(raised.value)
+
+
+def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused_before_it_fills_memory(tmp_path: Path):
+    bomb = archive({"word/document.xml": "<r>" + " " * 9_000_000})
+
+    assert len(bomb) < 20_000
+    assert "unpacks to more than 1 MB" in only(tmp_path, "a.docx", bomb, max_megabytes=1)
+
+
+def test_a_file_over_the_limit_is_not_even_opened(tmp_path: Path):
+    with open(tmp_path / "a.txt", "wb") as file:
+        file.truncate(1_000_000_000)  # a line of 1 GB, which takes no room on disk
+    with pytest.raises(NothingToIndex, match="is larger than 200 MB; split it"):
+        read([tmp_path], ReadSettings())
+
+
+def test_following_links_out_of_a_folder_has_to_be_asked_for(tmp_path: Path):
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    (outside / "deep").mkdir(parents=True)
+    inside.mkdir()
+    (outside / "deep" / "b.txt").write_text("secret")
+    (inside / "a.txt").write_text("bees")
+    try:
+        (inside / "link").symlink_to(outside)
+        (outside / "back").symlink_to(inside)
+        (outside / "round").symlink_to(outside)
+    except OSError:
+        pytest.skip("this system does not let us make links")
+    closed, _, (skipped,), _ = read([inside], ReadSettings())
+    opened, *_ = read([inside], ReadSettings(follow_symlinks=True))
+
+    assert [d.text for d in closed] == ["bees"]
+    assert "--follow-symlinks" in skipped.reason
+    assert sorted(Path(d.path).relative_to(inside).as_posix() for d in opened) == ["a.txt", "link/deep/b.txt"]
+
+
+def test_a_file_of_passwords_that_cannot_be_read_is_told_before_anything_is_read(tmp_path: Path):
+    (tmp_path / "a.pdf").write_bytes(pdf(["Bees"]))
+    with pytest.raises(UsageError, match=r"the file of passwords .*gone cannot be read"):
+        read([tmp_path], ReadSettings(password_file=str(tmp_path / "gone")))

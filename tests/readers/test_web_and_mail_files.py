@@ -1,0 +1,224 @@
+"""Tests of HTML, XML, feeds and mail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from making_files import document, outcomes, reason, where
+
+from conspectus.errors import DocumentError
+from conspectus.readers import outlook
+from conspectus.readers.archive import OLE
+from conspectus.readers.found import Found, Options
+from conspectus.rows import Failure
+
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bees | The Hive</title>
+<meta property="og:title" content="On bees"><meta name="author" content="Ann Lee">
+<meta property="article:published_time" content="2024-05-01T10:00:00Z">
+<script>let x = "never";</script></head>
+<body><header><a href="/">The Hive</a></header>
+<nav><ul><li><a href="/a">Home</a></li></ul></nav>
+<div class="sidebar">Subscribe!</div>
+<div><h1>On   bees</h1><p>Bees <b>dance</b>.<br>All day.</p><p hidden>secret</p>
+<table><tr><th>Name<th>Age<tr><td>Bo<td>3</table>
+<pre>a
+  b</pre>
+<h2>Sleep</h2><ul><li>They do.</li><li>Some <a href="#">snore</a><sup><a href="#n">[1]</a></sup>.</li></ul>
+<ul><li><a>One more</a></li><li><a>Two more</a></li>
+<li><a>Three more</a></li><li><a>Four more</a></li></ul></div>
+<footer>Copyright</footer></body></html>"""
+
+
+def test_the_main_text_of_a_page_is_read_without_what_stands_around_it():
+    page = document("a.html", PAGE)
+
+    assert page.text == (
+        "On bees\n\nBees dance.\nAll day.\n\nName | Age\nBo | 3\n\na\nb\n\nSleep\n\nThey do.\nSome snore."
+    )
+    assert (page.title, page.date) == ("On bees", "2024-05-01T10:00:00Z")
+    assert page.metadata == {"author": "Ann Lee", "language": "en"}
+    assert (where(page, "dance"), where(page, "snore")) == ("“On bees”", "“Sleep”")
+
+
+def test_the_element_that_holds_the_main_text_is_preferred_unless_it_is_nearly_empty():
+    most = "<p>Bees dance all day long.</p>"
+
+    assert document("a.html", f"<p>Aside</p><main>{most}</main>").text == "Bees dance all day long."
+    assert "dance" in document("a.html", f"<main>Hi</main>{most * 5}").text
+
+
+def test_a_page_of_nothing_but_links_keeps_them():
+    links = "".join(f"<li><a href='{i}'>Chapter {i}</a></li>" for i in range(9))
+
+    assert "Chapter 8" in document("a.html", f"<nav><ul>{links}</ul></nav>").text
+
+
+def test_a_table_that_lays_out_a_page_is_read_as_blocks():
+    page = f"<table><tr><td>{'Bees dance. ' * 30}<br><br>Second.</td><td>x</td></tr></table>"
+
+    assert document("a.html", page).text.endswith("\n\nSecond.\n\nx")
+
+
+def test_lists_of_links_in_a_row_with_a_heading_are_its_values():
+    names = "".join(f"<li><a href='{i}'>Name {i}</a></li>" for i in range(4))
+    rows = f"<tr><th>Founders</th><td><ul>{names}</ul></td></tr><tr><th>Age</th><td>3</td></tr>"
+    page = f"<p>Bees.</p><table>{rows}</table>"
+
+    assert "Founders | Name 0, Name 1, Name 2, Name 3\nAge | 3" in document("a.html", page).text
+
+
+def test_a_page_in_an_old_encoding_is_read_as_it_states():
+    page = "<meta charset=windows-1251><p>Пчёлы танцуют</p>".encode("cp1251")
+
+    assert document("a.html", page).text == "Пчёлы танцуют"
+
+
+def test_a_page_may_be_nested_as_deeply_as_it_likes():
+    assert document("a.html", "<div>" * 20_000 + "Bees" + "</div>" * 20_000).text == "Bees"
+
+
+def test_a_page_without_text_says_so():
+    assert "holds no text" in reason("a.html", "<html><body><script>1</script></body></html>")
+
+
+# XML
+
+
+def test_text_of_xml_is_a_line_for_each_element_that_has_some():
+    found = document("a.xml", "<r><a>Bees <b>dance</b>.</a><c><d>They</d><d>sleep.</d></c></r>")
+
+    assert found.text == "Bees dance.\nThey\nsleep."
+
+
+def test_entities_are_not_expanded_and_nothing_outside_is_read(tmp_path: Path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    laughs = "".join(f"<!ENTITY e{i + 1} '{f'&e{i};' * 10}'>" for i in range(12))
+    declared = f"<!DOCTYPE r [<!ENTITY e0 'ha'>{laughs}<!ENTITY x SYSTEM '{secret.as_uri()}'>]>"
+    found = document("a.xml", f"{declared}<r>Bees &amp; &e12; &x; &#233;.</r>")
+
+    assert found.text == "Bees & &e12; &x; é."
+
+
+def test_xml_in_an_encoding_of_several_bytes_is_read():
+    assert document("a.xml", '<?xml version="1.0" encoding="GB2312"?><r>蜜蜂</r>'.encode("gb2312")).text == "蜜蜂"
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [("<r><a></r>", "not well-formed"), ("<r/>", "holds no text"), ("<a>" * 600, "nested too deeply")],
+)
+def test_xml_that_cannot_be_read_says_why(data: str, why: str):
+    assert why in reason("a.xml", data)
+
+
+def test_items_of_a_feed_are_documents_with_their_title_date_and_author():
+    feed = """<rss version="2.0" xmlns:c="content" xmlns:d="dc" xmlns:m="media"><channel><title>Hive</title>
+    <item><m:title>other</m:title><title>On bees</title><link>http://x/1</link><d:creator>Ann</d:creator>
+    <pubDate>Mon, 09 Dec 2024 20:26:59 +0000</pubDate><description>Short.</description>
+    <c:encoded><![CDATA[<p>Bees <b>dance</b>.</p>]]></c:encoded><category>Bees</category></item>
+    <item><title>Only a title</title></item><item/></channel></rss>"""
+    one, two, empty = outcomes("a.rss", feed)
+
+    assert isinstance(one, Found)
+    assert isinstance(two, Found)
+    assert (one.path, one.title, one.text, one.date) == (
+        "a.rss#1",
+        "On bees",
+        "Bees dance.",
+        "2024-12-09T20:26:59+00:00",
+    )
+    assert one.metadata == {"author": "Ann", "link": "http://x/1", "categories": "Bees"}
+    assert two.text == "Only a title"
+    assert isinstance(empty, Failure)
+
+
+def test_entries_of_atom_are_documents():
+    feed = """<feed xmlns="http://www.w3.org/2005/Atom"><entry><title>On bees</title><link href="http://x/1"/>
+    <author><name>Ann</name></author><updated>2024-12-09</updated>
+    <content type="html">&lt;p&gt;Bees.&lt;/p&gt;</content>
+    </entry></feed>"""
+    found = document("a.atom", feed)
+
+    assert (found.text, found.date, found.metadata) == (
+        "Bees.",
+        "2024-12-09",
+        {"author": "Ann", "link": "http://x/1"},
+    )
+
+
+# Mail
+
+MAIL = """From: =?utf-8?q?Ren=C3=A9?= <rene@example.org>
+To: Ann <ann@example.org>
+Date: Mon, 09 Dec 2024 20:26:59 +0000
+Subject: Bees
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=b
+
+--b
+Content-Type: {type}
+
+{body}
+--b
+Content-Type: application/pdf
+Content-Disposition: attachment; filename="report.pdf"
+
+x
+--b--
+"""
+
+
+@pytest.mark.parametrize(("kind", "body"), [("plain", "They dance."), ("html", "<p>They <b>dance</b>.</p>")])
+def test_a_mail_is_its_headers_and_its_text_and_names_its_attachments(kind: str, body: str):
+    mail = document("a.eml", MAIL.format(type=f"text/{kind}; charset=utf-8", body=body))
+    head = (
+        "From: René <rene@example.org>\nTo: Ann <ann@example.org>\nDate: Mon, 09 Dec 2024 20:26:59 +0000\nSubject: Bees"
+    )
+
+    assert mail.text == f"{head}\n\nThey dance."
+    assert (mail.title, mail.date) == ("Bees", "2024-12-09T20:26:59+00:00")
+    assert mail.metadata["attachments"] == "report.pdf"
+
+
+def test_a_mail_of_an_unknown_encoding_or_with_broken_headers_is_read_all_the_same():
+    odd = MAIL.format(type="text/plain; charset=klingon", body="They dance.").replace("Mon, 09 Dec", "Someday,")
+
+    assert "They dance." in document("a.eml", odd).text
+    assert document("a.eml", odd).date is None
+
+
+def test_a_text_that_is_no_mail_says_so():
+    assert "is no mail message" in reason("a.eml", "Just text.\n\nMore.")
+
+
+def test_what_is_no_message_of_outlook_says_so():
+    assert "no message of Outlook" in reason("a.msg", b"From: me")
+
+
+def test_a_message_in_rich_text_only_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
+    streams = {
+        "__properties_version1.0": b"",
+        "__substg1.0_0037001E": b"Bees\0",
+        "__substg1.0_10090102": b"LZFu",
+    }
+
+    class File(SimpleNamespace):
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def exists(self, name: str) -> bool:
+            return name in streams
+
+        def openstream(self, name: str) -> Any:
+            return SimpleNamespace(read=lambda: streams[name])
+
+    olefile = pytest.importorskip("olefile")
+    monkeypatch.setattr(olefile, "OleFileIO", lambda data: File())
+    with pytest.raises(DocumentError, match="rich text only"):
+        list(outlook.parse("a.msg", OLE, Options()))

@@ -1,0 +1,186 @@
+"""Citations: every reference is followed to characters of a document, or removed and counted."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from making import a_claim, a_report, an_index
+
+from conspectus.index import Index
+from conspectus.references import TABLES, Reference
+from conspectus.retrieval.citations import MOST_SOURCES, cite, row_of
+from conspectus.rows import Citation, Span
+
+SWARM = "Bees swarm in May when the hive is full."
+WAX = "The yellow wax that the bees leave is sold\nby the pound in Quenda."
+INDEX = an_index(
+    f"A note on bees. {SWARM} They return.",
+    f"Prices were low. {WAX} So it goes.",
+    entities=["Bees", "Quenda"],
+    edges=[("Bees", "May")],
+    claims=[a_claim("Bees", "They swarm.")],
+    reports=[
+        a_report(
+            "On bees",
+            0,
+            [f"{SWARM} [Data: Entities (0)]", f'Tolan: "{" ".join(WAX.split())}" [Data: Entities (1)]'],
+        ),
+        a_report("On everything", 1, ["It is all about bees. [Data: Reports (0)]"]),
+        a_report("On nothing", 2, ["There is nothing."]),
+    ],
+)
+
+
+def shown(citation: Citation) -> list[str]:
+    return [source.text for source in citation.sources]
+
+
+def cited(text: str, index: Index = INDEX) -> list[Citation]:
+    return list(cite(text, index)[1])
+
+
+def test_a_reference_becomes_a_number_for_the_reader():
+    text, citations, removed = cite("Bees swarm [Data: Entities (0)]. Wax sells [Data: Sources (1)].", INDEX)
+
+    assert text == "Bees swarm [1]. Wax sells [2]."
+    assert [(c.marker, c.kind, c.title) for c in citations] == [(1, "entity", "Bees"), (2, "source", "1.txt")]
+    assert removed == 0
+
+
+def test_every_source_is_the_characters_that_it_says():
+    texts = {d.path: d.text for d in INDEX.documents}
+    citations = cited("[Data: Reports (0, 1); Sources (0, 1); Entities (0, 1); Relationships (0)]")
+
+    assert len(citations) == 7
+    for citation in citations:
+        for source in citation.sources:
+            assert texts[source.document][source.start : source.end] == source.text
+
+
+def test_where_the_answer_quotes_the_citation_ends_at_the_quoted_words():
+    (citation,) = cited('One reads "Bees swarm in May when the hive" [Data: Sources (0)].')
+
+    assert shown(citation) == ["Bees swarm in May when the hive"]
+
+
+def test_a_quotation_that_holds_another_is_found_as_a_whole():
+    said = 'She told me, "the bees will come back in May," and she was right about that.'
+    index = an_index(f"It was warm. {said} We waited.", entities=["Bees"], edges=[])
+
+    (citation,) = cited(f'- Tolan: "{said}" [Data: Sources (0)]', index)
+
+    assert shown(citation) == [said]
+
+
+def test_a_line_that_is_a_quotation_as_a_whole_is_one():
+    (citation,) = cited(f"- {SWARM} [Data: Sources (0)]")
+
+    assert shown(citation) == [SWARM]
+
+
+def test_quoted_words_are_found_whatever_the_white_space_and_case():
+    (citation,) = cited(
+        'Tolan: "the yellow WAX that the bees leave is sold by the pound in Quenda." [Data: Sources (1)]'
+    )
+
+    assert shown(citation) == [WAX]
+
+
+def test_a_report_leads_through_the_finding_that_says_it():
+    bees, wax = cited(f'- {SWARM} [Data: Reports (0)]\n- Tolan: "{" ".join(WAX.split())}" [Data: Reports (0)]')
+
+    assert shown(bees) == [SWARM]
+    assert shown(wax) == [WAX]
+    assert bees.title == wax.title == "On bees"
+    assert bees.id == wax.id
+
+
+def test_a_report_that_quotes_nothing_leads_to_the_places_behind_all_its_findings():
+    (citation,) = cited("Much is said of bees [Data: Reports (0)].")
+
+    assert set(shown(citation)) == {SWARM, WAX}
+
+
+def test_a_report_that_stands_on_reports_leads_through_them():
+    (citation,) = cited("It is all about bees. [Data: Reports (1)]")
+
+    assert set(shown(citation)) == {SWARM, WAX}
+
+
+def test_reports_that_refer_to_each_other_lead_somewhere_or_nowhere_but_end():
+    index = an_index(
+        SWARM,
+        reports=[a_report("A", 0, ["B. [Data: Reports (1)]"]), a_report("B", 1, ["A. [Data: Reports (0)]"])],
+    )
+
+    assert cite("So [Data: Reports (0)].", index) == ("So.", (), 1)
+
+
+def test_a_row_without_spans_leads_to_its_chunks():
+    from dataclasses import replace
+
+    entity = replace(INDEX.entities[0], spans=())
+    index = replace(INDEX, entities=[entity])
+
+    (citation,) = cited("Bees [Data: Entities (0)].", index)
+    assert shown(citation) == [INDEX.documents[0].text]
+
+
+def test_what_quotes_nothing_shows_a_few_places():
+    index = an_index(*(f"Bees were seen on day {i}." for i in range(9)), entities=["Bees"])
+
+    (citation,) = cited("Bees [Data: Entities (0)].", index)
+    assert len(citation.sources) == MOST_SOURCES
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["Reports (3)", "Sources (2)", "Entities (99)", "Relationships (1)", "Claims (0)", "Reports (2)"],
+)
+def test_a_reference_that_leads_nowhere_is_removed_and_counted(reference: str):
+    assert cite(f"Bees knit [Data: {reference}]. So.", INDEX) == ("Bees knit. So.", (), 1)
+
+
+def test_the_same_reference_to_the_same_characters_has_one_number():
+    text, citations, _ = cite(f"{SWARM} [Data: Sources (0)] {SWARM} [Data: Sources (0, 0)]", INDEX)
+
+    assert text == f"{SWARM} [1] {SWARM} [1]"
+    assert len(citations) == 1
+
+
+def test_a_statement_begins_where_its_line_or_the_reference_before_it_ends():
+    first, second = cited(f"# Bees\n- {SWARM} [Data: Sources (0)] Prices were low. [Data: Sources (1)]")
+
+    assert shown(first) == [SWARM]
+    assert shown(second) == ["Prices were low."]
+
+
+some_references = st.builds(Reference, st.sampled_from(TABLES), st.integers(0, 4))
+some_text = st.lists(
+    st.one_of(
+        st.sampled_from(["Bees swarm. ", "\n", f"- {SWARM} ", '"Prices were low." ']),
+        st.lists(some_references, min_size=1, max_size=3).map(
+            lambda refs: f"[Data: {'; '.join(f'{r.table} ({r.number})' for r in refs)}] "
+        ),
+    ),
+    max_size=8,
+).map("".join)
+
+
+@given(some_text)
+def test_the_numbers_in_the_text_are_those_of_the_citations(text: str):
+    cited_text, citations, _ = cite(text, INDEX)
+
+    written = list(dict.fromkeys(int(n) for n in re.findall(r"\[(\d+)\]", cited_text)))
+    assert written == [c.marker for c in citations] == list(range(1, len(citations) + 1))
+    assert "[Data" not in cited_text
+    assert all(c.sources for c in citations)
+
+
+def test_rows_are_known_by_table_and_number():
+    assert row_of(Reference("Entities", 1), INDEX) == INDEX.entities[1]
+    assert row_of(Reference("Entities", 2), INDEX) is None
+    assert INDEX.entities[0].spans == (Span(INDEX.documents[0].id, 16, 16 + len(SWARM)),)

@@ -1,0 +1,102 @@
+"""Follow-up questions made to stand alone by rules."""
+
+from __future__ import annotations
+
+import pytest
+from making import an_entity, an_index
+
+from conspectus.retrieval.query_rewriting import Standalone, standalone
+from conspectus.tasks import Exchange
+
+NAMES = [
+    ("Lennard Marine", "organization"),
+    ("Ishbel Corran", "person"),
+    ("Wilf Garrick", "person"),
+    ("Port Sallow", "location"),
+    ("Lapwing", "work"),
+    ("永和米行", "organization"),
+    ("王丽", "person"),
+    ("南京", "location"),
+    ("李强", "person"),
+]
+INDEX = an_index(
+    "尤金袋鼠很小。", "尤金袋鼠分布很广。", entities=[an_entity(n, i, t) for i, (n, t) in enumerate(NAMES)]
+)
+
+
+def taken(question: str, before: str, answer: str = "") -> Standalone:
+    return standalone(question, (Exchange(before, answer),), INDEX)
+
+
+@pytest.mark.parametrize(
+    ("before", "answer", "question", "resolved"),
+    [
+        ("What is Lennard Marine?", "", "and who founded it?", "Who founded Lennard Marine?"),
+        ("What is Lennard Marine?", "", "Where is that company?", "Where is Lennard Marine?"),
+        ("What is Lennard Marine?", "It is in Port Sallow.", "Who works there?", "Who works in Lennard Marine?"),
+        ("Where is Port Sallow?", "", "Who lives there?", "Who lives in Port Sallow?"),
+        ("Who is Ishbel Corran?", "", "What is her mother's name?", "What is Ishbel Corran's mother's name?"),
+        ("Who is Ishbel Corran?", "", "Who met her in Port Sallow?", "Who met Ishbel Corran in Port Sallow?"),
+        ("Ishbel Corran and Wilf Garrick?", "", "How did they meet?", "How did Ishbel Corran and Wilf Garrick meet?"),
+        ("Who made it?", '- Wilf Garrick: "Ishbel Corran did." [1]', "Who taught her?", "Who taught Ishbel Corran?"),
+        ("永和米行是什么？", "", "那它是谁创立的？", "永和米行是谁创立的？"),
+        ("王丽是谁？", "", "她住在哪里？", "王丽住在哪里？"),
+        ("永和米行在哪里？", "", "其创始人是谁？", "永和米行的创始人是谁？"),
+        ("永和米行在哪里？", "在南京。", "那里有多少人？", "南京有多少人？"),
+    ],
+)  # fmt: skip
+def test_a_pronoun_means_what_fits_in_the_last_question_or_else_in_its_answer(
+    before: str, answer: str, question: str, resolved: str
+):
+    made = taken(question, before, answer)
+
+    assert made.question == resolved
+    assert "means" in made.why
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "resolved"),
+    [
+        ("When was Ishbel Corran born?", "And Wilf Garrick?", "When was Wilf Garrick born?"),
+        ("When was Ishbel Corran born?", "What about Wilf Garrick?", "When was Wilf Garrick born?"),
+        ("Did the council meet in 2020?", "And in 2021?", "Did the council meet in 2021?"),
+        ("Did the council meet?", "And in spring?", "Did the council meet in spring?"),
+        ("Did the council agree?", "and the cable?", "Did the council agree, as to the cable?"),
+        ("Did the council agree?", "Why?", "Why did the council agree?"),
+        ("Who opposed the cable?", "Why?", "Why: who opposed the cable?"),
+        ("王丽是哪一年出生的？", "那李强呢？", "李强是哪一年出生的？"),
+        ("王丽去了南京吗？", "为什么？", "王丽去了南京吗，为什么？"),
+    ],
+)
+def test_what_a_short_question_leaves_out_is_in_the_last_one(before: str, question: str, resolved: str):
+    assert taken(question, before).question == resolved
+
+
+@pytest.mark.parametrize(
+    ("before", "question"),
+    [
+        ("Who is Ishbel Corran?", "What are the main themes?"),
+        ("Who is Ishbel Corran?", "Did Wilf Garrick sell his boat?"),
+        ("Where is Port Sallow?", "Are there any boats?"),
+        ("Where is Port Sallow?", "Is it true that the ferry sank?"),
+        ("When was Ishbel Corran born?", "What about the Lapwing?"),
+    ],
+)
+def test_what_can_stand_alone_stays_as_it_is(before: str, question: str):
+    assert taken(question, before) == Standalone(question)
+
+
+def test_a_name_that_the_graph_does_not_know_is_taken_as_it_is_written():
+    assert taken("Where is it?", "Who built Tolan Tower?").question == "Where is Tolan Tower?"
+    assert taken("它是哪一年播出的？", "《春潮》由谁主演？").question == "《春潮》是哪一年播出的？"
+    assert taken("它有多重？", "尤金袋鼠分布在哪些地区？").question == "尤金袋鼠有多重？"
+
+
+def test_a_pronoun_for_which_nothing_is_found_is_told():
+    made = taken("Where do they live?", "What of zebras?")
+
+    assert made == Standalone("Where do they live?", "nothing was found that “they” may mean")
+
+
+def test_the_first_question_is_as_it_is():
+    assert standalone("and who founded it?", (), INDEX) == Standalone("and who founded it?")

@@ -1,0 +1,180 @@
+"""Local answers: what the graph holds around the things that a question names."""
+
+from __future__ import annotations
+
+import pytest
+from making import a_claim, a_report, an_entity, an_index
+
+from conspectus import tokens
+from conspectus.index import Index
+from conspectus.models.scripted import ScriptedModel
+from conspectus.retrieval import local
+from conspectus.retrieval.finish import NOTHING
+from conspectus.rows import Community
+from conspectus.settings import LocalSettings
+from conspectus.tasks import AnswerFromContext
+
+TEXTS = (
+    "Mara Tolan rebuilt the weir of Quenda with twelve masons.",
+    "Zorba Orrin saw the weir of Quenda break in the flood.",
+    "The oats of Quenda are ground in the mill.",
+    "In the town hall a clock stopped.",
+)
+NAMES = ["Mara Tolan", "Quenda", "Zorba Orrin", "weir", "mill"]
+EDGES = [("Mara Tolan", "weir"), ("Zorba Orrin", "weir"), ("weir", "Quenda"), ("mill", "Quenda")]
+
+
+def communities() -> list[Community]:
+    """A root of all, reported, and a part of the first and fourth, reported too."""
+    return [
+        Community("root", 0, 0, -1, (1, 2), tuple(range(len(NAMES)))),
+        Community("part", 1, 1, 0, (), (0, 3)),
+        Community("rest", 2, 1, 0, (), (1, 2, 4)),
+    ]
+
+
+INDEX = an_index(
+    *TEXTS,
+    entities=NAMES,
+    edges=EDGES,
+    communities=communities(),
+    reports=[a_report("All", 0, community=0), a_report("Of the weir", 1, community=1, level=1, parent=0)],
+)
+
+
+def named(question: str) -> list[str]:
+    return [entity.name for entity in local.entities_in(question, INDEX)]
+
+
+def test_entities_are_found_by_any_spelling_of_their_names_the_longest_first():
+    assert named("did MARA TOLAN see the Weirs?") == ["Mara Tolan", "weir"]
+    assert named("who went to quenda's mill?") == ["Quenda", "mill"]
+
+
+def test_a_name_inside_a_longer_name_is_not_named():
+    index = an_index("x", entities=["Tolan", "Mara Tolan"])
+
+    assert [e.name for e in local.entities_in("Who is Mara Tolan?", index)] == ["Mara Tolan"]
+
+
+def test_an_alias_leads_to_its_entity_unless_several_share_it():
+    index = an_index(
+        "x",
+        entities=[
+            an_entity("Mara Tolan", 0, aliases=("Tolan", "MT")),
+            an_entity("Marek Tolan", 1, aliases=("Tolan",)),
+        ],
+    )
+
+    assert [e.name for e in local.entities_in("Who is MT?", index)] == ["Mara Tolan"]
+    assert local.entities_in("Who is Tolan?", index) == []
+
+
+def test_words_without_content_name_nothing():
+    index = an_index("x", entities=["Who", "will"])
+
+    assert local.entities_in("who will come?", index) == []
+
+
+def test_the_evidence_holds_what_is_named_its_neighbours_and_what_tells_of_them():
+    evidence = local.context("What did Mara Tolan do?", INDEX, LocalSettings())
+
+    assert [e.name for e in evidence.entities] == ["Mara Tolan", "weir"]
+    assert [(r.source, r.target) for r in evidence.relationships] == [("Mara Tolan", "weir")]
+    assert evidence.sources[0].text == TEXTS[0]
+    assert TEXTS[3] not in [chunk.text for chunk in evidence.sources]
+
+
+def test_the_report_of_the_smallest_community_is_taken():
+    evidence = local.context("What did Mara Tolan do?", INDEX, LocalSettings())
+
+    assert [r.title for r in evidence.reports] == ["Of the weir"]
+
+
+def test_where_the_smallest_community_has_no_report_that_of_the_next_larger_one_is_taken():
+    evidence = local.context("What did Zorba Orrin do?", INDEX, LocalSettings())
+
+    assert [r.title for r in evidence.reports] == ["All"]
+
+
+def test_relationships_between_two_named_things_come_first():
+    evidence = local.context("What has Mara Tolan to do with the weir?", INDEX, LocalSettings())
+
+    assert (evidence.relationships[0].source, evidence.relationships[0].target) == ("Mara Tolan", "weir")
+
+
+def test_chunks_have_what_the_other_tables_leave_of_the_window():
+    texts = [f"Mara Tolan saw boat {i}. " + "word " * 150 for i in range(30)]
+    index = an_index(*texts, entities=["Mara Tolan"])
+    evidence = local.context("What did Mara Tolan see?", index, LocalSettings(context_tokens=2000))
+
+    assert 1 < len(evidence.sources) < 30
+    assert 1500 < tokens.count(evidence.text) <= 2000
+
+
+def test_a_question_that_names_nothing_is_answered_from_the_chunks_of_its_words():
+    evidence = local.context("Which clock stopped?", INDEX, LocalSettings())
+
+    assert evidence.entities == ()
+    assert [chunk.text for chunk in evidence.sources] == [TEXTS[3]]
+
+
+async def test_the_answer_says_what_it_looked_at():
+    model = ScriptedModel({AnswerFromContext: ["She rebuilt it [Data: Relationships (0)]."]})
+    answer = await local.answer("What did Mara Tolan do?", INDEX, model, LocalSettings())
+
+    assert answer.text == "She rebuilt it [1]."
+    assert answer.citations[0].sources[0].text == TEXTS[0]
+    assert "Mara Tolan" in answer.why
+    assert answer.context_tokens == tokens.count(model.seen(AnswerFromContext).evidence.text)
+
+
+async def test_where_nothing_is_found_no_task_is_asked_and_nothing_cited():
+    answer = await local.answer("Zebras?", INDEX, ScriptedModel({}), LocalSettings())
+
+    assert (answer.text, answer.citations) == (NOTHING, ())
+
+
+CLAIMED = an_index(
+    *TEXTS,
+    entities=NAMES,
+    edges=EDGES,
+    claims=[
+        a_claim("Mara Tolan", "Mara Tolan was paid twice.", 0),
+        a_claim("weir", "The weir was badly built.", 1, object="Mara Tolan"),
+        a_claim("mill", "The mill burnt.", 2),
+    ],
+)
+
+
+def test_the_window_holds_claims_about_what_is_named():
+    evidence = local.context("What did Mara Tolan do?", CLAIMED, LocalSettings())
+
+    assert [c.number for c in evidence.claims] == [0, 1]
+    assert [c.number for c in local.context("Mara Tolan and the weir?", CLAIMED, LocalSettings()).claims] == [1, 0]
+
+
+def test_the_parts_of_the_window_can_be_set_and_chunks_have_the_rest():
+    nothing = LocalSettings(entity_share=0, relationship_share=0, report_share=0, claim_share=0)
+    evidence = local.context("What did Mara Tolan do?", CLAIMED, nothing)
+
+    assert [name for name, _ in evidence.tables()] == ["sources"]
+    with pytest.raises(ValueError, match="together are above 1"):
+        LocalSettings(entity_share=0.5, report_share=0.6)
+
+
+def test_claims_take_of_the_window_no_more_than_they_fill():
+    texts = [f"Mara Tolan saw boat {i}. " + "word " * 90 for i in range(30)]
+    paid = [a_claim("Mara Tolan", "Mara Tolan was paid. " * 9, i) for i in range(9)]
+    none, one, many = (an_index(*texts, entities=["Mara Tolan"], claims=claims) for claims in ((), paid[:1], paid))
+
+    def chunks(index: Index) -> int:
+        return len(local.context("What did Mara Tolan see?", index, LocalSettings(context_tokens=2000)).sources)
+
+    assert chunks(none) == chunks(one) + 1 > chunks(many) > 1
+
+
+def test_chinese_names_are_found_in_the_run_of_a_question():
+    index = an_index("王丽在南京大学。", entities=["南京", "南京大学", "王丽", "在"])
+
+    assert [e.name for e in local.entities_in("王丽是南京大学的吗？", index)] == ["南京大学", "王丽"]

@@ -1,0 +1,190 @@
+"""Think-on-Graph: what is asked of the model at each step, which names are kept, and what comes of it without
+one.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import exp
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conspectus.errors import UsageError
+from conspectus.index import Index
+from conspectus.indexing.triple_files import GivenGraph, read_triples
+from conspectus.indexing.triples import index_of
+from conspectus.models.extractive.model import ExtractiveModel
+from conspectus.models.scripted import ScriptedModel
+from conspectus.retrieval import tog
+from conspectus.retrieval.tog.prune import Candidate, kept
+from conspectus.retrieval.tog.topics import topics_in
+from conspectus.rows import Trail
+from conspectus.settings import Settings, TogSettings
+from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, Examined, ExamineEvidence, NameEntities
+from conspectus.triple_graph import TripleGraph
+
+BARGES = [
+    ("Rook", "built_at", "Kell"),
+    ("Heron", "built_at", "Kell"),
+    ("Rook", "owner", "Ada Byrne"),
+    ("Heron", "owner", "Tom Pike"),
+    ("Ada Byrne", "born_in", "Lune"),
+    ("Tom Pike", "born_in", "Kell"),
+    ("Kell", "river", "Lune Water"),
+    ("Rook", "year", "1911"),
+    ("Heron", "year", "1913"),
+]
+
+
+def scripted(choices: list[Any], examined: list[Any], **more: Any) -> ScriptedModel:
+    script = {NameEntities: lambda _: ("Rook",), ChooseRelations: choices, ExamineEvidence: examined, **more}
+    return ScriptedModel(script)
+
+
+async def test_the_paths_grow_by_the_chosen_relations_until_the_facts_are_complete():
+    model = scripted([((1,),), ((0,),)], [Examined((), "Where was Ada Byrne born?"), Examined(("Lune",))])
+
+    found = await tog.explore("Where was the owner of Rook born?", index_of(GivenGraph(BARGES)), model, Settings())
+
+    first, second = model.all_seen(ChooseRelations)
+    assert [(e.relation, e.inverse) for e in first.topics[0].edges] == [
+        ("built_at", False), ("owner", False), ("year", False),
+    ]  # fmt: skip
+    assert [topic.name for topic in second.topics] == ["Ada Byrne"]
+    assert second.clues == ("Where was Ada Byrne born?",)
+    assert ("owner", True) not in [(e.relation, e.inverse) for e in second.topics[0].edges]  # Rook was passed
+    assert found.answers == ("Lune",)
+    assert [trail.names for trail in found.trails] == [("Rook", "Ada Byrne", "Lune")]
+    assert found.rounds == 2
+
+
+async def test_a_search_without_an_answer_ends_at_the_depth_and_answers_from_what_there_is():
+    model = ScriptedModel(
+        {
+            NameEntities: [("Rook",)],
+            ChooseRelations: [((1,),)],
+            ExamineEvidence: [Examined((), "Where?")],
+            DraftAnswer: [Draft("Ada Byrne")],
+        }
+    )
+
+    answer = await tog.answer(
+        "Who owned Rook?", index_of(GivenGraph(BARGES)), model, Settings(tog=TogSettings(depth=1))
+    )
+
+    assert answer.short == ("Ada Byrne",)
+    assert "not found to be complete" in answer.why
+    assert [trail.names for trail in model.seen(DraftAnswer).trails] == [("Rook", "Ada Byrne")]
+
+
+async def test_choices_that_are_no_edges_end_the_search():
+    model = scripted([((9,),)], [])
+
+    answer = await tog.answer("Who owned Rook?", index_of(GivenGraph(BARGES)), model, Settings())
+
+    assert answer.short == ()
+    assert answer.text.startswith("Nothing in this corpus")
+
+
+async def test_an_index_without_a_graph_is_refused():
+    with pytest.raises(UsageError, match="needs a graph"):
+        await tog.answer("Who?", Index(), scripted([], []), Settings())
+
+
+def test_a_candidate_scores_the_decayed_sum_over_its_chunks_among_the_best():
+    class Scorer:
+        texts = True
+        graph = replace(TripleGraph.of(index_of(GivenGraph(BARGES))), chunks=((7,), (8,), (9,)))
+
+        def chunks(self, candidates: Any, clues: Any, most: int) -> list[tuple[int, int, float]]:
+            assert most == 3
+            return [(0, 7, 0.9), (1, 8, 0.8), (1, 9, 0.7)]
+
+    candidates = [Candidate(0, Trail("Rook"), i, i) for i in range(3)]
+    best, chunks = kept(candidates, Scorer(), (), TogSettings(width=2, chunks=3, decay=0.1))  # type: ignore[arg-type]
+
+    # 0.9 against 0.8 / e^0.1 + 0.7 / e^0.2 = 1.30
+    assert 0.8 * exp(-0.1) + 0.7 * exp(-0.2) > 0.9
+    assert [candidate.name for candidate in best] == [1, 0]
+    assert chunks == [(7, 0.9), (8, 0.8), (9, 0.7)]
+
+
+def test_a_question_names_what_is_spelt_in_it_the_longest_first():
+    graph = TripleGraph.of(
+        index_of(
+            GivenGraph([("The Way", "directed_by", "Ann"), ("way", "tag", "x"), ("The Way Back", "directed_by", "Bob")])
+        )
+    )
+
+    def named(question: str) -> list[str]:
+        return [graph.names[n] for n in topics_in(question, graph, 3)]
+
+    assert named("who directed The Way Back") == ["The Way Back"]
+    assert named("who directed The Way") == ["The Way"]
+    assert named("which way leads there") == ["way"]
+    assert named("who directed Nothing") == []
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("Who owned Rook?", {"Ada Byrne"}),
+        ("where was the owner of Rook born", {"Lune"}),
+        ("When was Heron built?", {"1913"}),
+        ("which barges did Ada Byrne own", {"Rook"}),
+        ("Which barge was built in the same place as Rook?", {"Heron"}),
+    ],
+)
+async def test_without_a_language_model_plain_questions_are_read_off_the_relations(question: str, answers: set[str]):
+    index = index_of(GivenGraph(BARGES))
+
+    answer = await tog.answer(question, index, ExtractiveModel.of_index(index), Settings())
+
+    assert set(answer.short) == answers
+    assert "without a language model" in answer.notices[0]
+    assert answer.trails[0].end in answers
+
+
+KIN = [
+    ("Ada Byrne", "married to", "Percy Lune"),
+    ("Percy Lune", "born in", "Kell"),
+    ("Percy Lune", "studied at", "Hollin College"),
+    ("Percy Lune", "friend of", "Tom Pike"),
+    ("Tom Pike", "wrote", "Reeds"),
+    ("Kell", "located in", "Marland"),
+    ("Hollin College", "located in", "Orrin"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Where was the husband of Ada Byrne born?", "Kell"),
+        ("Where did the husband of Ada Byrne study?", "Hollin College"),
+        ("What did the friend of Percy Lune write?", "Reeds"),
+    ],
+)
+async def test_the_verb_behind_a_name_is_asked_last_where_the_question_is_inverted(question: str, answer: str):
+    index = index_of(GivenGraph(KIN))
+
+    told = await tog.answer(question, index, ExtractiveModel.of_index(index), Settings())
+
+    assert told.short == (answer,)
+
+
+@pytest.mark.parametrize(("hops", "least"), [(1, 0.95), (2, 0.95), (3, 0.87)])
+@pytest.mark.long
+async def test_questions_over_the_film_graph_are_answered_without_a_language_model(
+    shared: Path, hops: int, least: float
+):
+    index = index_of(read_triples(shared / "kgqa/metaqa/kb.txt"))
+    lines = (shared / f"kgqa/metaqa/questions-{hops}hop.jsonl").read_text(encoding="utf-8").splitlines()
+    model, right = ExtractiveModel.of_index(index), 0
+    for record in map(json.loads, lines):
+        found = await tog.explore(record["question"], index, model, Settings())
+        right += bool(found.answers) and found.answers[0] in record["answers"]
+
+    assert right / len(lines) >= least

@@ -1,0 +1,194 @@
+"""The walk finds what shares no word with the question, and leaves single-answer questions to words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from making import Letters, a_document
+
+from conspectus.errors import UsageError
+from conspectus.index import Index
+from conspectus.indexing.embed import embedded
+from conspectus.indexing.passages import index_passages
+from conspectus.retrieval import RANKINGS, walk
+from conspectus.retrieval.walk_graph import Graph, seeds_of
+from conspectus.settings import Settings
+
+FILMS = {
+    "The Glass Orchard": "The Glass Orchard is a 1961 drama film directed by Edla Marrow. It was brief.",
+    "Edla Marrow": "Edla Marrow was a director of stage and screen. She died in Tarn on 3 May 1980.",
+    "Tarn": "Tarn is a town on the river Ouse. Its market is held on Fridays.",
+    "Stone Harvest": "Stone Harvest is a 1958 comedy film directed by Paul Ender.",
+    "Paul Ender": "Paul Ender was a director and actor. He died in Quenda.",
+    "The birthday film": "The birthday film is a film about where a director of a film died and was born.",
+    "Cows": "Cows graze on meadows. Cows give milk.",
+}
+QUESTION = "Where did the director of The Glass Orchard die?"
+
+
+def an_index(passages: Mapping[str, str] = FILMS, titles: bool = True) -> Index:
+    documents = [
+        a_document(text, number, path=title, title=title if titles else " ")
+        for number, (title, text) in enumerate(passages.items())
+    ]
+    return index_passages(documents, Settings())
+
+
+def with_form(form: str, **more: float) -> Settings:
+    return Settings.model_validate({"walk": {"form": form, **more}})
+
+
+def ranked(question: str, index: Index, method: str = "walk", settings: Settings | None = None) -> list[str]:
+    return [hit.document for hit in RANKINGS[method](question, index, settings or Settings())]
+
+
+@pytest.mark.parametrize("form", ["full", "local"])
+def test_it_finds_the_second_hop_that_words_miss(form: str):
+    index = an_index()
+
+    assert ranked(QUESTION, index, settings=with_form(form))[:2] == ["The Glass Orchard", "Edla Marrow"]
+    assert "Edla Marrow" not in ranked(QUESTION, index, method="bm25")[:2]
+
+
+def test_it_finds_the_second_hop_where_titles_are_withheld():
+    assert ranked(QUESTION, an_index(titles=False))[:2] == ["The Glass Orchard", "Edla Marrow"]
+
+
+def test_both_forms_agree_where_the_part_is_the_whole():
+    index = an_index()
+    full, local = (walk.scores_of(QUESTION, index, with_form(form, steps=30)) for form in ("full", "local"))
+
+    assert local == pytest.approx(full, abs=0.02)
+
+
+def test_the_same_question_has_the_same_ranking():
+    index = an_index()
+
+    assert np.array_equal(walk.scores_of(QUESTION, index, Settings()), walk.scores_of(QUESTION, an_index(), Settings()))
+
+
+def test_a_passage_that_holds_all_that_the_question_says_comes_first():
+    assert ranked("Which market is held on Fridays on the river Ouse?", an_index())[0] == "Tarn"
+
+
+def test_a_question_that_names_nothing_is_left_to_words():
+    assert ranked("grazing meadows", an_index())[0] == "Cows"
+
+
+def test_what_has_nothing_to_do_with_the_corpus_finds_nothing():
+    assert ranked("zyx", an_index()) == []
+
+
+def test_rare_names_weigh_more_than_common_ones_and_parts_less_than_wholes():
+    graph = Graph.of(an_index())
+    seeds = seeds_of("Did Edla Marrow of Tarn make The Glass Orchard?", graph)
+    weight = dict(zip(seeds.names.tolist(), seeds.weights.tolist(), strict=True))
+    number = {key: int(graph.find([key.split()])[0]) for key in ("edla marrow", "glass orchard", "tarn")}
+
+    assert sum(weight.values()) == pytest.approx(1)
+    assert weight[number["glass orchard"]] >= weight[number["edla marrow"]]
+    assert set(number.values()) <= weight.keys()
+
+
+def test_what_is_written_small_beside_a_name_is_no_name():
+    graph = Graph.of(an_index({**FILMS, "Place of birth": "The place of birth is in a passport."}))
+    question = "What is the place of birth of Edla Marrow?"
+
+    assert len(seeds_of(question, graph).names) == 1
+    assert seeds_of(question, graph).rest == "what is the place of birth of"
+    assert len(seeds_of(question.lower(), graph).names) == 2
+
+
+def test_the_rest_of_a_question_is_what_is_asked_of_its_names():
+    assert seeds_of(QUESTION, Graph.of(an_index())).rest == "where did the director of the die"
+
+
+def test_a_first_word_is_a_name_only_where_the_corpus_says_so():
+    graph = Graph.of(an_index(FILMS | {"Notes": "It says Film in capitals, and film, film and film in small."}))
+
+    assert len(seeds_of("Film of the year?", graph).names) == 0
+    assert len(seeds_of("Tarn is where?", graph).names) == 1
+
+
+def test_an_index_without_the_arrays_says_how_to_get_them():
+    index = an_index()
+    old = replace(index, arrays={k: v for k, v in index.arrays.items() if not k.startswith("walk")})
+
+    with pytest.raises(UsageError, match="conspectus index"):
+        ranked(QUESTION, old)
+
+
+def test_chinese_questions_follow_names_too():
+    index = an_index(
+        {
+            "玻璃果园": "《玻璃果园》是1961年上映的剧情片，由林小梅执导。",
+            "林小梅": "林小梅是中国导演。她于1980年在苏州逝世。",
+            "牛": "牛在草地上吃草。",
+        }
+    )
+
+    assert ranked("《玻璃果园》的导演在哪里逝世？", index)[:2] in (
+        ["玻璃果园", "林小梅"],
+        ["林小梅", "玻璃果园"],
+    )
+
+
+# With vectors
+
+
+@pytest.fixture
+def vectors(monkeypatch: pytest.MonkeyPatch) -> Index:
+    monkeypatch.setattr("conspectus.retrieval.vector.open_embedder", lambda *_: Letters())
+    return embedded(an_index(), Letters(), "letters")
+
+
+def test_every_chunk_and_sentence_has_a_vector_of_length_1(vectors: Index):
+    assert vectors.arrays["vectors.chunks"].shape == (len(FILMS), 26)
+    assert len(vectors.arrays["vectors.sentences"]) == len(vectors.arrays["sentences.document"])
+    assert np.linalg.norm(vectors.arrays["vectors.chunks"], axis=1) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("method", ["vector", "hybrid"])
+def test_a_passage_is_nearest_to_itself(vectors: Index, method: str):
+    assert ranked(f"Cows\n{FILMS['Cows']}", vectors, method)[0] == "Cows"
+
+
+@pytest.mark.parametrize("form", ["full", "local"])
+def test_the_walk_uses_the_vectors_of_an_index_that_has_them(vectors: Index, form: str):
+    with_vectors = walk.scores_of(QUESTION, vectors, with_form(form))
+    without = walk.scores_of(QUESTION, vectors, with_form(form, vectors=False))
+
+    assert ranked(QUESTION, vectors, settings=with_form(form))[0] == "The Glass Orchard"
+    assert not np.allclose(with_vectors, without)
+
+
+def test_another_embedder_than_the_index_has_is_an_error_that_names_the_command(
+    vectors: Index, monkeypatch: pytest.MonkeyPatch
+):
+    class Other(Letters):
+        name = "other"
+
+    monkeypatch.setattr("conspectus.retrieval.vector.open_embedder", lambda *_: Other())
+    asked = Settings.model_validate({"vectors": {"embedder": "local:other"}})
+
+    with pytest.raises(UsageError, match=r"vectors of letters .* conspectus embed --embedder local:other"):
+        ranked(QUESTION, vectors, "vector", asked)
+
+
+def test_an_index_without_vectors_says_how_to_make_them():
+    with pytest.raises(UsageError, match="conspectus embed --embedder local"):
+        ranked(QUESTION, an_index(), "vector")
+
+
+def test_vectors_of_a_model_that_cannot_read_the_texts_are_left_to_other_methods():
+    index = embedded(
+        an_index({"玻璃果园": "玻璃果园由林小梅执导。", "林小梅": "林小梅于1980年在苏州逝世。"}), Letters(), "letters"
+    )
+    question = "玻璃果园的导演在哪里逝世？"
+
+    assert index.settings["vectors"]["unread"] > 0.3
+    without = walk.scores_of(question, index, with_form("auto", vectors=False))
+    assert np.array_equal(walk.scores_of(question, index, with_form("auto")), without)
