@@ -279,7 +279,7 @@ def answered(question: str, index: Any, method: str, settings: Mapping[str, Any]
     ]
     remarks = [
         answer.method, answer.level, answer.why, answer.notices, answer.short, answer.context_tokens,
-        answer.removed_references, [[t.start, *t.names] for t in answer.trails],
+        answer.removed_references, [[t.start, *t.names] for t in answer.reasoning_paths],
         answer.usage.prompt_tokens, answer.usage.completion_tokens,
     ]  # fmt: skip
     return {"text": answer.text, "citations": citations, "remarks": json.loads(without(json.dumps(remarks), hidden))}

@@ -14,7 +14,7 @@ from conspectus.index import Index
 from conspectus.indexing.pipeline import build_index
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.extractive.sentence_store import Passages
+from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import (
     Chunk,
     Claim,
@@ -143,7 +143,7 @@ def a_built_index(*texts: str, **settings: Any) -> Index:
         build_index(
             some_documents(*texts),
             (),
-            lambda documents, lexicon: ExtractiveModel(Passages.read(documents, lexicon)),
+            lambda documents, lexicon: ExtractiveModel(SentenceStore.read(documents, lexicon)),
             Settings.model_validate(settings),
         )
     )

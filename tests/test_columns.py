@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from conspectus.errors import IndexDamaged, UsageError
 from conspectus.index import Index
 from conspectus.rows import (
+    AliasDecision,
     Chunk,
     Claim,
     Community,
@@ -27,7 +28,6 @@ from conspectus.rows import (
     Entity,
     Failure,
     Finding,
-    Join,
     Relationship,
     Report,
     Span,
@@ -96,7 +96,7 @@ AN_INDEX = Index(
         Community("m1", 1, 1, 0, (), (1,), unsplit="complete"),
     ],
     reports=[Report("p0", 0, 0, 0, -1, (1,), "Ann", "A keeper.", 6.5, "Some.", (Finding("Met", "In May."),), 2, 9)],
-    joins=[Join("A.", "Ann", "initial", "only one A")],
+    joins=[AliasDecision("A.", "Ann", "initial", "only one A")],
     failures=[Failure("read", "encrypted", "x.pdf"), Failure("describe", "timeout")],
     words=["ann", "bee"],
 )
@@ -238,7 +238,7 @@ def indexes(draw: st.DrawFn) -> Index:
         reports=draw(
             several(Report, text, *[whole] * 4, whole_numbers, text, text, number, text, findings, whole, whole)
         ),
-        joins=draw(several(Join, text, text, text, text)),
+        joins=draw(several(AliasDecision, text, text, text, text)),
         failures=draw(several(Failure, text, text, text)),
         words=draw(st.lists(text, max_size=3)),
     )

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from making import a_claim, a_document, a_report, an_edge, an_entity, whole_chunk
 
 from conspectus.references import Reference
-from conspectus.tasks.context import Evidence, render
+from conspectus.tasks.context import Context, render
 
-EVIDENCE = Evidence(
+EVIDENCE = Context(
     reports=(a_report("On bees", 7),),
     entities=(
         an_entity("Bee", 30, description="It stings."),
@@ -35,8 +35,8 @@ def test_rows_are_numbered_from_one_within_their_table_and_never_by_the_index():
 
 
 def test_tables_without_rows_are_not_shown():
-    assert Evidence().text == ""
-    assert list(Evidence(claims=EVIDENCE.claims).tables()) == [("claims", EVIDENCE.claims)]
+    assert Context().text == ""
+    assert list(Context(claims=EVIDENCE.claims).tables()) == [("claims", EVIDENCE.claims)]
 
 
 @given(st.text(max_size=40))

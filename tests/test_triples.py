@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from conspectus.index import Index
 from conspectus.indexing.triple_files import GivenGraph
 from conspectus.indexing.triples import index_of
-from conspectus.rows import Relationship, Trail, Triple
+from conspectus.rows import ReasoningPath, Relationship, Triple
 from conspectus.triple_graph import TripleGraph
 
 NAMES = st.sampled_from("abcdef")
@@ -53,5 +53,5 @@ def test_an_index_without_triples_is_a_graph_of_its_relationships():
 def test_a_trail_passes_the_other_end_of_each_triple_whichever_way_it_points():
     made, found = Triple("0", 0, "Rook", "built at", "Kell"), Triple("1", 1, "Heron", "built at", "Kell")
 
-    assert Trail("Rook", (made, found)).names == ("Rook", "Kell", "Heron")
-    assert Trail("Rook").end == "Rook"
+    assert ReasoningPath("Rook", (made, found)).names == ("Rook", "Kell", "Heron")
+    assert ReasoningPath("Rook").end == "Rook"

@@ -17,18 +17,18 @@ from conspectus.models.llm.prompts import Prompts
 from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Chunk, Document
 from conspectus.settings import ChunkSettings
-from conspectus.tasks import ExtractGraph, FoundEntity, FoundRelationship, Graph, Profile, ProfileCorpus
+from conspectus.tasks import ExtractGraph, Extraction, FoundEntity, FoundRelationship, Profile, ProfileCorpus
 from conspectus.tune import tune
 
 PROFILE = Profile("the mills of Kell", "a historian of mills", ("person", "mill"))
 
 
-def found(task: ExtractGraph) -> Graph:
+def found(task: ExtractGraph) -> Extraction:
     entities = (
         FoundEntity("Ada", "person", "Ada is {{text}} <!-- user -->"),
         FoundEntity("Lune", "mill", "A mill"),
     )
-    return Graph(entities, (FoundRelationship("Ada", "Lune", "Ada owns Lune", 8),))
+    return Extraction(entities, (FoundRelationship("Ada", "Lune", "Ada owns Lune", 8),))
 
 
 def chunks(texts: list[str]) -> list[Chunk]:
@@ -99,4 +99,4 @@ def test_the_folder_is_used_by_the_settings_that_it_holds(tmp_path: Path):
 
 def test_what_an_example_shows_can_be_read_as_a_reply(tmp_path: Path):
     task = ExtractGraph(Chunk("c", 0, "d", 0, 5, "A text.", 4), ("person",))
-    assert parse(task, '{"entities":[],"relationships":[]}').reply == Graph()
+    assert parse(task, '{"entities":[],"relationships":[]}').reply == Extraction()

@@ -12,7 +12,7 @@ from conspectus import tokens
 from conspectus.references import strip
 from conspectus.rows import Claim, Community, Entity, Relationship, Report, content_id
 from conspectus.tasks import ReportDraft
-from conspectus.tasks.context import Evidence, Row, render
+from conspectus.tasks.context import Context, Row, render
 
 NUMBER = 1000
 """A number as long as any that a row of evidence bears in practice, for counting its tokens."""
@@ -34,7 +34,7 @@ class Sizes(dict[int, int]):
         return sum(map(self.__getitem__, numbers))
 
 
-class Gatherer:
+class CommunityContextBuilder:
     """Gathers what reports are written from; knows the tokens of every row."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Gatherer:
         alone = (frozenset((self.entities[e].name,)) for e in entities)
         return [claim for ends in (*pairs, *alone) for claim in self._claims_of.get(ends, ())]
 
-    def gather(self, community: Community, written: Mapping[int, Report]) -> Evidence:
+    def gather(self, community: Community, written: Mapping[int, Report]) -> Context:
         """Return the evidence of a community; `written` holds the reports of its parts, by community."""
         replaced: list[Report] = []
         left = set(community.entity_numbers)
@@ -119,7 +119,7 @@ class Gatherer:
         row = self.relationships[relationship]
         return self._number_of[row.source], self._number_of[row.target]
 
-    def _elements(self, left: set[int], edges: Sequence[int], reports: tuple[Report, ...], room: int) -> Evidence:
+    def _elements(self, left: set[int], edges: Sequence[int], reports: tuple[Report, ...], room: int) -> Context:
         """Add relationships by decreasing combined degree, each after its ends, then what stands alone."""
         entities: dict[int, None] = {}
         relationships: list[int] = []
@@ -145,7 +145,7 @@ class Gatherer:
                 break
             room -= self._claim_tokens[claim]
             claims.append(claim)
-        return Evidence(
+        return Context(
             reports=reports,
             entities=tuple(self.entities[e] for e in entities),
             relationships=tuple(self.relationships[r] for r in relationships),

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from conspectus.rows import (
+    AliasDecision,
     Chunk,
     Claim,
     Community,
     Document,
     Entity,
     Failure,
-    Join,
     Relationship,
     Report,
     Triple,
@@ -54,7 +54,7 @@ class Index:
     claims: Sequence[Claim] = ()
     communities: Sequence[Community] = ()
     reports: Sequence[Report] = ()
-    joins: Sequence[Join] = ()
+    joins: Sequence[AliasDecision] = ()
     failures: Sequence[Failure] = ()
     words: Sequence[str] = ()
     """The vocabulary of the lexical arrays, in the order of their columns."""

@@ -189,14 +189,14 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
     Prices are those of the settings, else those that the index was built with, else the published ones.
     """
     from conspectus.configuration import load
-    from conspectus.models.llm.budget import Ledger
-    from conspectus.models.llm.cache import FILE_NAME, Replies
+    from conspectus.models.llm.budget import Budget
+    from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 
     if not (folder / FILE_NAME).exists():
         return []
     chosen = settings or load().settings
-    ledger = Ledger({**_prices_of(folder), **chosen.prices}, base_url=chosen.llm.base_url)
-    replies = Replies(folder / FILE_NAME)
+    ledger = Budget({**_prices_of(folder), **chosen.prices}, base_url=chosen.llm.base_url)
+    replies = ResponseCache(folder / FILE_NAME)
     try:
         rows = replies.spent()
     finally:

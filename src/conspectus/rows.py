@@ -224,7 +224,7 @@ class Triple:
 
 
 @dataclass(frozen=True, slots=True)
-class Trail:
+class ReasoningPath:
     """A path through the graph: from `start` along each triple to its other end, whichever way it points."""
 
     start: str
@@ -245,7 +245,7 @@ class Trail:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class AliasDecision:
     """A decision that two names are one entity; `evidence` says why, in words."""
 
     name: str
@@ -383,7 +383,7 @@ class Answer:
     seconds: float = 0.0
     short: tuple[str, ...] = ()
     """The answer alone (names, dates, yes or no), the best first, where the method gives one."""
-    trails: tuple[Trail, ...] = ()
+    reasoning_paths: tuple[ReasoningPath, ...] = ()
     """The paths of triples it stands on, where the method goes along a graph."""
     language: str = "en"
     """The language of the question, or where it tells none that of the corpus: headings and notices are in it."""

@@ -218,11 +218,11 @@ async def session_for(
     if given is not None or settings.model == "extractive":
         yield None
         return
-    from conspectus.models.llm.session import opened  # with aiohttp, which nothing else needs
+    from conspectus.models.llm.session import open_session  # with aiohttp, which nothing else needs
 
     async with AsyncExitStack() as stack:
         try:
-            session = await stack.enter_async_context(opened(settings, folder))
+            session = await stack.enter_async_context(open_session(settings, folder))
         except (Unusable, UsageError) as error:
             raise type(error)(f"{error}; {advice(settings.model)}") if remembered else error from None
         try:
@@ -241,7 +241,7 @@ def folder_of(given: Index | str | Path, index: Index) -> Path | None:
     return index.folder if isinstance(given, Index) else path_of(given)
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
+def run_sync(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, also where the caller is inside an event loop, as every cell of a notebook is.
 
     It then runs in a loop of another thread; an interrupt of the caller ends it. The result is handed over apart, since
@@ -363,7 +363,7 @@ class ProgressLine:
 
 
 @contextmanager
-def no_collector() -> Generator[None]:
+def paused_garbage_collection() -> Generator[None]:
     """Hold back Python's cycle collector: a build makes a million rows that live, and it would visit them all often.
 
     Afterwards they count as old, so that it does not visit them at once.

@@ -22,7 +22,7 @@ from conspectus.models.llm.parsing import dump
 from conspectus.models.llm.prompts import OURS
 from conspectus.readers.found import list_generated
 from conspectus.rows import Chunk
-from conspectus.tasks import ExtractGraph, Graph, Profile, ProfileCorpus
+from conspectus.tasks import ExtractGraph, Extraction, Profile, ProfileCorpus
 
 EXAMPLE_TOKENS = 100
 """Tokens of the text of one example: every request for an extraction carries all of them."""
@@ -107,18 +107,18 @@ def _sample(chunks: Sequence[Chunk], room: int, seed: int) -> list[Chunk]:
 
 async def _examples(
     sample: Sequence[Chunk], profile: Profile, model: Model, language: str, most: int
-) -> list[tuple[ExtractGraph, Graph]]:
+) -> list[tuple[ExtractGraph, Extraction]]:
     """Return short texts of the corpus with what is in them: those with most relationships."""
     excerpts = map(_excerpt, _in_turns(sample)[: 6 * most])
     tasks = [ExtractGraph(chunk, profile.entity_types, language=language) for chunk in excerpts]
 
-    async def one(task: ExtractGraph) -> Graph:
+    async def one(task: ExtractGraph) -> Extraction:
         try:
             return await model.perform(task)
         except Unusable:
             raise
         except ModelError:  # another example will do
-            return Graph()
+            return Extraction()
 
     graphs = await together(map(one, tasks))
     pairs = [(t, g) for t, g in zip(tasks, graphs, strict=True) if g.relationships and _is_short(t, g)]
@@ -135,7 +135,7 @@ def _in_turns(chunks: Sequence[Chunk]) -> list[Chunk]:
     return [chunk for _, chunk in sorted(zip(places, chunks, strict=True), key=lambda pair: pair[0])]
 
 
-def _is_short(task: ExtractGraph, graph: Graph) -> bool:
+def _is_short(task: ExtractGraph, graph: Extraction) -> bool:
     return tokens.at_most(dump(task, graph), EXAMPLE_REPLY_TOKENS)
 
 
@@ -160,7 +160,7 @@ def _personal(name: str, own: str, profile: Profile) -> str:
     return f"{heading}\n\n{who}\n\n{rest}"
 
 
-def _with_examples(prompt: str, made: Sequence[tuple[ExtractGraph, Graph]], own: str) -> str:
+def _with_examples(prompt: str, made: Sequence[tuple[ExtractGraph, Extraction]], own: str) -> str:
     """Return a prompt with the examples at the end of each of its formats."""
     for form in ("json", "tuples"):
         marker = f"<!-- format: {form} -->"
@@ -173,7 +173,7 @@ def _with_examples(prompt: str, made: Sequence[tuple[ExtractGraph, Graph]], own:
     return prompt
 
 
-def _example(task: ExtractGraph, graph: Graph, form: str, own: str) -> str:
+def _example(task: ExtractGraph, graph: Extraction, form: str, own: str) -> str:
     types = "、".join(task.entity_types) if own == "zh" else ", ".join(task.entity_types)
     shown = _MARKS.sub(" ", fence(task.chunk.text))
     return f"{EXAMPLE[own].format(types=types)}\n{shown}\n{_MARKS.sub(' ', dump(task, graph, form))}"

@@ -18,7 +18,7 @@ from typer.testing import Result
 
 import conspectus
 from conspectus import api
-from conspectus.models.llm.cache import FILE_NAME, Replies
+from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.settings import Settings
 
 Run = Callable[..., Result]
@@ -194,7 +194,7 @@ def test_an_interrupted_run_says_how_many_replies_are_cached_and_the_next_goes_o
             [sys.executable, "-c", INTERRUPTED, "index", str(texts), *using(server)],
             cwd=tmp_path, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        replies = Replies(tmp_path / ".conspectus" / FILE_NAME)
+        replies = ResponseCache(tmp_path / ".conspectus" / FILE_NAME)
         cached = replies.stats().by_status["ok"]
         replies.close()
 

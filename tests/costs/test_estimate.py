@@ -17,7 +17,7 @@ from simulated_server import Behaviour, SimulatedServer
 import conspectus
 from conspectus import api
 from conspectus.costs.cache_replay import told
-from conspectus.costs.entity_estimates import UNNAMED, UNNAMED_ONCE, UNNAMED_SHARED, Counted, counted
+from conspectus.costs.entity_estimates import UNNAMED, UNNAMED_ONCE, UNNAMED_SHARED, EntityEstimate, counted
 from conspectus.costs.ranges import Range
 from conspectus.errors import BudgetReached, UsageError
 from conspectus.index_status import spending
@@ -77,7 +77,7 @@ def test_names_are_counted_once_for_a_chunk_and_once_in_all():
     texts = ["In 1901 Ada Byrne met Bo Quill.", "In 1902 Ada Byrne wrote to Vera Stone.", "it rained"]
     chunks = [Chunk(str(i), i, str(i), 0, len(text), text, 10) for i, text in enumerate(texts)]
     found = counted(chunks, ["person"], "en")
-    assert found == Counted(4 + 30 * UNNAMED, 3 + 30 * UNNAMED_ONCE, 1 + 30 * UNNAMED_SHARED)
+    assert found == EntityEstimate(4 + 30 * UNNAMED, 3 + 30 * UNNAMED_ONCE, 1 + 30 * UNNAMED_SHARED)
 
 
 @given(*[st.tuples(st.integers(0, 9), st.integers(0, 9)).map(lambda ends: Range(*sorted(ends)))] * 2)

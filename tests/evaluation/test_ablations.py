@@ -51,7 +51,7 @@ from conspectus.tasks import (
     WriteReport,
 )
 from conspectus.tasks import (
-    Graph as FoundGraph,
+    Extraction as FoundGraph,
 )
 
 SENTENCES = [

@@ -14,9 +14,9 @@ from making import a_built_index, an_edge, an_index
 
 from conspectus import api
 from conspectus.errors import NotFound, UsageError
-from conspectus.filters.subset import part_of
-from conspectus.filters.union import joined
-from conspectus.filters.view import names_of, seen
+from conspectus.filters.subset import subset_of
+from conspectus.filters.union import union_of
+from conspectus.filters.view import names_of, select_view
 from conspectus.index import Index
 from conspectus.references import find
 from conspectus.retrieval import RANKINGS, bm25
@@ -44,17 +44,17 @@ def halves() -> tuple[Index, Index]:
 
 @pytest.fixture(scope="module")
 def both(halves: tuple[Index, Index]) -> Index:
-    return joined({"mill": halves[0], "bridge": halves[1]})
+    return union_of({"mill": halves[0], "bridge": halves[1]})
 
 
 def test_one_index_alone_is_what_is_asked(halves: tuple[Index, Index]):
-    assert seen([halves[0]]).index is halves[0]
+    assert select_view([halves[0]]).index is halves[0]
 
 
 def test_one_index_joined_has_its_own_rows_under_its_name(halves: tuple[Index, Index]):
     index = halves[0]
 
-    alone = joined({"mill": index})
+    alone = union_of({"mill": index})
 
     for table in ("chunks", "entities", "relationships", "communities", "reports", "claims", "triples", "words"):
         assert list(getattr(alone, table)) == list(getattr(index, table)), table
@@ -74,7 +74,7 @@ def test_bm25_ranks_two_halves_as_an_index_of_the_whole(first: list[str], second
     halves = [an_index(*texts) for texts in (first, second) if texts]
     apart = [replace(half, documents=_named(half, n)) for n, half in enumerate(halves)]
 
-    hits = bm25.rank(query, joined({str(n): half for n, half in enumerate(apart)}), settings)
+    hits = bm25.rank(query, union_of({str(n): half for n, half in enumerate(apart)}), settings)
 
     whole = bm25.rank(query, an_index(*first, *second), settings)
     assert [(h.text, pytest.approx(h.score, rel=1e-5)) for h in whole] == [(h.text, h.score) for h in hits]
@@ -86,10 +86,10 @@ def _named(index: Index, n: int) -> Sequence[object]:
 
 def test_the_parts_of_an_index_joined_again_rank_as_it_does():
     index = a_built_index(*MILL, *BRIDGE)
-    parts = {"a": part_of(index, [True, False] * 3), "b": part_of(index, [False, True] * 3)}
+    parts = {"a": subset_of(index, [True, False] * 3), "b": subset_of(index, [False, True] * 3)}
 
     for question in ("Ruben Vale", "Who paid for the bridge?", "the river Tarn and the wheel"):
-        apart = {hit.chunk: hit.score for hit in bm25.rank(question, joined(parts), SearchSettings(k=6))}
+        apart = {hit.chunk: hit.score for hit in bm25.rank(question, union_of(parts), SearchSettings(k=6))}
         assert apart == {hit.chunk: pytest.approx(hit.score) for hit in bm25.rank(question, index, SearchSettings(k=6))}
 
 
@@ -118,7 +118,7 @@ def test_relationships_between_the_same_ends_are_one():
     weights = (replace(first, relationships=[an_edge("Owl", "Rook", weight=3.0, strength=4.0)]),)
     weights += (replace(second, relationships=[an_edge("Owl", "Rook", weight=1.0, strength=8.0)]),)
 
-    (edge,) = joined({"a": weights[0], "b": weights[1]}).relationships
+    (edge,) = union_of({"a": weights[0], "b": weights[1]}).relationships
 
     assert (edge.weight, edge.strength, edge.combined_degree) == (4.0, 5.0, 2)
 
@@ -129,12 +129,12 @@ def test_triples_join_and_relationships_stand_for_those_of_an_index_without():
     second = replace(an_index("Owl saw Rook once."), triples=[replace(said, chunk_ids=("2",))])
     third = replace(an_index("Heron ate."), relationships=[an_edge("Heron", "fish", description="Heron ate.")])
 
-    assert [t.chunk_ids for t in joined({"a": first, "b": second}).triples] == [("1", "2")]
-    assert [(t.head, t.relation, t.tail) for t in joined({"a": first, "c": third}).triples] == [
+    assert [t.chunk_ids for t in union_of({"a": first, "b": second}).triples] == [("1", "2")]
+    assert [(t.head, t.relation, t.tail) for t in union_of({"a": first, "c": third}).triples] == [
         ("Owl", "saw", "Rook"),
         ("Heron", "Heron ate.", "fish"),
     ]
-    assert not joined({"c": third, "d": an_index("Nothing.")}).triples
+    assert not union_of({"c": third, "d": an_index("Nothing.")}).triples
 
 
 def test_every_number_leads_to_the_row_that_it_led_to(halves: tuple[Index, Index], both: Index):
@@ -182,27 +182,27 @@ def test_every_ranking_ranks_both(both: Index, method: str):
 
 
 def test_conditions_hold_in_all_of_them_by_paths_without_their_names(halves: tuple[Index, Index]):
-    view = seen(halves, "path~0.txt")
+    view = select_view(halves, "path~0.txt")
 
     assert [d.path for d in view.index.documents] == ["1:0.txt", "2:0.txt"]
     assert view.told == ("Only 2 of 6 documents are read: those where path~0.txt.",)
-    assert [d.path for d in seen(halves, "title=1.txt").index.documents] == ["1:1.txt", "2:1.txt"]
+    assert [d.path for d in select_view(halves, "title=1.txt").index.documents] == ["1:1.txt", "2:1.txt"]
 
 
 def test_an_index_that_no_condition_leaves_anything_of_is_not_read():
     first, second = an_index("Owl hoots."), an_index("Rook caws.", "Rook flies.")
 
-    view = seen([first, second], "path=1.txt")
+    view = select_view([first, second], "path=1.txt")
 
     assert [d.path for d in view.index.documents] == ["2:1.txt"]
     with pytest.raises(NotFound, match=r"no document meets path=9\.txt"):
-        seen([first, second], "path=9.txt")
+        select_view([first, second], "path=9.txt")
 
 
 def test_a_document_of_several_indexes_is_read_once():
     first, second = an_index("Owl hoots.", "Rook caws."), an_index("Owl hoots.", "Heron waits.")
 
-    view = seen([first, second])
+    view = select_view([first, second])
 
     assert [d.path for d in view.index.documents] == ["1:0.txt", "1:1.txt", "2:1.txt"]
     assert view.told == ("1 document in several indexes is read once.",)
@@ -223,7 +223,7 @@ def with_vectors(index: Index, model: str, size: int = 3) -> Index:
 def test_vectors_of_one_embedder_follow_each_other(halves: tuple[Index, Index]):
     first, second = (with_vectors(half, "m") for half in halves)
 
-    index = seen([first, second]).index
+    index = select_view([first, second]).index
 
     expected = np.concatenate((first.arrays["vectors.chunks"], second.arrays["vectors.chunks"]))
     np.testing.assert_array_equal(index.arrays["vectors.chunks"], expected)
@@ -234,7 +234,7 @@ def test_vectors_behind_different_prefixes_do_not_compare(halves: tuple[Index, I
     first, second = (with_vectors(half, "m") for half in halves)
     second = replace(second, settings={"vectors": {**second.settings["vectors"], "passage_prefix": "passage: "}})
 
-    assert "Vectors are left out" in seen([first, second]).told[0]
+    assert "Vectors are left out" in select_view([first, second]).told[0]
 
 
 @pytest.mark.parametrize("other", ["n", ""])
@@ -244,7 +244,7 @@ def test_vectors_that_do_not_compare_are_left_out_and_methods_that_need_them_say
     first = with_vectors(halves[0], "m")
     second = with_vectors(halves[1], other) if other else halves[1]
 
-    view = seen([first, second])
+    view = select_view([first, second])
 
     assert not [name for name in view.index.arrays if name.startswith("vectors.")]
     assert "1 has m (3 numbers), 2 has " in view.told[0]
@@ -273,7 +273,7 @@ def test_an_index_of_a_graph_alone_joins_one_with_texts():
         **{k: v for k, v in vars(an_index()).items() if k in ("words", "arrays")},
     )
 
-    index = joined({"graph": graph, "texts": an_index("Owl hoots.")})
+    index = union_of({"graph": graph, "texts": an_index("Owl hoots.")})
 
     assert [t.tail for t in index.triples] == ["mouse"]
     assert bm25.rank("owl", index, SearchSettings())[0].document == "texts:0.txt"

@@ -14,11 +14,11 @@ from making import a_built_index, a_report, an_edge, an_index
 
 from conspectus import api
 from conspectus.errors import NotFound, UsageError
-from conspectus.filters.arrays import LAYOUT, Carried
+from conspectus.filters.arrays import LAYOUT, RemappedArrays
 from conspectus.filters.conditions import matching, read
 from conspectus.filters.reporting import PartReports
-from conspectus.filters.subset import Part, part_of
-from conspectus.filters.view import seen
+from conspectus.filters.subset import IndexSubset, subset_of
+from conspectus.filters.view import select_view
 from conspectus.index import Index
 from conspectus.references import find
 from conspectus.retrieval import RANKINGS, bm25
@@ -178,13 +178,13 @@ def test_where_no_document_is_meant_the_values_that_there_are_are_told(where: li
 
 
 def test_restricting_to_everything_is_the_index_itself(story: Index):
-    assert part_of(story, [True] * len(STORY)) is story
-    assert seen([story], "path~*.txt").index is story
-    assert seen([story], "path~*.txt").told == ()
+    assert subset_of(story, [True] * len(STORY)) is story
+    assert select_view([story], "path~*.txt").index is story
+    assert select_view([story], "path~*.txt").told == ()
 
 
 def test_what_stands_on_the_part_alone_is_carried_over_as_it_is(story: Index):
-    part = Part(story, [True] * len(STORY))
+    part = IndexSubset(story, [True] * len(STORY))
     whole = replace(story, reports=PartReports(part).rows)
 
     for table in ("documents", "chunks", "entities", "relationships", "communities", "claims", "triples", "failures"):
@@ -194,8 +194,8 @@ def test_what_stands_on_the_part_alone_is_carried_over_as_it_is(story: Index):
 
 
 def test_arrays_of_everything_are_what_they_were(story: Index):
-    part = Part(story, [True] * len(STORY))
-    arrays = Carried([(story.arrays, part.places)], part.size)
+    part = IndexSubset(story, [True] * len(STORY))
+    arrays = RemappedArrays([(story.arrays, part.places)], part.size)
 
     assert set(arrays) == set(story.arrays) <= set(LAYOUT)
     for name in arrays:
@@ -211,7 +211,7 @@ def test_bm25_ranks_the_part_as_an_index_of_those_documents_alone(texts: list[st
     kept = data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts)).filter(any))
     settings = SearchSettings(k=len(texts))
 
-    part = bm25.rank(query, part_of(an_index(*texts), kept), settings)
+    part = bm25.rank(query, subset_of(an_index(*texts), kept), settings)
 
     alone = bm25.rank(query, an_index(*(t for t, keep in zip(texts, kept, strict=True) if keep)), settings)
     assert [(h.text, h.score) for h in part] == [(h.text, pytest.approx(h.score, rel=1e-5)) for h in alone]
@@ -237,7 +237,7 @@ def marked() -> Index:
 
 @pytest.mark.parametrize("kept", [{0}, {1, 2}, {0, 3, 5}, {1, 2, 3, 4, 5}])
 def test_no_text_of_the_part_holds_a_word_of_the_others(marked: Index, kept: set[int]):
-    part = part_of(marked, [i in kept for i in range(len(MARKED))])
+    part = subset_of(marked, [i in kept for i in range(len(MARKED))])
     marks = ("Ulmo", "Varda", "Wenlock", "Xanthe", "Yorick", "Zelda")
     foreign = [mark for i, mark in enumerate(marks) if i not in kept]
     texts = [
@@ -255,7 +255,7 @@ def test_no_text_of_the_part_holds_a_word_of_the_others(marked: Index, kept: set
 
 @pytest.mark.parametrize("kept", [{0}, {1, 2}, {0, 3, 5}])
 def test_every_number_of_the_part_leads_to_a_row_of_it(marked: Index, kept: set[int]):
-    part = part_of(marked, [i in kept for i in range(len(MARKED))])
+    part = subset_of(marked, [i in kept for i in range(len(MARKED))])
     inside = {d.id for d in part.documents}
 
     for table in ("documents", "chunks", "entities", "relationships", "communities", "reports"):
@@ -281,7 +281,7 @@ def test_every_number_of_the_part_leads_to_a_row_of_it(marked: Index, kept: set[
 
 
 def test_each_level_of_the_part_is_a_partition(marked: Index):
-    part = part_of(marked, [True, False, True, False, True, False])
+    part = subset_of(marked, [True, False, True, False, True, False])
 
     for level in part.levels:
         held = [e for community in part.communities_at(level) for e in community.entity_numbers]
@@ -296,8 +296,8 @@ def test_a_row_of_several_documents_keeps_the_lines_that_stand_in_the_part():
     both = replace(index.entities[0], description="Rook is a barge.\nRook is a bird.")
     index = replace(index, entities=[both])
 
-    assert part_of(index, [True, False]).entities[0].description == "Rook is a barge."
-    assert part_of(index, [False, True]).entities[0].description == "Rook is a bird."
+    assert subset_of(index, [True, False]).entities[0].description == "Rook is a barge."
+    assert subset_of(index, [False, True]).entities[0].description == "Rook is a bird."
 
 
 def test_a_description_that_a_model_made_of_several_documents_gives_way_to_sentences_of_the_part():
@@ -307,7 +307,7 @@ def test_a_description_that_a_model_made_of_several_documents_gives_way_to_sente
     edge = replace(edge, chunk_ids=tuple(c.id for c in index.chunks))
     index = replace(index, entities=told, relationships=[edge])
 
-    part = part_of(index, [False, True])
+    part = subset_of(index, [False, True])
 
     assert [e.description for e in part.entities] == ["Rook is a bird of Kell."] * 2
     assert [(r.description, r.weight) for r in part.relationships] == [("Rook is a bird of Kell.", 2.0)]
@@ -317,7 +317,7 @@ def test_a_report_that_also_stood_on_other_documents_is_written_anew_and_said_to
     texts = ("Rook is a barge of Kell.", "Rook is a bird. Heron is a bird.", "Owl hoots at Heron.")
     index = an_index(*texts, entities=["Rook", "Kell", "Heron", "Owl"], reports=["All of it"])
 
-    view = seen([index], "path=1.txt")
+    view = select_view([index], "path=1.txt")
 
     (report,) = view.index.reports
     assert "All of it" not in report.text
@@ -333,7 +333,7 @@ def test_a_report_that_stands_on_the_part_alone_keeps_its_words_and_its_referenc
     reports = [a_report(f"On {n}", n, [f"Found. [Data: Entities ({n}); Sources ({n})]"]) for n in (0, 1)]
     index = replace(index, communities=communities, reports=reports)
 
-    part = part_of(index, [False, True])
+    part = subset_of(index, [False, True])
 
     (report,) = part.reports
     assert report.title == "On 1"
@@ -348,7 +348,7 @@ def test_vectors_go_with_their_rows(story: Index):
     of_sentences = rng.normal(size=(len(story.arrays["sentences.start"]), 4)).astype(np.float16)
     index = replace(story, arrays={**story.arrays, "vectors.chunks": of_chunks, "vectors.sentences": of_sentences})
 
-    part = part_of(index, [False, True, False, False, True, True])
+    part = subset_of(index, [False, True, False, False, True, True])
 
     old = {c.id: of_chunks[c.number] for c in story.chunks}
     np.testing.assert_array_equal(part.arrays["vectors.chunks"], [old[c.id] for c in part.chunks])
@@ -359,7 +359,7 @@ def test_vectors_go_with_their_rows(story: Index):
 def test_an_array_of_no_known_axis_is_not_carried_over(story: Index):
     index = replace(story, arrays={**story.arrays, "something.new": np.arange(9)})
 
-    assert "something.new" not in part_of(index, [True] + [False] * 5).arrays
+    assert "something.new" not in subset_of(index, [True] + [False] * 5).arrays
 
 
 # Asked
@@ -392,9 +392,9 @@ def test_every_ranking_ranks_the_part_alone(marked: Index, method: str):
 
 
 def test_a_view_is_made_once_while_its_index_is_open(story: Index):
-    assert seen([story], "path=1.txt") is seen([story], ["path=1.txt"])
+    assert select_view([story], "path=1.txt") is select_view([story], ["path=1.txt"])
     for i in range(1, 6):
-        seen([story], f"path={i}.txt")
+        select_view([story], f"path={i}.txt")
     assert len(story.derived["views"]) == 4
 
 
@@ -417,7 +417,7 @@ def test_a_view_is_asked_as_it_is(story: Index):
 def test_the_snapshot_of_a_part_tells_it_from_the_whole():
     index = replace(an_index("One.", "Two."), snapshot="abc")
 
-    assert seen([index], "path=1.txt").index.snapshot == "abc where path=1.txt"
+    assert select_view([index], "path=1.txt").index.snapshot == "abc where path=1.txt"
 
 
 def test_the_report_of_a_community_is_found_without_making_the_others_in_copies_of_a_view_too(
@@ -431,7 +431,7 @@ def test_the_report_of_a_community_is_found_without_making_the_others_in_copies_
         return make(self, place)
 
     monkeypatch.setattr(PartReports, "_report", counted)
-    part = replace(part_of(marked, [n < 4 for n in range(len(marked.documents))]), usage={})
+    part = replace(subset_of(marked, [n < 4 for n in range(len(marked.documents))]), usage={})
     reported = part.report_of_community
     first = next(iter(reported))
 

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from making import a_document, whole_chunk
 
 from conspectus.corrections import SAID, AddFact, Correction, Delete, Entry, Merge, Rename, Retype, Split, is_said
-from conspectus.indexing.added_facts import Said, said_by_people
-from conspectus.indexing.apply_corrections import corrected, kept_claims, kept_triples, without_names
+from conspectus.indexing.added_facts import FactDocument, facts_as_document
+from conspectus.indexing.apply_corrections import apply_to_claims, apply_to_graph, apply_to_triples, drop_names
 from conspectus.indexing.claims import merge_claims
 from conspectus.indexing.correct import decide
-from conspectus.indexing.correction_results import Decided
+from conspectus.indexing.correction_results import CorrectionResult
 from conspectus.indexing.merge import Merged, merge
 from conspectus.indexing.resolve import resolve
 from conspectus.rows import Entity, Relationship, Span
 from conspectus.settings import ResolveSettings
-from conspectus.tasks import FoundClaim, FoundEntity, FoundRelationship, FoundTriple, Graph
+from conspectus.tasks import Extraction, FoundClaim, FoundEntity, FoundRelationship, FoundTriple
 from conspectus.text.mentions import hash_of, units
 
 TEXTS = {
@@ -52,16 +52,16 @@ CIRCLES, FOLLOWS = "Mercury circles the Sun.", "Venus follows Mercury."
 FILLS, IS = "Mercury fills the lamp.", "Quicksilver is Mercury."
 SAW, HAS = "Ada Brook saw Venus.", "Brook Hall has a lamp."
 GRAPHS = [
-    Graph(
+    Extraction(
         (thing("Mercury", 0, CIRCLES, "planet"), thing("Sun", 0, CIRCLES), thing("Venus", 0, FOLLOWS, "planet")),
         (pair("Mercury", "Sun", 0, CIRCLES), pair("Venus", "Mercury", 0, FOLLOWS)),
         (FoundTriple("Mercury", "circles", "Sun"),),
     ),
-    Graph(
+    Extraction(
         (thing("Mercury", 1, FILLS, "metal"), thing("lamp", 1, FILLS), thing("Quicksilver", 1, IS, "metal")),
         (pair("Mercury", "lamp", 1, FILLS), pair("Quicksilver", "Mercury", 1, IS)),
     ),
-    Graph(
+    Extraction(
         (thing("Ada Brook", 2, SAW, "person"), thing("Venus", 2, SAW, "planet"), thing("lamp", 2, HAS)),
         (pair("Ada Brook", "Venus", 2, SAW), pair("Brook Hall", "lamp", 2, HAS)),
     ),
@@ -77,8 +77,8 @@ CLAIMS = [
 class Made:
     """What becomes of the little corpus under some corrections."""
 
-    decided: Decided
-    said: Said
+    decided: CorrectionResult
+    said: FactDocument
     merged: Merged
 
     @property
@@ -105,12 +105,12 @@ def entries(*corrections: Correction) -> list[Entry]:
     return [Entry(number, correction) for number, correction in enumerate(corrections, 1)]
 
 
-def made(*corrections: Correction, graphs: Sequence[Graph] = GRAPHS) -> Made:
+def made(*corrections: Correction, graphs: Sequence[Extraction] = GRAPHS) -> Made:
     names = resolve(CHUNKS, graphs, DOCUMENTS, ResolveSettings())
     decided = decide(entries(*corrections), names, CHUNKS, graphs, DOCUMENTS)
-    said = said_by_people(decided.facts, len(DOCUMENTS), len(CHUNKS))
-    merged = corrected(merge(CHUNKS, graphs, decided.names), decided, said)
-    claims = kept_claims(CHUNKS, CLAIMS, decided)
+    said = facts_as_document(decided.facts, len(DOCUMENTS), len(CHUNKS))
+    merged = apply_to_graph(merge(CHUNKS, graphs, decided.names), decided, said)
+    claims = apply_to_claims(CHUNKS, CLAIMS, decided)
     return Made(decided, said, merge_claims(CHUNKS, claims, decided.names, merged))
 
 
@@ -225,7 +225,7 @@ def test_an_entity_that_only_relationships_name_is_renamed_too():
 
 
 def test_documents_that_use_the_new_name_later_mean_the_same_entity():
-    later = [*GRAPHS[:2], Graph((thing("Element 80", 2, SAW), *GRAPHS[2].entities), GRAPHS[2].relationships)]
+    later = [*GRAPHS[:2], Extraction((thing("Element 80", 2, SAW), *GRAPHS[2].entities), GRAPHS[2].relationships)]
     now = made(Rename("Mercury", "Element 80"), graphs=later)
 
     assert now.spans("Element 80") == {spot(0, CIRCLES), spot(1, FILLS), spot(2, SAW)}
@@ -260,7 +260,7 @@ def test_what_is_deleted_leaves_no_trace():
     assert now.decided.gone == {"mercury"}
     triples = [(chunk.id, chunk) for chunk in CHUNKS]
     found = zip((chunk for _, chunk in triples), (graph.triples for graph in GRAPHS), strict=True)
-    assert not [t for _, kept in kept_triples(found, now.decided, now.said) for t in kept]
+    assert not [t for _, kept in apply_to_triples(found, now.decided, now.said) for t in kept]
 
 
 def test_a_name_that_others_still_have_is_not_gone():
@@ -296,7 +296,7 @@ def test_a_fact_that_a_person_says_stands_on_their_words():
 def test_what_people_say_is_told_in_the_language_of_the_corpus():
     now = made(AddFact("Sun", "Venus", "太阳照亮金星。"))
 
-    (document,) = said_by_people(now.decided.facts, 3, 3, "zh").documents
+    (document,) = facts_as_document(now.decided.facts, 3, 3, "zh").documents
     assert document.text == "一位编者（Sun、Venus）：“太阳照亮金星。”"
     assert document.language == "zh"
 
@@ -330,7 +330,7 @@ def test_a_quoted_fact_stands_in_the_document():
     (span, _), text = next(iter(now.merged.relationship_elements[edge.number].instances.items()))
     assert (span, text) == (spot(1, FILLS[:-1]), "There is quicksilver in the lamp.")
     assert edge.chunk_ids == (CHUNKS[1].id,)
-    assert now.said == Said()
+    assert now.said == FactDocument()
 
 
 def test_a_fact_that_quotes_an_instance_tells_it_anew():
@@ -380,7 +380,7 @@ def test_facts_are_triples_where_chunks_were_read_for_triples():
     now = made(AddFact("Ada Brook", "Sun", "Ada Brook painted the Sun."), Rename("Mercury", "Hg"))
     found = zip(CHUNKS, (graph.triples for graph in GRAPHS), strict=True)
 
-    said = {(t.head, t.relation, t.tail) for _, kept in kept_triples(found, now.decided, now.said) for t in kept}
+    said = {(t.head, t.relation, t.tail) for _, kept in apply_to_triples(found, now.decided, now.said) for t in kept}
     assert said == {("Hg", "circles", "Sun"), ("Ada Brook", "painted the", "Sun")}
 
 
@@ -436,7 +436,7 @@ def test_without_a_name_the_walk_is_that_of_the_others():
     names = arrays["walk.names"].tolist()
     middle = next(name for name in ("ada", "tarn", "mill") if hash_of(units(name)) == names[1])
 
-    left = without_names(arrays, {middle, "nobody"})
+    left = drop_names(arrays, {middle, "nobody"})
 
     assert left["walk.names"].tolist() == [names[0], names[2]]
     assert left["walk.frequency"].tolist() == [1, 3]
@@ -454,4 +454,4 @@ def test_no_corrections_change_nothing():
     decided = decide([], names, CHUNKS, GRAPHS, DOCUMENTS)
 
     assert decided.names is names
-    assert corrected(BEFORE.merged, decided, Said()) is BEFORE.merged
+    assert apply_to_graph(BEFORE.merged, decided, FactDocument()) is BEFORE.merged

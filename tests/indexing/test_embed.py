@@ -13,7 +13,7 @@ from making import Letters, a_document
 from conspectus.algorithms.neighbours import nearest
 from conspectus.index import Index
 from conspectus.indexing import embed
-from conspectus.indexing.embed import embedded, texts_of, without_vectors
+from conspectus.indexing.embed import texts_of, with_vectors, without_vectors
 from conspectus.indexing.passages import index_passages
 from conspectus.indexing.pipeline import Silent
 from conspectus.indexing.triples import OpenIe, with_openie
@@ -66,7 +66,7 @@ def test_chunks_and_sentences_are_embedded_with_the_title_before_them():
 
 
 def test_the_index_says_whose_its_vectors_are():
-    index = embedded(an_index(), Letters(), "letters:here")
+    index = with_vectors(an_index(), Letters(), "letters:here")
 
     told = {"embedder": "letters:here", "model": "letters", "dimension": 26, "unread": 0.0}
     assert index.settings["vectors"] == told
@@ -78,7 +78,7 @@ def test_the_index_says_whose_its_vectors_are():
 def test_a_text_that_stands_twice_is_embedded_once():
     letters, stages = Letters(), Stages()
     same = "The same words. The same words. The same words."
-    index = embedded(an_index({"A": same}), letters, "letters", progress=stages)
+    index = with_vectors(an_index({"A": same}), letters, "letters", progress=stages)
 
     assert sorted(letters.given) == [f"A\n{same}", "A: The same words."]
     assert len(index.arrays["vectors.sentences"]) == 3
@@ -89,11 +89,11 @@ def test_a_text_that_stands_twice_is_embedded_once():
 
 def test_what_the_index_before_had_vectors_of_is_not_embedded_again(tmp_path: Path):
     with store.writing(tmp_path):
-        before = embedded(an_index(), Letters(), "letters")
+        before = with_vectors(an_index(), Letters(), "letters")
         store.commit(tmp_path, before, settings=before.settings, usage={})
     letters = Letters()
     changed = {"New": "Cows give milk."} | TEXTS | {"Ships": "Ships sail. They sink."}
-    index = embedded(an_index(changed), letters, "letters", store.read(tmp_path))
+    index = with_vectors(an_index(changed), letters, "letters", store.read(tmp_path))
 
     assert letters.given == [
         "New\nCows give milk.",
@@ -101,7 +101,7 @@ def test_what_the_index_before_had_vectors_of_is_not_embedded_again(tmp_path: Pa
         "New: Cows give milk.",
         "Ships: They sink.",
     ]
-    fresh = embedded(an_index(changed), Letters(), "letters")
+    fresh = with_vectors(an_index(changed), Letters(), "letters")
     for name in ("vectors.chunks", "vectors.sentences"):
         assert np.allclose(index.arrays[name], fresh.arrays[name], atol=1e-3)
 
@@ -111,15 +111,15 @@ def test_vectors_of_another_model_are_never_taken_over():
         name = "other"
 
     other = Other()
-    embedded(an_index(), other, "other", embedded(an_index(), Letters(), "letters"))
+    with_vectors(an_index(), other, "other", with_vectors(an_index(), Letters(), "letters"))
 
     assert len(other.given) == 8
 
 
 def test_an_index_that_is_as_it_was_asks_for_nothing():
-    before = embedded(an_index(), Letters(), "letters")
+    before = with_vectors(an_index(), Letters(), "letters")
     letters = Letters()
-    after = embedded(an_index(), letters, "letters", before)
+    after = with_vectors(an_index(), letters, "letters", before)
 
     assert letters.given == []
     assert np.array_equal(after.arrays["vectors.chunks"], before.arrays["vectors.chunks"])
@@ -128,8 +128,8 @@ def test_an_index_that_is_as_it_was_asks_for_nothing():
 def test_triples_and_their_names_have_vectors_too():
     index = an_index()
     passage = OpenIe(index.documents[0].path, (FoundTriple("hens", "lay", "eggs"), FoundTriple("hens", "eat", "corn")))
-    before, letters = embedded(index, Letters(), "letters"), Letters()
-    after = embedded(with_openie(before, [passage]), letters, "letters", before)
+    before, letters = with_vectors(index, Letters(), "letters"), Letters()
+    after = with_vectors(with_openie(before, [passage]), letters, "letters", before)
 
     assert letters.given == ["hens", "eggs", "corn", "hens lay eggs", "hens eat corn"]
     assert after.arrays["vectors.names"].shape == (3, 26)
@@ -140,7 +140,7 @@ def test_prefixes_stand_before_passages_and_questions_and_in_the_index():
     by, asked = Letters(), Letters()
     prefixes = Prefixes("ask: ", "tell: ")
 
-    index = embedded(an_index(), by, "letters:here", prefixes=prefixes)
+    index = with_vectors(an_index(), by, "letters:here", prefixes=prefixes)
     index.derived["embedder letters:here"] = asked
     vector.question_vectors(["Who lays eggs?"], index, Settings())
 
@@ -151,26 +151,26 @@ def test_prefixes_stand_before_passages_and_questions_and_in_the_index():
 
 
 def test_vectors_behind_another_prefix_are_made_anew():
-    before = embedded(an_index(), Letters(), "letters:here")
+    before = with_vectors(an_index(), Letters(), "letters:here")
     by = Letters()
 
-    embedded(an_index(), by, "letters:here", before, prefixes=Prefixes("", "tell: "))
+    with_vectors(an_index(), by, "letters:here", before, prefixes=Prefixes("", "tell: "))
     again = Letters()
-    embedded(an_index(), again, "letters:here", before, prefixes=Prefixes("ask: ", ""))
+    with_vectors(an_index(), again, "letters:here", before, prefixes=Prefixes("ask: ", ""))
 
     assert by.given
     assert again.given == []
 
 
 def test_vectors_can_be_taken_away():
-    bare = without_vectors(embedded(an_index(), Letters(), "letters"))
+    bare = without_vectors(with_vectors(an_index(), Letters(), "letters"))
 
     assert not [name for name in bare.arrays if name.startswith("vectors")]
     assert bare.settings["vectors"] == {"embedder": "none"}
 
 
 def test_an_index_without_text_has_vectors_of_nothing():
-    index = embedded(an_index({}), Letters(), "letters")
+    index = with_vectors(an_index({}), Letters(), "letters")
 
     assert index.arrays["vectors.chunks"].shape == index.arrays["vectors.sentences"].shape == (0, 26)
 
@@ -185,7 +185,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Index:
     monkeypatch.setattr(vector, "open_embedder", lambda *_: Letters())
     words = "hens ships corn milk eggs sails boats barns fields rivers".split()
     texts = {f"Passage {n}": f"The {words[n % 10]} of {words[n // 7 % 10]} number {n}." for n in range(300)}
-    return embedded(an_index(texts), Letters(), "letters")
+    return with_vectors(an_index(texts), Letters(), "letters")
 
 
 def test_many_chunks_get_a_graph_of_neighbours_with_its_recall(large: Index, tmp_path: Path):
@@ -193,7 +193,7 @@ def test_many_chunks_get_a_graph_of_neighbours_with_its_recall(large: Index, tmp
     assert large.settings["vectors"]["recall"] >= 0.98
     with store.writing(tmp_path):
         first = store.commit(tmp_path, large, settings=large.settings, usage={})
-        again = embedded(large, Letters(), "letters")
+        again = with_vectors(large, Letters(), "letters")
         assert store.commit(tmp_path, again, settings=again.settings, usage={}) == first
 
 
@@ -218,7 +218,7 @@ def test_where_nothing_can_read_the_graph_search_is_exact(large: Index, monkeypa
 
 def test_a_graph_of_the_same_chunks_is_taken_over(large: Index, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(embed, "NeighbourGraph", None)  # making one would fail
-    again = embedded(large, Letters(), "letters", large)
+    again = with_vectors(large, Letters(), "letters", large)
 
     assert np.array_equal(again.arrays["vectors.graph"], large.arrays["vectors.graph"])
     assert again.settings["vectors"] == large.settings["vectors"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from making import a_document, whole_chunk
 
-from conspectus.indexing.parenthetical_aliases import glossed
+from conspectus.indexing.parenthetical_aliases import parenthetical_aliases
 from conspectus.text.words import name_key
 
 
 def joined(text: str, *names: str) -> dict[str, str]:
-    return dict(glossed([whole_chunk(a_document(text))], {name_key(name) for name in names}))
+    return dict(parenthetical_aliases([whole_chunk(a_document(text))], {name_key(name) for name in names}))
 
 
 def test_another_spelling_in_brackets_is_the_name_before_them():

@@ -15,7 +15,7 @@ from conspectus.indexing.chunk import chunk
 from conspectus.indexing.passage_topics import SUBJECT, SUBJECT_UNTITLED, TITLE
 from conspectus.indexing.passages import index_passages
 from conspectus.indexing.sentence_graph import passage_ranges
-from conspectus.retrieval.walk_graph import Graph
+from conspectus.retrieval.walk_graph import SentenceEntityGraph
 from conspectus.rows import Document
 from conspectus.settings import ChunkSettings, Settings
 from conspectus.text.sentence_table import find_sentences
@@ -31,18 +31,18 @@ def an_index(*documents: Document) -> Index:
     return index_passages(documents or some_documents(*TEXTS), Settings())
 
 
-def number(graph: Graph, name: str) -> int:
+def number(graph: SentenceEntityGraph, name: str) -> int:
     return int(graph.find([name.split()])[0])
 
 
 def test_the_weights_of_a_sentence_sum_to_1_or_it_has_no_names():
-    sums = Graph.of(an_index()).incidence.outward.sum(axis=1)
+    sums = SentenceEntityGraph.of(an_index()).incidence.outward.sum(axis=1)
 
     assert all(s == pytest.approx(1) or s == 0 for s in sums)
 
 
 def test_a_name_counts_once_for_each_passage_that_holds_it():
-    graph = Graph.of(an_index())
+    graph = SentenceEntityGraph.of(an_index())
 
     assert graph.frequency[number(graph, "edla marrow")] == 2
     assert graph.frequency[number(graph, "tarn")] == 2
@@ -52,7 +52,7 @@ def test_a_name_counts_once_for_each_passage_that_holds_it():
 def test_what_a_passage_is_about_leads_to_all_its_sentences():
     titled = replace(a_document(TEXTS[0], 0), title="Edla Marrow")
     untitled = replace(a_document(TEXTS[1], 1), title="")
-    graph = Graph.of(an_index(titled, untitled))
+    graph = SentenceEntityGraph.of(an_index(titled, untitled))
     to = graph.incidence.inward.toarray()
 
     assert to[number(graph, "edla marrow")].tolist() == [TITLE, TITLE, 0, 1]
@@ -65,7 +65,7 @@ def test_an_untitled_subject_is_met_by_a_shorter_name_too():
         replace(a_document(text, i), title="")
         for i, text in enumerate(("Edla Quill Marrow was a director.", "He met Edla Marrow in May."))
     ]
-    graph = Graph.of(an_index(*documents))
+    graph = SentenceEntityGraph.of(an_index(*documents))
 
     assert 0 < graph.incidence.inward.toarray()[number(graph, "edla marrow"), 0] < SUBJECT_UNTITLED
 

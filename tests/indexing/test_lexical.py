@@ -6,7 +6,7 @@ from making import a_built_index
 
 from conspectus.algorithms.bm25 import Postings
 from conspectus.index import Index
-from conspectus.models.extractive.sentence_store import Passages
+from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.text.words import terms
 
 TEXTS = (
@@ -29,7 +29,7 @@ def test_every_chunk_holds_the_terms_of_its_words_and_of_its_title():
 
 def test_every_sentence_mentions_entities_by_their_number_joined_ones_by_the_name_they_joined():
     index = a_built_index(*TEXTS)
-    passages = Passages.of_index(index)
+    passages = SentenceStore.of_index(index)
     mentioned = {
         passages.text(i): [index.entities[m].name for m in passages.mentioned(i)] for i in range(len(passages))
     }
@@ -43,7 +43,7 @@ def test_every_sentence_mentions_entities_by_their_number_joined_ones_by_the_nam
 
 def test_who_says_a_sentence_is_an_entity():
     index = a_built_index(*TEXTS)
-    passages = Passages.of_index(index)
+    passages = SentenceStore.of_index(index)
     said = [index.entities[s].name if (s := passages.said_by(i)) >= 0 else "" for i in range(len(passages))]
 
     assert said.count("ZORBA") == 3
@@ -59,5 +59,5 @@ def test_what_is_no_entity_of_the_index_is_mentioned_nowhere():
 def test_an_index_of_nothing_but_numbers_has_empty_arrays():
     index: Index = a_built_index("1 2 3")
 
-    assert len(Passages.of_index(index)) == 0
+    assert len(SentenceStore.of_index(index)) == 0
     assert index.entities == []

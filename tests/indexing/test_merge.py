@@ -15,7 +15,7 @@ from conspectus.indexing.merge import UNTYPED, Merged, merge
 from conspectus.indexing.resolve import resolve
 from conspectus.rows import Chunk, Document, Span
 from conspectus.settings import ResolveSettings
-from conspectus.tasks import FoundEntity, FoundRelationship, Graph
+from conspectus.tasks import Extraction, FoundEntity, FoundRelationship
 
 DOCUMENTS = [a_document("x" * 100, i, f"{name}.txt") for i, name in enumerate(("north", "south", "west"))]
 CHUNKS = [whole_chunk(document) for document in DOCUMENTS]
@@ -38,7 +38,7 @@ def at(document: int, start: int, end: int) -> Span:
 
 
 def merged(
-    *graphs: Graph,
+    *graphs: Extraction,
     chunks: Sequence[Chunk] = CHUNKS,
     documents: Sequence[Document] = DOCUMENTS,
     how: str = "exact",
@@ -49,7 +49,7 @@ def merged(
 
 
 def test_instances_of_one_name_are_one_entity_with_all_their_descriptions():
-    result = merged(Graph((bee("It stings."),)), Graph((bee("It hums."),)))
+    result = merged(Extraction((bee("It stings."),)), Extraction((bee("It hums."),)))
 
     (entity,), (element,) = result.entities, result.entity_elements
     assert (entity.name, entity.number, entity.type) == ("Bee", 0, "animal")
@@ -59,7 +59,7 @@ def test_instances_of_one_name_are_one_entity_with_all_their_descriptions():
 
 
 def test_reversed_pairs_are_one_relationship():
-    result = merged(Graph(relationships=(pair("Bee", "Hive", "One."), pair("Hive", "Bee", "Two."))))
+    result = merged(Extraction(relationships=(pair("Bee", "Hive", "One."), pair("Hive", "Bee", "Two."))))
 
     (edge,) = result.relationships
     assert (edge.source, edge.target, edge.weight) == ("Bee", "Hive", 2)
@@ -67,7 +67,7 @@ def test_reversed_pairs_are_one_relationship():
 
 def test_the_weight_of_a_relationship_is_the_number_of_distinct_spans():
     spans = [at(0, 0, 10), at(0, 20, 30), at(0, 0, 10)]
-    result = merged(Graph(relationships=tuple(pair("Bee", "Hive", "Told.", span) for span in spans)))
+    result = merged(Extraction(relationships=tuple(pair("Bee", "Hive", "Told.", span) for span in spans)))
 
     assert result.relationships[0].weight == 2
     assert list(result.relationship_elements[0].descriptions.values()) == [at(0, 0, 10)]
@@ -76,7 +76,7 @@ def test_the_weight_of_a_relationship_is_the_number_of_distinct_spans():
 def test_what_stands_in_the_overlap_of_two_chunks_counts_once_but_is_of_both():
     first = replace(CHUNKS[0], end=60)
     second = replace(CHUNKS[0], id="second", number=1, start=40)
-    told = Graph((bee(span=at(0, 45, 55)),), (pair("Bee", "Hive", span=at(0, 45, 55)),))
+    told = Extraction((bee(span=at(0, 45, 55)),), (pair("Bee", "Hive", span=at(0, 45, 55)),))
 
     result = merged(told, told, chunks=[first, second])
 
@@ -86,7 +86,7 @@ def test_what_stands_in_the_overlap_of_two_chunks_counts_once_but_is_of_both():
 
 
 def test_without_spans_the_same_words_of_one_chunk_count_once_and_of_two_twice():
-    same = Graph(relationships=(pair("Bee", "Hive"), pair("Bee", "Hive")))
+    same = Extraction(relationships=(pair("Bee", "Hive"), pair("Bee", "Hive")))
 
     assert merged(same).relationships[0].weight == 1
     assert merged(same, same).relationships[0].weight == 2
@@ -94,7 +94,7 @@ def test_without_spans_the_same_words_of_one_chunk_count_once_and_of_two_twice()
 
 def test_strength_is_the_mean_of_what_counted():
     result = merged(
-        Graph(
+        Extraction(
             relationships=(
                 pair("Bee", "Hive", "One.", strength=2.0),
                 pair("Bee", "Hive", "Two.", strength=8.0),
@@ -106,7 +106,7 @@ def test_strength_is_the_mean_of_what_counted():
 
 
 def test_an_end_that_no_record_names_becomes_an_entity():
-    result = merged(Graph((bee(),), (pair("Bee", "Hive", "It lives there."),)))
+    result = merged(Extraction((bee(),), (pair("Bee", "Hive", "It lives there."),)))
 
     hive = next(e for e in result.entities if e.name == "Hive")
     assert hive.type == UNTYPED
@@ -114,20 +114,22 @@ def test_an_end_that_no_record_names_becomes_an_entity():
 
 
 def test_an_entity_keeps_its_own_description_where_a_relationship_stands_before_it():
-    result = merged(Graph(relationships=(pair("Bee", "Hive", "It lives there."),)), Graph((bee("It stings."),)))
+    result = merged(
+        Extraction(relationships=(pair("Bee", "Hive", "It lives there."),)), Extraction((bee("It stings."),))
+    )
 
     assert list(result.entity_elements[0].descriptions) == ["It stings."]
 
 
 def test_a_pair_of_one_entity_with_itself_is_dropped():
-    result = merged(Graph((bee(), bee(name="BEE")), (pair("Bee", "bee"),)))
+    result = merged(Extraction((bee(), bee(name="BEE")), (pair("Bee", "bee"),)))
 
     assert result.relationships == []
     assert len(result.entities) == 1
 
 
 def test_degrees_count_neighbours():
-    result = merged(Graph(relationships=(pair("Bee", "Hive"), pair("Bee", "Wax"), pair("Bee", "Hive", "Again."))))
+    result = merged(Extraction(relationships=(pair("Bee", "Hive"), pair("Bee", "Wax"), pair("Bee", "Hive", "Again."))))
 
     assert {e.name: e.degree for e in result.entities} == {"Bee": 2, "Hive": 1, "Wax": 1}
     assert {(r.source, r.target): r.combined_degree for r in result.relationships} == {
@@ -137,22 +139,22 @@ def test_degrees_count_neighbours():
 
 
 def test_the_commonest_type_is_kept_and_an_alias_does_not_vote():
-    graph = Graph(
+    graph = Extraction(
         (
             bee(name="Mara Tolan", type="person"),
             bee(name="Tolan", type="person"),
             bee(name="Tolan", type="person"),
         )
     )
-    wrong = Graph((bee(name="Mara Tolan", type="person"), bee(name="Tolan", type="location")))
+    wrong = Extraction((bee(name="Mara Tolan", type="person"), bee(name="Tolan", type="location")))
 
     (entity,) = merged(graph, wrong, how="aliases").entities
     assert (entity.name, entity.type, entity.aliases) == ("Mara Tolan", "person", ("Tolan",))
 
 
 def test_rows_are_in_alphabetical_order_and_ids_come_from_names_alone():
-    result = merged(Graph(tuple(bee(name=name) for name in ("Wax", "Bee", "Hive"))))
-    other = merged(Graph((bee("Else.", name="Bee", type="insect"),)))
+    result = merged(Extraction(tuple(bee(name=name) for name in ("Wax", "Bee", "Hive"))))
+    other = merged(Extraction((bee("Else.", name="Bee", type="insect"),)))
 
     assert [(e.number, e.name) for e in result.entities] == [(0, "Bee"), (1, "Hive"), (2, "Wax")]
     assert result.entities[0].id == other.entities[0].id
@@ -176,9 +178,9 @@ some_graphs = st.lists(
 def graph_of(
     raw: tuple[list[tuple[str, str, str, tuple[int, int] | None]], list[tuple[str, str, str, tuple[int, int] | None]]],
     document: int,
-) -> Graph:
+) -> Extraction:
     entities, pairs = raw
-    return Graph(
+    return Extraction(
         tuple(bee(text, at(document, *span) if span else None, name, kind) for name, kind, text, span in entities),
         tuple(pair(a, b, text, at(document, *span) if span else None) for a, b, text, span in pairs),
     )

@@ -14,15 +14,15 @@ from making import a_document, whole_chunk
 from conspectus.indexing.resolve import Names, resolve
 from conspectus.rows import Chunk, Document
 from conspectus.settings import ResolveSettings
-from conspectus.tasks import FoundEntity, Graph
+from conspectus.tasks import Extraction, FoundEntity
 
 PERSON, GUILD = "person", "organization"
 
 
-def named(*names: str | tuple[str, str]) -> Graph:
+def named(*names: str | tuple[str, str]) -> Extraction:
     """A graph of entities, each a name or a name with its type."""
     pairs = [n if isinstance(n, tuple) else (n, PERSON) for n in names]
-    return Graph(tuple(FoundEntity(name, kind, f"{name}.") for name, kind in pairs))
+    return Extraction(tuple(FoundEntity(name, kind, f"{name}.") for name, kind in pairs))
 
 
 def corpus(texts: Sequence[str], paths: Sequence[str] = ()) -> tuple[list[Document], list[Chunk]]:
@@ -30,7 +30,7 @@ def corpus(texts: Sequence[str], paths: Sequence[str] = ()) -> tuple[list[Docume
     return documents, [whole_chunk(document) for document in documents]
 
 
-def resolved(*graphs: Graph, texts: Sequence[str] = (), paths: Sequence[str] = (), how: str = "aliases") -> Names:
+def resolved(*graphs: Extraction, texts: Sequence[str] = (), paths: Sequence[str] = (), how: str = "aliases") -> Names:
     """The names of graphs, one of each document."""
     documents, chunks = corpus(texts or [f"text {i}" for i in range(len(graphs))], paths)
     return resolve(chunks, graphs, documents, ResolveSettings.model_validate({"resolve": how}))

@@ -165,4 +165,4 @@ def test_an_entity_without_documents_can_still_be_gone_through(index: Index):
     answer = api.ask("Which boats share an owner with Swift?", index, method="tog")
 
     assert answer.short == ("Rook",)
-    assert [t.relation for t in answer.trails[0].triples] == ["owned_by", "owned_by"]
+    assert [t.relation for t in answer.reasoning_paths[0].triples] == ["owned_by", "owned_by"]

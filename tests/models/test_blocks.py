@@ -12,7 +12,7 @@ from making import Letters
 
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.embedders import blocks
-from conspectus.models.embedders.blocks import KeptBlocks
+from conspectus.models.embedders.blocks import StoredBlocks
 
 TEXTS = [f"text {chr(97 + i)}" for i in range(7)]
 
@@ -33,11 +33,11 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_run_that_was_interrupted_goes_on_after_the_last_whole_block(tmp_path: Path):
     with pytest.raises(KeyboardInterrupt):
-        KeptBlocks(Breaking(), tmp_path / "kept").embed(TEXTS)
+        StoredBlocks(Breaking(), tmp_path / "kept").embed(TEXTS)
     again = Letters()
     ticks: list[None] = []
 
-    vectors = KeptBlocks(again, tmp_path / "kept").embed(TEXTS, lambda: ticks.append(None))
+    vectors = StoredBlocks(again, tmp_path / "kept").embed(TEXTS, lambda: ticks.append(None))
 
     assert again.given == TEXTS[4:]
     assert len(ticks) == len(TEXTS)
@@ -45,16 +45,16 @@ def test_a_run_that_was_interrupted_goes_on_after_the_last_whole_block(tmp_path:
 
 
 def test_blocks_of_other_texts_are_not_taken(tmp_path: Path):
-    KeptBlocks(Letters(), tmp_path / "kept").embed(TEXTS)
+    StoredBlocks(Letters(), tmp_path / "kept").embed(TEXTS)
     again = Letters()
 
-    KeptBlocks(again, tmp_path / "kept").embed(TEXTS[1:])
+    StoredBlocks(again, tmp_path / "kept").embed(TEXTS[1:])
 
     assert again.given == TEXTS[1:]
 
 
 def test_cleared_blocks_leave_nothing_and_no_texts_have_no_vectors(tmp_path: Path):
-    kept = KeptBlocks(Letters(), tmp_path / "kept")
+    kept = StoredBlocks(Letters(), tmp_path / "kept")
     kept.embed(TEXTS)
 
     kept.clear()

@@ -9,7 +9,7 @@ import pytest
 from simulated_hub import SimulatedHub
 
 from conspectus.errors import UsageError
-from conspectus.models.embedders.hub import fetched, models_folder
+from conspectus.models.embedders.hub import download, models_folder
 
 FILES: Mapping[str, bytes] = {
     "tokenizer.json": b'{"a small": "file"}',
@@ -30,7 +30,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def fetch(hub: SimulatedHub, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HF_ENDPOINT", f"{hub.url}/")
-    return fetched(NAME)
+    return download(NAME)
 
 
 def held(folder: Path) -> dict[str, bytes]:
@@ -114,7 +114,7 @@ def test_what_was_put_there_by_hand_needs_no_network(monkeypatch: pytest.MonkeyP
     for name in ("tokenizer.json", "onnx/model.onnx"):
         (folder / name).write_bytes(FILES[name])
 
-    assert fetched(NAME) == folder
+    assert download(NAME) == folder
 
 
 def test_a_token_goes_to_the_hub_alone(monkeypatch: pytest.MonkeyPatch):

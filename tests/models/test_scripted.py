@@ -7,11 +7,11 @@ import pytest
 from conspectus.errors import BadReply
 from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import AnswerFromContext, ReduceAnswer
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 
 def asked(question: str) -> AnswerFromContext:
-    return AnswerFromContext(question, Evidence())
+    return AnswerFromContext(question, Context())
 
 
 async def test_replies_come_in_the_order_of_the_script():

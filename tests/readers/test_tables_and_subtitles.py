@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from making_files import document, outcomes, reason, where, workbook
 
-from conspectus.readers.found import Found, Options
+from conspectus.readers.found import Options, ParsedDocument
 from conspectus.readers.records import delimiter_of
 
 
@@ -22,7 +22,7 @@ def test_a_workbook_with_a_column_of_texts_is_records():
         workbook(Hives=[["title", "text", "n"], ["One", "Bees dance.", 3.0], ["Two", "Sleep.", 4.0]]),
     )
 
-    assert [(f.path, f.title, f.text) for f in found if isinstance(f, Found)] == [
+    assert [(f.path, f.title, f.text) for f in found if isinstance(f, ParsedDocument)] == [
         ("a.xlsx#1", "One", "Bees dance."),
         ("a.xlsx#2", "Two", "Sleep."),
     ]
@@ -42,7 +42,7 @@ def test_whatever_separates_values_is_found(delimiter: str):
         table = table.replace("Bees, they dance; all day", '"Bees, they dance; all day"')
     found = outcomes("a.csv", table.format(delimiter))
 
-    assert [(f.text, dict(f.metadata)) for f in found if isinstance(f, Found)] == [
+    assert [(f.text, dict(f.metadata)) for f in found if isinstance(f, ParsedDocument)] == [
         ("Bees, they dance; all day", {"id": "1", "note": "x"}),
         ("Sleep", {"id": "2", "note": "y"}),
     ]

@@ -12,7 +12,7 @@ from making_files import document, outcomes, reason, where
 from conspectus.errors import DocumentError
 from conspectus.readers import outlook
 from conspectus.readers.archive import OLE
-from conspectus.readers.found import Found, Options
+from conspectus.readers.found import Options, ParsedDocument
 from conspectus.rows import Failure
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bees | The Hive</title>
@@ -123,8 +123,8 @@ def test_items_of_a_feed_are_documents_with_their_title_date_and_author():
     <item><title>Only a title</title></item><item/></channel></rss>"""
     one, two, empty = outcomes("a.rss", feed)
 
-    assert isinstance(one, Found)
-    assert isinstance(two, Found)
+    assert isinstance(one, ParsedDocument)
+    assert isinstance(two, ParsedDocument)
     assert (one.path, one.title, one.text, one.date) == (
         "a.rss#1",
         "On bees",

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from making import an_index
 
-from conspectus.retrieval.unknown_names import absent_names, told_absent
+from conspectus.retrieval.unknown_names import unknown_name_notice, unknown_names
 
 INDEX = an_index("Mara Tolan rebuilt the weir of Quenda.", entities=["Mara Tolan", "Quenda"])
 
 
 def test_a_name_that_no_document_has_is_absent():
-    assert absent_names("Did Mara Tolan meet Ruben Vale in Quenda?", INDEX) == ["Ruben", "Vale"]
-    assert absent_names("Who rebuilt the weir of Quenda?", INDEX) == []
-    assert absent_names("Who rebuilt the cathedral?", INDEX) == []  # no name: it may be said in other words
+    assert unknown_names("Did Mara Tolan meet Ruben Vale in Quenda?", INDEX) == ["Ruben", "Vale"]
+    assert unknown_names("Who rebuilt the weir of Quenda?", INDEX) == []
+    assert unknown_names("Who rebuilt the cathedral?", INDEX) == []  # no name: it may be said in other words
 
 
 def test_whoever_misspells_a_name_is_told_the_one_it_is_like():
-    assert list(told_absent("Who rebuilt the weir of Quendo?", INDEX)) == [
+    assert list(unknown_name_notice("Who rebuilt the weir of Quendo?", INDEX)) == [
         "Not found anywhere in these documents: Quendo (Quenda?)."
     ]
-    assert list(told_absent("Who rebuilt the weir of Quenda?", INDEX)) == []
+    assert list(unknown_name_notice("Who rebuilt the weir of Quenda?", INDEX)) == []

@@ -11,7 +11,7 @@ from conspectus.indexing.read import read_texts
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import closed_book, propositions, raptor
-from conspectus.retrieval.run_sync import settled
+from conspectus.retrieval.run_sync import run_ready
 from conspectus.settings import RaptorSettings, SearchSettings, Settings, TogSettings
 from conspectus.tasks import AnswerFromContext, Draft, DraftAnswer, WritePropositions
 
@@ -34,7 +34,7 @@ async def test_what_most_chains_of_thought_come_to_is_the_answer():
         {DraftAnswer: [Draft("Kell", "a"), Draft("Lune", "b"), BadReply("x"), Draft("the Lune", "c")]}
     )
 
-    answer = await closed_book.cot_sc("Where?", Index(), model, Settings(tog=TogSettings(samples=4)))
+    answer = await closed_book.self_consistency("Where?", Index(), model, Settings(tog=TogSettings(samples=4)))
 
     assert answer.short == ("Lune",)
     assert answer.why == "2 of 3 chains of thought say so"
@@ -45,12 +45,12 @@ async def test_a_failure_of_every_chain_is_a_failure_and_no_empty_answer():
     model = ScriptedModel({DraftAnswer: [BadReply("x"), BadReply("y")]})
 
     with pytest.raises(BadReply):
-        await closed_book.cot_sc("Where?", Index(), model, Settings(tog=TogSettings(samples=2)))
+        await closed_book.self_consistency("Where?", Index(), model, Settings(tog=TogSettings(samples=2)))
 
 
 async def test_what_a_model_knows_cannot_be_asked_without_one():
     index = an_index(*BARGES)
-    for method in (closed_book.direct, closed_book.cot, closed_book.cot_sc):
+    for method in (closed_book.direct, closed_book.chain_of_thought, closed_book.self_consistency):
         with pytest.raises(NotSupported, match="--model"):
             await method("Where?", index, ExtractiveModel.of_index(index), Settings())
 
@@ -88,7 +88,7 @@ def test_a_tree_of_summaries_covers_every_chunk_on_every_level():
     index = an_index(*BARGES)
     chosen = Settings(raptor=RaptorSettings(cluster=2, levels=2), search=SearchSettings(k=4))
 
-    tree = settled(raptor.grow(index, chosen, raptor.extracts(chosen.raptor)))
+    tree = run_ready(raptor.grow(index, chosen, raptor.extracts(chosen.raptor)))
 
     assert tree.texts[:4] == BARGES
     summaries = tree.leaves[4:]

@@ -13,7 +13,7 @@ from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import drift
 from conspectus.retrieval.drift import CROSSED, primer_reports
 from conspectus.retrieval.finish import NOTHING
-from conspectus.retrieval.run_sync import settled
+from conspectus.retrieval.run_sync import run_ready
 from conspectus.rows import Answer
 from conspectus.settings import DriftSettings, Settings
 from conspectus.tasks import FollowUp, PrimeAnswer, Probe, PursueFollowUp, ReduceAnswer
@@ -114,7 +114,7 @@ def test_the_primer_reads_the_reports_of_what_matches_then_the_most_important():
 
 def test_without_reports_there_is_nothing_to_start_from():
     with pytest.raises(UsageError, match="reports"):
-        settled(drift.answer("Who?", an_index("x"), ScriptedModel({}), settings()))
+        run_ready(drift.answer("Who?", an_index("x"), ScriptedModel({}), settings()))
 
 
 # Without a language model
@@ -129,7 +129,7 @@ BUILT = a_built_index(*STORY, reports={"min_report_entities": 2})
 
 
 def asked(question: str) -> Answer:
-    return settled(drift.answer(question, BUILT, ExtractiveModel.of_index(BUILT), Settings()))
+    return run_ready(drift.answer(question, BUILT, ExtractiveModel.of_index(BUILT), Settings()))
 
 
 def test_the_question_is_crossed_with_names_that_it_led_to_and_the_reader_is_told():

@@ -14,7 +14,7 @@ from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import drilldown
 from conspectus.retrieval.drilldown import evidence_of, follow
 from conspectus.retrieval.finish import NOTHING
-from conspectus.retrieval.run_sync import settled
+from conspectus.retrieval.run_sync import run_ready
 from conspectus.rows import Answer, Community
 from conspectus.settings import DrilldownSettings, Settings
 from conspectus.tasks import AnswerFromContext, RateReport
@@ -110,7 +110,7 @@ async def test_what_is_relevant_nowhere_has_no_answer():
 
 def test_without_reports_there_is_nothing_to_follow():
     with pytest.raises(UsageError, match="rollup"):
-        settled(drilldown.answer("?", an_index("x"), ScriptedModel({}), Settings()))
+        run_ready(drilldown.answer("?", an_index("x"), ScriptedModel({}), Settings()))
 
 
 # Without a language model
@@ -124,7 +124,7 @@ INDEX = a_built_index(*STORY, reports={"min_report_entities": 2})
 
 
 def asked(question: str) -> Answer:
-    return settled(drilldown.answer(question, INDEX, ExtractiveModel.of_index(INDEX), Settings()))
+    return run_ready(drilldown.answer(question, INDEX, ExtractiveModel.of_index(INDEX), Settings()))
 
 
 def test_the_sentences_of_a_community_are_its_scent():

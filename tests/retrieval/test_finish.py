@@ -10,10 +10,10 @@ from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval.finish import NOTHING, WRITTEN, finish, nothing_found
 from conspectus.rows import Answer
 from conspectus.tasks import AnswerFromContext
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 INDEX = an_index("Bees swarm in May.", entities=["Bees"])
-TASK = AnswerFromContext("What do bees do?", Evidence(sources=tuple(INDEX.chunks)))
+TASK = AnswerFromContext("What do bees do?", Context(sources=tuple(INDEX.chunks)))
 
 
 async def finished(text: str) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from making import an_entity, an_index
 
-from conspectus.retrieval.query_rewriting import Standalone, standalone
+from conspectus.retrieval.query_rewriting import RewrittenQuestion, rewrite_question
 from conspectus.tasks import Exchange
 
 NAMES = [
@@ -24,8 +24,8 @@ INDEX = an_index(
 )
 
 
-def taken(question: str, before: str, answer: str = "") -> Standalone:
-    return standalone(question, (Exchange(before, answer),), INDEX)
+def taken(question: str, before: str, answer: str = "") -> RewrittenQuestion:
+    return rewrite_question(question, (Exchange(before, answer),), INDEX)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_a_short_question_leaves_out_is_in_the_last_one(before: str, questi
     ],
 )
 def test_what_can_stand_alone_stays_as_it_is(before: str, question: str):
-    assert taken(question, before) == Standalone(question)
+    assert taken(question, before) == RewrittenQuestion(question)
 
 
 def test_a_name_that_the_graph_does_not_know_is_taken_as_it_is_written():
@@ -95,8 +95,8 @@ def test_a_name_that_the_graph_does_not_know_is_taken_as_it_is_written():
 def test_a_pronoun_for_which_nothing_is_found_is_told():
     made = taken("Where do they live?", "What of zebras?")
 
-    assert made == Standalone("Where do they live?", "nothing was found that “they” may mean")
+    assert made == RewrittenQuestion("Where do they live?", "nothing was found that “they” may mean")
 
 
 def test_the_first_question_is_as_it_is():
-    assert standalone("and who founded it?", (), INDEX) == Standalone("and who founded it?")
+    assert rewrite_question("and who founded it?", (), INDEX) == RewrittenQuestion("and who founded it?")

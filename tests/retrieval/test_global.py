@@ -18,7 +18,7 @@ from conspectus.retrieval.finish import NOTHING
 from conspectus.rows import Answer, Community, Report
 from conspectus.settings import GlobalSettings
 from conspectus.tasks import MapAnswer, PartialAnswer, ReduceAnswer
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 QUESTION = "What do bees do?"
 LONG = "word " * 400
@@ -131,7 +131,7 @@ def test_windows_hold_every_report_once_and_stay_within_the_limit(lengths: Seque
     packed = windows(index, context_tokens=limit, seed=seed)
 
     assert sorted(r.number for window in packed for r in window) == list(range(len(lengths)))
-    assert all(tokens.count(Evidence(reports=tuple(window)).text) <= limit for window in packed)
+    assert all(tokens.count(Context(reports=tuple(window)).text) <= limit for window in packed)
 
 
 def test_the_seed_decides_the_order():

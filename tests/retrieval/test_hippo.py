@@ -15,7 +15,7 @@ from conspectus.indexing.read import read_texts
 from conspectus.indexing.triples import OpenIe, read_openie, with_openie
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import hippo
-from conspectus.retrieval.hippo_graph import Phrases
+from conspectus.retrieval.hippo_graph import PhraseGraph
 from conspectus.settings import HippoSettings, SearchSettings, Settings
 from conspectus.tasks import FoundTriple, NameEntities
 
@@ -58,7 +58,7 @@ def test_form_1_ranks_what_joins_the_named_thing_before_what_shares_the_words_of
 
 
 def test_rare_names_weigh_more_where_specificity_counts():
-    phrases = Phrases.of(an_index(), 0.8)
+    phrases = PhraseGraph.of(an_index(), 0.8)
     place = {key: i for i, key in enumerate(phrases.keys)}
 
     assert phrases.specificity[place["rook"]] == 1
@@ -69,7 +69,9 @@ def test_spellings_are_one_phrase_and_near_ones_are_joined_by_their_likeness():
     index = an_index()
     more = OpenIe("p3", (FoundTriple("ada byrnes", "of", "KELL"),))
     kept = [OpenIe(k, tuple(FoundTriple(*s) for s in t)) for k, t in TRIPLES.items() if k != "p3"]
-    phrases = Phrases.of(with_openie(index, [*kept, more, OpenIe("p2", (FoundTriple("Kell", "near", "Lune"),))]), 0.6)
+    phrases = PhraseGraph.of(
+        with_openie(index, [*kept, more, OpenIe("p2", (FoundTriple("Kell", "near", "Lune"),))]), 0.6
+    )
     place = {key: i for i, key in enumerate(phrases.keys)}
 
     assert "kell" in place

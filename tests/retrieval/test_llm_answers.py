@@ -18,7 +18,7 @@ from conspectus.errors import ModelError
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import citations, streaming
-from conspectus.retrieval.community_selection import descend
+from conspectus.retrieval.community_selection import select_communities
 from conspectus.rows import Answer, Community, Finding, Report
 from conspectus.settings import GlobalSettings
 from conspectus.tasks import RateReport
@@ -160,7 +160,7 @@ def tree() -> Index:
 async def test_only_what_is_relevant_is_descended_into_and_parts_stand_for_their_whole():
     ratings = {0: 3, 1: 0, 2: 4, 3: 0}
     model = ScriptedModel({RateReport: lambda task: ratings[task.report.number]})
-    descent = await descend("?", tree(), model, GlobalSettings())
+    descent = await select_communities("?", tree(), model, GlobalSettings())
     assert [report.number for report in descent.chosen] == [2]
     assert descent.rated == 4
     assert "1 of level 1" in descent.told
@@ -169,7 +169,7 @@ async def test_only_what_is_relevant_is_descended_into_and_parts_stand_for_their
 async def test_what_is_not_relevant_at_the_root_is_never_rated_further_down():
     ratings = {0: 0, 1: 5}
     model = ScriptedModel({RateReport: lambda task: ratings[task.report.number]})
-    descent = await descend("?", tree(), model, GlobalSettings())
+    descent = await select_communities("?", tree(), model, GlobalSettings())
     assert [report.number for report in descent.chosen] == [1]
     assert descent.rated == 2
 
@@ -177,7 +177,7 @@ async def test_what_is_not_relevant_at_the_root_is_never_rated_further_down():
 async def test_a_report_that_cannot_be_rated_counts_as_relevant():
     said: dict[int, Any] = {0: ModelError("no"), 1: 0, 2: 0, 3: 0}
     model = ScriptedModel({RateReport: lambda task: said[task.report.number]})
-    descent = await descend("?", tree(), model, GlobalSettings())
+    descent = await select_communities("?", tree(), model, GlobalSettings())
     assert [report.number for report in descent.chosen] == [0]
     assert len(descent.failed) == 1
 
@@ -185,7 +185,7 @@ async def test_a_report_that_cannot_be_rated_counts_as_relevant():
 async def test_parts_that_cannot_be_rated_count_as_relevant_too_where_their_whole_could_be():
     said: dict[int, Any] = {0: 3, 1: 0, 2: ModelError("no"), 3: ModelError("no")}
     model = ScriptedModel({RateReport: lambda task: said[task.report.number]})
-    descent = await descend("?", tree(), model, GlobalSettings())
+    descent = await select_communities("?", tree(), model, GlobalSettings())
     assert [report.number for report in descent.chosen] == [2, 3]
     assert len(descent.failed) == 2
 
@@ -193,7 +193,7 @@ async def test_parts_that_cannot_be_rated_count_as_relevant_too_where_their_whol
 async def test_where_no_report_can_be_rated_that_is_an_error():
     model = ScriptedModel({RateReport: lambda _: ModelError("no")})
     with pytest.raises(ModelError, match="no"):
-        await descend("?", tree(), model, GlobalSettings())
+        await select_communities("?", tree(), model, GlobalSettings())
 
 
 async def test_the_parts_of_a_report_that_is_missing_are_rated_in_its_place():
@@ -201,7 +201,7 @@ async def test_the_parts_of_a_report_that_is_missing_are_rated_in_its_place():
     model = ScriptedModel({RateReport: lambda task: ratings[task.report.number]})
     index = tree()
     lacking = replace(index, reports=index.reports[1:])
-    descent = await descend("?", lacking, model, GlobalSettings())
+    descent = await select_communities("?", lacking, model, GlobalSettings())
     assert [report.number for report in descent.chosen] == [2]
     assert descent.rated == 3
 

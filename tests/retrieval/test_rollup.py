@@ -16,7 +16,7 @@ from conspectus.retrieval import annotations, rollup
 from conspectus.retrieval.annotations import communities_of, home, matched
 from conspectus.retrieval.finish import NOTHING
 from conspectus.retrieval.rollup import rolled_up
-from conspectus.retrieval.run_sync import settled
+from conspectus.retrieval.run_sync import run_ready
 from conspectus.rows import Answer, Community, Finding, Report
 from conspectus.settings import GlobalSettings, ReportSettings, RollupSettings, Settings
 from conspectus.tasks import MapAnswer, PartialAnswer, ReduceAnswer, ReportDraft, WriteReport
@@ -37,7 +37,7 @@ CHOSEN = Settings(reports=ReportSettings(min_report_entities=2))
 
 
 def asked(question: str, index: Index, settings: Settings = CHOSEN) -> Answer:
-    return settled(rollup.answer(question, index, ExtractiveModel.of_index(index), settings))
+    return run_ready(rollup.answer(question, index, ExtractiveModel.of_index(index), settings))
 
 
 # Matching

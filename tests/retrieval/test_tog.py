@@ -21,7 +21,7 @@ from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import tog
 from conspectus.retrieval.tog.prune import Candidate, kept
 from conspectus.retrieval.tog.topics import topics_in
-from conspectus.rows import Trail
+from conspectus.rows import ReasoningPath
 from conspectus.settings import Settings, TogSettings
 from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, Examined, ExamineEvidence, NameEntities
 from conspectus.triple_graph import TripleGraph
@@ -103,7 +103,7 @@ def test_a_candidate_scores_the_decayed_sum_over_its_chunks_among_the_best():
             assert most == 3
             return [(0, 7, 0.9), (1, 8, 0.8), (1, 9, 0.7)]
 
-    candidates = [Candidate(0, Trail("Rook"), i, i) for i in range(3)]
+    candidates = [Candidate(0, ReasoningPath("Rook"), i, i) for i in range(3)]
     best, chunks = kept(candidates, Scorer(), (), TogSettings(width=2, chunks=3, decay=0.1))  # type: ignore[arg-type]
 
     # 0.9 against 0.8 / e^0.1 + 0.7 / e^0.2 = 1.30
@@ -145,7 +145,7 @@ async def test_without_a_language_model_plain_questions_are_read_off_the_relatio
 
     assert set(answer.short) == answers
     assert "without a language model" in answer.notices[0]
-    assert answer.trails[0].end in answers
+    assert answer.reasoning_paths[0].end in answers
 
 
 KIN = [

@@ -11,10 +11,10 @@ from making import Letters, a_document
 
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.indexing.embed import embedded
+from conspectus.indexing.embed import with_vectors
 from conspectus.indexing.passages import index_passages
 from conspectus.retrieval import RANKINGS, walk
-from conspectus.retrieval.walk_graph import Graph, seeds_of
+from conspectus.retrieval.walk_graph import SentenceEntityGraph, seeds_of
 from conspectus.settings import Settings
 
 FILMS = {
@@ -83,7 +83,7 @@ def test_what_has_nothing_to_do_with_the_corpus_finds_nothing():
 
 
 def test_rare_names_weigh_more_than_common_ones_and_parts_less_than_wholes():
-    graph = Graph.of(an_index())
+    graph = SentenceEntityGraph.of(an_index())
     seeds = seeds_of("Did Edla Marrow of Tarn make The Glass Orchard?", graph)
     weight = dict(zip(seeds.names.tolist(), seeds.weights.tolist(), strict=True))
     number = {key: int(graph.find([key.split()])[0]) for key in ("edla marrow", "glass orchard", "tarn")}
@@ -94,7 +94,7 @@ def test_rare_names_weigh_more_than_common_ones_and_parts_less_than_wholes():
 
 
 def test_what_is_written_small_beside_a_name_is_no_name():
-    graph = Graph.of(an_index({**FILMS, "Place of birth": "The place of birth is in a passport."}))
+    graph = SentenceEntityGraph.of(an_index({**FILMS, "Place of birth": "The place of birth is in a passport."}))
     question = "What is the place of birth of Edla Marrow?"
 
     assert len(seeds_of(question, graph).names) == 1
@@ -103,11 +103,13 @@ def test_what_is_written_small_beside_a_name_is_no_name():
 
 
 def test_the_rest_of_a_question_is_what_is_asked_of_its_names():
-    assert seeds_of(QUESTION, Graph.of(an_index())).rest == "where did the director of the die"
+    assert seeds_of(QUESTION, SentenceEntityGraph.of(an_index())).rest == "where did the director of the die"
 
 
 def test_a_first_word_is_a_name_only_where_the_corpus_says_so():
-    graph = Graph.of(an_index(FILMS | {"Notes": "It says Film in capitals, and film, film and film in small."}))
+    graph = SentenceEntityGraph.of(
+        an_index(FILMS | {"Notes": "It says Film in capitals, and film, film and film in small."})
+    )
 
     assert len(seeds_of("Film of the year?", graph).names) == 0
     assert len(seeds_of("Tarn is where?", graph).names) == 1
@@ -142,7 +144,7 @@ def test_chinese_questions_follow_names_too():
 @pytest.fixture
 def vectors(monkeypatch: pytest.MonkeyPatch) -> Index:
     monkeypatch.setattr("conspectus.retrieval.vector.open_embedder", lambda *_: Letters())
-    return embedded(an_index(), Letters(), "letters")
+    return with_vectors(an_index(), Letters(), "letters")
 
 
 def test_every_chunk_and_sentence_has_a_vector_of_length_1(vectors: Index):
@@ -184,7 +186,7 @@ def test_an_index_without_vectors_says_how_to_make_them():
 
 
 def test_vectors_of_a_model_that_cannot_read_the_texts_are_left_to_other_methods():
-    index = embedded(
+    index = with_vectors(
         an_index({"玻璃果园": "玻璃果园由林小梅执导。", "林小梅": "林小梅于1980年在苏州逝世。"}), Letters(), "letters"
     )
     question = "玻璃果园的导演在哪里逝世？"

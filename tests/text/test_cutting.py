@@ -7,12 +7,12 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.text.tokenize import cut, joined
+from conspectus.text.tokenize import joined, tokenize
 from conspectus.text.words import tokens_in
 
 
 def test_chinese_is_cut_into_the_words_of_a_dictionary_and_latin_words_stay_whole():
-    assert cut("他毕业于复旦大学，在NBA打球。", "zh") == [
+    assert tokenize("他毕业于复旦大学，在NBA打球。", "zh") == [
         "他",
         "毕业",
         "于",
@@ -26,30 +26,30 @@ def test_chinese_is_cut_into_the_words_of_a_dictionary_and_latin_words_stay_whol
 
 
 def test_a_small_word_is_no_part_of_the_chinese_word_before_it():
-    assert cut("由段玉山的儿子担任", "zh")[:2] == ["由", "段"]
-    assert cut("贝纳德·真纳罗是公爵", "zh") == ["贝纳德", "·", "真纳", "罗", "是", "公爵"]
+    assert tokenize("由段玉山的儿子担任", "zh")[:2] == ["由", "段"]
+    assert tokenize("贝纳德·真纳罗是公爵", "zh") == ["贝纳德", "·", "真纳", "罗", "是", "公爵"]
 
 
 def test_what_turkish_writes_behind_an_apostrophe_is_no_part_of_a_name():
-    assert cut("İzmir'de Ege Bankası", "tr") == ["İzmir", "'de", "Ege", "Bankası"]
+    assert tokenize("İzmir'de Ege Bankası", "tr") == ["İzmir", "'de", "Ege", "Bankası"]
 
 
 def test_japanese_is_cut_into_runs_of_one_kind_prefectures_and_titles():
-    assert cut("長野県松本市の高橋教授がカメラを買う", "ja") == [
+    assert tokenize("長野県松本市の高橋教授がカメラを買う", "ja") == [
         "長野県", "松本市", "の", "高橋", "教授", "が", "カメラ", "を", "買", "う",
     ]  # fmt: skip
-    assert cut("田中和子さんは", "ja") == ["田中和子", "さん", "は"]
+    assert tokenize("田中和子さんは", "ja") == ["田中和子", "さん", "は"]
 
 
 def test_what_french_and_italian_elide_is_a_token_of_its_own():
-    assert cut("l'île d'Anna", "fr") == ["l'", "île", "d'", "Anna"]
-    assert cut("dell'Università", "it") == ["dell'", "Università"]
-    assert cut("She'd see Anna's", "en") == ["She'd", "see", "Anna's"]
+    assert tokenize("l'île d'Anna", "fr") == ["l'", "île", "d'", "Anna"]
+    assert tokenize("dell'Università", "it") == ["dell'", "Università"]
+    assert tokenize("She'd see Anna's", "en") == ["She'd", "see", "Anna's"]
 
 
 def test_particles_of_korean_and_arabic_are_parted_from_their_words():
-    assert cut("서울에서는 회사를", "ko") == ["서울", "에서", "는", "회사", "를"]
-    assert cut("سالم والمهندسة ليلى", "ar") == ["سالم", "و", "المهندسة", "ليلى"]
+    assert tokenize("서울에서는 회사를", "ko") == ["서울", "에서", "는", "회사", "를"]
+    assert tokenize("سالم والمهندسة ليلى", "ar") == ["سالم", "و", "المهندسة", "ليلى"]
 
 
 def test_tokens_are_joined_as_they_stand_in_a_text_without_spaces():
@@ -60,4 +60,4 @@ def test_tokens_are_joined_as_they_stand_in_a_text_without_spaces():
 def test_nothing_but_white_space_is_lost(text: str, language: str):
     composed = unicodedata.normalize("NFC", text)
 
-    assert "".join(cut(text, language)) == "".join("".join(tokens_in(composed)).split())
+    assert "".join(tokenize(text, language)) == "".join("".join(tokens_in(composed)).split())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conspectus.text.lead_subjects import subjects, title_key
+from conspectus.text.lead_subjects import lead_subjects, title_key
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from conspectus.text.lead_subjects import subjects, title_key
     ],
 )
 def test_the_subject_is_what_stands_before_what_defines_it(sentence: str, keys: list[str]):
-    assert subjects(sentence) == keys
+    assert lead_subjects(sentence) == keys
 
 
 def test_a_title_is_known_without_what_it_closes_with_in_parentheses():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from conspectus.text.boilerplate import FEW, SOURCES, templated
+from conspectus.text.boilerplate import FEW, SOURCES, boilerplate_weights
 from conspectus.text.vocabulary import read_vocabulary
 
 ADDRESS = "zorba mills bids every miller welcome"
@@ -15,7 +15,7 @@ def shares(sharing: int, sources: int = FEW) -> list[float]:
     """The share of set phrases of the address, said in so many of the sources, and of each other sentence."""
     sentences = [*[ADDRESS] * sharing, *OWN[:sources]]
     source = np.array([*range(sharing), *range(sources)], np.int32)
-    return templated(read_vocabulary(sentences), source).tolist()
+    return boilerplate_weights(read_vocabulary(sentences), source).tolist()
 
 
 def test_what_enough_sources_share_is_a_set_phrase_to_the_last_word():
@@ -33,7 +33,7 @@ def test_one_source_that_repeats_itself_has_none():
     sentences = [*[ADDRESS] * SOURCES, *OWN]
     source = np.array([*[0] * SOURCES, *range(FEW)], np.int32)
 
-    assert not templated(read_vocabulary(sentences), source).any()
+    assert not boilerplate_weights(read_vocabulary(sentences), source).any()
 
 
 def test_from_few_sources_nothing_is_told():
@@ -44,13 +44,13 @@ def test_a_run_of_words_without_content_is_idiom_and_counts_for_nothing():
     sentences = [*["and so it was that the"] * SOURCES, *OWN]
     source = np.array([*range(SOURCES), *range(FEW)], np.int32)
 
-    assert not templated(read_vocabulary(sentences), source).any()
+    assert not boilerplate_weights(read_vocabulary(sentences), source).any()
 
 
 def test_a_sentence_counts_by_the_share_of_its_words():
     sentences = [*[f"{ADDRESS} today{i} and here{i} again too" for i in range(SOURCES)], *OWN]
     source = np.array([*range(SOURCES), *range(FEW)], np.int32)
 
-    found = templated(read_vocabulary(sentences), source)[:SOURCES]
+    found = boilerplate_weights(read_vocabulary(sentences), source)[:SOURCES]
 
     assert np.allclose(found, 6 / 11)

@@ -34,7 +34,7 @@ def leiden(graph: Graph, resolution: float, seed: int, start: Ints | None = None
         )
         labels[list(found)] = list(found.values())
         return labels
-    start = connected(graph, alone(start))  # on one that is not connected the native function panics
+    start = connected(graph, singletons(start))  # on one that is not connected the native function panics
     rows = graph.rows
     upper = rows < graph.indices
     ends = (map(str, end[upper].tolist()) for end in (rows, graph.indices))
@@ -60,7 +60,7 @@ def divide(graph: Graph, resolution: float, seed: int, by: Partition = leiden) -
             labels = dense(by(weighted, factor * resolution, seed))
             if labels.max() == graph.n - 1:  # each node alone, as it will be at any higher resolution
                 break
-            labels = join_the_lone(weighted, labels)
+            labels = merge_singletons(weighted, labels)
             if (labels != labels[0]).any():
                 return labels
     if degrees.min() == graph.n - 1:
@@ -68,7 +68,7 @@ def divide(graph: Graph, resolution: float, seed: int, by: Partition = leiden) -
     return f"no division found at resolution {FACTORS[-1] * resolution:g}"
 
 
-def join_the_lone(graph: Graph, labels: Ints) -> Ints:
+def merge_singletons(graph: Graph, labels: Ints) -> Ints:
     """Move each node that is a community of its own into the community it has the most weight to.
 
     A node alone is nothing to report on, and what a high resolution parts from a hub is mostly such nodes. The graph
@@ -85,7 +85,7 @@ def join_the_lone(graph: Graph, labels: Ints) -> Ints:
         labels[pair // graph.n] = pair % graph.n  # the strongest, which is the last, stays
 
 
-def alone(labels: Ints) -> Ints:
+def singletons(labels: Ints) -> Ints:
     """Return labels in which each node that has none (-1) has one of its own."""
     return np.where(labels < 0, labels.max(initial=-1) + 1 + np.arange(labels.size), labels)
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from conspectus.algorithms.division import divide, leiden
 from conspectus.algorithms.graph import Graph, Ints, adjacency, components, inside, modularity
-from conspectus.algorithms.warm_start import continued, divided
+from conspectus.algorithms.warm_start import divided, warm_start
 
 __all__ = ["Ints", "Part", "adjacency", "hierarchical_leiden", "memberships", "modularity"]
 
@@ -64,7 +64,7 @@ def hierarchical_leiden(
     Raises ValueError where an end of an edge is not a node, or a weight is not a positive number.
     """
     graph = adjacency(source, target, weight, n)
-    labels = continued(graph, start[0], resolution, seed) if len(start) else leiden(graph, resolution, seed)
+    labels = warm_start(graph, start[0], resolution, seed) if len(start) else leiden(graph, resolution, seed)
     parts: list[Part] = []
     found = [Part(0, -1, members) for members in components(graph, labels)]
     while found:

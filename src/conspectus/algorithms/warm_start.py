@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from conspectus.algorithms.division import alone, divide, join_the_lone, leiden
+from conspectus.algorithms.division import divide, leiden, merge_singletons, singletons
 from conspectus.algorithms.graph import Graph, Ints, adjacency, connected, dense
 
 TOLERANCE = 0.01
@@ -21,7 +21,7 @@ Way = Callable[[], Ints | str]
 """Makes a partition; says in words why not, where it cannot."""
 
 
-def continued(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
+def warm_start(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
     """Return the community of each node of a graph, given those of an earlier one (-1: it was not there).
 
     They stay; new nodes join them, or form others. Where that is not good enough, Leiden moves every node, beginning
@@ -59,10 +59,10 @@ def _first_that_stands(graph: Graph, ways: Sequence[Way], fresh: Ints, resolutio
 
 
 def _joined(graph: Graph, start: Ints) -> Ints | str:
-    labels = connected(graph, alone(start))
+    labels = connected(graph, singletons(start))
     if labels.max() == graph.n - 1:
         return "no two nodes are left of any part"
-    labels = join_the_lone(graph, labels)
+    labels = merge_singletons(graph, labels)
     return labels if labels.any() else "one part is left"
 
 
@@ -71,7 +71,7 @@ def _grown(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
 
     Such a community is two nodes, tied by all the weight inside it: the native function ignores the diagonal.
     """
-    whole = connected(graph, alone(start))
+    whole = connected(graph, singletons(start))
     count = int(whole.max()) + 1
     rows, columns = whole[graph.rows], whole[graph.indices]
     upper, within = graph.rows < graph.indices, rows == columns

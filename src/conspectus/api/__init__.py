@@ -12,7 +12,18 @@ from conspectus.api.ablating import (
     vary_reports,
     vary_window,
 )
-from conspectus.api.asking import Context, aask, acontext, asearch, ask, astream, context, model_of, search, viewed
+from conspectus.api.asking import (
+    QuestionContext,
+    aask,
+    acontext,
+    asearch,
+    ask,
+    astream,
+    context,
+    model_of,
+    search,
+    viewed,
+)
 from conspectus.api.building import (
     Built,
     abuild,
@@ -61,9 +72,9 @@ from conspectus.runtime import DEFAULT_FOLDER, resolved
 __all__ = [
     "DEFAULT_FOLDER",
     "Built",
-    "Context",
     "Corrections",
     "Preview",
+    "QuestionContext",
     "aask",
     "ablate",
     "abuild",

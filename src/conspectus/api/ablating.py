@@ -15,7 +15,7 @@ from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.rows import Document, Usage
-from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, read_sources, resolved, run, session_for
+from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, read_sources, resolved, run_sync, session_for
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import Estimate
@@ -177,13 +177,13 @@ def preview_ablation(experiment: Experiment) -> AblationPreview:
     async def work() -> dict[str, Estimate]:
         if settings.model == "extractive":
             return {}
-        from conspectus.models.llm.session import opened
+        from conspectus.models.llm.session import open_session
 
-        async with opened(settings, kept, to_ask=False) as session:
+        async with open_session(settings, kept, to_ask=False) as session:
             return await experiment.estimates(session)
 
     left = experiment.left
-    found = run(work()) if left else {}
+    found = run_sync(work()) if left else {}
     return AblationPreview(experiment.cells, left, {name: one for name, one in found.items() if one.calls.high})
 
 
@@ -207,7 +207,7 @@ def ablate(experiment: Experiment, *, model: Model | None = None, progress: Prog
             await experiment.run(session, model, progress or Silent())
             return (session.total, session.notices) if session else (NONE, ())
 
-    usage, notices = run(work())
+    usage, notices = run_sync(work())
     found = experiment.told()
     return Ablated(found, folder, write(found, folder), usage, notices)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from conspectus.api.building import open_index
 from conspectus.corrections import said_in
 from conspectus.errors import UsageError
-from conspectus.filters.view import View, seen
+from conspectus.filters.view import View, select_view
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.rows import Answer, Hit
@@ -25,13 +25,13 @@ from conspectus.runtime import (
     is_index,
     known_by,
     named,
-    run,
+    run_sync,
     session_for,
     with_options,
 )
 from conspectus.settings import Settings
 from conspectus.tasks import is_short
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -55,7 +55,7 @@ NAMED = 3
 
 
 @dataclass(frozen=True)
-class Context:
+class QuestionContext:
     """What an answer would be made from: the evidence that a method gathers, window by window."""
 
     question: str
@@ -63,7 +63,7 @@ class Context:
     level: int | None
     why: str
     """Why this method was taken, where it was chosen by the question, and what it did, as in the answer."""
-    windows: tuple[Evidence, ...]
+    windows: tuple[Context, ...]
     context_tokens: int
     """The same as in the answer."""
 
@@ -100,7 +100,7 @@ def ask(
     built with (see `remembered`); `model="extractive"` answers without one.
     """
     asked = aask(question, index, method=method, level=level, where=where, tell=tell, **options)
-    return run(asked)
+    return run_sync(asked)
 
 
 @with_options
@@ -116,10 +116,10 @@ async def aask(
 ) -> Answer:
     """Do what `ask` does, inside a running event loop."""
     from conspectus.retrieval import METHODS, READS_NOTHING  # not at the top: building needs none of it
-    from conspectus.retrieval.answer_options import Styled
+    from conspectus.retrieval.answer_options import WithAnswerOptions
     from conspectus.retrieval.rerank import answered, reranker_for
-    from conspectus.retrieval.streaming import Telling
-    from conspectus.retrieval.unknown_names import told_absent
+    from conspectus.retrieval.streaming import StreamingModel
+    from conspectus.retrieval.unknown_names import unknown_name_notice
 
     began = time.perf_counter()
     _check_order(question, index)
@@ -137,13 +137,13 @@ async def aask(
     ):
         performer = model or (session.model if session else model_of(opened))
         if performer.generative or is_short(chosen.answer.response):
-            performer = Styled(performer, question, chosen.answer, opened.languages)
+            performer = WithAnswerOptions(performer, question, chosen.answer, opened.languages)
         if tell is not None:
-            performer = Telling(performer, opened, tell)
+            performer = StreamingModel(performer, opened, tell)
         result = await answered(answering, question, opened, performer, chosen, reranker)
         usage = session.total if session else reranker.usage if reranker else result.usage
     reason = "; ".join(part for part in (why, result.why) if part)
-    absent = told_absent(question, opened) if result.method not in READS_NOTHING else ()
+    absent = unknown_name_notice(question, opened) if result.method not in READS_NOTHING else ()
     notices = (*view.notices(result.method), *absent, *missing(opened), *said_in(result.citations), *result.notices)
     language, seconds = opened.language_of(question), time.perf_counter() - began
     return replace(result, why=reason, notices=notices, usage=usage, seconds=seconds, language=language)
@@ -193,13 +193,13 @@ def context(
     level: Level = None,
     where: str | Sequence[str] = (),
     **options: Unpack[Options],
-) -> Context:
+) -> QuestionContext:
     """Gather what `ask` would answer from, and answer nothing.
 
     A language model is asked for what a method needs on the way, as the ratings of reports. Raises UsageError where
     a method has nothing to show before its answer.
     """
-    return run(acontext(question, index, method=method, level=level, where=where, **options))
+    return run_sync(acontext(question, index, method=method, level=level, where=where, **options))
 
 
 @with_options
@@ -211,11 +211,11 @@ async def acontext(
     level: Level = None,
     where: str | Sequence[str] = (),
     **options: Unpack[Options],
-) -> Context:
+) -> QuestionContext:
     """Do what `context` does, inside a running event loop."""
     from conspectus.retrieval import METHODS
-    from conspectus.retrieval.answer_options import Styled
-    from conspectus.retrieval.context_recorder import UNSEEN, Watching
+    from conspectus.retrieval.answer_options import WithAnswerOptions
+    from conspectus.retrieval.context_recorder import NO_PREVIEW, ContextRecorder
     from conspectus.retrieval.rerank import answered, reranker_for
 
     _check_order(question, index)
@@ -227,19 +227,19 @@ async def acontext(
     method, why, chosen = _chosen(question, opened, method, level, known.settings)
     answering = named(METHODS, method)
     view.check(method)
-    if method in UNSEEN:
-        raise UsageError(UNSEEN[method])
+    if method in NO_PREVIEW:
+        raise UsageError(NO_PREVIEW[method])
     async with (
         session_for(chosen, opened.folder, model, remembered=known.remembers_model) as session,
         reranker_for(method, chosen, opened.folder, model=model, session=session) as reranker,
     ):
         performer = model or (session.model if session else model_of(opened))
         if performer.generative:
-            performer = Styled(performer, question, chosen.answer, opened.languages)
-        watching = Watching(performer)
+            performer = WithAnswerOptions(performer, question, chosen.answer, opened.languages)
+        watching = ContextRecorder(performer)
         result = await answered(answering, question, opened, watching, chosen, reranker)
     reason = "; ".join(part for part in (why, result.why) if part)
-    return Context(question, method, result.level, reason, tuple(watching.windows), result.context_tokens)
+    return QuestionContext(question, method, result.level, reason, tuple(watching.windows), result.context_tokens)
 
 
 @with_options
@@ -257,7 +257,7 @@ def search(
     method: `bm25`, `vector`, `hybrid`, `walk`, `hippo`, `ircot`, `tog`, `raptor` or `propositions`.
     k: how many chunks, at least 1; left out, as many as the settings say (`search.k`).
     """
-    return run(asearch(question, index, method=method, k=k, where=where, **options))
+    return run_sync(asearch(question, index, method=method, k=k, where=where, **options))
 
 
 @with_options
@@ -304,7 +304,7 @@ def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> Vi
     given = [index] if isinstance(index, Index | str | Path) else list(index)
     if not given:
         raise UsageError("name an index to ask")
-    return seen([one if isinstance(one, Index) else open_index(one) for one in given], where)
+    return select_view([one if isinstance(one, Index) else open_index(one) for one in given], where)
 
 
 def model_of(index: Index) -> Model:

@@ -24,12 +24,12 @@ from conspectus.runtime import (
     Given,
     Options,
     known_by,
-    no_collector,
     path_of,
+    paused_garbage_collection,
     read_sources,
     resolved,
     resolved_for,
-    run,
+    run_sync,
     session_for,
     settings_in,
     shown,
@@ -106,7 +106,9 @@ def build(
     Raises UsageError for sources that are not there, NothingToIndex where none can be read, IndexBusy where another
     process writes to the folder.
     """
-    return run(abuild(sources, folder, documents=documents, progress=progress, fresh=fresh, agree=agree, **options))
+    return run_sync(
+        abuild(sources, folder, documents=documents, progress=progress, fresh=fresh, agree=agree, **options)
+    )
 
 
 @with_options
@@ -124,7 +126,7 @@ async def abuild(
     target = path_of(folder)
     known = _named_only(options, target)
     chosen, corrections = corrections_for(known.settings, target)  # first, for the file may be wrong
-    with shown(progress) as bars, no_collector():
+    with shown(progress) as bars, paused_garbage_collection():
         if bars:
             bars.stage("read", 0)
         read = read_sources(sources, documents, chosen)
@@ -275,7 +277,7 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
 
     Where the index has vectors, the triples get them too. Its graph and reports stay what they are.
     """
-    from conspectus.indexing.embed import embedded
+    from conspectus.indexing.embed import with_vectors
     from conspectus.indexing.triples import read_openie, with_openie
     from conspectus.models.embedders.prefixes import Prefixes
     from conspectus.retrieval.vector import embedder_of, has_vectors
@@ -290,7 +292,7 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
             made = standing.settings["vectors"]
             prefixes = Prefixes(made.get("query_prefix", ""), made.get("passage_prefix", ""))
             by = embedder_of(standing, resolved_for(settings, [standing.settings], language_model=False).settings)
-            index = embedded(index, by, made["embedder"], standing, prefixes=prefixes)
+            index = with_vectors(index, by, made["embedder"], standing, prefixes=prefixes)
         store.commit(target, index, settings=index.settings, usage=index.usage)
     return open_index(target)
 
@@ -308,7 +310,7 @@ def tune(
     The replies are kept there too. Raises UsageError where the model is the extractive one, which has no prompts.
     """
     from conspectus.indexing.chunk import chunk
-    from conspectus.models.llm.session import opened
+    from conspectus.models.llm.session import open_session
     from conspectus.text.language import corpus_language
     from conspectus.tune import tune as tuned
 
@@ -319,12 +321,12 @@ def tune(
     language = corpus_language(documents, chosen.language)
 
     async def work() -> Tuned:
-        async with opened(chosen, path_of(folder)) as session:
+        async with open_session(chosen, path_of(folder)) as session:
             chunks = chunk(documents, chosen.chunk)
             room = chosen.global_.context_tokens
             return await tuned(chunks, session.model, path_of(folder), language, examples=examples, sample_tokens=room)
 
-    return run(work())
+    return run_sync(work())
 
 
 def _named_only(options: Options, folder: Path) -> Resolved:
@@ -381,6 +383,6 @@ def _rest_fits(session: Session, settings: Settings, progress: Progress | None) 
 
 def _fitted(documents: Sequence[Document], lexicon: Lexicon) -> Model:
     from conspectus.models.extractive.model import ExtractiveModel
-    from conspectus.models.extractive.sentence_store import Passages
+    from conspectus.models.extractive.sentence_store import SentenceStore
 
-    return ExtractiveModel(Passages.read(documents, lexicon))
+    return ExtractiveModel(SentenceStore.read(documents, lexicon))

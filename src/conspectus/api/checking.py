@@ -12,7 +12,7 @@ from conspectus.api.building import open_index
 from conspectus.index import Index
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.rows import Answer, Chunk, Usage
-from conspectus.runtime import DEFAULT_FOLDER, Given, folder_of, path_of, resolved, run, session_for
+from conspectus.runtime import DEFAULT_FOLDER, Given, folder_of, path_of, resolved, run_sync, session_for
 from conspectus.settings import Settings
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def evaluate_loss(
             found = await measure(opened, drawn, performer, by, ask, list(asking), _tick(progress, "loss", len(drawn)))
             return Checked(found, session.total, session.notices) if session else Checked(found)
 
-    return run(work())
+    return run_sync(work())
 
 
 def estimate_loss(
@@ -208,12 +208,12 @@ def estimate_loss(
     async def work() -> Estimate | None:
         if chosen.model == "extractive":
             return None
-        from conspectus.models.llm.session import opened as opened_model
+        from conspectus.models.llm.session import open_session as opened_model
 
         async with opened_model(chosen, _with_replies(folder_of(index, opened)), to_ask=False) as session:
             return await _loss_estimate(opened, drawn, asking, session, chosen)
 
-    return CheckPreview(len(drawn), len(drawn), run(work()))
+    return CheckPreview(len(drawn), len(drawn), run_sync(work()))
 
 
 async def _loss_estimate(
@@ -260,19 +260,19 @@ def _checked(
                 await work(model or (session.model if session else ExtractiveModel()))
             return (session.total, session.notices) if session else (NONE, ())
 
-    return run(checked())
+    return run_sync(checked())
 
 
 def _estimated(cost: Callable[[Session], Estimate], folder: Path, settings: Settings) -> Estimate | None:
     if settings.model == "extractive":
         return None
-    from conspectus.models.llm.session import opened
+    from conspectus.models.llm.session import open_session
 
     async def work() -> Estimate:
-        async with opened(settings, _with_replies(folder), to_ask=False) as session:
+        async with open_session(settings, _with_replies(folder), to_ask=False) as session:
             return cost(session)
 
-    return run(work())
+    return run_sync(work())
 
 
 def _with_replies(folder: Path | None) -> Path | None:
@@ -304,11 +304,11 @@ def _asking(
     conditions: Mapping[str, tuple[Condition, Settings]], index: Index, model: Model
 ) -> Callable[[str, str], Awaitable[Answer]]:
     from conspectus.evaluation.comparing.conditions import answering
-    from conspectus.retrieval.answer_options import Styled
+    from conspectus.retrieval.answer_options import WithAnswerOptions
 
     async def ask(question: str, name: str) -> Answer:
         condition, settings = conditions[name]
-        performer = Styled(model, question, settings.answer, index.languages) if model.generative else model
+        performer = WithAnswerOptions(model, question, settings.answer, index.languages) if model.generative else model
         return await answering(question, condition, index)(question, index, performer, settings)
 
     return ask

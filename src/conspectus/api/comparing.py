@@ -17,7 +17,7 @@ from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.rows import Usage
-from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, run, session_for
+from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, run_sync, session_for
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import Estimate
@@ -105,7 +105,7 @@ def make_questions(
             usage = session.total if session else NONE
             return Listed(made.questions, target, made.failed, notices, usage)
 
-    listed = run(work())
+    listed = run_sync(work())
     _write(listed.questions, target)
     return listed
 
@@ -130,18 +130,18 @@ def estimate_questions(
     from conspectus.costs.estimate import Estimator
     from conspectus.evaluation.comparing.answers_estimate import estimate_questions as estimate
     from conspectus.evaluation.comparing.questions import plain
-    from conspectus.models.llm.session import opened
+    from conspectus.models.llm.session import open_session
     from conspectus.text.language import language_of
 
     chosen = resolved(settings)
 
     async def work() -> Estimate:
-        async with opened(chosen, None, to_ask=False) as session:
+        async with open_session(chosen, None, to_ask=False) as session:
             estimator = Estimator(session.model, session.sender, chosen)
             line = plain(description)
             return estimate(line, language_of([line]), users, tasks, questions, session.model, estimator)
 
-    return run(work())
+    return run_sync(work())
 
 
 def estimate_answers(
@@ -165,12 +165,12 @@ def estimate_answers(
     async def work() -> dict[str, Estimate]:
         if chosen.model == "extractive":
             return {}
-        from conspectus.models.llm.session import opened as opened_model
+        from conspectus.models.llm.session import open_session as opened_model
 
         async with opened_model(chosen, None, to_ask=False) as session:
             return await estimates(laid, session, model_of(opened))
 
-    return AnswersPreview(laid.asked, left, len(laid.works) - len(laid.left), run(work()), laid.notices)
+    return AnswersPreview(laid.asked, left, len(laid.works) - len(laid.left), run_sync(work()), laid.notices)
 
 
 def answer_questions(
@@ -204,7 +204,7 @@ def answer_questions(
             await make(laid, session, model or extractive, extractive, progress)
             return (session.notices, session.total) if session else ((), NONE)
 
-    notices, usage = run(work())
+    notices, usage = run_sync(work())
     found, lines = summed_up(laid)
     units = tuple(row for row in table2(opened) if row.condition in laid.conditions)
     return Answered(target, laid.asked, tuple(found), units, (*laid.notices, *lines, *notices), usage)

@@ -20,7 +20,7 @@ from conspectus.errors import NotFound, UsageError
 from conspectus.explore import find_entity
 from conspectus.index import Index
 from conspectus.indexing.correct import Corrector
-from conspectus.indexing.entity_assignment import Decisions, key_of
+from conspectus.indexing.entity_assignment import EntityAssignment, key_of
 from conspectus.indexing.resolve import Names
 
 
@@ -30,7 +30,7 @@ class Known:
     def __init__(self, index: Index, waiting: Sequence[Entry]) -> None:
         self.index = index
         display = {key_of(entity.name): entity.name for entity in index.entities}
-        self.state = Decisions(Names(display, {}, {}, {}, []), _standing(index))
+        self.state = EntityAssignment(Names(display, {}, {}, {}, []), _standing(index))
         self._corrector = Corrector(self.state, documents_read(index.documents), index.chunks)
         for entry in waiting:
             self._corrector.apply(entry)

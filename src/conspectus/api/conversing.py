@@ -25,7 +25,7 @@ from conspectus.runtime import (
     check_names,
     check_question,
     known_by,
-    run,
+    run_sync,
     session_for,
     with_options,
 )
@@ -84,7 +84,7 @@ class Conversation:
 
     def ask(self, question: str, *, tell: Callable[[str], None] | None = None) -> Answer:
         """Answer a question; `question` of the answer is what was asked in the end, `why` says how it came to that."""
-        return run(self.aask(question, tell=tell))
+        return run_sync(self.aask(question, tell=tell))
 
     async def aask(self, question: str, *, tell: Callable[[str], None] | None = None) -> Answer:
         """Do what `ask` does, inside a running event loop."""
@@ -119,7 +119,7 @@ class Conversation:
 
     async def _standalone(self, question: str, model: Model) -> tuple[str, str]:
         """Return a question that stands alone, and how it came to that, "" where it stays as it is."""
-        from conspectus.retrieval.query_rewriting import standalone
+        from conspectus.retrieval.query_rewriting import rewrite_question
 
         earlier = tuple(
             Exchange(said.resolved, _MARKERS.sub("", said.answer)[:LONGEST]) for said in self.said[-REMEMBERED:]
@@ -130,7 +130,7 @@ class Conversation:
             task = StandaloneQuestion(question, earlier, language=language_of([question]))
             asked, why = await model.perform(task), ""
         else:
-            made = standalone(question, earlier, self._view.index)
+            made = rewrite_question(question, earlier, self._view.index)
             asked, why = made.question, made.why
         if not asked.strip() or asked.strip() == question.strip():
             return question, why

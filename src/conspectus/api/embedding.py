@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from conspectus.costs.estimate import TaskEstimate
     from conspectus.indexing.pipeline import Progress
     from conspectus.models.embedders import Embedder
-    from conspectus.models.embedders.blocks import KeptBlocks
+    from conspectus.models.embedders.blocks import StoredBlocks
 
 BLOCKS = "embedding"
 """The folder in that of an index where vectors are while they are made."""
@@ -42,7 +42,7 @@ def embed(
     Raises UsageError where there is no such embedder or what it needs is missing, ModelError where its server fails:
     the index then stays what it was.
     """
-    from conspectus.indexing.embed import embedded, without_vectors
+    from conspectus.indexing.embed import with_vectors, without_vectors
     from conspectus.models.embedders import open_embedder
     from conspectus.models.embedders.prefixes import prefixes_of
 
@@ -60,7 +60,7 @@ def embed(
             index = without_vectors(standing)
         else:
             prefixes = prefixes_of(opened.name, chosen.vectors)
-            index = embedded(standing, keeping or opened, name, standing, progress, prefixes)
+            index = with_vectors(standing, keeping or opened, name, standing, progress, prefixes)
             address = chosen.llm.embedder_base_url or chosen.llm.base_url
             llm = {**index.settings.get("llm", {}), "embedder_base_url": address}
             usage = _with_usage(standing.usage, opened)
@@ -88,7 +88,7 @@ def with_vectors(
     Those of the index that stands in the folder are taken over for the same texts. `spent` is what the run took
     before. Where a server fails, the index has no vectors and says so as a failure.
     """
-    from conspectus.indexing.embed import embedded
+    from conspectus.indexing.embed import with_vectors
     from conspectus.models.embedders.prefixes import prefixes_of
 
     before: Index | None = None
@@ -104,7 +104,9 @@ def with_vectors(
     name = settings.vectors.embedder
     keeping = _keeping(opened, name, folder)
     try:
-        index = embedded(index, keeping or opened, name, before, progress, prefixes_of(opened.name, settings.vectors))
+        index = with_vectors(
+            index, keeping or opened, name, before, progress, prefixes_of(opened.name, settings.vectors)
+        )
     except ModelError as error:
         failure = Failure("embed", f"{error}; conspectus embed --embedder {name} goes on with it")
         index = replace(index, failures=[*index.failures, failure])
@@ -162,8 +164,8 @@ def _estimated(
     from conspectus import tokens
     from conspectus.costs.estimate import GRAPH, Range, TaskEstimate
     from conspectus.models.embedders.prefixes import prefixes_of
-    from conspectus.models.llm.budget import Ledger
-    from conspectus.models.llm.cache import FILE_NAME, Replies
+    from conspectus.models.llm.budget import Budget
+    from conspectus.models.llm.cache import FILE_NAME, ResponseCache
     from conspectus.models.llm.providers import vocabulary
     from conspectus.models.llm.sender import batches, embedding_key
 
@@ -171,7 +173,7 @@ def _estimated(
     keyed = [{embedding_key(name, text): text for text in (prefix + t for t in said)} for said in texts.values()]
     items = {key: text for said in keyed for key, text in said.items()}
     if (folder / FILE_NAME).exists():
-        replies = Replies(folder / FILE_NAME)
+        replies = ResponseCache(folder / FILE_NAME)
         try:
             items = {key: text for key, text in items.items() if not replies.has(key)}
         finally:
@@ -179,17 +181,17 @@ def _estimated(
     count = float(sum(tokens.count(text, vocabulary(name)) for text in items.values()))
     asked = Range(count, count).plus(Range(extracted * GRAPH.low, extracted * GRAPH.high))
     calls = sum(len(batches([(key, text) for key, text in said.items() if key in items])) for said in keyed)
-    ledger = Ledger(settings.prices, base_url=settings.llm.embedder_base_url or settings.llm.base_url)
+    ledger = Budget(settings.prices, base_url=settings.llm.embedder_base_url or settings.llm.base_url)
     cost = Range(*(ledger.cost(name, round(n), 0) for n in asked)) if ledger.price(name) else None
     return TaskEstimate(TASK, name, Range(calls, calls), asked, Range(0, 0), cost)
 
 
-def _keeping(embedder: Embedder | None, name: str, folder: Path) -> KeptBlocks | None:
+def _keeping(embedder: Embedder | None, name: str, folder: Path) -> StoredBlocks | None:
     """Return an embedder that keeps its blocks beside an index; None for a served one, whose replies are kept."""
     from conspectus.models.embedders import is_served
-    from conspectus.models.embedders.blocks import KeptBlocks
+    from conspectus.models.embedders.blocks import StoredBlocks
 
-    return KeptBlocks(embedder, folder / BLOCKS) if embedder and not is_served(name) else None
+    return StoredBlocks(embedder, folder / BLOCKS) if embedder and not is_served(name) else None
 
 
 def _opened(settings: Settings, folder: Path, spent: Usage) -> Embedder | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from conspectus.api.asking import Asked, model_of, viewed
 from conspectus.errors import UsageError
 from conspectus.models.base import Model
-from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, run, session_for
+from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, run_sync, session_for
 from conspectus.storage import locks
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def evaluate_answers(
             performer = model or (session.model if session else model_of(opened))
             return await answering.run(asked, methods, opened, performer, chosen, scores[kind], kept, reranker=reranker)
 
-    return run(work())
+    return run_sync(work())
 
 
 def estimate_judge(
@@ -97,16 +97,16 @@ def estimate_judge(
 ) -> JudgingPreview:
     """Return what `evaluate_judge` would ask of its judge and what that would cost, and ask nothing."""
     from conspectus.evaluation.judging import judge_folder
-    from conspectus.models.llm.session import opened
+    from conspectus.models.llm.session import open_session
 
     chosen = judge_folder.judged_by(resolved(settings), judge_model)
     asked = judge_folder.ToJudge(tuple(criteria), tuple(pairs), replicates, sample, reasons)
 
     async def work() -> JudgingPreview:
-        async with opened(chosen, None, to_ask=False) as session:
+        async with open_session(chosen, None, to_ask=False) as session:
             return judge_folder.preview(path_of(folder), asked, chosen, session)
 
-    return run(work())
+    return run_sync(work())
 
 
 def evaluate_judge(
@@ -150,7 +150,7 @@ def evaluate_judge(
             return judge_folder.Done(found, session.total, session.notices) if session else judge_folder.Done(found)
 
     with locks.writing(target, "comparison"):
-        return run(work())
+        return run_sync(work())
 
 
 def evaluate_statistics(folder: str | Path, *, judge_model: str | None = None) -> Comparison:
@@ -167,7 +167,7 @@ def evaluate_statistics(folder: str | Path, *, judge_model: str | None = None) -
 def check_models(settings: Given = None) -> list[Checked]:
     """Send one small request of each kind to what is configured, and return what the servers support."""
     from conspectus.models.llm.check import check
-    from conspectus.models.llm.session import opened
+    from conspectus.models.llm.session import open_session
 
     chosen = resolved(settings)
     if chosen.model == "extractive":
@@ -176,7 +176,7 @@ def check_models(settings: Given = None) -> list[Checked]:
     remote = "" if embedder.partition(":")[0] in ("none", "local") else embedder
 
     async def work() -> list[Checked]:
-        async with opened(chosen, None) as session:
+        async with open_session(chosen, None) as session:
             return await check(session, chosen, remote)
 
-    return run(work())
+    return run_sync(work())

@@ -13,7 +13,16 @@ from conspectus.corrections.file import corrections_for
 from conspectus.errors import UsageError
 from conspectus.indexing.updating import update_of
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped
-from conspectus.runtime import DEFAULT_FOLDER, Options, known_by, path_of, read_sources, run, settings_in, with_options
+from conspectus.runtime import (
+    DEFAULT_FOLDER,
+    Options,
+    known_by,
+    path_of,
+    read_sources,
+    run_sync,
+    settings_in,
+    with_options,
+)
 from conspectus.settings import Settings
 
 if TYPE_CHECKING:
@@ -21,7 +30,7 @@ if TYPE_CHECKING:
 
     from conspectus.corrections import Entry
     from conspectus.costs.estimate import Estimate
-    from conspectus.costs.update_estimate import Outlook
+    from conspectus.costs.update_estimate import UpdateEstimate
     from conspectus.indexing.changes import Changes
     from conspectus.indexing.updating import Update
 
@@ -50,7 +59,7 @@ class Preview:
     """Why all would be made anew though there is an index."""
     open: tuple[str, ...] = ()
     """What would be done though no document changed."""
-    outlook: Outlook | None = None
+    outlook: UpdateEstimate | None = None
 
 
 @with_options
@@ -66,7 +75,7 @@ def preview(
 
     With a folder it is compared with the index there, if there is one.
     """
-    from conspectus.costs.update_estimate import outlook_of
+    from conspectus.costs.update_estimate import estimate_update
     from conspectus.indexing.chunk import chunk
 
     built = settings_in(path_of(folder)) if folder is not None else ()
@@ -81,7 +90,7 @@ def preview(
     update = update_of(path_of(folder), read_documents, failures, chosen, corrections=corrections, fresh=fresh)
     before, changes = update.before, update.changes
     least = chosen.reports.min_report_entities
-    again = outlook_of(before, changes, read_documents, chunks, least) if before and changes else None
+    again = estimate_update(before, changes, read_documents, chunks, least) if before and changes else None
     snapshot = update.standing.snapshot if update.standing else ""
     return replace(seen, snapshot=snapshot, changes=update.changes, anew=update.anew, open=update.open, outlook=again)
 
@@ -109,7 +118,7 @@ def estimate(
     chosen, corrections = corrections_for(chosen, path_of(folder))
     read_documents, failures, *_ = read_sources(sources, documents, chosen)
     update = update_of(path_of(folder), read_documents, failures, chosen, corrections=corrections, fresh=fresh)
-    return run(estimate_of(read_documents, update, path_of(folder), chosen, corrections, sample))
+    return run_sync(estimate_of(read_documents, update, path_of(folder), chosen, corrections, sample))
 
 
 async def estimate_of(
@@ -122,11 +131,11 @@ async def estimate_of(
 ) -> Estimate:
     """Do what `estimate` does with what was read and compared."""
     from conspectus.costs.estimate import Estimate, Estimator
-    from conspectus.costs.update_estimate import outlook_of, within
+    from conspectus.costs.update_estimate import estimate_update, within
     from conspectus.indexing.chunk import chunk
     from conspectus.indexing.extract import extract
     from conspectus.models.llm.cache import FILE_NAME
-    from conspectus.models.llm.session import opened
+    from conspectus.models.llm.session import open_session
     from conspectus.text.language import corpus_language
 
     if update.nothing:
@@ -138,13 +147,13 @@ async def estimate_of(
     kept = folder if sample or (folder / FILE_NAME).exists() else None
     drawn = Random(SAMPLE_SEED).sample(chunks, min(sample, len(chunks)))
     language = corpus_language(documents, settings.language)
-    async with opened(settings, kept, to_ask=bool(drawn)) as session:
+    async with open_session(settings, kept, to_ask=bool(drawn)) as session:
         await extract(drawn, session.model, settings.extract, language)
         estimator = Estimator(session.model, session.sender, settings)
         found = await estimator.build(documents, chunks, language, update.before, corrections)
     if update.before and update.changes:
         least = settings.reports.min_report_entities
-        found = within(found, outlook_of(update.before, update.changes, documents, chunks, least))
+        found = within(found, estimate_update(update.before, update.changes, documents, chunks, least))
     return replace(found, tasks=(*found.tasks, vectors)) if vectors else found
 
 

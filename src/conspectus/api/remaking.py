@@ -17,7 +17,7 @@ from conspectus.corrections.file import corrections_for
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.remembered import PREFIXES, memory_of, with_memory
-from conspectus.runtime import DEFAULT_FOLDER, path_of, run
+from conspectus.runtime import DEFAULT_FOLDER, path_of, run_sync
 from conspectus.settings import Settings
 from conspectus.storage import store
 
@@ -50,7 +50,7 @@ def apply_corrections(
     chosen, corrections = corrections_for(known.settings, target)
     unread = [failure for failure in standing.failures if failure.stage == "read"]
     read = Read(documents_read(standing.documents), unread)
-    return run(build_of(read, target, replace(known, settings=chosen), corrections, progress))
+    return run_sync(build_of(read, target, replace(known, settings=chosen), corrections, progress))
 
 
 def own_settings(index: Index, given: Mapping[str, Any] | None = None) -> Resolved:

@@ -36,10 +36,10 @@ from conspectus.cli.options import (
 from conspectus.errors import CallFailed, UsageError
 
 if TYPE_CHECKING:
-    from conspectus.api import Context
+    from conspectus.api import QuestionContext
     from conspectus.api.conversing import Conversation
     from conspectus.rows import Answer, Hit
-    from conspectus.tasks.context import Evidence
+    from conspectus.tasks.context import Context
 
 
 Method = Annotated[
@@ -242,7 +242,7 @@ def made_by(answer: Answer) -> str:
     return text
 
 
-def _print_context(context: Context, json: bool, many: object) -> None:
+def _print_context(context: QuestionContext, json: bool, many: object) -> None:
     if json:
         told = {f.name: getattr(context, f.name) for f in fields(context)}
         show.as_json(told | {"windows": [_window(w) for w in context.windows]}, lines=bool(many))
@@ -256,13 +256,13 @@ def _print_context(context: Context, json: bool, many: object) -> None:
     show.note(f"{how(context)} ({show.counted(context.context_tokens, 'token')})")
 
 
-def how(made: Answer | Context, *, why: bool = True) -> str:
+def how(made: Answer | QuestionContext, *, why: bool = True) -> str:
     """Return by which method it was made, at which level, and why."""
     at = f" at level {made.level}" if made.level is not None else ""
     return made.method + at + (f": {made.why}" if why and made.why else "")
 
 
-def _window(evidence: Evidence) -> dict[str, Any]:
+def _window(evidence: Context) -> dict[str, Any]:
     """Return the ids of a window's rows by table, in their order, and its text."""
     return {name: [row.id for row in rows] for name, rows in evidence.tables()} | {"text": evidence.text}
 

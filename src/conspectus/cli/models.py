@@ -87,11 +87,11 @@ def cache(
     Example: conspectus cache --prune-unused 90
     """
     from conspectus.errors import UsageError
-    from conspectus.models.llm.cache import FILE_NAME, Replies
+    from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 
     if not (folder / FILE_NAME).exists():
         raise UsageError(f"there are no replies of language models in {folder}")
-    replies = Replies(folder / FILE_NAME)
+    replies = ResponseCache(folder / FILE_NAME)
     try:
         now = time.time()
         removed = replies.prune(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from conspectus.community_context import Gatherer
+from conspectus.community_context import CommunityContextBuilder
 from conspectus.errors import ModelError
 from conspectus.indexing.describe import DescribedGraph, describe
 from conspectus.indexing.extract import Extracted, extract
@@ -44,7 +44,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class CacheReplay:
     """How far the kept replies on a chunk go; `first` are the tokens of its first prompt as we count them."""
 
     chunk: Chunk
@@ -64,19 +64,21 @@ class Walk:
         return len(told), sum(asked for asked, _ in told), sum(written for _, written in told)
 
 
-async def rehearse(chunks: Sequence[Chunk], sender: CachingSender, settings: Settings, language: str) -> list[Walk]:
+async def replay(
+    chunks: Sequence[Chunk], sender: CachingSender, settings: Settings, language: str
+) -> list[CacheReplay]:
     """Take every chunk through its extraction by its kept replies."""
     kept = _KeptOnly(sender)
     model = ChatModel(kept, settings)
-    walks: list[Walk] = []
+    walks: list[CacheReplay] = []
     for chunk in chunks:
         kept.steps, kept.first = [], 0
         found = await extract([chunk], model, settings.extract, language)
-        walks.append(Walk(chunk, kept.first, tuple(kept.steps), found))
+        walks.append(CacheReplay(chunk, kept.first, tuple(kept.steps), found))
     return walks
 
 
-def found_by(walks: Sequence[Walk]) -> Extracted:
+def found_by(walks: Sequence[CacheReplay]) -> Extracted:
     """Return what the walks found."""
     return Extracted([walk.found.graphs[0] for walk in walks], [walk.found.claims[0] for walk in walks])
 
@@ -91,7 +93,7 @@ async def rehearse_rest(
     await graph.done()
     limit = settings.reports.context_tokens
     tables = graph.entities.rows, graph.relationships.rows, graph.claims.rows
-    gatherer = Gatherer(communities, tables[0], tables[1], limit, tables[2])
+    gatherer = CommunityContextBuilder(communities, tables[0], tables[1], limit, tables[2])
     await write_reports(communities, gatherer, model, settings.reports, language)
     return kept.steps
 

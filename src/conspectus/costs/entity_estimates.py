@@ -37,7 +37,7 @@ Taken = tuple[Range, Range, Range]
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class EntityEstimate:
     """Names in a text: how often a chunk has one, how many there are, and how many several chunks have."""
 
     mentions: float
@@ -59,7 +59,7 @@ class Counted:
         return calls, _more(asked, claims), _more(written, claims)
 
 
-def counted(chunks: Sequence[Chunk], entity_types: Sequence[str], language: str) -> Counted:
+def counted(chunks: Sequence[Chunk], entity_types: Sequence[str], language: str) -> EntityEstimate:
     """Count the names in chunks, as the rules that need no language model read them, and what these leave out.
 
     Dates are not counted: rules read them all, and models take few of them for things.
@@ -74,7 +74,9 @@ def counted(chunks: Sequence[Chunk], entity_types: Sequence[str], language: str)
     held = Counter(name for _, name in set(zip(chunk_of, lexicon.mentions.tolist(), strict=True)))
     size = sum(chunk.n_tokens for chunk in chunks)
     shared = sum(number > 1 for number in held.values())
-    return Counted(held.total() + UNNAMED * size, len(held) + UNNAMED_ONCE * size, shared + UNNAMED_SHARED * size)
+    return EntityEstimate(
+        held.total() + UNNAMED * size, len(held) + UNNAMED_ONCE * size, shared + UNNAMED_SHARED * size
+    )
 
 
 def _more(usual: Range, claims: bool) -> Range:

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from conspectus.community_context import Gatherer
+from conspectus.community_context import CommunityContextBuilder
 from conspectus.corrections import Entry
-from conspectus.costs.cache_replay import FEW, Step, Walk, found_by, rehearse, rehearse_rest, told
-from conspectus.costs.entity_estimates import GLEANED, GRAPH, Counted, Taken, counted
+from conspectus.costs.cache_replay import FEW, CacheReplay, Step, found_by, rehearse_rest, replay, told
+from conspectus.costs.entity_estimates import GLEANED, GRAPH, EntityEstimate, Taken, counted
 from conspectus.costs.ranges import NONE, Range, exactly, share, total
 from conspectus.index import Index
 from conspectus.indexing.describe import DescribedGraph
-from conspectus.indexing.graph_build import draw
+from conspectus.indexing.graph_build import build_graph
 from conspectus.indexing.reports import reported
-from conspectus.models.llm.budget import Ledger
+from conspectus.models.llm.budget import Budget
 from conspectus.models.llm.client import prompt_tokens
 from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.sender import CachingSender
@@ -104,7 +104,7 @@ class Estimate:
         return None if None in costs else total(cost for cost in costs if cost is not None)
 
 
-def check_budget(rest: Estimate, ledger: Ledger) -> None:
+def check_budget(rest: Estimate, ledger: Budget) -> None:
     """Raise BudgetReached, before anything is asked, where what is left to do would pass the budget at the least."""
     ledger.check_room(rest.tokens.low, (rest.cost or NONE).low, "with less to do, as a sample")
 
@@ -144,14 +144,14 @@ class Estimator:
         corrections: Sequence[Entry] = (),
     ) -> Estimate:
         """Estimate a whole build, which carries on the communities of an index `before`."""
-        walks = await rehearse(chunks, self._sender, self._settings, language)
+        walks = await replay(chunks, self._sender, self._settings, language)
         extraction = self._extraction(walks, language)
         left = sum(not walk.whole for walk in walks)
         steps: list[Step] = []
         evidence: Range | None = None
         if left < len(walks):
             found, settings = found_by(walks), self._settings
-            drawn = draw(documents, chunks, found, settings, before, corrections=corrections, language=language)
+            drawn = build_graph(documents, chunks, found, settings, before, corrections=corrections, language=language)
             evidence = None if left else self._evidence(drawn.graph, drawn.communities, language)
             steps = await rehearse_rest(drawn.graph, drawn.communities, self._sender, settings, language)
         usual = self._usual(chunks, language) if left else {}
@@ -160,16 +160,16 @@ class Estimator:
 
     async def extraction(self, chunks: Sequence[Chunk], language: str) -> Estimate:
         """Estimate what chunks alone are asked about, and nothing of the rest of a build."""
-        return self._extraction(await rehearse(chunks, self._sender, self._settings, language), language)
+        return self._extraction(await replay(chunks, self._sender, self._settings, language), language)
 
-    def _extraction(self, walks: Sequence[Walk], language: str) -> Estimate:
+    def _extraction(self, walks: Sequence[CacheReplay], language: str) -> Estimate:
         seen = [walk for walk in walks if walk.whole]
         left = [walk for walk in walks if not walk.whole]
         known = len(seen) if len(seen) >= FEW else 0
         rows = self._by_kept(seen, left) if known else self._by_use(left, language)
         return Estimate(tuple(row for row in rows if row.calls.high), known)
 
-    def _by_kept(self, seen: Sequence[Walk], left: Sequence[Walk]) -> list[TaskEstimate]:
+    def _by_kept(self, seen: Sequence[CacheReplay], left: Sequence[CacheReplay]) -> list[TaskEstimate]:
         """Estimate an extraction by what the chunks whose replies are kept took.
 
         A chunk takes as many calls as another; what is more in their prompts than in the first one, and the replies,
@@ -190,7 +190,7 @@ class Estimator:
             rows.append(self.row(task, within, asked.positive(), Range(*written).positive()))
         return rows
 
-    def _by_use(self, left: Sequence[Walk], language: str) -> list[TaskEstimate]:
+    def _by_use(self, left: Sequence[CacheReplay], language: str) -> list[TaskEstimate]:
         """Estimate an extraction by what replies are usually like."""
         chunks = [walk.chunk for walk in left]
         calls, text = exactly(len(left)), float(sum(chunk.n_tokens for chunk in chunks))
@@ -211,7 +211,7 @@ class Estimator:
             rows.append(self.row("ExtractClaims", calls, bare.plus(calls.times(NAMES)), share(text, CLAIMS)))
         return rows
 
-    def _gleaning(self, left: Sequence[Walk], names: float) -> list[TaskEstimate]:
+    def _gleaning(self, left: Sequence[CacheReplay], names: float) -> list[TaskEstimate]:
         calls, first = exactly(len(left)), exactly(sum(walk.first for walk in left))
         conversation = first.plus(share(names, GRAPH).times(SAID_AGAIN)).plus(calls.times(QUESTION))
         rounds = self._settings.extract.max_gleanings
@@ -231,7 +231,7 @@ class Estimator:
         reported = found.reported(self._settings.reports, claims=claims)
         return {"DescribeElement": found.described(claims=claims), "WriteReport": reported}
 
-    def _counted(self, chunks: Sequence[Chunk], language: str) -> Counted:
+    def _counted(self, chunks: Sequence[Chunk], language: str) -> EntityEstimate:
         return counted(chunks, self._settings.extract.entity_types, language)
 
     def _later(
@@ -291,7 +291,7 @@ class Estimator:
         limit = self._settings.reports.context_tokens
 
         def asked(entities: Sequence[Entity], relationships: Sequence[Relationship], claims: Sequence[Claim]) -> float:
-            gatherer = Gatherer(communities, entities, relationships, limit, claims)
+            gatherer = CommunityContextBuilder(communities, entities, relationships, limit, claims)
             tasks = (WriteReport(gatherer.gather(community, {}), language=language) for community in large)
             return float(sum(prompt_tokens(self._model.request(task)) for task in tasks))
 

@@ -30,7 +30,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class UpdateEstimate:
     """How much of each an update will do again; chunks are known, the others a range."""
 
     chunks: Part
@@ -39,9 +39,9 @@ class Outlook:
     reports: Part
 
 
-def outlook_of(
+def estimate_update(
     before: Index, changes: Changes, documents: Sequence[Document], chunks: Sequence[Chunk], least_size: int
-) -> Outlook:
+) -> UpdateEstimate:
     """Compare an index with the documents and chunks that are to take the place of its own.
 
     `least_size` is that of a community with a report.
@@ -57,7 +57,7 @@ def outlook_of(
 
     elements = [*before.entities, *before.relationships, *before.claims]
     large = [community for community in before.communities if community.size >= least_size]
-    return Outlook(Part(new, new, len(chunks)), part(elements), part(before.communities), part(large))
+    return UpdateEstimate(Part(new, new, len(chunks)), part(elements), part(before.communities), part(large))
 
 
 def _news(before: Index, changes: Changes, documents: Sequence[Document], chunks: Sequence[Chunk]) -> float:
@@ -80,7 +80,7 @@ def _novelty(old: str, new: str) -> float:
     return (words - Counter(WORD.findall(old))).total() / max(1, words.total())
 
 
-def within(estimate: Estimate, outlook: Outlook) -> Estimate:
+def within(estimate: Estimate, outlook: UpdateEstimate) -> Estimate:
     """Return an estimate of an update that goes no further than its outlook.
 
     It stands on the replies that are kept, as if what was edited had nothing to say any more; most of it will say again

@@ -127,7 +127,7 @@ class AnswerGrounding:
     error: str = ""
 
 
-class Kept(Generic[T]):
+class JsonlTable(Generic[T]):
     """The rows of one kind in one file, the last of each key; rows are only ever appended."""
 
     def __init__(self, path: Path, make: Callable[..., T], key: Callable[[T], Hashable]) -> None:
@@ -185,31 +185,31 @@ def _cited(**values: Any) -> CitedText:
     return CitedText(documents=tuple(values.pop("documents", ())), **values)
 
 
-def answers_in(folder: Path) -> Kept[ConditionAnswer]:
+def answers_in(folder: Path) -> JsonlTable[ConditionAnswer]:
     """Return the answers of a comparison, by condition, question and sample."""
-    return Kept(folder / "answers.jsonl", condition_answer, lambda row: (row.condition, row.question, row.sample))
+    return JsonlTable(folder / "answers.jsonl", condition_answer, lambda row: (row.condition, row.question, row.sample))
 
 
-def judgements_in(folder: Path) -> Kept[Judgement]:
+def judgements_in(folder: Path) -> JsonlTable[Judgement]:
     """Return the judgements of a comparison, by the pair (in alphabetical order) and what else tells them apart."""
 
     def key(row: Judgement) -> Hashable:
         judge = row.made_with.rpartition(" ")[0]
         return *sorted((row.first, row.second)), row.criterion, row.question, row.replicate, judge
 
-    return Kept(folder / "judgements.jsonl", Judgement, key)
+    return JsonlTable(folder / "judgements.jsonl", Judgement, key)
 
 
-def claims_in(folder: Path) -> Kept[AnswerClaims]:
+def claims_in(folder: Path) -> JsonlTable[AnswerClaims]:
     """Return the claims of a comparison's answers, by condition and question."""
 
     def make(**values: Any) -> AnswerClaims:
         return AnswerClaims(claims=tuple(values.pop("claims", ())), **values)
 
-    return Kept(folder / "claims.jsonl", make, lambda row: (row.condition, row.question))
+    return JsonlTable(folder / "claims.jsonl", make, lambda row: (row.condition, row.question))
 
 
-def grounding_in(folder: Path) -> Kept[AnswerGrounding]:
+def grounding_in(folder: Path) -> JsonlTable[AnswerGrounding]:
     """Return the grounding of a comparison's answers, by condition and question."""
 
     def sentence(markers: list[int], **values: Any) -> GroundedSentence:
@@ -218,4 +218,4 @@ def grounding_in(folder: Path) -> Kept[AnswerGrounding]:
     def make(**values: Any) -> AnswerGrounding:
         return AnswerGrounding(sentences=tuple(sentence(**one) for one in values.pop("sentences", ())), **values)
 
-    return Kept(folder / "grounding.jsonl", make, lambda row: (row.condition, row.question))
+    return JsonlTable(folder / "grounding.jsonl", make, lambda row: (row.condition, row.question))

@@ -30,7 +30,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Lists:
+class CsrColumns:
     """A list for each row of an axis: row `i` has `values[starts[i]:starts[i + 1]]`, which number rows of another."""
 
     rows: str
@@ -45,8 +45,8 @@ class Lists:
         return self.starts, self.values, *self.beside
 
 
-def _postings(name: str, texts: str) -> tuple[dict[str, Column], Lists]:
-    lists = Lists("words", texts, f"{name}.starts", f"{name}.texts", (f"{name}.counts",))
+def _postings(name: str, texts: str) -> tuple[dict[str, Column], CsrColumns]:
+    lists = CsrColumns("words", texts, f"{name}.starts", f"{name}.texts", (f"{name}.counts",))
     return {f"{name}.lengths": Column(texts)}, lists
 
 
@@ -73,20 +73,20 @@ COLUMNS: Mapping[str, Column] = {
     **_CHUNKS,
     **_WALK,
 }
-LISTS: Sequence[Lists] = (
-    Lists("sentences", "entities", "sentences.mention_starts", "sentences.mentions"),
-    Lists("sentences", "names", "walk.out_starts", "walk.out_names", ("walk.out_weights",)),
-    Lists("names", "sentences", "walk.in_starts", "walk.in_sentences", ("walk.in_weights",)),
+LISTS: Sequence[CsrColumns] = (
+    CsrColumns("sentences", "entities", "sentences.mention_starts", "sentences.mentions"),
+    CsrColumns("sentences", "names", "walk.out_starts", "walk.out_names", ("walk.out_weights",)),
+    CsrColumns("names", "sentences", "walk.in_starts", "walk.in_sentences", ("walk.in_weights",)),
     _SENTENCE_TERMS,
     _CHUNK_TERMS,
     _WALK_TERMS,
 )
-LAYOUT: Mapping[str, Column | Lists] = {**COLUMNS, **{name: lists for lists in LISTS for name in lists.names}}
+LAYOUT: Mapping[str, Column | CsrColumns] = {**COLUMNS, **{name: lists for lists in LISTS for name in lists.names}}
 """What each array goes along, by its name; `index.lexical`, `index.incidence` and `index.embed` say what it holds."""
 
 
 @dataclass(frozen=True)
-class Places:
+class RowMap:
     """Where the rows of an axis go: row `i` to `numbers[i]`, -1 where it goes nowhere."""
 
     numbers: Ints
@@ -94,7 +94,7 @@ class Places:
     """Where the rows of this part begin."""
 
     @classmethod
-    def of(cls, kept: Array) -> Places:
+    def of(cls, kept: Array) -> RowMap:
         """Return the places of the rows that are kept (a switch for each), one after the other."""
         return cls(np.where(kept, np.cumsum(kept) - 1, -1))
 
@@ -104,11 +104,11 @@ class Places:
         return np.concatenate(([0], np.cumsum(self.numbers >= 0))) + self.start
 
 
-Axis = Callable[[str], Places]
+Axis = Callable[[str], RowMap]
 """The places of the rows of an axis, by its name."""
 
 
-class Carried(Mapping[str, Array]):
+class RemappedArrays(Mapping[str, Array]):
     """The arrays of one or several parts, carried over to where their rows go; each is made when it is first used."""
 
     def __init__(
@@ -166,7 +166,7 @@ class Carried(Mapping[str, Array]):
             column[rows[kept]] = values
         return column
 
-    def _lists(self, goes: Lists) -> dict[str, Array]:
+    def _lists(self, goes: CsrColumns) -> dict[str, Array]:
         """Return lists without the values that go nowhere; of several parts, one after the other."""
         rows: list[Ints] = []
         found: dict[str, list[Array]] = {name: [] for name in goes.names[1:]}

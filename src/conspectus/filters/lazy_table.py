@@ -11,7 +11,7 @@ from conspectus.rows import Report
 T = TypeVar("T")
 
 
-class Later(Sequence[T]):
+class LazyTable(Sequence[T]):
     """The rows that a function returns, which is called when one of them, or their number, is first asked for."""
 
     def __init__(self, make: Callable[[], Sequence[T]]) -> None:

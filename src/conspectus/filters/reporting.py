@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from conspectus import tokens
-from conspectus.community_context import Gatherer, report_of
+from conspectus.community_context import CommunityContextBuilder, report_of
 from conspectus.filters.lazy_table import Reports
 from conspectus.models.extractive.model import globalized
 from conspectus.models.extractive.report import write_report
-from conspectus.models.extractive.sentence_store import Passages
+from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.references import Reference, translate
 from conspectus.rows import Community, Finding, Report
 from conspectus.settings import ReportSettings
@@ -21,13 +21,13 @@ from conspectus.tasks import WriteReport
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conspectus.filters.subset import Part
+    from conspectus.filters.subset import IndexSubset
 
 
 class PartReports:
     """Which reports are left of an index, and what each says."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: IndexSubset) -> None:
         self._part = part
 
     @cached_property
@@ -95,14 +95,14 @@ class PartReports:
         return Reports(lambda: self.communities, self._report, self.counts)
 
     @cached_property
-    def _gatherer(self) -> Gatherer:
+    def _gatherer(self) -> CommunityContextBuilder:
         part = self._part
         limit = self._settings.context_tokens
-        return Gatherer(part.communities, part.entities, part.relationships, limit, part.claims)
+        return CommunityContextBuilder(part.communities, part.entities, part.relationships, limit, part.claims)
 
     @cached_property
     def _worth(self) -> Mapping[str, float]:
-        return Passages.of_index(self._part.index).worth
+        return SentenceStore.of_index(self._part.index).worth
 
     def _moved(self, old: Report, place: int) -> Report:
         community = self._community(old)

@@ -11,7 +11,7 @@ import numpy as np
 
 from conspectus.filters.arrays import Array, Ints
 from conspectus.models.extractive.describe import describe_element
-from conspectus.models.extractive.sentence_store import Passages
+from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.models.extractive.statements import words_of
 from conspectus.rows import Entity, Relationship, Span
 from conspectus.tasks import DescribeElement
@@ -20,10 +20,10 @@ MOST_READ = 8
 """Sentences that a description is chosen from at the most: the first ones."""
 
 
-class Teller:
+class Resummarizer:
     """Tells anew, from some documents, what also stood on others."""
 
-    def __init__(self, passages: Passages, documents: frozenset[str], sentences: Array) -> None:
+    def __init__(self, passages: SentenceStore, documents: frozenset[str], sentences: Array) -> None:
         """`documents` are the ids of those to tell from; `sentences` is a switch for each sentence of all."""
         self._passages = passages
         self._documents = documents

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.filters.arrays import Array, Places
+from conspectus.filters.arrays import Array, RowMap
 from conspectus.index import Index
 from conspectus.references import Reference
 from conspectus.rows import Relationship, Triple
@@ -25,7 +25,7 @@ class Numbers:
     def __init__(self, indexes: Sequence[Index]) -> None:
         self._indexes = indexes
         self._numbered: dict[str, Mapping[Any, int]] = {}
-        self._places: dict[tuple[int, str], Places] = {}
+        self._places: dict[tuple[int, str], RowMap] = {}
         self._edges: dict[str, list[int]] = {}
 
     def start(self, part: int, table: str) -> int:
@@ -84,15 +84,15 @@ class Numbers:
                 held[int(new)].append((part, old))
         return held
 
-    def places(self, part: int, axis: str) -> Places:
+    def places(self, part: int, axis: str) -> RowMap:
         """Return where the rows of an axis of an index go."""
         if (part, axis) not in self._places:
             if axis in FOLLOWING:
                 start, end = self._following(axis)[part : part + 2]
-                places = Places(np.arange(start, end), start)
+                places = RowMap(np.arange(start, end), start)
             else:
                 keys = self.keys(axis)
-                places = Places(np.array([keys[key] for key in self._keys(part, axis)], np.int64))
+                places = RowMap(np.array([keys[key] for key in self._keys(part, axis)], np.int64))
             self._places[part, axis] = places
         return self._places[part, axis]
 

@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.filters.arrays import Array, Carried, Ints, Places
-from conspectus.filters.lazy_table import Later
+from conspectus.filters.arrays import Array, Ints, RemappedArrays, RowMap
+from conspectus.filters.lazy_table import LazyTable
 from conspectus.filters.reporting import PartReports
-from conspectus.filters.resummarize import Teller
+from conspectus.filters.resummarize import Resummarizer
 from conspectus.index import Index
-from conspectus.models.extractive.sentence_store import Passages
+from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Chunk, Claim, Community, Document, Entity, Failure, Relationship, Triple
 from conspectus.triple_graph import TripleGraph
 
 
-class Part:
+class IndexSubset:
     """The rows that are left of an index, each table made when it is first used, and where the others' numbers went."""
 
     def __init__(self, index: Index, kept: Sequence[bool]) -> None:
@@ -129,32 +129,34 @@ class Part:
         return [e for e in self.index.entities if not self.chunk_ids.isdisjoint(e.chunk_ids)]
 
     @cached_property
-    def teller(self) -> Teller:
+    def teller(self) -> Resummarizer:
         """Who describes anew what is left of a row."""
-        return Teller(Passages.of_index(self.index), self.document_ids, self.places("sentences").numbers >= 0)
+        return Resummarizer(
+            SentenceStore.of_index(self.index), self.document_ids, self.places("sentences").numbers >= 0
+        )
 
     # Where numbers go
 
-    def places(self, axis: str) -> Places:
+    def places(self, axis: str) -> RowMap:
         """Return where the rows of an axis of the index go; see `layout`."""
         if axis not in self._places:
             self._places[axis] = self._placed(axis)
         return self._places[axis]
 
     @cached_property
-    def _places(self) -> dict[str, Places]:
+    def _places(self) -> dict[str, RowMap]:
         return {}
 
-    def _placed(self, axis: str) -> Places:
+    def _placed(self, axis: str) -> RowMap:
         arrays, index = self.index.arrays, self.index
         match axis:
             case "documents":
-                return Places.of(self._kept)
+                return RowMap.of(self._kept)
             case "chunks":
                 ids = self.document_ids
-                return Places.of(np.array([c.document_id in ids for c in index.chunks], bool))
+                return RowMap.of(np.array([c.document_id in ids for c in index.chunks], bool))
             case "sentences":
-                return Places.of(self._kept[arrays["sentences.document"]])
+                return RowMap.of(self._kept[arrays["sentences.document"]])
             case "entities":
                 return _of_rows(len(index.entities), (e.number for e in self._entities))
             case "relationships":
@@ -166,21 +168,21 @@ class Part:
             case "communities":
                 entity = self.places("entities").numbers
                 holds = [bool(np.any(entity[list(c.entity_numbers)] >= 0)) for c in index.communities]
-                return Places.of(np.array(holds, bool))
+                return RowMap.of(np.array(holds, bool))
             case "names":
                 starts, values = arrays["walk.in_starts"], arrays["walk.in_sentences"]
                 row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
                 held = np.bincount(row[self.places("sentences").numbers[values] >= 0], minlength=len(starts) - 1)
-                return Places.of(held > 0)
+                return RowMap.of(held > 0)
             case "triples":
                 rows: Sequence[Triple] | Sequence[Relationship] = index.triples or index.relationships
-                return Places.of(np.array([bool(self.inside(row)) for row in rows], bool))
+                return RowMap.of(np.array([bool(self.inside(row)) for row in rows], bool))
             case "phrases":
                 return self._phrases()
             case _:  # all stay: words, which have places in a vocabulary that is not changed
-                return Places(np.arange(len(index.words)))
+                return RowMap(np.arange(len(index.words)))
 
-    def _phrases(self) -> Places:
+    def _phrases(self) -> RowMap:
         """Return where the names of the graph of triples go: into the order of the graph that is left."""
         names = TripleGraph.of(self.index).names
         rows: Sequence[Triple] | Sequence[Relationship] = self.triples or self.relationships
@@ -188,38 +190,40 @@ class Part:
         for row in rows:
             for name in (row.head, row.tail) if isinstance(row, Triple) else (row.source, row.target):
                 number.setdefault(name, len(number))
-        return Places(np.array([number.get(name, -1) for name in names], np.int64))
+        return RowMap(np.array([number.get(name, -1) for name in names], np.int64))
 
     def size(self, axis: str) -> int:
         """Return how many rows of an axis are left."""
         return int(np.count_nonzero(self.places(axis).numbers >= 0))
 
 
-def part_of(index: Index, kept: Sequence[bool], name: str = "") -> Index:
+def subset_of(index: Index, kept: Sequence[bool], name: str = "") -> Index:
     """Return the index with some of its documents alone, `kept` a switch for each; the index itself where all are.
 
     `name` says which they are: it becomes part of the snapshot's.
     """
     if all(kept):
         return index
-    part = Part(index, kept)
+    part = IndexSubset(index, kept)
     return replace(
         index,
-        documents=Later(lambda: part.documents),
-        chunks=Later(lambda: part.chunks),
-        entities=Later(lambda: part.entities),
-        relationships=Later(lambda: part.relationships),
-        triples=Later(lambda: part.triples),
-        claims=Later(lambda: part.claims),
-        communities=Later(lambda: part.communities),
+        documents=LazyTable(lambda: part.documents),
+        chunks=LazyTable(lambda: part.chunks),
+        entities=LazyTable(lambda: part.entities),
+        relationships=LazyTable(lambda: part.relationships),
+        triples=LazyTable(lambda: part.triples),
+        claims=LazyTable(lambda: part.claims),
+        communities=LazyTable(lambda: part.communities),
         reports=PartReports(part).rows,
-        failures=Later(lambda: part.failures),
-        arrays=Carried([(index.arrays, part.places)], part.size, {"walk.frequency": lambda a: _frequency(a, part)}),
+        failures=LazyTable(lambda: part.failures),
+        arrays=RemappedArrays(
+            [(index.arrays, part.places)], part.size, {"walk.frequency": lambda a: _frequency(a, part)}
+        ),
         snapshot=f"{index.snapshot} {name}".strip(),
     )
 
 
-def _frequency(arrays: Mapping[str, Array], part: Part) -> Array:
+def _frequency(arrays: Mapping[str, Array], part: IndexSubset) -> Array:
     """Return in how many passages each name of the walk occurs that is left."""
     from scipy import sparse
 
@@ -242,10 +246,10 @@ def _numbered(rows: Iterable[Any]) -> list[Any]:
     return [replace(row, number=i) for i, row in enumerate(rows)]
 
 
-def _of_rows(size: int, numbers: Iterable[int]) -> Places:
+def _of_rows(size: int, numbers: Iterable[int]) -> RowMap:
     kept = np.zeros(size, bool)
     kept[list(numbers)] = True
-    return Places.of(kept)
+    return RowMap.of(kept)
 
 
 def _left(numbers: Sequence[int], place: Ints | Sequence[int]) -> tuple[int, ...]:

@@ -16,18 +16,29 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import Any
 
-from conspectus.filters.arrays import Array, Carried
-from conspectus.filters.lazy_table import Later, Reports
+from conspectus.filters.arrays import Array, RemappedArrays
+from conspectus.filters.lazy_table import LazyTable, Reports
 from conspectus.filters.merge_rows import united_entity, united_relationship
 from conspectus.filters.reporting import translated
 from conspectus.filters.row_maps import Numbers
-from conspectus.filters.subset import part_of
+from conspectus.filters.subset import subset_of
 from conspectus.index import Index
 from conspectus.models.embedders import same_model
-from conspectus.rows import Chunk, Claim, Community, Document, Entity, Failure, Join, Relationship, Report, Triple
+from conspectus.rows import (
+    AliasDecision,
+    Chunk,
+    Claim,
+    Community,
+    Document,
+    Entity,
+    Failure,
+    Relationship,
+    Report,
+    Triple,
+)
 
 
-class Joint:
+class IndexUnion:
     """The rows of several indexes together, each table made when it is first used."""
 
     def __init__(self, indexes: Mapping[str, Index]) -> None:
@@ -62,7 +73,7 @@ class Joint:
             for failure in index.failures
         ]
 
-    def joins(self) -> list[Join]:
+    def joins(self) -> list[AliasDecision]:
         """The decisions of all of them that names are one."""
         return list(dict.fromkeys(join for index in self.indexes for join in index.joins))
 
@@ -174,7 +185,7 @@ def _counts(index: Index) -> tuple[int, int, int]:
     return reports.counts() if isinstance(reports, Reports) and reports.counts else (len(reports), 0, 0)
 
 
-def joined(indexes: Mapping[str, Index]) -> Index:
+def union_of(indexes: Mapping[str, Index]) -> Index:
     """Return several indexes as one, given by the names that the paths of their documents are to begin with.
 
     Vectors are there where all indexes have them by one embedder; see `vectors_differ`.
@@ -184,9 +195,9 @@ def joined(indexes: Mapping[str, Index]) -> Index:
     for name, index in indexes.items():
         new = [d.id not in seen for d in index.documents]
         if any(new) or not new:  # a graph without text has no documents
-            distinct[name] = part_of(index, new)
+            distinct[name] = subset_of(index, new)
         seen |= {d.id for d in index.documents}
-    joint = Joint(distinct)
+    joint = IndexUnion(distinct)
     numbers = joint.numbers
     parts = [(index.arrays, partial(numbers.places, part)) for part, index in enumerate(joint.indexes)]
     otherwise: Mapping[str, Callable[[Mapping[str, Array]], Array]] = {
@@ -195,18 +206,18 @@ def joined(indexes: Mapping[str, Index]) -> Index:
     without = "vectors." if vectors_differ(list(indexes.values())) else ""
     return replace(
         next(iter(indexes.values())),
-        documents=Later(lambda: joint.documents),
-        chunks=Later(lambda: joint.chunks),
-        entities=Later(lambda: joint.entities),
-        relationships=Later(lambda: joint.relationships),
-        triples=Later(lambda: joint.triples),
-        claims=Later(lambda: joint.claims),
-        communities=Later(lambda: joint.communities),
+        documents=LazyTable(lambda: joint.documents),
+        chunks=LazyTable(lambda: joint.chunks),
+        entities=LazyTable(lambda: joint.entities),
+        relationships=LazyTable(lambda: joint.relationships),
+        triples=LazyTable(lambda: joint.triples),
+        claims=LazyTable(lambda: joint.claims),
+        communities=LazyTable(lambda: joint.communities),
         reports=joint.reports,
-        joins=Later(joint.joins),
-        failures=Later(joint.failures),
-        words=Later(lambda: list(numbers.keys("words"))),
-        arrays=Carried(parts, numbers.size, otherwise, without),
+        joins=LazyTable(joint.joins),
+        failures=LazyTable(joint.failures),
+        words=LazyTable(lambda: list(numbers.keys("words"))),
+        arrays=RemappedArrays(parts, numbers.size, otherwise, without),
         usage={},
         snapshot=" + ".join(index.snapshot for index in indexes.values()),
     )

@@ -59,7 +59,7 @@ class View:
             yield f"Of the reports, {'; '.join(filter(None, parts))}."
 
 
-def seen(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> View:
+def select_view(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> View:
     """Return several indexes as one, with the documents alone that meet all conditions; see `conditions`.
 
     It is made once for indexes that are open. Raises UsageError for a condition that makes no sense, NotFound where no
@@ -79,8 +79,11 @@ def seen(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> View:
 
 
 def _seen(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> View:
-    from conspectus.filters.subset import part_of
-    from conspectus.filters.union import joined, vectors_differ  # not at the top: most questions are of one whole index
+    from conspectus.filters.subset import subset_of
+    from conspectus.filters.union import (  # not at the top: most questions are of one whole index
+        union_of,
+        vectors_differ,
+    )
 
     notices: list[str] = []
     chosen = dict(zip(names_of([index.folder for index in indexes]), indexes, strict=True))
@@ -91,12 +94,12 @@ def _seen(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> Vi
         if count < total:
             notices.append(f"Only {count:,} of {total:,} documents are read: those where {said}.")
         chosen = {
-            name: part_of(index, kept, f"where {said}")
+            name: subset_of(index, kept, f"where {said}")
             for (name, index), kept in zip(chosen.items(), met, strict=True)
             if any(kept)
         }
     alone = len(indexes) == 1
-    index = next(iter(chosen.values())) if alone else joined(chosen)
+    index = next(iter(chosen.values())) if alone else union_of(chosen)
     doubled = sum(len(one.documents) for one in chosen.values()) - len(index.documents)
     if doubled:
         one = doubled == 1

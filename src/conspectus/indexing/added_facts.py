@@ -23,7 +23,7 @@ FORMS: Mapping[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Said:
+class FactDocument:
     """The document, if anything is said, and its chunks."""
 
     documents: tuple[Document, ...] = ()
@@ -39,11 +39,11 @@ class Said:
         return chunk.span, chunk.id, chunk.text
 
 
-def said_by_people(facts: Sequence[Fact], documents: int, chunks: int, language: str = "en") -> Said:
+def facts_as_document(facts: Sequence[Fact], documents: int, chunks: int, language: str = "en") -> FactDocument:
     """Return the document of the facts that no document says; it comes after so many documents and chunks."""
     said = [fact for fact in facts if fact.quoted is None]
     if not said:
-        return Said()
+        return FactDocument()
     lines = [_line(fact, language) for fact in said]
     text = "\n".join(lines)
     starts = [sum(len(line) + 1 for line in lines[:i]) for i in range(len(lines))]
@@ -57,7 +57,7 @@ def said_by_people(facts: Sequence[Fact], documents: int, chunks: int, language:
     }  # fmt: skip
     places = tuple(Place(start, _named(fact)) for fact, start in zip(said, starts, strict=True))
     document = Document(id_, documents, SAID.capitalize(), text, SAID, None, {"language": language}, places)
-    return Said((document,), tuple(cut.values()), cut)
+    return FactDocument((document,), tuple(cut.values()), cut)
 
 
 def _line(fact: Fact, language: str) -> str:

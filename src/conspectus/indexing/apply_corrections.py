@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.indexing.added_facts import Said
-from conspectus.indexing.correction_results import Decided, Fact
-from conspectus.indexing.entity_assignment import GONE, Corrected
+from conspectus.indexing.added_facts import FactDocument
+from conspectus.indexing.correction_results import CorrectionResult, Fact
+from conspectus.indexing.entity_assignment import GONE, CorrectedNames
 from conspectus.indexing.merge import Element, Merged, rows_of
 from conspectus.indexing.resolve import Names
 from conspectus.rows import Chunk
@@ -20,7 +20,7 @@ from conspectus.text.mentions import hash_of, units
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
-def corrected(merged: Merged, decided: Decided, said: Said) -> Merged:
+def apply_to_graph(merged: Merged, decided: CorrectionResult, said: FactDocument) -> Merged:
     """Return the graph without what was deleted, with the facts and types that people gave; still without claims.
 
     A fact is one more instance of its relationship: it stands where it is quoted, or in what people said.
@@ -40,7 +40,7 @@ def corrected(merged: Merged, decided: Decided, said: Said) -> Merged:
     return replace(made, entities=[replace(e, type=decided.types.get(of.key[0], e.type)) for e, of in rows])
 
 
-def _with(element: Element, fact: Fact, said: Said) -> Element:
+def _with(element: Element, fact: Fact, said: FactDocument) -> Element:
     """Return an element with a fact as one more instance; where its very words are one already, it tells them anew."""
     span, chunk, words = said.place(fact)
     known = (span, "") in element.instances
@@ -52,8 +52,8 @@ def _with(element: Element, fact: Fact, said: Said) -> Element:
     )
 
 
-def kept_claims(
-    chunks: Sequence[Chunk], claims: Sequence[Sequence[FoundClaim]], decided: Decided
+def apply_to_claims(
+    chunks: Sequence[Chunk], claims: Sequence[Sequence[FoundClaim]], decided: CorrectionResult
 ) -> Sequence[Sequence[FoundClaim]]:
     """Return the claims of chunks without those about what was deleted."""
     if not decided.outcomes:
@@ -69,8 +69,8 @@ def kept_claims(
     ]
 
 
-def kept_triples(
-    found: Iterable[tuple[Chunk, Sequence[FoundTriple]]], decided: Decided, said: Said
+def apply_to_triples(
+    found: Iterable[tuple[Chunk, Sequence[FoundTriple]]], decided: CorrectionResult, said: FactDocument
 ) -> Iterator[tuple[str, Sequence[FoundTriple]]]:
     """Yield the ids of chunks with their triples by the names that people corrected, without what was deleted.
 
@@ -79,7 +79,7 @@ def kept_triples(
     names, any_ = decided.names, False
     for chunk, triples in found:
         any_ |= bool(triples)
-        if isinstance(names, Corrected):
+        if isinstance(names, CorrectedNames):
             triples = [kept for triple in triples if (kept := _kept(triple, chunk, names))]
         yield chunk.id, triples
     for fact in decided.facts if any_ else ():
@@ -88,7 +88,7 @@ def kept_triples(
         yield said.place(fact)[1], [FoundTriple(head, relation or fact.description, tail)]
 
 
-def _kept(triple: FoundTriple, chunk: Chunk, names: Corrected) -> FoundTriple | None:
+def _kept(triple: FoundTriple, chunk: Chunk, names: CorrectedNames) -> FoundTriple | None:
     ends: list[str] = []
     for name in (triple.head, triple.tail):
         key = names.key(name, chunk.document_id)
@@ -98,7 +98,7 @@ def _kept(triple: FoundTriple, chunk: Chunk, names: Corrected) -> FoundTriple | 
     return FoundTriple(ends[0], triple.relation, ends[1]) if ends[0] != ends[1] else None
 
 
-def without_names(arrays: Mapping[str, np.ndarray[Any, Any]], gone: Collection[str]) -> Arrays:
+def drop_names(arrays: Mapping[str, np.ndarray[Any, Any]], gone: Collection[str]) -> Arrays:
     """Return the arrays of an index, those of the walk (`incidence`) without some names, by their keys."""
     if not gone:
         return dict(arrays)

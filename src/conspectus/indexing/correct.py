@@ -15,11 +15,11 @@ from dataclasses import replace
 from conspectus.corrections import AddFact, Delete, Entry, Merge, Rename, Retype, Split
 from conspectus.errors import NotFound, UsageError
 from conspectus.filters import conditions
-from conspectus.indexing.correction_results import Decided, Fact, Outcome
-from conspectus.indexing.entity_assignment import GONE, Corrected, Decisions, follow, key_of
+from conspectus.indexing.correction_results import CorrectionResult, Fact, Outcome
+from conspectus.indexing.entity_assignment import GONE, CorrectedNames, EntityAssignment, key_of, resolve_chain
 from conspectus.indexing.resolve import Names
-from conspectus.rows import Chunk, Document, Join, Span
-from conspectus.tasks import Graph
+from conspectus.rows import AliasDecision, Chunk, Document, Span
+from conspectus.tasks import Extraction
 from conspectus.text.spans import located
 
 PERSON = "person"
@@ -30,20 +30,20 @@ def decide(
     entries: Sequence[Entry],
     names: Names,
     chunks: Sequence[Chunk],
-    graphs: Sequence[Graph],
+    graphs: Sequence[Extraction],
     documents: Sequence[Document],
-) -> Decided:
+) -> CorrectionResult:
     """Apply corrections to the names that were resolved of the chunks' graphs."""
     if not entries:
-        return Decided(names, names.joins)
+        return CorrectionResult(names, names.joins)
     found = {(name, chunk.document_id) for chunk, graph in zip(chunks, graphs, strict=True) for name in _names(graph)}
     standing = ((key_of(name), document, names.key(name, document)) for name, document in sorted(found))
-    corrector = Corrector(Decisions(names, standing), documents, chunks)
+    corrector = Corrector(EntityAssignment(names, standing), documents, chunks)
     outcomes = [corrector.apply(entry) for entry in entries]
     return corrector.decided(names, chunks, graphs, outcomes)
 
 
-def _names(graph: Graph) -> Iterator[str]:
+def _names(graph: Extraction) -> Iterator[str]:
     for entity in graph.entities:
         yield entity.name
     for relationship in graph.relationships:
@@ -54,14 +54,14 @@ def _names(graph: Graph) -> Iterator[str]:
 class Corrector:
     """Applies corrections one after the other."""
 
-    def __init__(self, state: Decisions, documents: Sequence[Document], chunks: Sequence[Chunk] = ()) -> None:
+    def __init__(self, state: EntityAssignment, documents: Sequence[Document], chunks: Sequence[Chunk] = ()) -> None:
         self.state = state
         self._documents = documents
         self._chunks = chunks
         self._types: dict[str, str] = {}
         self._made: set[str] = set()
         self._facts: list[tuple[int, Fact]] = []
-        self._joins: list[tuple[int, str, Join]] = []
+        self._joins: list[tuple[int, str, AliasDecision]] = []
         self._gone: set[str] = set()
 
     def apply(self, entry: Entry) -> Outcome:
@@ -201,30 +201,35 @@ class Corrector:
 
     def _note(self, name: str, key: str, entry: Entry, more: str = "") -> None:
         said = "; ".join(part for part in (f"correction {entry.number}", more, entry.note) if part)
-        self._joins.append((self.state.place, key, Join(name, "", PERSON, said)))
+        self._joins.append((self.state.place, key, AliasDecision(name, "", PERSON, said)))
 
     # What it comes to
 
     def decided(
-        self, names: Names, chunks: Sequence[Chunk], graphs: Sequence[Graph], outcomes: Sequence[Outcome]
-    ) -> Decided:
+        self, names: Names, chunks: Sequence[Chunk], graphs: Sequence[Extraction], outcomes: Sequence[Outcome]
+    ) -> CorrectionResult:
         """Return what all corrections come to."""
         state = self.state
-        corrected = Corrected(
+        corrected = CorrectedNames(
             names.display, names.everywhere, names.within, names.source_of, names.joins, state.steps, state.given
         )
         facts, lost = self._final_facts(corrected)
         told = [replace(o, why=lost[o.entry.number]) if o.entry.number in lost else o for o in outcomes]
         types = _types(chunks, graphs, corrected, self._made) if self._made else {}
         types |= {key: type_ for key, type_ in self._types.items() if type_}
-        return Decided(corrected, self._final_joins(corrected), tuple(told), tuple(facts), types, frozenset(self._gone))
+        return CorrectionResult(
+            corrected, self._final_joins(corrected), tuple(told), tuple(facts), types, frozenset(self._gone)
+        )
 
-    def _final_facts(self, names: Corrected) -> tuple[list[Fact], dict[int, str]]:
+    def _final_facts(self, names: CorrectedNames) -> tuple[list[Fact], dict[int, str]]:
         """Return the facts between what their ends became, and why those between what is no pair now are none."""
         facts: list[Fact] = []
         lost: dict[int, str] = {}
         for place, fact in self._facts:
-            ends = (follow(fact.ends[0], names.steps, place - 1), follow(fact.ends[1], names.steps, place - 1))
+            ends = (
+                resolve_chain(fact.ends[0], names.steps, place - 1),
+                resolve_chain(fact.ends[1], names.steps, place - 1),
+            )
             if GONE in ends:
                 name = fact.names[ends.index(GONE)]
                 lost[fact.entry.number] = f"correction {self.state.deleted.get(key_of(name), '')} deletes {name!r}"
@@ -238,17 +243,17 @@ class Corrector:
         """Return the name of an end of a fact; merge names an entity that is but an end of relationships."""
         return self.state.given.get(key) or self.state.display.get(key) or fact.names[end]
 
-    def _final_joins(self, names: Corrected) -> list[Join]:
+    def _final_joins(self, names: CorrectedNames) -> list[AliasDecision]:
         """Return all joins by the names that entities have now, without those that corrections undid."""
-        joins: list[Join] = []
+        joins: list[AliasDecision] = []
         for join in names.joins:
             key = key_of(join.into)
-            now = follow(key, names.steps)
+            now = resolve_chain(key, names.steps)
             apart = any(step.takes(key_of(join.name), "") and step.written for step in self.state.steps.get(key, ()))
             if now != GONE and not apart:
                 joins.append(replace(join, into=self.state.called(now)))
         for place, key, join in self._joins:
-            now = follow(key, names.steps, place - 1)
+            now = resolve_chain(key, names.steps, place - 1)
             if now != GONE and (into := self.state.called(now)) != join.name:
                 joins.append(replace(join, into=into))
         return joins
@@ -258,7 +263,7 @@ def _holds(chunk: Chunk, span: Span) -> bool:
     return chunk.document_id == span.document_id and chunk.start < span.end and span.start < chunk.end
 
 
-def _types(chunks: Sequence[Chunk], graphs: Sequence[Graph], names: Names, keys: set[str]) -> dict[str, str]:
+def _types(chunks: Sequence[Chunk], graphs: Sequence[Extraction], names: Names, keys: set[str]) -> dict[str, str]:
     """Return the most frequent type of the instances of some entities, of those that no instance has the key of."""
     counts: dict[str, Counter[str]] = {}
     own: set[str] = set()

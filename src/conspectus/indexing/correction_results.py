@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from conspectus.corrections import STAGE, Entry
 from conspectus.indexing.resolve import Names
-from conspectus.rows import Failure, Join, Span
+from conspectus.rows import AliasDecision, Failure, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Decided:
+class CorrectionResult:
     """What corrections come to."""
 
     names: Names
-    joins: Sequence[Join]
+    joins: Sequence[AliasDecision]
     outcomes: tuple[Outcome, ...] = ()
     facts: tuple[Fact, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict[str, str])

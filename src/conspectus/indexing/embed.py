@@ -41,7 +41,7 @@ BATCH = 8192
 PREFIX, CHUNKS, SENTENCES, GRAPH = "vectors.", "vectors.chunks", "vectors.sentences", "vectors.graph"
 
 
-def embedded(
+def with_vectors(
     index: Index,
     embedder: Embedder,
     name: str,

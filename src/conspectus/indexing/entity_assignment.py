@@ -46,7 +46,7 @@ class Step:
 
 
 @dataclass
-class Corrected(Names):
+class CorrectedNames(Names):
     """Names as people corrected them."""
 
     steps: Mapping[str, list[Step]] = field(default_factory=dict[str, list[Step]])
@@ -71,14 +71,14 @@ class Corrected(Names):
         return self.given.get(key) or (super().name(key) if key != GONE else GONE)
 
 
-def follow(key: str, steps: Mapping[str, Sequence[Step]], place: int = -1) -> str:
+def resolve_chain(key: str, steps: Mapping[str, Sequence[Step]], place: int = -1) -> str:
     """Return what became of a whole entity after a place: its key then, or `GONE`."""
     while step := next((s for s in steps.get(key, ()) if s.place > place and s.whole), None):
         key, place = step.to, step.place
     return key
 
 
-class Decisions:
+class EntityAssignment:
     """The entities that there are by now, and what led to them."""
 
     def __init__(self, names: Names, standing: Iterable[tuple[str, str, str]]) -> None:
@@ -110,7 +110,7 @@ class Decisions:
         """Return the key of the entity of a name or alias; raise NotFound where there is none, or there are several."""
         key = key_of(name)
         own = self.named.get(key, key)
-        for known in (own, follow(own, self.steps)):
+        for known in (own, resolve_chain(own, self.steps)):
             if known in self.held:
                 return known
         found = sorted(self.holders.get(key, ()))

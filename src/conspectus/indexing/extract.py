@@ -16,12 +16,12 @@ from conspectus.tasks import (
     AnyMissed,
     ExtractClaims,
     ExtractGraph,
+    Extraction,
     ExtractTriples,
     FoundClaim,
     FoundEntity,
     FoundRelationship,
     GleanMore,
-    Graph,
     NameEntities,
     Task,
     Turn,
@@ -32,7 +32,7 @@ from conspectus.tasks import (
 class Extracted:
     """What was found in each chunk, in their order, and what the model failed on."""
 
-    graphs: list[Graph] = field(default_factory=list[Graph])
+    graphs: list[Extraction] = field(default_factory=list[Extraction])
     claims: list[tuple[FoundClaim, ...]] = field(default_factory=list[tuple[FoundClaim, ...]])
     failures: list[Failure] = field(default_factory=list[Failure])
 
@@ -56,8 +56,8 @@ async def extract(
     it. Raises Unusable where nothing more can be asked of the model.
     """
 
-    async def read(chunk: Chunk) -> tuple[Graph, tuple[FoundClaim, ...], tuple[Failure, ...]]:
-        found: list[Graph] = []
+    async def read(chunk: Chunk) -> tuple[Extraction, tuple[FoundClaim, ...], tuple[Failure, ...]]:
+        found: list[Extraction] = []
         claims: tuple[FoundClaim, ...] = ()
         failures: tuple[Failure, ...] = ()
         try:
@@ -80,12 +80,12 @@ async def extract(
     return extracted
 
 
-async def _rounds(chunk: Chunk, model: Model, settings: ExtractSettings, language: str) -> AsyncIterator[Graph]:
+async def _rounds(chunk: Chunk, model: Model, settings: ExtractSettings, language: str) -> AsyncIterator[Extraction]:
     """Yield what is found at first, and then in each round of looking again for what was missed."""
     if settings.style == "triples" and model.generative:
         yield await _open_triples(chunk, model, language)
         return
-    task: Task[Graph] = ExtractGraph(chunk, settings.entity_types, language=language)
+    task: Task[Extraction] = ExtractGraph(chunk, settings.entity_types, language=language)
     graph = await model.perform(task)
     yield graph
     for _ in range(settings.max_gleanings if model.generative else 0):
@@ -97,7 +97,7 @@ async def _rounds(chunk: Chunk, model: Model, settings: ExtractSettings, languag
         yield graph
 
 
-async def _open_triples(chunk: Chunk, model: Model, language: str) -> Graph:
+async def _open_triples(chunk: Chunk, model: Model, language: str) -> Extraction:
     """Return the named entities of a chunk, then what it states of them and other noun phrases (P2 IV-B)."""
     names = await model.perform(NameEntities(chunk.text, language=language))
     triples = await model.perform(ExtractTriples(chunk, names, language=language))
@@ -105,7 +105,7 @@ async def _open_triples(chunk: Chunk, model: Model, language: str) -> Graph:
     for triple in triples:
         named.setdefault(triple.head, "concept")
         named.setdefault(triple.tail, "concept")
-    return Graph(
+    return Extraction(
         tuple(FoundEntity(name, type_, "") for name, type_ in named.items()),
         tuple(
             FoundRelationship(t.head, t.tail, f"{t.head} {t.relation} {t.tail}", 5.0)
@@ -116,15 +116,15 @@ async def _open_triples(chunk: Chunk, model: Model, language: str) -> Graph:
     )
 
 
-async def _claims(chunk: Chunk, found: Sequence[Graph], model: Model, language: str) -> tuple[FoundClaim, ...]:
+async def _claims(chunk: Chunk, found: Sequence[Extraction], model: Model, language: str) -> tuple[FoundClaim, ...]:
     names = tuple(dict.fromkeys(entity.name for graph in found for entity in graph.entities))
     return await model.perform(ExtractClaims(chunk, names, language=language)) if names else ()
 
 
-def _joined(graphs: Sequence[Graph]) -> Graph:
+def _joined(graphs: Sequence[Extraction]) -> Extraction:
     if len(graphs) == 1:
         return graphs[0]
-    return Graph(
+    return Extraction(
         tuple(entity for graph in graphs for entity in graph.entities),
         tuple(pair for graph in graphs for pair in graph.relationships),
         tuple(triple for graph in graphs for triple in graph.triples),

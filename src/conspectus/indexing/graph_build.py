@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from conspectus.corrections import Entry
 from conspectus.index import Index
-from conspectus.indexing.added_facts import Said, said_by_people
-from conspectus.indexing.apply_corrections import corrected, kept_claims, kept_triples
+from conspectus.indexing.added_facts import FactDocument, facts_as_document
+from conspectus.indexing.apply_corrections import apply_to_claims, apply_to_graph, apply_to_triples
 from conspectus.indexing.claims import merge_claims
 from conspectus.indexing.communities import find_communities
 from conspectus.indexing.correct import decide
-from conspectus.indexing.correction_results import Decided
+from conspectus.indexing.correction_results import CorrectionResult
 from conspectus.indexing.describe import DescribedGraph, undescribed
 from conspectus.indexing.extract import Extracted
 from conspectus.indexing.merge import Merged, merge
@@ -23,12 +23,12 @@ from conspectus.settings import Settings
 
 
 @dataclass(frozen=True)
-class Drawn:
+class GraphBuild:
     """The graph, its elements still to be described."""
 
-    decided: Decided
+    decided: CorrectionResult
     """What people corrected of it."""
-    said: Said
+    said: FactDocument
     """What they added that no document says."""
     merged: Merged
     triples: list[Triple]
@@ -41,7 +41,7 @@ class Drawn:
         return self.decided.names
 
 
-def draw(
+def build_graph(
     documents: Sequence[Document],
     chunks: Sequence[Chunk],
     found: Extracted,
@@ -50,7 +50,7 @@ def draw(
     stage: Callable[[str], object] = str,
     corrections: Sequence[Entry] = (),
     language: str = "en",
-) -> Drawn:
+) -> GraphBuild:
     """Resolve the names that were found in the chunks, correct and merge what is one, and divide the graph.
 
     Communities of an index `before` are carried on. `stage` is told the name of each stage.
@@ -58,12 +58,12 @@ def draw(
     stage("resolve")
     resolved = resolve(chunks, found.graphs, documents, settings.resolve)
     decided = decide(corrections, resolved, chunks, found.graphs, documents)
-    said = said_by_people(decided.facts, len(documents), len(chunks), language)
-    merged = corrected(merge(chunks, found.graphs, decided.names), decided, said)
-    merged = merge_claims(chunks, kept_claims(chunks, found.claims, decided), decided.names, merged)
+    said = facts_as_document(decided.facts, len(documents), len(chunks), language)
+    merged = apply_to_graph(merge(chunks, found.graphs, decided.names), decided, said)
+    merged = merge_claims(chunks, apply_to_claims(chunks, found.claims, decided), decided.names, merged)
     of_chunks = zip(chunks, (graph.triples for graph in found.graphs), strict=True)
-    triples = triples_of(kept_triples(of_chunks, decided, said))
+    triples = triples_of(apply_to_triples(of_chunks, decided, said))
     stage("communities")
     every = [*chunks, *said.chunks]
     communities = find_communities(merged.entities, merged.relationships, settings.communities, every, before)
-    return Drawn(decided, said, merged, triples, communities, undescribed(merged))
+    return GraphBuild(decided, said, merged, triples, communities, undescribed(merged))

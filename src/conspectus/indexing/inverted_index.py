@@ -23,7 +23,7 @@ from conspectus.text.words import CJK, PAIRED, fold, terms, words_in
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
-def lexical_arrays(
+def inverted_indexes(
     documents: Sequence[Document], chunks: Sequence[Chunk], lexicon: Lexicon, merged: Merged, names: Names
 ) -> tuple[tuple[str, ...], Arrays]:
     """Return the vocabulary of the corpus, and the arrays over it."""

@@ -13,7 +13,7 @@ from itertools import chain
 
 from conspectus.indexing.resolve import Names
 from conspectus.rows import Chunk, Claim, Entity, Relationship, Span, content_id
-from conspectus.tasks import FoundEntity, FoundRelationship, Graph
+from conspectus.tasks import Extraction, FoundEntity, FoundRelationship
 from conspectus.text.words import name_key
 
 UNTYPED = "concept"
@@ -62,7 +62,7 @@ class Merged:
     claim_elements: list[Element] = field(default_factory=list[Element])
 
 
-def merge(chunks: Sequence[Chunk], graphs: Sequence[Graph], names: Names) -> Merged:
+def merge(chunks: Sequence[Chunk], graphs: Sequence[Extraction], names: Names) -> Merged:
     """Make one row of all instances of an entity or relationship.
 
     Rows are in alphabetical order of their names, which does not depend on the order of the documents. An end

@@ -23,7 +23,7 @@ _LABEL = re.compile(
 _PARTS = re.compile(r"[,，;；、/]|\s+or\s+|或")
 
 
-def glossed(chunks: Iterable[Chunk], known: Set[str]) -> Iterator[tuple[str, str]]:
+def parenthetical_aliases(chunks: Iterable[Chunk], known: Set[str]) -> Iterator[tuple[str, str]]:
     """Yield the keys of names with the key of the one that each is given in brackets behind, where that is always one.
 
     Both are names that are known; the longest one that ends at the brackets is meant. One in the same letters must be

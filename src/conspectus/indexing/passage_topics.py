@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from conspectus.rows import Chunk, Document
-from conspectus.text.lead_subjects import subjects, title_key
+from conspectus.text.lead_subjects import lead_subjects, title_key
 from conspectus.text.mentions import KNOWN, OPENING, find_runs, units
 from conspectus.text.vocabulary import Ints, Vocabulary
 from conspectus.text.words import STOPWORDS, name_key
@@ -29,14 +29,14 @@ MOST_ALIASES = 2
 
 
 @dataclass(frozen=True)
-class Usage:
+class CasingStats:
     """How the corpus writes each word, by its key: how often in lower case, and whether as a name."""
 
     lower: dict[str, int]
     proper: dict[str, bool]
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary) -> Usage:
+    def of(cls, vocabulary: Vocabulary) -> CasingStats:
         keys = [name_key(word) for word in vocabulary.words]
         return cls(
             dict(zip(keys, vocabulary.lower.tolist(), strict=True)),
@@ -48,7 +48,7 @@ class Usage:
 class Names:
     """Numbers names in the order in which they are met."""
 
-    usage: Usage
+    usage: CasingStats
     keys: dict[str, int] = field(default_factory=dict[str, int])
     known: list[str] = field(default_factory=list[str])
     """Names that are looked for however they are written: what passages are about."""
@@ -72,7 +72,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Lead:
+class PassageTopic:
     passage: int
     key: str
     name: int
@@ -83,8 +83,8 @@ class Lead:
 
 
 @dataclass(frozen=True)
-class Leads:
-    rows: tuple[Lead, ...]
+class PassageTopics:
+    rows: tuple[PassageTopic, ...]
 
     def matrix(self, shape: tuple[int, int]) -> Matrix:
         """Return passages by names; of several weights the largest holds."""
@@ -96,9 +96,9 @@ class Leads:
         values = np.array(list(weights.values()), np.float32)
         return sparse.csr_array((values, (places[:, 0], places[:, 1])), shape=shape)
 
-    def with_inside(self, names: Names) -> Leads:
+    def with_inside(self, names: Names) -> PassageTopics:
         """Return the leads with the known names inside them, weaker the less of the words they are."""
-        found: list[Lead] = []
+        found: list[PassageTopic] = []
         for lead in (row for row in self.rows if row.main):
             words = lead.key.split()
             for start in range(len(words)):
@@ -107,37 +107,37 @@ class Leads:
                     alone = end - start == 1 and (len(key) < 3 or key in STOPWORDS or not names.may_open(key))
                     if key in names.keys and end - start < len(words) and not alone:
                         weight = INSIDE * (end - start) / len(words)
-                        found.append(Lead(lead.passage, key, names.keys[key], weight, False, lead.untitled))
-        return Leads((*self.rows, *found))
+                        found.append(PassageTopic(lead.passage, key, names.keys[key], weight, False, lead.untitled))
+        return PassageTopics((*self.rows, *found))
 
 
-def find_leads(
+def find_topics(
     documents: Sequence[Document],
     chunks: Sequence[Chunk],
     passages: tuple[Ints, Ints],
     texts: Sequence[str],
     vocabulary: Vocabulary,
     names: Names,
-) -> Leads:
+) -> PassageTopics:
     """Return what each passage is about: the title of its document, and the subject of that document's
     opening."""
     title_of = {d.id: title_key(d.title) for d in documents}
-    rows: list[Lead] = []
+    rows: list[PassageTopic] = []
     runs = _first_runs(vocabulary)
     opened: set[str] = set()
     for chunk, first, last in zip(chunks, passages[0].tolist(), passages[1].tolist(), strict=True):
         title = title_of[chunk.document_id]
         if title:
-            rows.append(Lead(chunk.number, title, names.number(title), TITLE, True, False))
+            rows.append(PassageTopic(chunk.number, title, names.number(title), TITLE, True, False))
         if chunk.document_id in opened or first == last:
             continue
         opened.add(chunk.document_id)
-        found = subjects(texts[int(first)]) or runs.get(first, [])
+        found = lead_subjects(texts[int(first)]) or runs.get(first, [])
         weight = SUBJECT if title else SUBJECT_UNTITLED
         for place, key in enumerate(found):
-            rows.append(Lead(chunk.number, key, names.number(key), weight, place == 0, not title))
+            rows.append(PassageTopic(chunk.number, key, names.number(key), weight, place == 0, not title))
     names.know()
-    return Leads(tuple(rows))
+    return PassageTopics(tuple(rows))
 
 
 def _first_runs(vocabulary: Vocabulary) -> dict[int, list[str]]:
@@ -147,7 +147,7 @@ def _first_runs(vocabulary: Vocabulary) -> dict[int, list[str]]:
     return runs
 
 
-def aliases_of(names: Names, leads: Leads) -> Matrix:
+def aliases_of(names: Names, leads: PassageTopics) -> Matrix:
     """Return names by names, 1 / n where a name is one of n that an untitled subject may be a form of, both
     ways.
 

@@ -15,7 +15,7 @@ from conspectus import tokens
 from conspectus.algorithms.bm25 import postings
 from conspectus.index import Index
 from conspectus.indexing.inverted_index import chunk_terms
-from conspectus.indexing.sentence_graph import walk_arrays, walk_terms
+from conspectus.indexing.sentence_graph import sentence_entity_graph, walk_terms
 from conspectus.rows import Chunk, Document, content_id
 from conspectus.settings import Settings
 from conspectus.text.language import in_languages, languages_in
@@ -41,7 +41,7 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
         **postings(ids, owners, size=len(number), texts=len(texts)).arrays("sentence_terms"),
         **postings(*by_chunk, size=len(number), texts=len(chunks)).arrays("chunk_terms"),
         **walk_terms(documents, table, starts, ids, number),
-        **walk_arrays(documents, chunks, table, texts, vocabulary),
+        **sentence_entity_graph(documents, chunks, table, texts, vocabulary),
     }
     recorded = {
         **settings.model_dump(mode="json", by_alias=True),

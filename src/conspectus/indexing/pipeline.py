@@ -16,13 +16,13 @@ from conspectus.indexing.chunk import chunk as cut
 from conspectus.indexing.extract import Extracted, extract
 from conspectus.models.base import Model, Tick, together
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Usage
-from conspectus.runtime import no_collector
+from conspectus.runtime import paused_garbage_collection
 from conspectus.settings import Settings
 from conspectus.text.language import in_languages, languages_in
 
 if TYPE_CHECKING:  # what comes after the extraction is imported while the first calls are waited for: see `_lexicon`
     from conspectus.indexing.describe import DescribedGraph
-    from conspectus.indexing.graph_build import Drawn
+    from conspectus.indexing.graph_build import GraphBuild
     from conspectus.indexing.inverted_index import Arrays
     from conspectus.text.lexicon import Lexicon
 
@@ -87,7 +87,7 @@ async def build_index(
     Raises Unusable where nothing more can be asked of the model.
     """
     show = progress or Silent()
-    with no_collector():
+    with paused_garbage_collection():
         documents = in_languages(documents, settings.language)
         chunks = cut(documents, settings.chunk)
         language, *_ = languages = languages_in(documents, settings.language)
@@ -167,27 +167,29 @@ def _drawn(
     show: Progress,
     corrections: Sequence[Entry],
     language: str,
-) -> Drawn:
-    from conspectus.indexing.graph_build import draw
+) -> GraphBuild:
+    from conspectus.indexing.graph_build import build_graph
 
-    return draw(documents, chunks, found, settings, before, lambda name: show.stage(name, 0), corrections, language)
+    return build_graph(
+        documents, chunks, found, settings, before, lambda name: show.stage(name, 0), corrections, language
+    )
 
 
 def _arrays(
-    documents: Sequence[Document], chunks: Sequence[Chunk], lexicon: Lexicon, drawn: Drawn, settings: Settings
+    documents: Sequence[Document], chunks: Sequence[Chunk], lexicon: Lexicon, drawn: GraphBuild, settings: Settings
 ) -> tuple[tuple[str, ...], Arrays]:
     """Return the vocabulary, and all arrays that queries look words and names up in."""
-    from conspectus.indexing.apply_corrections import without_names
-    from conspectus.indexing.inverted_index import lexical_arrays
-    from conspectus.indexing.sentence_graph import walk_arrays, walk_terms
+    from conspectus.indexing.apply_corrections import drop_names
+    from conspectus.indexing.inverted_index import inverted_indexes
+    from conspectus.indexing.sentence_graph import sentence_entity_graph, walk_terms
 
     if drawn.said.documents:  # what is found in the other documents does not depend on it
         lexicon = _lexicon(documents, settings)
-    words, arrays = lexical_arrays(documents, chunks, lexicon, drawn.merged, drawn.names)
+    words, arrays = inverted_indexes(documents, chunks, lexicon, drawn.merged, drawn.names)
     number = {word: i for i, word in enumerate(words)}
     arrays |= walk_terms(documents, lexicon.sentences, lexicon.term_starts, lexicon.term_ids, number)
-    arrays |= walk_arrays(documents, chunks, lexicon.sentences, lexicon.texts, lexicon.vocabulary)
-    return words, without_names(arrays, drawn.decided.gone)
+    arrays |= sentence_entity_graph(documents, chunks, lexicon.sentences, lexicon.texts, lexicon.vocabulary)
+    return words, drop_names(arrays, drawn.decided.gone)
 
 
 async def _describe_and_report(
@@ -200,11 +202,11 @@ async def _describe_and_report(
 ) -> tuple[list[Report], list[Failure]]:
     """Do both at once: each report waits only for its own descriptions and for the reports of its parts."""
     from conspectus.indexing.describe import describe
-    from conspectus.indexing.reports import Gatherer, priorities, reported, write_reports
+    from conspectus.indexing.reports import CommunityContextBuilder, priorities, reported, write_reports
 
     entities, relationships, claims = graph.entities.rows, graph.relationships.rows, graph.claims.rows
     large = reported(communities, settings.reports)
-    gatherer = Gatherer(communities, entities, relationships, settings.reports.context_tokens, claims)
+    gatherer = CommunityContextBuilder(communities, entities, relationships, settings.reports.context_tokens, claims)
     try:
         await describe(graph, model, language, priorities(large, gatherer), show.stage("describe", 0))
         tick = show.stage("reports", len(large))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from conspectus.errors import DocumentError, NothingToIndex, UsageError
 from conspectus.indexing.files import files_of, natural_order, unreadable
 from conspectus.readers import FORMATS, lacking, parse, suffix_of
-from conspectus.readers.found import Found, Options, Outcome, too_large
+from conspectus.readers.found import Options, Outcome, ParsedDocument, too_large
 from conspectus.readers.records import record
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped, content_id
 from conspectus.text.language import with_languages
@@ -93,7 +93,7 @@ def _placed(outcomes: list[Outcome], paths: list[str]) -> Read:
     """Give every document its number, id and language; equal texts are told apart by their order."""
     documents: list[Document] = []
     equal: Counter[str] = Counter()
-    for found in (o for o in outcomes if isinstance(o, Found)):
+    for found in (o for o in outcomes if isinstance(o, ParsedDocument)):
         id_ = content_id(found.text, str(equal[found.text]))
         equal[found.text] += 1
         stated = (found.title, found.text, found.path, found.date, found.metadata, found.places)
@@ -123,7 +123,7 @@ def _known() -> str:
 # Memory
 
 
-def _from_memory(values: Iterable[object], options: Options) -> Iterator[Found | Failure]:
+def _from_memory(values: Iterable[object], options: Options) -> Iterator[ParsedDocument | Failure]:
     for number, value in enumerate(values, start=1):
         name = f"memory#{number}"
         if isinstance(value, Mapping):

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 
-from conspectus.community_context import Gatherer, report_of
+from conspectus.community_context import CommunityContextBuilder, report_of
 from conspectus.errors import ModelError, Unusable
 from conspectus.models.base import Model, Tick, no_tick, together
 from conspectus.references import Reference, translate
@@ -25,7 +25,7 @@ Ready = Callable[[Community, Iterable[int]], Awaitable[None]]
 
 async def write_reports(
     communities: Sequence[Community],
-    gatherer: Gatherer,
+    gatherer: CommunityContextBuilder,
     model: Model,
     settings: ReportSettings,
     language: str = "en",
@@ -72,7 +72,9 @@ def reported(communities: Sequence[Community], settings: ReportSettings) -> list
     return [c for c in communities if settings.write and c.size >= settings.min_report_entities]
 
 
-def priorities(communities: Sequence[Community], gatherer: Gatherer) -> tuple[list[float], list[float], list[float]]:
+def priorities(
+    communities: Sequence[Community], gatherer: CommunityContextBuilder
+) -> tuple[list[float], list[float], list[float]]:
     """Return how urgent the descriptions of entities, relationships and claims are: by the deepest report that waits.
 
     It is the number of calls that have to follow on one another; what no report waits for comes last.

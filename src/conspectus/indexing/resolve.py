@@ -12,10 +12,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from conspectus.indexing.parenthetical_aliases import glossed
-from conspectus.rows import Chunk, Document, Join
+from conspectus.indexing.parenthetical_aliases import parenthetical_aliases
+from conspectus.rows import AliasDecision, Chunk, Document
 from conspectus.settings import ResolveSettings
-from conspectus.tasks import Graph
+from conspectus.tasks import Extraction
 from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES
 from conspectus.text.sources import sources
 from conspectus.text.words import name_key
@@ -57,7 +57,7 @@ class Names:
     """Keys that stand for another key within one source."""
     source_of: dict[str, int]
     """The source of each document, by id."""
-    joins: list[Join]
+    joins: list[AliasDecision]
 
     def key(self, name: str, document_id: str) -> str:
         """Return the key of the entity that a name stands for in a document."""
@@ -71,7 +71,7 @@ class Names:
 
 
 def resolve(
-    chunks: Sequence[Chunk], graphs: Sequence[Graph], documents: Sequence[Document], settings: ResolveSettings
+    chunks: Sequence[Chunk], graphs: Sequence[Extraction], documents: Sequence[Document], settings: ResolveSettings
 ) -> Names:
     """Decide which names of the chunks' graphs are one entity."""
     numbers = sources([d.path for d in documents], [d.text for d in documents])
@@ -79,7 +79,7 @@ def resolve(
     names = _known_names(chunks, graphs, source_of)
     result = Names({key: _display(name) for key, name in names.items()}, {}, {}, source_of, [])
     if settings.resolve == "aliases":
-        for key, into in glossed(chunks, names.keys()):
+        for key, into in parenthetical_aliases(chunks, names.keys()):
             _join(result, key, into, "gloss", "the text gives it in brackets after the other")
         _join_acronyms(names, chunks, result)
         _join_forms(names, result)
@@ -88,7 +88,7 @@ def resolve(
     return result
 
 
-def _known_names(chunks: Sequence[Chunk], graphs: Sequence[Graph], source_of: dict[str, int]) -> dict[str, _Name]:
+def _known_names(chunks: Sequence[Chunk], graphs: Sequence[Extraction], source_of: dict[str, int]) -> dict[str, _Name]:
     names: dict[str, _Name] = defaultdict(_Name)
     for chunk, graph in zip(chunks, graphs, strict=True):
         for entity in graph.entities:
@@ -111,7 +111,7 @@ def _join(result: Names, key: str, into: str, rule: str, evidence: str) -> None:
         for k, v in result.everywhere.items():
             if v == key:
                 result.everywhere[k] = into
-        result.joins.append(Join(result.display[key], result.display[into], rule, evidence))
+        result.joins.append(AliasDecision(result.display[key], result.display[into], rule, evidence))
 
 
 def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Names) -> None:
@@ -209,7 +209,7 @@ def _join_short_names(names: dict[str, _Name], result: Names) -> None:
                 joined[meant[0]] += 1
         for other, count in sorted(joined.items()):
             evidence = f"the only person of that name in {count} source{'s' if count > 1 else ''}"
-            result.joins.append(Join(result.display[key], result.display[other], "short name", evidence))
+            result.joins.append(AliasDecision(result.display[key], result.display[other], "short name", evidence))
 
 
 def _join_short_forms(names: dict[str, _Name], result: Names) -> None:
@@ -231,4 +231,4 @@ def _join_short_forms(names: dict[str, _Name], result: Names) -> None:
                 joined[meant[0]] += 1
         for other, count in sorted(joined.items()):
             evidence = f"the only name that ends so in {count} source{'s' if count > 1 else ''}"
-            result.joins.append(Join(result.display[key], result.display[other], "short form", evidence))
+            result.joins.append(AliasDecision(result.display[key], result.display[other], "short form", evidence))

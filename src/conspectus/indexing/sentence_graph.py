@@ -23,7 +23,7 @@ from scipy import sparse
 
 from conspectus.algorithms.bm25 import postings
 from conspectus.indexing.inverted_index import title_terms
-from conspectus.indexing.passage_topics import TITLE, Names, Usage, aliases_of, find_leads
+from conspectus.indexing.passage_topics import TITLE, CasingStats, Names, aliases_of, find_topics
 from conspectus.rows import Chunk, Document
 from conspectus.text.mentions import find_known, find_mentions, hash_of, units
 from conspectus.text.sentence_table import SentenceTable
@@ -38,7 +38,7 @@ ALIAS = 0.2
 """How far an untitled passage's subject is taken for a longer or shorter name."""
 
 
-def walk_arrays(
+def sentence_entity_graph(
     documents: Sequence[Document],
     chunks: Sequence[Chunk],
     table: SentenceTable,
@@ -51,9 +51,9 @@ def walk_arrays(
     """
     first, last = passage_ranges(documents, chunks, table)
     vocabulary = vocabulary or read_vocabulary(texts, [documents[i].language for i in table.document.tolist()])
-    usage = Usage.of(vocabulary)
+    usage = CasingStats.of(vocabulary)
     names = Names(usage)
-    leads = find_leads(documents, chunks, (first, last), texts, vocabulary, names)
+    leads = find_topics(documents, chunks, (first, last), texts, vocabulary, names)
     mentions = _mentions(texts, vocabulary, names)
     shape = (len(chunks), len(names.keys))
     about, around = leads.matrix(shape), leads.with_inside(names).matrix(shape)

@@ -48,14 +48,14 @@ def graph_rows(graph: GivenGraph) -> dict[str, Any]:
 
 def _no_text() -> dict[str, Any]:
     """Return the words and arrays of an index without documents, which every method expects to be there."""
-    from conspectus.indexing.inverted_index import lexical_arrays
+    from conspectus.indexing.inverted_index import inverted_indexes
     from conspectus.indexing.merge import merge
     from conspectus.indexing.resolve import resolve
     from conspectus.settings import ResolveSettings
     from conspectus.text.lexicon import read_lexicon
 
     names = resolve([], [], [], ResolveSettings())
-    words, arrays = lexical_arrays([], [], read_lexicon([], ()), merge([], [], names), names)
+    words, arrays = inverted_indexes([], [], read_lexicon([], ()), merge([], [], names), names)
     return {"words": words, "arrays": arrays}
 
 

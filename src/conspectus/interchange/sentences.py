@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from conspectus.index import Index
 from conspectus.interchange.matching import Names
-from conspectus.rows import Entity, Join, Relationship, Span
+from conspectus.rows import AliasDecision, Entity, Relationship, Span
 from conspectus.text.quality import quality
 
 SPANS = 10
@@ -19,21 +19,21 @@ def with_sentences(index: Index) -> Index:
     """Add the lexical arrays, and the places in the text that entities and relationships are named at."""
     import numpy as np
 
-    from conspectus.indexing.inverted_index import lexical_arrays
+    from conspectus.indexing.inverted_index import inverted_indexes
     from conspectus.indexing.merge import Element, Merged
     from conspectus.indexing.resolve import Names as Resolved
-    from conspectus.indexing.sentence_graph import walk_arrays, walk_terms
+    from conspectus.indexing.sentence_graph import sentence_entity_graph, walk_terms
     from conspectus.text.lexicon import read_lexicon
     from conspectus.text.words import name_key
 
     lexicon = read_lexicon(index.documents)
     elements = [Element((name_key(e.name) or e.name,)) for e in index.entities]
     merged = Merged(list(index.entities), list(index.relationships), elements, [])
-    words, arrays = lexical_arrays(index.documents, index.chunks, lexicon, merged, Resolved({}, {}, {}, {}, []))
+    words, arrays = inverted_indexes(index.documents, index.chunks, lexicon, merged, Resolved({}, {}, {}, {}, []))
     table = lexicon.sentences
     number = {word: i for i, word in enumerate(words)}
     arrays |= walk_terms(index.documents, table, lexicon.term_starts, lexicon.term_ids, number)
-    arrays |= walk_arrays(index.documents, index.chunks, table, lexicon.texts, lexicon.vocabulary)
+    arrays |= sentence_entity_graph(index.documents, index.chunks, table, lexicon.texts, lexicon.vocabulary)
     names = Names(index.entities, lexicon.texts)
     found = [names.find(text) for text in lexicon.texts]
     starts = np.cumsum([0, *map(len, found)]).astype(np.int32)
@@ -44,7 +44,7 @@ def with_sentences(index: Index) -> Index:
     worth = [quality(text) for text in lexicon.texts]
     entities, relationships = _placed(index, found, spans, worth, names.short)
     joins = [
-        Join(word, index.entities[number].name, "last name", "no other entity has it at its end")
+        AliasDecision(word, index.entities[number].name, "last name", "no other entity has it at its end")
         for number, word in sorted(names.short.items())
         if entities[number].aliases
     ]

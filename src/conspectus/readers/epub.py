@@ -10,7 +10,7 @@ from conspectus.errors import DocumentError
 from conspectus.readers.archive import Archive, beside
 from conspectus.readers.dates import iso
 from conspectus.readers.encodings import decode
-from conspectus.readers.found import Found, Options, Prose
+from conspectus.readers.found import Options, ParsedDocument, Prose
 from conspectus.readers.html import add_main_text, tree
 from conspectus.readers.trees import attribute, every, first
 
@@ -20,7 +20,7 @@ _CLOSED = re.compile(rf"<(?!{_VOID})([a-zA-Z][\w:-]*)((?:\s[^<>]*)?)/>")
 """Empty elements as XML writes them; in HTML they would stay open."""
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     """Yield the book; its headings, or the numbers of chapters that have none, are its places.
 
     Raises:

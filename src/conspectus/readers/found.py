@@ -74,7 +74,7 @@ def _passwords(file: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ParsedDocument:
     """A document before it has its number and id among the others."""
 
     path: str
@@ -85,7 +85,7 @@ class Found:
     places: tuple[Place, ...] = ()
 
 
-Outcome = Found | Failure | Skipped | EncodingWarning
+Outcome = ParsedDocument | Failure | Skipped | EncodingWarning
 """What comes of a file, or of a part of it."""
 Parser = Callable[[str, bytes, Options], Iterable[Outcome]]
 
@@ -140,7 +140,7 @@ class Prose:
 
     def found(
         self, title: str = "", date: str | None = None, metadata: Mapping[str, str | None] | None = None
-    ) -> Found:
+    ) -> ParsedDocument:
         """Return the document; its title is its first heading, or the stem of its path, where it states none.
 
         Raises:
@@ -150,7 +150,7 @@ class Prose:
             raise DocumentError("holds no text; there is nothing in it to index")
         title = line(title) or self._heading or PurePosixPath(self._path).stem
         stated = {name: said for name, value in (metadata or {}).items() if (said := line(value or ""))}
-        return Found(self._path, "".join(self._parts), title, date, stated, tuple(self._places))
+        return ParsedDocument(self._path, "".join(self._parts), title, date, stated, tuple(self._places))
 
 
 def is_generated(head: bytes) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from conspectus.readers.dates import iso
 from conspectus.readers.encodings import decode
-from conspectus.readers.found import Found, Options, Prose, line
+from conspectus.readers.found import Options, ParsedDocument, Prose, line
 from conspectus.rows import EncodingWarning
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _DATES = (
 )  # fmt: skip
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found | EncodingWarning]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
     """Yield the main text of a page with what it states of itself.
 
     Raises:

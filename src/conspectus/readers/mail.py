@@ -10,14 +10,14 @@ from typing import cast
 from conspectus.errors import DocumentError
 from conspectus.readers.dates import of_mail
 from conspectus.readers.encodings import decode
-from conspectus.readers.found import Found, Options, Prose, line
+from conspectus.readers.found import Options, ParsedDocument, Prose, line
 from conspectus.readers.html import plain
 from conspectus.rows import EncodingWarning
 
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found | EncodingWarning]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
     """Yield the message under its headers; attachments are named in its metadata, and not read.
 
     Raises:
@@ -37,7 +37,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Encoding
     yield message(path, headers, text, attached, options)
 
 
-def message(path: str, headers: dict[str, str], body: str, attached: list[str], options: Options) -> Found:
+def message(path: str, headers: dict[str, str], body: str, attached: list[str], options: Options) -> ParsedDocument:
     """Return the document of a message."""
     prose = Prose(path, options)
     prose.add("\n".join(f"{name}: {said}" for name, said in headers.items() if said))

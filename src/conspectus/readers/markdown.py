@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import cast
 
 from conspectus.readers.dates import iso
-from conspectus.readers.found import Found, Options, line, section_name
+from conspectus.readers.found import Options, ParsedDocument, line, section_name
 from conspectus.readers.text import filled
 from conspectus.rows import EncodingWarning, Place
 
@@ -23,7 +23,7 @@ _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")
 _AUTHORS = ("author", "authors", "creator", "by")
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found | EncodingWarning]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
     """Yield the text after the front matter, its sections as places."""
     decoded = filled(data)
     yield from decoded.warnings(path)
@@ -39,7 +39,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Encoding
     if author := next((fields.pop(name) for name in _AUTHORS if name in fields), ""):
         fields["author"] = author
     places = tuple(Place(start, section_name(heading)) for start, heading in heads)
-    yield Found(path, text, title, date, fields, places)
+    yield ParsedDocument(path, text, title, date, fields, places)
 
 
 def headings(markdown: str) -> Iterator[tuple[int, str]]:

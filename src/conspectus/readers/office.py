@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 from conspectus.errors import DocumentError
 from conspectus.readers.archive import Archive
 from conspectus.readers.dates import iso
-from conspectus.readers.found import Found, Options, Prose, row
+from conspectus.readers.found import Options, ParsedDocument, Prose, row
 from conspectus.readers.trees import attribute, every, first, local
 
 _MARKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "line-break": "\n"}
@@ -22,7 +22,7 @@ _UNSAID = {  # deleted text, codes of fields, what stands twice, and what is tol
 _HEADING = re.compile(r"heading \d|title", re.IGNORECASE)
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     """Yield the text; headings or slides are its places, rows of tables its lines, notes come after it.
 
     Raises:
@@ -42,7 +42,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
         raise DocumentError("is a zip archive, but none of an office document; unpack it")
 
 
-def _with_properties(archive: Archive, prose: Prose) -> Found:
+def _with_properties(archive: Archive, prose: Prose) -> ParsedDocument:
     core = archive.optional("docProps/core.xml")
     if core is None:
         return prose.found()
@@ -148,7 +148,7 @@ def _add_shapes(slide: Element, prose: Prose) -> None:
 # OpenDocument
 
 
-def _open_document(archive: Archive, prose: Prose) -> Found:
+def _open_document(archive: Archive, prose: Prose) -> ParsedDocument:
     for body in every(archive.tree("content.xml"), "body"):
         _add_open(body, prose, [0])
     meta = archive.optional("meta.xml")

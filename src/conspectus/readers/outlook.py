@@ -11,7 +11,7 @@ from typing import Any, cast
 from conspectus.errors import DocumentError
 from conspectus.readers.encodings import decode
 from conspectus.readers.encryption import OLE
-from conspectus.readers.found import Found, Options
+from conspectus.readers.found import Options, ParsedDocument
 from conspectus.readers.mail import HEADERS, message
 
 _SUBJECT, _SENDER, _ADDRESS, _TO, _CC = "0037", "0C1A", "0C1F", "0E04", "0E03"
@@ -19,7 +19,7 @@ _HEADERS, _BODY, _HTML, _COMPRESSED = "007D", "1000", "1013", "1009"
 _FILE_NAMES = ("3707", "3704", "3001")
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     """Yield the message under its headers; attachments are named in its metadata, and not read.
 
     Raises:
@@ -36,7 +36,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
         raise DocumentError(f"is cut off or damaged: {error}; save it again from Outlook") from None
 
 
-def _message(path: str, file: Any, options: Options) -> Found:
+def _message(path: str, file: Any, options: Options) -> ParsedDocument:
     if not file.exists("__properties_version1.0"):
         raise DocumentError("is not what its name says: it is no message of Outlook")
     sent = HeaderParser().parsestr(_property(file, _HEADERS))

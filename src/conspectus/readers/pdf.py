@@ -12,13 +12,13 @@ from typing import Any
 from conspectus.errors import DocumentError
 from conspectus.readers.dates import of_pdf
 from conspectus.readers.encryption import NO_PASSWORD, WRONG_PASSWORD
-from conspectus.readers.found import Found, Options, Prose
+from conspectus.readers.found import Options, ParsedDocument, Prose
 
 _BROKEN_WORD = re.compile("[\x02\ufffe](?:\r?\n)?")
 """What PDFium writes for the hyphen of a word that is broken at the end of a line."""
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     """Yield the text of all pages.
 
     Raises:

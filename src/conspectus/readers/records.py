@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, cast
 
 from conspectus.errors import DocumentError
-from conspectus.readers.found import BINARY, TEXT_FIELD, Found, Options, Outcome, Prose, newlines, row
+from conspectus.readers.found import BINARY, TEXT_FIELD, Options, Outcome, ParsedDocument, Prose, newlines, row
 from conspectus.readers.text import filled
 from conspectus.rows import Failure
 from conspectus.tokens import well_formed
@@ -46,7 +46,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
         yield from records(path, _separated(text, kind, options), options)
 
 
-def _json(path: str, text: str, options: Options) -> Iterator[Found | Failure]:
+def _json(path: str, text: str, options: Options) -> Iterator[ParsedDocument | Failure]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -126,7 +126,7 @@ def _without_texts(text: str, options: Options) -> list[list[str]]:
     return rows if len(rows) > 1 and max(lengths.values()) < LONG * len(rows) else []
 
 
-def _table(path: str, rows: list[list[str]], options: Options) -> Found:
+def _table(path: str, rows: list[list[str]], options: Options) -> ParsedDocument:
     prose = Prose(path, options)
     for cells in rows:
         prose.add(row(cells), "\n")
@@ -209,7 +209,7 @@ def _fields_of_any_size() -> Generator[None]:
 # Records
 
 
-def records(path: str, values: Iterator[object], options: Options) -> Iterator[Found | Failure]:
+def records(path: str, values: Iterator[object], options: Options) -> Iterator[ParsedDocument | Failure]:
     """Yield the document of each record, called `path#n`; records without a text field become one failure."""
     without: list[str] = []
     fields: dict[str, None] = {}
@@ -234,7 +234,7 @@ def _without_text(names: list[str], fields: list[str], options: Options) -> Fail
     )
 
 
-def record(name: str, value: object, options: Options) -> Found | Failure:
+def record(name: str, value: object, options: Options) -> ParsedDocument | Failure:
     """Return the document of one record: a text, or an object that has the text field."""
     if isinstance(value, DocumentError):
         return Failure("read", str(value), name)
@@ -253,7 +253,7 @@ def record(name: str, value: object, options: Options) -> Found | Failure:
     stated = {well_formed(k): s for k, v in fields.items() if (s := _scalar(v))}
     title = " ".join(stated.pop(options.title_field, "").split())
     date = stated.pop("date") if any(c.isdigit() for c in stated.get("date", "")) else None
-    return Found(name, newlines(well_formed(text)), title, date, stated)
+    return ParsedDocument(name, newlines(well_formed(text)), title, date, stated)
 
 
 def _fields(value: object) -> dict[str, object] | None:

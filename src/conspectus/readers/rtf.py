@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from conspectus.errors import DocumentError
-from conspectus.readers.found import Found, Options, Prose
+from conspectus.readers.found import Options, ParsedDocument, Prose
 
 _INFO = re.compile(r"\{\\info\b")
 _CREATED = re.compile(r"\\creatim\s*\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     """Yield the text, a block for each paragraph.
 
     Raises:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from conspectus.errors import DocumentError
-from conspectus.readers.found import Found, Options, Prose, line
+from conspectus.readers.found import Options, ParsedDocument, Prose, line
 from conspectus.readers.text import filled
 from conspectus.rows import EncodingWarning
 
@@ -15,7 +15,7 @@ _VOICE = re.compile(r"<v(?:\.[^ >]*)?[ \t]+([^>]+)>")
 _TAG = re.compile(r"</?[A-Za-z0-9][^<>]*>|\{\\[^{}]*\}")
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found | EncodingWarning]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
     """Yield what is said, a line for each cue, without those that repeat the one before (rolling captions).
 
     Raises:

@@ -11,12 +11,12 @@ from zipfile import BadZipFile, ZipFile
 from conspectus.errors import DocumentError
 from conspectus.readers.archive import ENCRYPTED, refuse_encrypted
 from conspectus.readers.encryption import OLE, holds_encrypted, unlocked
-from conspectus.readers.found import Found, Options, Prose, row, too_large
+from conspectus.readers.found import Options, ParsedDocument, Prose, row, too_large
 from conspectus.readers.records import records
 from conspectus.rows import Failure
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found | Failure]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | Failure]:
     """Yield the workbook as one document, or, where its first sheet has a column of texts, one for each row.
 
     Raises:

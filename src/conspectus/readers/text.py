@@ -7,15 +7,15 @@ from pathlib import PurePosixPath
 
 from conspectus.errors import DocumentError
 from conspectus.readers.encodings import Decoded, decode
-from conspectus.readers.found import EMPTY, Found, Options
+from conspectus.readers.found import EMPTY, Options, ParsedDocument
 from conspectus.rows import EncodingWarning
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[Found | EncodingWarning]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
     """Yield a text as it is; its title is the stem of its path."""
     decoded = filled(data)
     yield from decoded.warnings(path)
-    yield Found(path, decoded.text, title=PurePosixPath(path).stem)
+    yield ParsedDocument(path, decoded.text, title=PurePosixPath(path).stem)
 
 
 def filled(data: bytes) -> Decoded:

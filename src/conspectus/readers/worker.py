@@ -14,10 +14,10 @@ from typing import Any
 
 from conspectus.errors import DocumentError
 from conspectus.readers import parse
-from conspectus.readers.found import MEGABYTE, Found, Options, Outcome
+from conspectus.readers.found import MEGABYTE, Options, Outcome, ParsedDocument
 from conspectus.rows import EncodingWarning, Failure, Place, Skipped
 
-_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Found, Failure, Skipped, EncodingWarning)}
+_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (ParsedDocument, Failure, Skipped, EncodingWarning)}
 DAMAGED = "is damaged, or of a variant that is not known"
 
 

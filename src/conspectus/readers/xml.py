@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 from conspectus.errors import DocumentError
 from conspectus.readers.dates import of_mail
 from conspectus.readers.encodings import decode
-from conspectus.readers.found import Found, Options, Outcome, Prose, line
+from conspectus.readers.found import Options, Outcome, ParsedDocument, Prose, line
 from conspectus.readers.html import plain
 from conspectus.readers.trees import attribute, local, stated_encoding, tree
 from conspectus.rows import Failure
@@ -46,7 +46,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
         yield prose.found(_child(root, "title"))
 
 
-def _item(name: str, item: Element, options: Options) -> Found:
+def _item(name: str, item: Element, options: Options) -> ParsedDocument:
     title = line(plain(_child(item, "title"), options))
     texts = (plain(_child(item, kind), options) for kind in _CONTENT)
     prose = Prose(name, options)

@@ -16,7 +16,7 @@ from conspectus.text.language import language_of
 R = TypeVar("R")
 
 
-class Styled:
+class WithAnswerOptions:
     """A model that is asked for answers as the settings have them, by prompts in the question's language."""
 
     def __init__(self, model: Model, question: str, settings: AnswerSettings, languages: Sequence[str] = ()) -> None:

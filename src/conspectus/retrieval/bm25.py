@@ -15,7 +15,7 @@ from conspectus.retrieval.finish import finish, nothing_found
 from conspectus.rows import Answer, Hit
 from conspectus.settings import SearchSettings
 from conspectus.tasks import AnswerFromContext
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 
 def rank(question: str, index: Index, settings: SearchSettings) -> list[Hit]:
@@ -54,6 +54,6 @@ async def answer_from(hits: Sequence[Hit], question: str, index: Index, model: M
     if not hits:
         return nothing_found(question, index, method=method)
     chunks = tuple(index.chunk_of[h.chunk] for h in hits)
-    task = AnswerFromContext(question, Evidence(sources=chunks))
+    task = AnswerFromContext(question, Context(sources=chunks))
     used = sum(chunk.n_tokens for chunk in chunks)
     return await finish(task, question, index, model, method=method, context_tokens=used)

@@ -23,13 +23,13 @@ async def direct(question: str, index: Index, model: Model, settings: Settings) 
     return _told(question, await model.perform(DraftAnswer(question)), method)
 
 
-async def cot(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+async def chain_of_thought(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer after reasoning step by step."""
     method = _generative(model, "cot")
     return _told(question, await model.perform(DraftAnswer(question, stepwise=True)), method)
 
 
-async def cot_sc(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+async def self_consistency(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer what most of several sampled chains of thought come to; of equally many the first.
 
     Raises the first failure where every chain failed.

@@ -13,7 +13,7 @@ from conspectus.tasks import RateReport
 
 
 @dataclass
-class Descent:
+class CommunitySelection:
     """Which reports were rated, and which of them an answer is made from."""
 
     rated: int = 0
@@ -35,7 +35,7 @@ class Descent:
         return f"{self.rated} reports rated from the root down, used {used}"
 
 
-async def descend(question: str, index: Index, model: Model, settings: GlobalSettings) -> Descent:
+async def select_communities(question: str, index: Index, model: Model, settings: GlobalSettings) -> CommunitySelection:
     """Rate the reports of the root, then those of the parts of every relevant one, and so on down.
 
     A relevant report is used unless a part of it is relevant too: the parts say the same in more detail. A
@@ -44,7 +44,7 @@ async def descend(question: str, index: Index, model: Model, settings: GlobalSet
 
     Raises ModelError where none could be rated.
     """
-    result = Descent()
+    result = CommunitySelection()
     roots = (community.number for community in index.communities_at(0))
     level: list[tuple[Report, int]] = [(report, -1) for report in index.reports_of(roots)]
     while level:

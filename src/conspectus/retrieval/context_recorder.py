@@ -18,11 +18,11 @@ from conspectus.tasks import (
     ReduceAnswer,
     Task,
 )
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 R = TypeVar("R")
 _KNOWING = "{} reads nothing: it asks for what a language model knows"
-UNSEEN = {
+NO_PREVIEW = {
     "drift": "each step of drift reads what the step before it asks for: nothing can be shown before the answer",
     "tog1": "tog1 goes along the graph, step by step: nothing can be shown before the answer",
     **{name: _KNOWING.format(name) for name in READS_NOTHING},
@@ -37,13 +37,13 @@ _REPLIES: dict[type[Task[Any]], Any] = {
 }
 
 
-class Watching:
+class ContextRecorder:
     """A model that performs the tasks on the way to an answer, and notes the windows that it would be made from."""
 
     def __init__(self, model: Model) -> None:
         self.name = model.name
         self.generative = model.generative
-        self.windows: list[Evidence] = []
+        self.windows: list[Context] = []
         self._model = model
 
     def _noted(self, task: Task[R]) -> R:

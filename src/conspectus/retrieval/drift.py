@@ -22,7 +22,7 @@ from conspectus.retrieval.map_reduce import fitting
 from conspectus.rows import Answer, Report
 from conspectus.settings import Settings
 from conspectus.tasks import FollowUp, PrimeAnswer, Probe, PursueFollowUp, ReduceAnswer
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 from conspectus.text.language import ENGLISH
 from conspectus.text.words import name_key
 
@@ -65,7 +65,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
 async def drift(question: str, reports: Sequence[Report], index: Index, model: Model, settings: Settings) -> Drifted:
     """Ask the primer and then, at each step, the follow-ups that promise most of those that are not asked yet."""
     chosen = settings.drift
-    evidence = Evidence(reports=tuple(reports))
+    evidence = Context(reports=tuple(reports))
     primer = await model.perform(PrimeAnswer(question, evidence, chosen.follow_ups))
     result = Drifted([primer], used=tokens.count(evidence.text))
     ahead = list(primer.follow_ups)

@@ -23,7 +23,7 @@ from conspectus.retrieval.window import windowed
 from conspectus.rows import Answer, Report
 from conspectus.settings import Settings
 from conspectus.tasks import AnswerFromContext, RateReport
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 from conspectus.text.question import read_question
 
 METHOD = "drilldown"
@@ -141,7 +141,7 @@ def _masses(found: Sequence[Annotation], index: Index) -> dict[int, float]:
 
 def evidence_of(
     question: str, ends: Sequence[Stop], found: Sequence[Annotation], index: Index, settings: Settings
-) -> Evidence:
+) -> Context:
     """Return what the communities at the ends of the paths hold, in one window: what the question matches first."""
     communities = [index.communities[stop.report.community] for stop in ends]
     matches = {(a.kind, a.number): a.score for a in found}

@@ -9,12 +9,12 @@ from dataclasses import replace
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
-from conspectus.retrieval.community_selection import descend
+from conspectus.retrieval.community_selection import select_communities
 from conspectus.retrieval.finish import nothing_found
 from conspectus.retrieval.map_reduce import map_reduce, packed
 from conspectus.rows import Answer, Report
 from conspectus.settings import GlobalSettings
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 ENOUGH_REPORTS = 10
 """Where no level is asked for, the first one with so many reports is answered from, or else the one with
@@ -34,7 +34,7 @@ async def answer(question: str, index: Index, model: Model, settings: GlobalSett
     level = level_of(index, settings)
     notices: list[str] = []
     if settings.descend:
-        descent = await descend(question, index, model, settings)
+        descent = await select_communities(question, index, model, settings)
         reports, level, why = descent.chosen, None, descent.told
         if descent.failed:
             notices.append(f"not rated, of {descent.rated} reports: {len(descent.failed)} ({descent.failed[0]})")
@@ -44,7 +44,7 @@ async def answer(question: str, index: Index, model: Model, settings: GlobalSett
         reports, why = index.reports_at(level), ""
     windows = packed_windows(reports, settings)
     used = sum(report.n_tokens for report in reports)
-    evidence = [Evidence(reports=tuple(window)) for window in windows]
+    evidence = [Context(reports=tuple(window)) for window in windows]
     result = await map_reduce(
         question, evidence, index, model, settings, method="global", level=level, used=used, notices=notices
     )

@@ -25,7 +25,7 @@ from conspectus.messages import wording
 from conspectus.models.base import Model
 from conspectus.models.extractive.reason import name_entities
 from conspectus.retrieval.bm25 import answer_from, hits_of, scores_of
-from conspectus.retrieval.hippo_graph import Phrases
+from conspectus.retrieval.hippo_graph import PhraseGraph
 from conspectus.retrieval.vector import cosines, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
@@ -59,7 +59,7 @@ async def rank_with(question: str, index: Index, model: Model, settings: Setting
 
 def scores(question: str, named: Sequence[str], index: Index, settings: Settings) -> Floats:
     """Return the score of every chunk, for a question and what it names."""
-    phrases = Phrases.of(index, settings.hippo.synonyms)
+    phrases = PhraseGraph.of(index, settings.hippo.synonyms)
     if not len(phrases.graph):
         raise UsageError("hippo needs a graph, and this index has no triples and no relationships")
     match settings.hippo.form:
@@ -71,7 +71,7 @@ def scores(question: str, named: Sequence[str], index: Index, settings: Settings
             return _joined(question, named, phrases, index, settings)
 
 
-def _first(question: str, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
+def _first(question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
     reset = _linked(named, phrases, index, settings)
     if not reset.any():
         return likeness(question, index, settings)
@@ -79,7 +79,7 @@ def _first(question: str, named: Sequence[str], phrases: Phrases, index: Index, 
     return rank @ phrases.mentions
 
 
-def _linked(named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
+def _linked(named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
     """Return the weight of each phrase as a seed: those most like the names, rarer ones heavier."""
     vectors = question_vectors(named, index, settings) if named and phrases.vectors is not None else None
     linked, _ = phrases.nearest(named, vectors)
@@ -88,21 +88,21 @@ def _linked(named: Sequence[str], phrases: Phrases, index: Index, settings: Sett
     return reset
 
 
-def _joined(question: str, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
+def _joined(question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
     seeds = _linked(named, phrases, index, settings)
     chunks = _spread(likeness(question, index, settings)) ** SHARPNESS
     chunks = chunks * (MASS * (seeds.sum() or 1.0) / max(float(chunks.sum()), 1e-12))
     return _over_chunks(np.concatenate((seeds, chunks)), phrases, settings)
 
 
-def _over_chunks(reset: Floats, phrases: Phrases, settings: Settings) -> Floats:
+def _over_chunks(reset: Floats, phrases: PhraseGraph, settings: Settings) -> Floats:
     if not reset.any():
         return np.zeros(phrases.mentions.shape[1])
     rank = personalized_pagerank(phrases.with_chunks, reset, settings.hippo.damping, TOLERANCE)
     return rank[len(phrases.keys) :]
 
 
-def _second(question: str, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Floats:
+def _second(question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
     like = _spread(_triples_like(question, phrases, index, settings))
     seeds = _phrases_of(_recognised(like, named, phrases, index, settings), like, phrases)
     most = highest(seeds, settings.hippo.triples)
@@ -112,7 +112,7 @@ def _second(question: str, named: Sequence[str], phrases: Phrases, index: Index,
     return _over_chunks(np.concatenate((phrase_reset, chunks)), phrases, settings)
 
 
-def _recognised(like: Floats, named: Sequence[str], phrases: Phrases, index: Index, settings: Settings) -> Ints:
+def _recognised(like: Floats, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Ints:
     """Return the triples most like the question: of these, the ones of what it names, or all where there are none.
 
     A small embedder likes any triple of the same relation as well.
@@ -123,7 +123,7 @@ def _recognised(like: Floats, named: Sequence[str], phrases: Phrases, index: Ind
     return kept if len(kept) else best
 
 
-def _phrases_of(triples: Ints, like: Floats, phrases: Phrases) -> Floats:
+def _phrases_of(triples: Ints, like: Floats, phrases: PhraseGraph) -> Floats:
     """Return what each phrase weighs as a seed: the mean likeness of those of the triples that it is in, rarer ones
     heavier.
     """
@@ -146,7 +146,7 @@ def likeness(question: str, index: Index, settings: Settings) -> Floats:
     return scores_of(question, index, settings.search)
 
 
-def _triples_like(question: str, phrases: Phrases, index: Index, settings: Settings) -> Floats:
+def _triples_like(question: str, phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
     """Return how like the question each triple is."""
     stored = index.arrays.get("vectors.triples")
     if stored is not None and len(stored) == len(phrases.graph):
@@ -163,7 +163,7 @@ def _float(index: Index, stored: Floats) -> Floats:
     return index.derived["triple vectors"]
 
 
-def _postings(phrases: Phrases, index: Index) -> tuple[dict[str, int], Postings]:
+def _postings(phrases: PhraseGraph, index: Index) -> tuple[dict[str, int], Postings]:
     """Return the words of the triples and which triples hold them; made once for an open index."""
     if "triple words" not in index.derived:
         numbers: dict[str, int] = {}
@@ -184,6 +184,6 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     """Answer from the best chunks, and say what the ranking stands on."""
     hits = await rank_with(question, index, model, settings)
     result = await answer_from(hits, question, index, model, method="hippo")
-    spelt = Phrases.of(index, settings.hippo.synonyms).vectors is None
+    spelt = PhraseGraph.of(index, settings.hippo.synonyms).vectors is None
     notice = wording(index.language_of(question)).spelt
     return replace(result, notices=(*result.notices, notice)) if spelt else result

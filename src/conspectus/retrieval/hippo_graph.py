@@ -23,7 +23,7 @@ Matrix = sparse.csr_array[Any, Any]
 
 
 @dataclass(frozen=True)
-class Phrases:
+class PhraseGraph:
     """Phrase `i` is all spellings of one name; the matrices are symmetric or phrases by chunks."""
 
     graph: TripleGraph
@@ -40,16 +40,16 @@ class Phrases:
     """The number of synonymy edges."""
 
     @classmethod
-    def of(cls, index: Index, threshold: float) -> Phrases:
+    def of(cls, index: Index, threshold: float) -> PhraseGraph:
         """Return the phrases of an index; made once for an open index and threshold."""
         key = f"phrases {threshold}"
         if key not in index.derived:
             index.derived[key] = cls._made(index, threshold)
-        phrases: Phrases = index.derived[key]
+        phrases: PhraseGraph = index.derived[key]
         return phrases
 
     @classmethod
-    def _made(cls, index: Index, threshold: float) -> Phrases:
+    def _made(cls, index: Index, threshold: float) -> PhraseGraph:
         graph = TripleGraph.of(index)
         number: dict[str, int] = {}
         spelt = [name_key(name) or name for name in graph.names]

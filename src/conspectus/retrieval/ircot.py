@@ -14,11 +14,11 @@ from dataclasses import replace
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval.bm25 import answer_from
-from conspectus.retrieval.run_sync import extractive, settled
+from conspectus.retrieval.run_sync import extractive, run_ready
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tasks import NextThought
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 Ranker = Callable[[str, Index, Settings], list[Hit]]
 
@@ -27,7 +27,7 @@ _DONE = re.compile(r"\bso,? the answer is\b|因此,?，?答案是", re.IGNORECAS
 
 def rank(question: str, index: Index, settings: Settings, ranker: Ranker) -> list[Hit]:
     """Do what `rank_with` does without a language model."""
-    return settled(rank_with(question, index, extractive(index), settings, ranker))
+    return run_ready(rank_with(question, index, extractive(index), settings, ranker))
 
 
 async def rank_with(question: str, index: Index, model: Model, settings: Settings, ranker: Ranker) -> list[Hit]:
@@ -46,7 +46,7 @@ async def steps(
         read = tuple(index.chunk_of[hit.chunk] for hit in _best(found, settings.search.k))
         if not read:
             break
-        thought = (await model.perform(NextThought(question, Evidence(sources=read), thoughts))).strip()
+        thought = (await model.perform(NextThought(question, Context(sources=read), thoughts))).strip()
         if not thought or thought in thoughts:
             break
         thoughts = (*thoughts, thought)

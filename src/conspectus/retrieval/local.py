@@ -16,7 +16,7 @@ from conspectus.retrieval.window import windowed
 from conspectus.rows import Answer, Chunk, Claim, Entity, Relationship, Report
 from conspectus.settings import LocalSettings, SearchSettings
 from conspectus.tasks import AnswerFromContext
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 from conspectus.text.mentions import units
 from conspectus.text.words import CJK, STOPWORDS, name_key, stem, without_particles
 
@@ -43,7 +43,7 @@ async def answer(question: str, index: Index, model: Model, settings: LocalSetti
     )
 
 
-def context(question: str, index: Index, settings: LocalSettings) -> Evidence:
+def context(question: str, index: Index, settings: LocalSettings) -> Context:
     """Return the evidence of a question: rows of each table, the most relevant first, within its part."""
     named = entities_in(question, index)[: settings.entities]
     scores = scores_of(question, index, SearchSettings())

@@ -13,7 +13,7 @@ from conspectus.retrieval.finish import finish, nothing_found
 from conspectus.rows import Answer, Chunk, Report
 from conspectus.settings import GlobalSettings
 from conspectus.tasks import MapAnswer, MapPoints, PartialAnswer, ReduceAnswer
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 HEADING_TOKENS = 20
 """Room for the heading of the table in a window."""
@@ -21,7 +21,7 @@ HEADING_TOKENS = 20
 
 async def map_reduce(
     question: str,
-    windows: Sequence[Evidence],
+    windows: Sequence[Context],
     index: Index,
     model: Model,
     settings: GlobalSettings,
@@ -53,7 +53,7 @@ async def map_reduce(
 
 
 async def mapped(
-    question: str, windows: Sequence[Evidence], model: Model, settings: GlobalSettings
+    question: str, windows: Sequence[Context], model: Model, settings: GlobalSettings
 ) -> list[tuple[PartialAnswer, ...] | ModelError]:
     """Return the scored answers from each window: one, or with `map_reply = "points"` several."""
     if settings.map_reply == "points" and model.generative:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
 
-from conspectus.community_context import Gatherer, report_of
+from conspectus.community_context import CommunityContextBuilder, report_of
 from conspectus.errors import ModelError, Unusable
 from conspectus.index import Index
 from conspectus.models.base import Model, performed
@@ -103,12 +103,12 @@ def _add_further(report: Report, index: Index) -> None:
         further.pop(number, None)
 
 
-def _gatherer(index: Index) -> Gatherer:
+def _gatherer(index: Index) -> CommunityContextBuilder:
     """Return what gathers the evidence of a community as indexing did; made once for an open index."""
     if "gatherer" not in index.derived:
         limit = index.settings.get("reports", {}).get("context_tokens", ReportSettings().context_tokens)
         rows = list(index.communities), list(index.entities), list(index.relationships)
-        index.derived["gatherer"] = Gatherer(*rows, limit, list(index.claims))
+        index.derived["gatherer"] = CommunityContextBuilder(*rows, limit, list(index.claims))
     return index.derived["gatherer"]
 
 

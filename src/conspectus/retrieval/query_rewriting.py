@@ -75,17 +75,17 @@ OPENING = 6
 
 
 @dataclass(frozen=True)
-class Standalone:
+class RewrittenQuestion:
     """A question as it can be understood alone, and what was put in place of what."""
 
     question: str
     why: str = ""
 
 
-def standalone(question: str, exchanges: Sequence[Exchange], index: Index) -> Standalone:
+def rewrite_question(question: str, exchanges: Sequence[Exchange], index: Index) -> RewrittenQuestion:
     """Return a question that stands alone, by the exchanges before it, the latest last."""
     if not exchanges:
-        return Standalone(question)
+        return RewrittenQuestion(question)
     last = exchanges[-1]
     bare = _LEAD.sub("", question.strip())
     if _ALONE.match(bare):
@@ -97,17 +97,17 @@ def standalone(question: str, exchanges: Sequence[Exchange], index: Index) -> St
     return _resolved(bare[:1].upper() + bare[1:], last, index)
 
 
-def _again(asked: str, before: str) -> Standalone:
+def _again(asked: str, before: str) -> RewrittenQuestion:
     """Return the last question asked for something else: `Why?`."""
     rest = before.rstrip(" ?？.。")
     word = asked.rstrip(" ?？")
     if CJK.search(before):
-        return Standalone(f"{rest}，{word}？", "it goes on with the last question")
+        return RewrittenQuestion(f"{rest}，{word}？", "it goes on with the last question")
     joint = " " if _AUXILIARY.match(rest) else ": "
-    return Standalone(f"{word}{joint}{rest[:1].lower()}{rest[1:]}?", "it goes on with the last question")
+    return RewrittenQuestion(f"{word}{joint}{rest[:1].lower()}{rest[1:]}?", "it goes on with the last question")
 
 
-def _instead(bare: str, before: str, index: Index) -> Standalone | None:
+def _instead(bare: str, before: str, index: Index) -> RewrittenQuestion | None:
     """Return the last question with something else in the place of what it was about: `And in 2021?`."""
     match = _ABOUT.match(bare)
     if match is None or _asks(bare):
@@ -116,14 +116,14 @@ def _instead(bare: str, before: str, index: Index) -> Standalone | None:
     named, old = entities_in(rest, index), entities_in(before, index)
     alike = [e for e in old if named and e.type.lower() == named[0].type.lower()]
     if alike and (written := _written(alike[0], before)):
-        return Standalone(before.replace(written, named[0].name, 1), f"the last question, of {named[0].name}")
+        return RewrittenQuestion(before.replace(written, named[0].name, 1), f"the last question, of {named[0].name}")
     if old and named:  # of another kind: a new subject
         return None
     if (year := _YEAR.search(rest)) and (earlier := _YEAR.search(before)):
-        return Standalone(before.replace(earlier[0], year[0], 1), f"the last question, of {year[0]}")
+        return RewrittenQuestion(before.replace(earlier[0], year[0], 1), f"the last question, of {year[0]}")
     end = "？" if CJK.search(before) else "?"
     joint = "，" if CJK.search(before) else " " if rest.split()[0].lower() in _PREPOSITIONS else ", as to "
-    return Standalone(f"{before.rstrip(' ?？.。')}{joint}{rest}{end}", "it goes on with the last question")
+    return RewrittenQuestion(f"{before.rstrip(' ?？.。')}{joint}{rest}{end}", "it goes on with the last question")
 
 
 _PREPOSITIONS = frozenset("in on at by for with after before during since until from to under over of".split())
@@ -139,7 +139,7 @@ def _asks(text: str) -> bool:
     return bool(_QUESTION.search(text))
 
 
-def _resolved(question: str, last: Exchange, index: Index) -> Standalone:
+def _resolved(question: str, last: Exchange, index: Index) -> RewrittenQuestion:
     """Return a question with the names that its pronouns mean."""
     pattern = _WORDS_ZH if CJK.search(question) else _WORDS
     skipped = [m.span() for m in _EXPLETIVE.finditer(question)]
@@ -163,7 +163,7 @@ def _resolved(question: str, last: Exchange, index: Index) -> Standalone:
     said = pattern.sub(name, question)
     told = [f"“{word}” means {meant}" for word, meant in put.items()]
     told += [f"nothing was found that “{word}” may mean" for word in dict.fromkeys(missing)]
-    return Standalone(said, "; ".join(told))
+    return RewrittenQuestion(said, "; ".join(told))
 
 
 def _ending(match: re.Match[str], question: str) -> str:

@@ -21,7 +21,7 @@ from conspectus.errors import ModelError
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval.bm25 import answer_from, hit
-from conspectus.retrieval.run_sync import settled
+from conspectus.retrieval.run_sync import run_ready
 from conspectus.retrieval.vector import embedder_of, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import RaptorSettings, Settings
@@ -177,7 +177,7 @@ def written(model: Model, settings: RaptorSettings) -> Summarise:
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks of the nodes most like the question, those of a summary by their own likeness."""
     if "raptor" not in index.derived:
-        index.derived["raptor"] = settled(grow(index, settings, extracts(settings.raptor)))
+        index.derived["raptor"] = run_ready(grow(index, settings, extracts(settings.raptor)))
     return _ranked(question, index.derived["raptor"], index, settings)
 
 

@@ -22,7 +22,7 @@ from conspectus.retrieval.map_reduce import map_reduce
 from conspectus.retrieval.on_demand_reports import reports_for
 from conspectus.rows import Answer, Community
 from conspectus.settings import RollupSettings, Settings
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 from conspectus.text.question import read_question
 
 METHOD = "rollup"
@@ -63,7 +63,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     written = await reports_for(chosen, rolled.parts, index, model)
     if not written.reports:
         raise written.failed[0]
-    windows = [Evidence(reports=tuple(w)) for w in packed_windows(written.reports, settings.global_)]
+    windows = [Context(reports=tuple(w)) for w in packed_windows(written.reports, settings.global_)]
     used = sum(report.n_tokens for report in written.reports)
     notices = [f"{len(written.failed)} reports could not be written: {written.failed[0]}"] if written.failed else []
     result = await map_reduce(

@@ -13,7 +13,7 @@ from conspectus.models.extractive.model import ExtractiveModel
 T = TypeVar("T")
 
 
-def settled(work: Coroutine[Any, Any, T]) -> T:
+def run_ready(work: Coroutine[Any, Any, T]) -> T:
     """Return the result of a coroutine that nothing makes wait; NotSupported where something does."""
     try:
         work.send(None)

@@ -11,7 +11,7 @@ from conspectus.retrieval.finish import nothing_found
 from conspectus.retrieval.map_reduce import map_reduce, packed
 from conspectus.rows import Answer, Chunk
 from conspectus.settings import GlobalSettings
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 METHOD = "source-summary"
 
@@ -26,9 +26,9 @@ async def answer(question: str, index: Index, model: Model, settings: GlobalSett
     return replace(result, why=f"{len(windows)} windows of source text")
 
 
-def windows_of(index: Index, settings: GlobalSettings) -> list[Evidence]:
+def windows_of(index: Index, settings: GlobalSettings) -> list[Context]:
     """Return the chunks, shuffled by the seed and packed into windows."""
     chunks = list(index.chunks)
     random.Random(settings.seed).shuffle(chunks)
     windows = packed(chunks, settings.context_tokens)
-    return [Evidence(sources=tuple(row for row in window if isinstance(row, Chunk))) for window in windows]
+    return [Context(sources=tuple(row for row in window if isinstance(row, Chunk))) for window in windows]

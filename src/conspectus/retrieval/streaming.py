@@ -17,7 +17,7 @@ FINAL = (ReduceAnswer, AnswerFromContext)
 """The tasks whose reply is the answer."""
 
 
-class Telling:
+class StreamingModel:
     """A model whose final reply is told piece by piece; a method that is given it need not know."""
 
     def __init__(self, model: Model, index: Index, tell: Callable[[str], None]) -> None:

@@ -14,7 +14,7 @@ ALIKE = 0.8
 """How like a known word a name has to be to be taken for it misspelt."""
 
 
-def absent_names(question: str, index: Index) -> list[str]:
+def unknown_names(question: str, index: Index) -> list[str]:
     """Return the capitalised words inside a question that neither the documents nor the graph have."""
     known = index.number_of_word
     return [
@@ -24,9 +24,9 @@ def absent_names(question: str, index: Index) -> list[str]:
     ]
 
 
-def told_absent(question: str, index: Index) -> Iterator[str]:
+def unknown_name_notice(question: str, index: Index) -> Iterator[str]:
     """Yield a notice of the names that are absent, if any, each with the known one that it is most like."""
-    if absent := absent_names(question, index):
+    if absent := unknown_names(question, index):
         words = {name_key(word): word for entity in index.entities for word in entity.name.split()}
         words.pop("", None)
         shown: list[str] = []

@@ -30,7 +30,7 @@ from conspectus.models.base import Model
 from conspectus.retrieval.bm25 import answer_from, hits_of
 from conspectus.retrieval.hybrid import likeness
 from conspectus.retrieval.vector import has_vectors, question_vectors, reads_texts
-from conspectus.retrieval.walk_graph import Graph, Seeds, seeds_of
+from conspectus.retrieval.walk_graph import Seeds, SentenceEntityGraph, seeds_of
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 
@@ -81,7 +81,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
 
 def scores_of(question: str, index: Index, settings: Settings) -> Floats:
     """Return the score of every chunk, in the order of the table."""
-    graph = Graph.of(index)
+    graph = SentenceEntityGraph.of(index)
     seeds = seeds_of(question, graph)
     words, coverage = _by_words(question, index, graph, settings)
     vectors = question_vectors([question, seeds.rest], index, settings) if _by_meaning(index, settings) else None
@@ -106,7 +106,7 @@ def _by_meaning(index: Index, settings: Settings) -> bool:
 # How like the question something is
 
 
-def _by_words(question: str, index: Index, graph: Graph, settings: Settings) -> tuple[Floats, Floats]:
+def _by_words(question: str, index: Index, graph: SentenceEntityGraph, settings: Settings) -> tuple[Floats, Floats]:
     """Return the BM25 score of each chunk, and how much of the question's weight it holds."""
     number = index.number_of_word
     query = [number[term] for term in index.terms(question) if term in number]
@@ -122,7 +122,7 @@ def _by_words(question: str, index: Index, graph: Graph, settings: Settings) -> 
     return scores, held / max(total, 1e-9)
 
 
-def _sentences_by_words(question: str, rest: str, index: Index, graph: Graph) -> Floats:
+def _sentences_by_words(question: str, rest: str, index: Index, graph: SentenceEntityGraph) -> Floats:
     """Return how like the question, or the rest of it, each sentence is by its words (BM25), 0 to 1."""
     number = index.number_of_word
     whole, part = ([number[t] for t in index.terms(text) if t in number] for text in (question, rest))
@@ -160,7 +160,9 @@ class _Likeness:
 # The two forms
 
 
-def _full(graph: Graph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights, settings: Settings) -> Floats:
+def _full(
+    graph: SentenceEntityGraph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights, settings: Settings
+) -> Floats:
     """Return how much of the walk is on each passage, walking over all sentences."""
     pull = like.pull(slice(None), weights)
     sentence_reset = spread(base, pull, graph.first, graph.last)
@@ -170,7 +172,9 @@ def _full(graph: Graph, seeds: Seeds, like: _Likeness, base: Floats, weights: We
     return totals(mass, graph.first, graph.last)
 
 
-def _local(graph: Graph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights, settings: Settings) -> Floats:
+def _local(
+    graph: SentenceEntityGraph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights, settings: Settings
+) -> Floats:
     """Return the same, walking around the seeds and the best passages only.
 
     Twice: the passages that the first round finds are what the second goes around too, for questions of many

@@ -30,7 +30,7 @@ COMMON = 20
 
 
 @dataclass(frozen=True)
-class Graph:
+class SentenceEntityGraph:
     """The arrays of the walk, as `index.incidence` says what they hold."""
 
     first: Ints
@@ -45,18 +45,18 @@ class Graph:
     chunks: Postings
 
     @classmethod
-    def of(cls, index: Index) -> Graph:
+    def of(cls, index: Index) -> SentenceEntityGraph:
         """Return the graph of an index, made once for each that is open; raise UsageError where it has
         none."""
         if "walk.names" not in index.arrays:
             raise UsageError("the index has no sentences to walk over; make it anew: conspectus index")
         if "walk" not in index.derived:
             index.derived["walk"] = cls._made(index.arrays)
-        graph: Graph = index.derived["walk"]
+        graph: SentenceEntityGraph = index.derived["walk"]
         return graph
 
     @classmethod
-    def _made(cls, arrays: Mapping[str, np.ndarray[Any, Any]]) -> Graph:
+    def _made(cls, arrays: Mapping[str, np.ndarray[Any, Any]]) -> SentenceEntityGraph:
         first, last, names, frequency, kinds = (
             arrays[f"walk.{part}"] for part in ("first", "last", "names", "frequency", "kinds")
         )
@@ -102,7 +102,7 @@ class Seeds:
     rest: str
 
 
-def seeds_of(question: str, graph: Graph) -> Seeds:
+def seeds_of(question: str, graph: SentenceEntityGraph) -> Seeds:
     """Find the names of a question, rare ones heavier, ones inside others lighter.
 
     The rest of the question leaves out the names that few passages hold: it is what is asked of them. Where
@@ -130,7 +130,7 @@ def seeds_of(question: str, graph: Graph) -> Seeds:
     return Seeds(names, shares, " ".join(rest) if len(rest) > 2 else question)
 
 
-def _named(question: str, words: Sequence[str], graph: Graph) -> dict[tuple[str, ...], int]:
+def _named(question: str, words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple[str, ...], int]:
     """Return what the question names. What it writes small is no name in one that has names with capitals: the place
     of birth of somebody is not about the passage "Place of birth".
     """
@@ -144,7 +144,7 @@ def _is_small(text: str, question: str) -> bool:
     return text.islower() and re.search(rf"\b{re.escape(text)}\b", question) is not None
 
 
-def _written(question: str, words: Sequence[str], graph: Graph) -> dict[tuple[str, ...], int]:
+def _written(question: str, words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple[str, ...], int]:
     """Return what is written as a name; a first word alone only if the corpus takes it for one anywhere."""
     vocabulary = read_vocabulary([question])
     opening = np.ones(len(vocabulary.form), bool)
@@ -153,7 +153,7 @@ def _written(question: str, words: Sequence[str], graph: Graph) -> dict[tuple[st
     return {key: name for key, name in found.items() if key != tuple(words[:1]) or graph.kinds[name] & OPENING}
 
 
-def _known(words: Sequence[str], graph: Graph) -> dict[tuple[str, ...], int]:
+def _known(words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple[str, ...], int]:
     """Return what the corpus has passages about, however written here: from each word on the longest."""
     spans = [(a, b) for a in range(len(words)) for b in range(a + 1, min(len(words), a + LONGEST) + 1)]
     longest: dict[int, tuple[tuple[str, ...], int]] = {}

@@ -8,7 +8,7 @@ from typing import TypeVar
 from conspectus import tokens
 from conspectus.rows import Chunk, Claim, Entity, Relationship, Report
 from conspectus.settings import LocalSettings
-from conspectus.tasks.context import Evidence, Row, render
+from conspectus.tasks.context import Context, Row, render
 
 T = TypeVar("T", bound=Row)
 
@@ -21,7 +21,7 @@ def windowed(
     relationships: Iterable[Relationship] = (),
     claims: Iterable[Claim] = (),
     sources: Iterable[Chunk] = (),
-) -> Evidence:
+) -> Context:
     """Return the first rows of each table that fit its part of the window; chunks have what the others leave."""
     limit = settings.context_tokens
     reported, left = _fit(reports, settings.report_share * limit, limit)
@@ -29,7 +29,7 @@ def windowed(
     related, left = _fit(relationships, settings.relationship_share * limit, left)
     claimed, left = _fit(claims, settings.claim_share * limit, left)
     told, _ = _fit(sources, left, left)
-    return Evidence(reports=reported, entities=named, relationships=related, claims=claimed, sources=told)
+    return Context(reports=reported, entities=named, relationships=related, claims=claimed, sources=told)
 
 
 def _fit(rows: Iterable[T], part: float, left: float) -> tuple[tuple[T, ...], float]:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import pyarrow as pa
 
 from conspectus.rows import (
+    AliasDecision,
     Chunk,
     Claim,
     Community,
     Document,
     Entity,
     Failure,
-    Join,
     Relationship,
     Report,
     Triple,
@@ -160,7 +160,7 @@ TABLES: Mapping[str, Table[Any]] = {
         # ours
         *_same(INTEGER, "n_tokens"),
     ]),
-    "joins": Table("joins", Join, _same(TEXT, "name", "into", "rule", "evidence")),
+    "joins": Table("joins", AliasDecision, _same(TEXT, "name", "into", "rule", "evidence")),
     "failures": Table("failures", Failure, _same(TEXT, "stage", "error", "document")),
     "words": Table("words", str, [Column("word", TEXT, lambda index: index.words)]),
 }  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from conspectus.rows import Report
 from conspectus.tasks.base import Task
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 SHORT = "short answer"
 """The length of an answer that is no more than a name, a date, a number, yes or no."""
@@ -57,7 +57,7 @@ class MapAnswer(Task[PartialAnswer]):
     """Answer a question from one window of reports or sources, and say how helpful that is (P1 E.4)."""
 
     question: str
-    evidence: Evidence
+    evidence: Context
     response: str = "multiple paragraphs"
     general_knowledge: bool = False
 
@@ -67,7 +67,7 @@ class MapPoints(Task["tuple[PartialAnswer, ...]"]):
     """Answer a question from one window in single points, each with a score of its own (`map_reply = "points"`)."""
 
     question: str
-    evidence: Evidence
+    evidence: Context
     response: str = "multiple paragraphs"
     general_knowledge: bool = False
 
@@ -87,7 +87,7 @@ class AnswerFromContext(Task[str]):
     """Answer a question from one window of evidence."""
 
     question: str
-    evidence: Evidence
+    evidence: Context
     response: str = "multiple paragraphs"
     general_knowledge: bool = False
 
@@ -105,7 +105,7 @@ class PrimeAnswer(Task[Probe]):
     """Answer a question from a few reports as far as they go, and say what to ask next (DRIFT: the primer)."""
 
     question: str
-    evidence: Evidence
+    evidence: Context
     count: int
     """Follow-up questions at the most."""
 
@@ -116,7 +116,7 @@ class PursueFollowUp(Task[Probe]):
 
     question: str
     follow_up: str
-    evidence: Evidence
+    evidence: Context
     count: int
     asked: tuple[str, ...] = ()
     """The follow-up questions so far, which are not to be asked again."""

@@ -26,7 +26,7 @@ HEADINGS = {
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Context:
     """Rows of any of five tables, in the order in which they are shown."""
 
     reports: tuple[Report, ...] = ()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from conspectus.rows import Chunk, Finding, Span
 from conspectus.tasks.base import Task, Turn
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class FoundTriple:
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class Extraction:
     """What was found in one chunk."""
 
     entities: tuple[FoundEntity, ...] = ()
@@ -91,7 +91,7 @@ class Profile:
 
 
 @dataclass(frozen=True)
-class ExtractGraph(Task[Graph]):
+class ExtractGraph(Task[Extraction]):
     """Find every entity of the given types in a chunk, and every pair of them that is clearly related (P1 E.1)."""
 
     chunk: Chunk
@@ -106,7 +106,7 @@ class AnyMissed(Task[bool]):
 
 
 @dataclass(frozen=True)
-class GleanMore(Task[Graph]):
+class GleanMore(Task[Extraction]):
     """Find what an extraction missed (P1 A.2)."""
 
     after: Turn
@@ -163,4 +163,4 @@ class DescribeElement(Task[Description]):
 class WriteReport(Task[ReportDraft]):
     """Write the report of a community from its elements and the reports of its parts (P1 E.2)."""
 
-    evidence: Evidence
+    evidence: Context

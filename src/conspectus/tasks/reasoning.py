@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from conspectus.rows import Trail
+from conspectus.rows import ReasoningPath
 from conspectus.tasks.base import Task
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Edge:
 class Topic:
     """An entity that a search over a graph stands on: the path that led to it, and which relations lead on."""
 
-    trail: Trail
+    trail: ReasoningPath
     edges: tuple[Edge, ...]
 
     @property
@@ -56,7 +56,7 @@ class NextThought(Task[str]):
     """Write the next sentence of a chain of thought about a question (IRCoT)."""
 
     question: str
-    evidence: Evidence
+    evidence: Context
     thoughts: tuple[str, ...] = ()
 
 
@@ -75,8 +75,8 @@ class ExamineEvidence(Task[Examined]):
     """Tell whether paths of triples and chunks answer a question, else what to look for next (P2 IV-A)."""
 
     question: str
-    trails: tuple[Trail, ...]
-    evidence: Evidence = field(default_factory=Evidence)
+    trails: tuple[ReasoningPath, ...]
+    evidence: Context = field(default_factory=Context)
     clues: tuple[str, ...] = ()
 
 
@@ -87,5 +87,5 @@ class DraftAnswer(Task[Draft]):
     question: str
     stepwise: bool = False
     """Whether to reason step by step first (chain of thought)."""
-    trails: tuple[Trail, ...] = ()
-    evidence: Evidence = field(default_factory=Evidence)
+    trails: tuple[ReasoningPath, ...] = ()
+    evidence: Context = field(default_factory=Context)

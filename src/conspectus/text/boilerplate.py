@@ -23,7 +23,7 @@ CONTENT = 1
 """Words that say something which a run must have: others are just idiom."""
 
 
-def templated(vocabulary: Vocabulary, source: Ints) -> Floats:
+def boilerplate_weights(vocabulary: Vocabulary, source: Ints) -> Floats:
     """Return the share of each sentence's words, 0 to 1, in set phrases; `source[s]` is the source of one."""
     sentences = len(vocabulary.starts) - 1
     word, n = vocabulary.token_word.astype(np.int64), len(vocabulary.form) - LENGTH + 1

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from conspectus.text.function_words import grammar_of
+from conspectus.text.function_words import function_words_of
 from conspectus.text.language import ENGLISH
 from conspectus.text.language_rules import UNCASED
 from conspectus.text.words import CJK
@@ -41,7 +41,7 @@ def _dates_in(language: str) -> re.Pattern[str]:
     """Return the pattern of dates in a language: with the months that it has names for, or by signs."""
     if language in _BY_SIGNS:
         return _BY_SIGNS[language]
-    months = "|".join(grammar_of(language).months.split()) or "(?!)"
+    months = "|".join(function_words_of(language).months.split()) or "(?!)"
     day = r"\b\d{1,2}(?:\.|º|er)? (?:de )?"
     named = rf"(?:{day})?\b(?:{months})\b(?: (?:de )?{_YEAR})?"
     return re.compile(rf"{named}|\b1[5-9]\d\d(?![\w-])|\b20\d\d(?![\w-])", re.IGNORECASE)

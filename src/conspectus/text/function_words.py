@@ -11,7 +11,7 @@ from functools import cache
 
 
 @dataclass(frozen=True)
-class Grammar:
+class FunctionWords:
     """Words of one language in lower case, by what they do."""
 
     articles: str = ""
@@ -41,7 +41,7 @@ class Grammar:
 
 
 GRAMMARS = {
-    "en": Grammar(
+    "en": FunctionWords(
         asking="who whom whose what which when where why how is are was were do does did has have can",
         nouns="the a an of in to for with on at by from as into about between through during against under "
         "after before this that these those his her its our their my your some any every each no many "
@@ -50,7 +50,7 @@ GRAMMARS = {
         others="and or but is are was were be been being has have had do does did if when where which what how "
         "than then there also so because while both more most only just very over out up",
     ),
-    "de": Grammar(
+    "de": FunctionWords(
         asking="wer wen wem wessen was welche welcher welches wann wo wohin woher warum wieso wie wieviel "
         "ist sind war waren starb geboren",
         articles="der die das den dem des ein eine einen einem einer eines kein keine keinen keiner mein meine "
@@ -84,7 +84,7 @@ GRAMMARS = {
         endings="ung ungen heit heiten keit keiten schaft schaften tion tionen ismus tät täten nis nisse chen "
         "lein",
     ),
-    "fr": Grammar(
+    "fr": FunctionWords(
         asking="qui que quoi quel quelle quels quelles quand où pourquoi comment combien est était sont mort "
         "morte né née",
         articles="le la les l",
@@ -109,7 +109,7 @@ GRAMMARS = {
         "col vallée lac mer rivière fleuve île forêt parc jardin côte cap région département province "
         "pays république",
     ),
-    "es": Grammar(
+    "es": FunctionWords(
         asking="quién quiénes qué cuál cuáles cuándo dónde cómo cuánto cuántos cuántas es era fue son murió "
         "nació",
         articles="el la los las",
@@ -137,7 +137,7 @@ GRAMMARS = {
         "monte montaña sierra valle lago mar río isla bosque parque jardín costa cabo región provincia "
         "departamento país república",
     ),
-    "pt": Grammar(
+    "pt": FunctionWords(
         asking="quem que qual quais quando onde porque como quanto quantos quantas é era foi são morreu "
         "nasceu fica",
         articles="o a os as",
@@ -161,7 +161,7 @@ GRAMMARS = {
         "montanha serra vale lago mar rio ilha floresta parque jardim costa cabo região província estado "
         "país república",
     ),
-    "it": Grammar(
+    "it": FunctionWords(
         asking="chi che cosa cos quale quali quando dove perché come quanto quanti quante è era fu sono "
         "morto morta morì nato nata",
         articles="il lo la i gli le l",
@@ -187,7 +187,7 @@ GRAMMARS = {
         places="città paese borgo via viale piazza ponte porto stazione aeroporto castello torre monte montagna "
         "valle lago mare fiume isola bosco parco giardino costa capo regione provincia stato repubblica",
     ),
-    "nl": Grammar(
+    "nl": FunctionWords(
         asking="wie wat welk welke wanneer waar waarom hoe hoeveel is zijn was waren stierf overleed geboren",
         articles="het een",
         joints="voor:for en:and in:at aan:at op:at te:at bij:at",
@@ -208,7 +208,7 @@ GRAMMARS = {
         places="stad dorp straat laan plein gracht kade weg brug poort toren kasteel berg dal meer zee rivier "
         "beek eiland bos heide kust haven station luchthaven park provincie land republiek",
     ),
-    "sv": Grammar(
+    "sv": FunctionWords(
         joints="av:of för:for och:and i:at på:at",
         nouns="en ett den det de i på av för med till från om vid under över mellan genom utan mot efter innan "
         "hos denna detta dessa min sin sitt sina hans hennes deras vår våra varje alla många några andra "
@@ -219,7 +219,7 @@ GRAMMARS = {
         months="januari februari mars april maj juni juli augusti september oktober november december",
         titles="herr fru fröken dr doktor professor president kung drottning greve",
     ),
-    "da": Grammar(
+    "da": FunctionWords(
         joints="af:of for:for og:and i:at på:at",
         nouns="en et den det de i på af for med til fra om ved under over mellem gennem uden mod efter før hos "
         "denne dette disse min sin sit sine hans hendes deres vores hver alle mange nogle andre ingen "
@@ -231,7 +231,7 @@ GRAMMARS = {
         months="januar februar marts april maj juni juli august september oktober november december",
         titles="hr fru frøken dr doktor professor præsident konge dronning greve",
     ),
-    "no": Grammar(
+    "no": FunctionWords(
         joints="av:of for:for og:and i:at på:at",
         nouns="en ei et den det de i på av for med til fra om ved under over mellom gjennom uten mot etter før "
         "hos denne dette disse min sin sitt sine hans hennes deres vår hver alle mange noen andre ingen",
@@ -241,7 +241,7 @@ GRAMMARS = {
         months="januar februar mars april mai juni juli august september oktober november desember",
         titles="herr fru frøken dr doktor professor president konge dronning greve",
     ),
-    "fi": Grammar(
+    "fi": FunctionWords(
         others="ja tai mutta on oli ovat olivat olla ollut ei että se ne hän he joka jotka jonka mikä mitä kun "
         "jos niin myös kuin sekä vain jo nyt sitten tämä tämän nämä sen niiden hänen siitä sitä vielä "
         "ennen jälkeen kanssa mukaan kuitenkin koska eikä ole olisi voi minä sinä me te mukana kaikki "
@@ -249,7 +249,7 @@ GRAMMARS = {
         months="tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta heinäkuuta elokuuta syyskuuta "
         "lokakuuta marraskuuta joulukuuta",
     ),
-    "pl": Grammar(
+    "pl": FunctionWords(
         asking="kto kogo kim kiedy gdzie dlaczego jak jaki jaka jakie ile co czym jest był była zmarł zmarła "
         "urodził urodziła",
         joints="i:and w:at na:at",
@@ -268,7 +268,7 @@ GRAMMARS = {
         places="miasto wieś ulica plac most zamek góra góry jezioro morze rzeka wyspa las park port dworzec "
         "województwo powiat kraj dolina",
     ),
-    "cs": Grammar(
+    "cs": FunctionWords(
         joints="a:and v:at na:at",
         nouns="v ve na z ze do od pro přes po při o za nad pod před mezi bez podle během ten ta to tento tato "
         "toto tyto jeho její jejich každý všechny několik svůj svou své",
@@ -277,12 +277,12 @@ GRAMMARS = {
         "bylo byli být také již ještě jen velmi tak co pokud protože však",
         months="ledna února března dubna května června července srpna září října listopadu prosince",
     ),
-    "hu": Grammar(
+    "hu": FunctionWords(
         others="a az és vagy de hogy is nem van volt voltak egy ez ezt ezek azt azok mint csak még már meg ki el "
         "fel le be ha mert aki amely amelyek ami után alatt között szerint által majd sem lehet kell "
         "minden több nagyon pedig így úgy akkor hol mikor",
     ),
-    "ro": Grammar(
+    "ro": FunctionWords(
         articles="al ale a",
         joints="de:of pentru:for și:and din:at",
         nouns="un o unui unei niște al a ai ale de din la în pe cu pentru prin spre fără sub peste între după "
@@ -291,7 +291,7 @@ GRAMMARS = {
         others="și sau dar că să ca dacă când unde cum care ce este sunt era erau fost fi are au avea mai foarte "
         "doar și lui lor decât atunci aici acolo tot deja încă",
     ),
-    "ca": Grammar(
+    "ca": FunctionWords(
         articles="el la els les l",
         joints="de:of del:of d:of per:for i:and a:at en:at",
         nouns="el la els les l' un una uns unes de del dels d' al als en amb per sense sobre entre des fins "
@@ -301,7 +301,7 @@ GRAMMARS = {
         others="i o però perquè si com quan on també així ja més molt és són era eren va van fou ser estat té "
         "tenen havia aquí doncs només sempre amb als",
     ),
-    "tr": Grammar(
+    "tr": FunctionWords(
         asking="kim kimdir kimin ne nedir nerede neden nasıl niçin hangi kaç zaman öldü doğdu",
         others="ve bir bu da de için ile olarak olan daha çok gibi kadar sonra en ne o ama veya değil var yok "
         "ise her ki şu onun bunun tarafından göre olduğu olduğunu oldu edilen eden ancak hem ya iki diye "
@@ -315,16 +315,16 @@ GRAMMARS = {
         "denizi nehri adası ormanı limanı garı havalimanı parkı cumhuriyeti",
         months="ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık",
     ),
-    "id": Grammar(
+    "id": FunctionWords(
         others="yang dan di ke dari untuk pada dengan dalam ini itu adalah sebagai oleh tidak akan telah juga "
         "atau karena mereka dia ia kami kita saya anda lebih dapat bisa sudah menjadi para sebuah seorang "
         "tersebut antara bahwa hingga sejak secara seperti ketika ada namun",
     ),
-    "vi": Grammar(
+    "vi": FunctionWords(
         others="và là của có không được một những các cho với trong đã để này khi người từ ở đó cũng như vào ra "
         "lại về theo sẽ đến nhiều hơn bởi tại trên sau trước nên thì mà rất phải năm",
     ),
-    "ru": Grammar(
+    "ru": FunctionWords(
         asking="кто кого кому что такое такой такая когда где куда откуда почему зачем как какой какая какое "
         "сколько умер умерла родился родилась",
         joints="и:and на:at в:at",
@@ -347,19 +347,19 @@ GRAMMARS = {
         "башня гора хребет долина озеро море река остров лес парк берег мыс область район край страна "
         "республика",
     ),
-    "uk": Grammar(
+    "uk": FunctionWords(
         others="і й та але або що щоб як коли де якщо тому також теж так вже ще тільки дуже більше було був була "
         "були бути буде є який яка яке які яких якого якої він вона воно вони ми ви я не ні у в на з із "
         "до від для по про при за над під перед між через без після цей ця це ці його її їх свій своя "
         "може можна",
         months="січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня",
     ),
-    "bg": Grammar(
+    "bg": FunctionWords(
         others="и но или че да как когато където ако защото също така вече още само много повече беше бяха бил "
         "била е са съм ще който която което които той тя то те ние вие аз не в във на с със от до за по "
         "при над под пред между през без след този тази това тези му ѝ им си се може",
     ),
-    "el": Grammar(
+    "el": FunctionWords(
         asking="ποιος ποια ποιο ποιοι τι πότε πού γιατί πώς πόσο πόσα πόσοι είναι ήταν πέθανε γεννήθηκε",
         articles="ο η το οι τα της του των τον την τη",
         joints="του:of της:of των:of για:for και:and",
@@ -377,7 +377,7 @@ GRAMMARS = {
         places="πόλη χωριό οδός λεωφόρος πλατεία γέφυρα λιμάνι σταθμός κάστρο πύργος όρος βουνό κοιλάδα λίμνη "
         "θάλασσα ποταμός νησί δάσος πάρκο ακτή περιοχή νομός χώρα δημοκρατία",
     ),
-    "ar": Grammar(
+    "ar": FunctionWords(
         asking="من ما ماذا متى أين لماذا كيف كم هو هي كان كانت توفي توفيت ولد ولدت",
         nouns="في من إلى على عن مع بين خلال بعد قبل عند قرب منذ حتى تحت فوق حول ضد دون كل بعض جميع هذا هذه ذلك تلك "
         "هؤلاء أي غير",
@@ -393,7 +393,7 @@ GRAMMARS = {
         places="مدينة قرية شارع ساحة ميدان جسر ميناء محطة مطار قلعة برج جبل وادي بحيرة بحر نهر جزيرة غابة حديقة "
         "ساحل منطقة محافظة دولة جمهورية حي",
     ),
-    "ja": Grammar(
+    "ja": FunctionWords(
         others="は が を に で と も の へ や から まで より である です だった だ た した する "
         "している いる ある という ため こと もの これ それ この その",
         titles="さん 氏 様 君 先生 教授 博士 社長 会長 市長 町長 村長 知事 首相 大統領 大臣 監督 選手 "
@@ -404,7 +404,7 @@ GRAMMARS = {
         places="都 道 府 県 市 区 町 村 郡 島 山 川 湖 岬 峠 駅 港 橋 空港 公園 城 寺 神社 通り "
         "海 湾 平野 半島 諸島 温泉",
     ),
-    "ko": Grammar(
+    "ko": FunctionWords(
         others="은 는 을 를 의 에 에서 에서는 으로 와 과 도 에게 께서 부터 까지 처럼 보다 이다 그 이 "
         "저 것 수 등 및 있다 있는 했다 하는 한다 되었다 된다 그리고 그러나 하지만 또한 때 때문에 "
         "위해 대한 대해 통해",
@@ -414,12 +414,12 @@ GRAMMARS = {
         "박물관 미술관 도서관 병원 연구소 위원회 신문 신문사 출판사 방송 공사 그룹 극장",
         places="특별시 광역시 시 군 구 읍 면 도 섬 산 강 호 역 항 공항 공원 해변 시장 다리",
     ),
-    "fa": Grammar(
+    "fa": FunctionWords(
         nouns="در از به با برای تا بر روی بین پس پیش هر همه این آن یک چند",
         verbs="او آنها من ما شما نمی می نه",
         others="و یا اما که را است بود بودند هستند شد شده شود اگر چون نیز هم چه کجا کی چگونه چرا خود دیگر بیش",
     ),
-    "he": Grammar(
+    "he": FunctionWords(
         asking="מי מה מהו מהי מתי איפה היכן למה מדוע איך כמה הוא היא זה זאת מת מתה נולד נולדה",
         nouns="של על אל מן עם בין לפני אחרי תחת ללא נגד כל כמה זה זו אלה אותו אותה",
         verbs="הוא היא הם הן אני אנחנו אתה לא אין יש יכול צריך היה היתה הייתה היו",
@@ -429,7 +429,7 @@ GRAMMARS = {
         "ועדת מוזיאון ספריית בית-חולים מפלגת איגוד קרן עיתון תיאטרון",
         places="עיר העיר כפר רחוב שדרות כיכר גשר הר עמק ים נהר אי יער פארק נמל תחנת מדינת אזור",
     ),
-    "hi": Grammar(
+    "hi": FunctionWords(
         asking="कौन क्या कब कहाँ क्यों कैसे कितना कितने है हैं था थी हुई हुआ मृत्यु जन्म",
         others="है हैं था थी थे और का की के को में से पर ने यह वह ये वे एक भी नहीं तो ही कर किया गया इस उस जो कि "
         "या लिए साथ बाद तक अपने होता हुआ हुई कुछ सब जब कहाँ क्या कैसे क्यों कौन",
@@ -443,6 +443,6 @@ GRAMMARS = {
 
 
 @cache
-def grammar_of(language: str) -> Grammar:
+def function_words_of(language: str) -> FunctionWords:
     """Return the small words of a language, none where they are not known."""
-    return GRAMMARS.get(language, Grammar())
+    return GRAMMARS.get(language, FunctionWords())

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from conspectus.text.language import ENGLISH
 from conspectus.text.question import Question, read_question
-from conspectus.text.question_patterns import Asking, asking_in, asks, found
+from conspectus.text.question_patterns import QuestionPatterns, asks, found, patterns_of
 from conspectus.text.words import CJK
 
 # English
@@ -121,9 +121,9 @@ class Intent:
         return read_question(self.text, *self.languages)
 
     @cached_property
-    def elsewhere(self) -> Asking | None:
+    def elsewhere(self) -> QuestionPatterns | None:
         """How its language asks, where that is neither English nor Chinese."""
-        return None if self.read.language in (ENGLISH, "zh") else asking_in(self.read.language)
+        return None if self.read.language in (ENGLISH, "zh") else patterns_of(self.read.language)
 
     @cached_property
     def chinese(self) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from conspectus.text import chinese_words
-from conspectus.text.function_words import grammar_of
+from conspectus.text.function_words import function_words_of
 from conspectus.text.language import ENGLISH
 from conspectus.text.tokenize import tag_of
 from conspectus.text.words import STOPWORDS, VAGUE, stem, stopwords
@@ -42,7 +42,7 @@ UNCASED = frozenset("zh ja ko th ar fa he hi".split())
 
 
 @dataclass(frozen=True)
-class Rules:
+class LanguageRules:
     """The words of one language, folded, by what they tell of others."""
 
     language: str
@@ -121,19 +121,19 @@ _ADVERBS = {"fr": ("ment",), "es": ("mente",), "pt": ("mente",), "it": ("mente",
 
 
 @cache
-def rules_of(language: str) -> Rules:
+def rules_of(language: str) -> LanguageRules:
     """Return the rules of a language, given by its code."""
     if language == ENGLISH:
         joints = {word: word for word in JOINTS}
-        return Rules(
+        return LanguageRules(
             language, STOPWORDS, VAGUE, DETERMINERS, BEFORE_VERBS, frozenset(("the",)), PARTICLES, joints, TITLES,
             ("ly",), ("ing", "ed"),
         )  # fmt: skip
-    own = grammar_of(language)
+    own = function_words_of(language)
     noun, attribute = _TOLD.get(language, (None, None))
     articles = frozenset(own.articles.split())
     joints = dict(pair.split(":") for pair in own.joints.split())
-    return Rules(
+    return LanguageRules(
         language=language,
         stop=stopwords(language),
         vague=chinese_words.VAGUE if language == "zh" else frozenset(),

@@ -20,7 +20,7 @@ def title_key(title: str) -> str:
     return key if is_name(key) else ""
 
 
-def subjects(sentence: str) -> list[str]:
+def lead_subjects(sentence: str) -> list[str]:
     """Return the keys of what a first sentence is about, the fullest first, and the other names it gives it.
 
     The subject is what stands before the first verb that defines, a parenthesis or a colon, if it is written

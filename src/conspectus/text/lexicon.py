@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from conspectus.rows import Document
-from conspectus.text.boilerplate import templated
-from conspectus.text.mention_extraction import Found, gather, written
+from conspectus.text.boilerplate import boilerplate_weights
+from conspectus.text.mention_extraction import Candidate, extract_mentions, written
 from conspectus.text.sentence_table import SentenceTable, find_sentences
 from conspectus.text.sentence_terms import repeated, sentence_terms
 from conspectus.text.sources import sources
@@ -66,13 +66,15 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
     vocabulary = read_vocabulary(unique, languages)
     source = np.array(sources([d.path for d in documents], [d.text for d in documents]), np.int32)
     units = _units(document, source)
-    found: dict[str, Found] = {}
+    found: dict[str, Candidate] = {}
     for language in dict.fromkeys(languages):
         inside = np.flatnonzero(np.array([code == language for code in languages]))
         where = (document[inside], units[inside])
-        here = gather([unique[i] for i in inside.tolist()], vocabulary.part(inside, language), where, table.speakers)
+        here = extract_mentions(
+            [unique[i] for i in inside.tolist()], vocabulary.part(inside, language), where, table.speakers
+        )
         found = _united(found, here, inside) if found or len(inside) < len(unique) else here
-    phrased = templated(vocabulary, source[document])
+    phrased = boilerplate_weights(vocabulary, source[document])
     wanted = frozenset(entity_types)
     kept = {key: thing for key, thing in found.items() if thing.type in wanted}
     number: dict[str, int] = {}
@@ -90,7 +92,7 @@ def _units(document: Ints, source: Ints) -> Ints:
     return np.unique(units.astype(np.int64) * (len(document) + 1) + stretch, return_inverse=True)[1].astype(np.int32)
 
 
-def _united(found: dict[str, Found], part: Mapping[str, Found], inside: Ints) -> dict[str, Found]:
+def _united(found: dict[str, Candidate], part: Mapping[str, Candidate], inside: Ints) -> dict[str, Candidate]:
     """Add what the sentences of one language mention to what those of others do; `inside` is where each stands.
 
     What several languages name is of the type that it is in the first.
@@ -110,7 +112,7 @@ def _assemble(
     texts: Sequence[str],
     which: Ints,
     distinct: int,
-    found: Mapping[str, Found],
+    found: Mapping[str, Candidate],
     held: tuple[tuple[str, ...], Ints, Ints],
     vocabulary: Vocabulary,
 ) -> Lexicon:

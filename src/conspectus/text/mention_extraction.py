@@ -14,7 +14,7 @@ from conspectus.text.chinese import find_chinese, like_person
 from conspectus.text.dates import find_dates, find_titles
 from conspectus.text.glosses import Glosses
 from conspectus.text.language import ENGLISH
-from conspectus.text.language_rules import UNCASED, Rules
+from conspectus.text.language_rules import UNCASED, LanguageRules
 from conspectus.text.names import Mention, find_names, is_telling
 from conspectus.text.phrases import find_phrases
 from conspectus.text.tokenize import joined
@@ -31,7 +31,7 @@ _DIGIT = re.compile(r"\d")
 
 
 @dataclass
-class Found:
+class Candidate:
     """What is known of one thing while mentions are gathered."""
 
     forms: Counter[tuple[str, ...]] = field(default_factory=Counter[tuple[str, ...]])
@@ -43,15 +43,15 @@ class Found:
     """Distinct sentence and token offset of each mention."""
 
 
-def gather(
+def extract_mentions(
     texts: list[str], vocabulary: Vocabulary, where: tuple[Ints, Ints], speakers: Sequence[str]
-) -> dict[str, Found]:
+) -> dict[str, Candidate]:
     """Return everything that distinct sentences of one language mention, by key, typed and sifted.
 
     `where` is the document and the unit of each sentence.
     """
     large = len(texts) >= LARGE
-    found: dict[str, Found] = defaultdict(Found)
+    found: dict[str, Candidate] = defaultdict(Candidate)
     for speaker in speakers:
         thing = found[name_key(speaker)]
         thing.context.speaks = True
@@ -94,12 +94,12 @@ def _patterns(language: str) -> Callable[[Vocabulary], Iterator[Mention]] | None
     return find_uncased if language in UNCASED else None
 
 
-def _key(words: Sequence[str], rules: Rules) -> str:
+def _key(words: Sequence[str], rules: LanguageRules) -> str:
     """Return what forms of a name have in common: its key, or where names are declined, that without endings."""
     return " ".join(undeclined(word, rules.language) for word in name_key(" ".join(words)).split())
 
 
-def _note_name(thing: Found, mention: Mention, vocabulary: Vocabulary) -> None:
+def _note_name(thing: Candidate, mention: Mention, vocabulary: Vocabulary) -> None:
     sentence = int(vocabulary.sentence[mention.start])
     offset = mention.start - int(vocabulary.starts[sentence])
     thing.forms[mention.words] += 1
@@ -114,10 +114,10 @@ def _note_name(thing: Found, mention: Mention, vocabulary: Vocabulary) -> None:
         thing.context.after[words[vocabulary.word[vocabulary.form[mention.end]]]] += 1
 
 
-def _sifted_names(found: Mapping[str, Found], vocabulary: Vocabulary, large: bool) -> dict[str, Found]:
+def _sifted_names(found: Mapping[str, Candidate], vocabulary: Vocabulary, large: bool) -> dict[str, Candidate]:
     """Leave out what is no name after all: vague words, offices, nationalities, words written small."""
     number = {word: i for i, word in enumerate(vocabulary.words)}
-    kept: dict[str, Found] = {}
+    kept: dict[str, Candidate] = {}
     for key, thing in found.items():
         if thing.context.speaks:
             kept[key] = thing
@@ -147,14 +147,14 @@ def _sifted_names(found: Mapping[str, Found], vocabulary: Vocabulary, large: boo
     return kept
 
 
-def is_sure(thing: Found, large: bool) -> bool:
+def is_sure(thing: Candidate, large: bool) -> bool:
     """Tell whether what has the pattern of a name is one: short ones, and all of a large corpus, recur or are told."""
     short = len("".join(thing.forms.most_common(1)[0][0])) < SHORT
     return bool(thing.context.titled) or len(thing.places) > (large or (short and set(thing.kinds) == {PERSON}))
 
 
 def _note_concepts(
-    found: dict[str, Found], vocabulary: Vocabulary, where: tuple[Ints, Ints], named: Bools, least: int
+    found: dict[str, Candidate], vocabulary: Vocabulary, where: tuple[Ints, Ints], named: Bools, least: int
 ) -> None:
     """Add the concepts; one that is also written as a name is that name ("Computer Science")."""
     rules = vocabulary.rules
@@ -164,7 +164,7 @@ def _note_concepts(
     for start, size in zip(phrases.start.tolist(), phrases.words.tolist(), strict=True):
         form = _form(start, size, vocabulary)
         stems = _stems(name_key(" ".join(form)) if rules.language != ENGLISH else " ".join(form), rules)
-        thing = found.setdefault(by_stems.setdefault(stems, stems), Found())
+        thing = found.setdefault(by_stems.setdefault(stems, stems), Candidate())
         thing.forms[form] += 1
         if not thing.kinds:
             thing.type = CONCEPT
@@ -181,21 +181,21 @@ def _form(start: int, size: int, vocabulary: Vocabulary) -> tuple[str, ...]:
     return tuple(vocabulary.folded(start, start + size))
 
 
-def _stems(key: str, rules: Rules) -> str:
+def _stems(key: str, rules: LanguageRules) -> str:
     words = key.split() or [""]
     keep = len(words) - 1 if rules.language == ENGLISH else 0
     return " ".join((*words[:keep], *(stem(word, rules.language) for word in words[keep:])))
 
 
-def _note_dates_and_titles(found: dict[str, Found], texts: list[str], large: bool, rules: Rules) -> None:
-    dates: dict[str, Found] = defaultdict(Found)
+def _note_dates_and_titles(found: dict[str, Candidate], texts: list[str], large: bool, rules: LanguageRules) -> None:
+    dates: dict[str, Candidate] = defaultdict(Candidate)
     for sentence, text in enumerate(texts):
         if _DIGIT.search(text):
             for date in find_dates(text, rules.language):
                 dates[date].places.append((sentence, text.find(date.split()[0]) // 6))
                 dates[date].forms[tuple(date.split())] += 1
         for title in find_titles(text, rules.language):
-            thing = found.setdefault(_key_of_title(title, found, rules), Found())
+            thing = found.setdefault(_key_of_title(title, found, rules), Candidate())
             thing.forms[tuple(title.split())] += 1
             thing.context.quoted += 1
             if not thing.context.speaks and thing.type in ("", WORK):
@@ -210,7 +210,7 @@ def _note_dates_and_titles(found: dict[str, Found], texts: list[str], large: boo
             found.setdefault(date.lower(), thing)
 
 
-def _key_of_title(title: str, found: Mapping[str, Found], rules: Rules) -> str:
+def _key_of_title(title: str, found: Mapping[str, Candidate], rules: LanguageRules) -> str:
     """Return the key of a quoted title, that of a name that it is but for its article where there is one."""
     key = _key(title.split(), rules)
     first, _, rest = key.partition(" ")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from conspectus.text.gazetteer import CALENDAR, CURRENCIES, GIVEN_NAMES
-from conspectus.text.language_rules import ENGLISH_RULES, Rules
+from conspectus.text.language_rules import ENGLISH_RULES, LanguageRules
 from conspectus.text.types import organizations_of
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary
 from conspectus.text.words import INFLECTING, name_key, stem
@@ -190,7 +190,7 @@ _ADJECTIVE_SLAVIC = tuple(
 )
 
 
-def _class(form: str, rules: Rules) -> str:
+def _class(form: str, rules: LanguageRules) -> str:
     word = form.lower()
     if form == ".":
         return "."
@@ -272,7 +272,7 @@ _ARTICLES_IN_NAMES = frozenset("fr es pt it ca ro".split())
 _ADJECTIVE = ("e", "en", "er", "es", "em")
 
 
-def is_telling(words: Sequence[str], rules: Rules = ENGLISH_RULES) -> bool:
+def is_telling(words: Sequence[str], rules: LanguageRules = ENGLISH_RULES) -> bool:
     """Tell whether a name says what it names: not made of vague words, single letters and numbers alone."""
 
     def tells(word: str) -> bool:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from conspectus.text.function_words import grammar_of
+from conspectus.text.function_words import function_words_of
 from conspectus.text.language import ENGLISH, language_of
 from conspectus.text.language_rules import rules_of
-from conspectus.text.question_patterns import asking_in, asks, found, scaffolding_in
+from conspectus.text.question_patterns import asks, found, patterns_of, question_stopwords
 from conspectus.text.words import CJK, SMALL, fold, is_content, name_key, stem, stems, terms, without_particles
 
 SCAFFOLDING = stems(
@@ -103,7 +103,7 @@ class Question:
     @property
     def about_whole(self) -> bool:
         """Whether it asks for the whole of the corpus, by its own words."""
-        if _WHOLE.search(self.text) or found(asking_in(self.language).whole, self.text):
+        if _WHOLE.search(self.text) or found(patterns_of(self.language).whole, self.text):
             return True
         if not self.focus:  # "What is this about?", but neither "Where is it?" nor "Hello"
             return not self.wants and bool(self.terms or asks(self.text))
@@ -118,7 +118,7 @@ class Question:
     def wants(self) -> str:
         """What kind of thing would answer it: number, date, person or place; "" where it does not say."""
         if self.language not in (ENGLISH, "zh"):
-            return asking_in(self.language).wants(self.text)
+            return patterns_of(self.language).wants(self.text)
         return next((kind for kind, pattern in _WANTS if pattern.search(self.text)), "")
 
     @property
@@ -136,8 +136,8 @@ class Question:
         names = tuple(dict.fromkeys(m.group() for m in found))
         if self.language == ENGLISH:
             return names
-        asking = grammar_of(self.language).asking.split()  # `¿Quién`, `die wichtigsten Themen`
-        built = scaffolding_in(self.language)
+        asking = function_words_of(self.language).asking.split()  # `¿Quién`, `die wichtigsten Themen`
+        built = question_stopwords(self.language)
         return tuple(n for n in names if n.lower() not in asking and stem(fold(n), self.language) not in built)
 
 
@@ -172,7 +172,7 @@ def _runs(text: str, language: str, languages: Sequence[str], focus: Collection[
 def _asked_in(text: str, language: str, languages: Sequence[str]) -> tuple[str, ...]:
     if language == "zh":
         text = _BUILT_ZH.sub(" ", text)
-    building = SCAFFOLDING if language == ENGLISH else SCAFFOLDING | scaffolding_in(language)
+    building = SCAFFOLDING if language == ENGLISH else SCAFFOLDING | question_stopwords(language)
     return tuple(t for t in _stems_of(text, languages) if t not in building)
 
 

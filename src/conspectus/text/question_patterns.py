@@ -10,7 +10,7 @@ from conspectus.text.words import stem
 
 
 @dataclass(frozen=True)
-class Asking:
+class QuestionPatterns:
     """Patterns of one language, in lower case, and the words that its questions are built with."""
 
     whole: str = "(?!)"
@@ -29,7 +29,7 @@ class Asking:
 
 
 _ASKING = {
-    "de": Asking(
+    "de": QuestionPatterns(
         whole=r"haupt(?:themen|aussage|thema)|wichtigsten? them|zentralen? them|zusammenfass|überblick|insgesamt|worum geht",
         number=r"\bwie ?viele?\b|\bwie (?:hoch|groß|lang|weit|tief|alt|oft|schnell|schwer|teuer)\b",
         date=r"\bwann\b|\b(?:welche[mns]?|in welchem) (?:jahr|tag|monat|datum)\b",
@@ -40,7 +40,7 @@ _ASKING = {
         "wichtigste wichtigsten zusammenfassung überblick erklären beschreiben nennen geben aussage aussagen wer was wann "
         "wo warum wie erwähnt erwähnen besprochen behandelt behandeln sagen gesagt",
     ),
-    "fr": Asking(
+    "fr": QuestionPatterns(
         whole=r"(?:principa(?:l|le|les|ux)|grands?) (?:thèmes?|sujets?|idées?)|thèmes? (?:principa|centra)|résum|vue d'ensemble|"
         r"dans l'ensemble|de quoi (?:parl|trait)",
         number=r"\bcombien\b",
@@ -52,7 +52,7 @@ _ASKING = {
         "principaux principale principales résumé résumer décrire expliquer donner dire dit mentionné abordé aborder traiter "
         "qui quoi quand pourquoi comment combien",
     ),
-    "es": Asking(
+    "es": QuestionPatterns(
         whole=r"(?:principales|grandes) (?:temas|ideas|asuntos)|temas? (?:principal|central)|resum|visión general|en conjunto|"
         r"de qué (?:trata|habla)",
         number=r"\bcuánt[oa]s?\b",
@@ -63,7 +63,7 @@ _ASKING = {
         scaffolding="tema temas asunto documento documentos texto textos pregunta cuál cuáles principal principales resumen "
         "resumir describir explicar dar decir dice mencionan mencionado tratan trata quién qué cuándo dónde cómo cuánto",
     ),
-    "pt": Asking(
+    "pt": QuestionPatterns(
         whole=r"principais (?:temas|ideias|assuntos)|temas? (?:principa|centra)|resum|visão geral|no conjunto|"
         r"de que (?:trata|fala)|sobre o que",
         number=r"\bquant[oa]s?\b",
@@ -74,7 +74,7 @@ _ASKING = {
         scaffolding="tema temas assunto assuntos documento documentos texto textos pergunta qual quais principal principais "
         "resumo resumir descrever explicar dar dizer diz mencionam mencionado tratam trata quem que quando onde como quanto",
     ),
-    "it": Asking(
+    "it": QuestionPatterns(
         whole=r"(?:principali|grandi) (?:temi|idee|argomenti)|tem[ai] (?:principal|central)|riassu|panoramica|nel complesso|"
         r"di (?:che cosa|cosa) (?:tratta|parla)",
         number=r"\bquant[oaie]\b",
@@ -85,7 +85,7 @@ _ASKING = {
         scaffolding="tema temi argomento argomenti documento documenti testo testi domanda quale quali principale principali "
         "riassunto riassumere descrivere spiegare dare dire dice menzionano menzionato trattano tratta chi cosa quando dove",
     ),
-    "nl": Asking(
+    "nl": QuestionPatterns(
         whole=r"hoofdthema|belangrijkste (?:thema|onderwerp)|samenvat|overzicht|in het geheel|waar gaan",
         number=r"\bhoeveel\b|\bhoe (?:hoog|groot|lang|ver|diep|oud|vaak|snel|zwaar|duur)\b",
         date=r"\bwanneer\b|\bwelk(?:e)? (?:jaar|dag|maand|datum)\b",
@@ -95,7 +95,7 @@ _ASKING = {
         scaffolding="thema themas onderwerp onderwerpen document documenten tekst teksten vraag welke belangrijkste samenvatting "
         "beschrijven uitleggen geven zeggen gezegd genoemd behandeld wie wat wanneer waar waarom hoe hoeveel",
     ),
-    "ru": Asking(
+    "ru": QuestionPatterns(
         whole=r"(?:основны|главны|ключевы)\w* (?:тем|иде|мысл)|обзор|в целом|кратко изложи|резюм|о ч[её]м (?:эти|идёт|говор)",
         number=r"\bсколько\b|\bкак(?:ой|ова) (?:высот|длин|площад|глубин|возраст|числен)",
         date=r"\bкогда\b|\bв как(?:ом|ой) (?:году|день|месяц)",
@@ -105,7 +105,7 @@ _ASKING = {
         scaffolding="тема темы тем документ документы документов документах текст тексты вопрос какой какая какие каких основной "
         "основные главный главные обзор описать объяснить рассказать говорится упоминается кто что когда где почему как",
     ),
-    "ja": Asking(
+    "ja": QuestionPatterns(
         whole=r"(?:主な|主要な|中心的な)?(?:テーマ|話題|論点)|要約|概要|全体",
         number=r"いくつ|いくら|何(?:人|個|本|回|年間|メートル|キロ)|どのくらい",
         date=r"いつ|何年|何月|何日",
@@ -113,7 +113,7 @@ _ASKING = {
         place=r"どこ",
         thing=r"とは(?:何|誰|どんな)|なぜ|どうして|説明|紹介|について(?:教えて|述べて)",
     ),
-    "ko": Asking(
+    "ko": QuestionPatterns(
         whole=r"(?:주요|핵심|중심) (?:주제|내용|논점)|요약|개요|전체적",
         number=r"몇|얼마",
         date=r"언제|몇 ?년|몇 ?월|며칠",
@@ -122,7 +122,7 @@ _ASKING = {
         thing=r"(?:은|는|이란|란) (?:무엇|누구)|왜|설명|소개|에 대해",
         scaffolding="주제 문서 글 질문 무엇 무엇입니까 주요 요약 설명 누구 누가 언제 어디 왜 어떻게",
     ),
-    "ar": Asking(
+    "ar": QuestionPatterns(
         whole=r"(?:المواضيع|الموضوعات|الأفكار|المحاور) (?:الرئيسية|الأساسية)|ملخص|لخص|نظرة عامة|بشكل عام|عم تتحدث",
         number=r"\bكم\b",
         date=r"\bمتى\b|في أي (?:عام|سنة|يوم|شهر)",
@@ -132,7 +132,7 @@ _ASKING = {
         scaffolding="موضوع مواضيع الموضوعات المواضيع الرئيسية وثيقة وثائق الوثائق نص نصوص النصوص سؤال ما من متى أين كيف لماذا "
         "ملخص لخص اشرح صف هذه",
     ),
-    "tr": Asking(
+    "tr": QuestionPatterns(
         whole=r"ana (?:konu|tema|fikir)|temel (?:konu|tema)|özet|genel bakış|genel olarak",
         number=r"\bkaç\b|\bne kadar\b",
         date=r"\bne zaman\b|\bhangi (?:yıl|gün|ay|tarih)",
@@ -142,7 +142,7 @@ _ASKING = {
         scaffolding="konu konular tema temalar ana belge belgeler metin metinler soru hangi nedir nelerdir kim ne zaman nerede "
         "neden nasıl kaç özet özetle anlat açıkla",
     ),
-    "pl": Asking(
+    "pl": QuestionPatterns(
         whole=r"główn\w+ (?:temat|wątk|myśl|ide)|najważniejsz\w+ temat|podsumuj|streść|streszczenie|przegląd|ogólnie|o czym (?:są|mówi)",
         number=r"\bile\b|\bilu\b",
         date=r"\bkiedy\b|\bw którym (?:roku|dniu|miesiącu)\b",
@@ -152,7 +152,7 @@ _ASKING = {
         scaffolding="temat tematy tematów główny główne głównych dokument dokumenty dokumentów tekst teksty pytanie jaki jaka jakie "
         "jakich podsumowanie opisać wyjaśnić powiedzieć kto co kiedy gdzie dlaczego jak ile",
     ),
-    "he": Asking(
+    "he": QuestionPatterns(
         whole=r"(?:הנושאים|הרעיונות) (?:העיקריים|המרכזיים|המרכזים)|סכם|סיכום|סקירה|באופן כללי",
         number=r"כמה",
         date=r"מתי|באיזו שנה|באיזה (?:יום|חודש)",
@@ -162,7 +162,7 @@ _ASKING = {
         scaffolding="נושא נושאים הנושאים העיקריים המרכזיים מסמך מסמכים המסמכים טקסט שאלה מהם מהן מהו מהי מי מה מתי איפה היכן "
         "מדוע למה איך כמה סיכום סכם",
     ),
-    "hi": Asking(
+    "hi": QuestionPatterns(
         whole=r"(?:मुख्य|प्रमुख) (?:विषय|विचार|बातें)|सारांश|संक्षेप|कुल मिलाकर",
         number=r"कितन[ाेी]",
         date=r"(?:^|\s)कब(?:\s|$)|किस (?:वर्ष|साल|दिन|महीने)",
@@ -172,7 +172,7 @@ _ASKING = {
         scaffolding="विषय विषयों मुख्य प्रमुख दस्तावेज़ दस्तावेज दस्तावेज़ों पाठ प्रश्न कौन किसने क्या कब कहाँ क्यों कैसे कितना कितने "
         "सारांश बताइए",
     ),
-    "el": Asking(
+    "el": QuestionPatterns(
         whole=r"κύρια θέματα|βασικά θέματα|κεντρικ\w+ θέμα|σύνοψη|επισκόπηση|συνολικά",
         number=r"\bπόσ(?:ο|α|οι|ες|ους)\b",
         date=r"\bπότε\b",
@@ -186,15 +186,15 @@ _ASKS = re.compile(r"[?？؟;]\s*$")
 
 
 @cache
-def asking_in(language: str) -> Asking:
+def patterns_of(language: str) -> QuestionPatterns:
     """Return how a language asks, nothing where that is not known."""
-    return _ASKING.get(language, Asking())
+    return _ASKING.get(language, QuestionPatterns())
 
 
 @cache
-def scaffolding_in(language: str) -> frozenset[str]:
+def question_stopwords(language: str) -> frozenset[str]:
     """Return the stems of the words that questions of a language are built with."""
-    return frozenset(stem(word, language) for word in asking_in(language).scaffolding.split())
+    return frozenset(stem(word, language) for word in patterns_of(language).scaffolding.split())
 
 
 def found(pattern: str, text: str) -> bool:

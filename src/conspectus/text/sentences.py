@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from conspectus.text.function_words import grammar_of
+from conspectus.text.function_words import function_words_of
 from conspectus.text.language import ENGLISH
 from conspectus.text.words import CJK, SMALL
 
@@ -125,7 +125,7 @@ def _goes_on(text: str, before: int, start: int, end: int, language: str) -> boo
         return False
     if _ABBREVIATION_ELSEWHERE.search(text, before, start):
         return True
-    opens = word.lower() in grammar_of(language).function_words
+    opens = word.lower() in function_words_of(language).function_words
     return language in ORDINALS and not opens and bool(_ORDINAL.search(text, before, start))
 
 

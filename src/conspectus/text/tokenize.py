@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from conspectus.text.function_words import grammar_of
+from conspectus.text.function_words import function_words_of
 from conspectus.text.words import CHINESE_STOPWORDS, CJK, ELIDED, ELIDING, TOKEN, WORDS_CACHED, tokens_in
 
 DOTS = frozenset("·・‧•")
@@ -17,7 +17,7 @@ NEAR = 3
 """Tokens from such a mark on that may belong to the name."""
 
 
-def cut(sentence: str, language: str) -> list[str]:
+def tokenize(sentence: str, language: str) -> list[str]:
     """Return the tokens of a sentence, in composed characters.
 
     French and Italian ones without what they elide; Chinese ones as the dictionary has them, Japanese ones as runs of
@@ -75,7 +75,7 @@ class _Patterns(NamedTuple):
 
 @cache
 def _patterns() -> _Patterns:
-    titles = "|".join(sorted(grammar_of("ja").titles.split(), key=len, reverse=True))
+    titles = "|".join(sorted(function_words_of("ja").titles.split(), key=len, reverse=True))
     return _Patterns(
         run=re.compile(rf"{CJK.pattern}+"),
         japanese=re.compile("[\u3041-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々]+"),

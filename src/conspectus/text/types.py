@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from conspectus.text import gazetteer as known
-from conspectus.text.function_words import grammar_of
+from conspectus.text.function_words import function_words_of
 from conspectus.text.language import ENGLISH
 from conspectus.text.language_rules import PARTICLES, SLAVIC, UNCASED
 from conspectus.text.words import stem
@@ -120,12 +120,12 @@ _COMPOUNDING = frozenset(("de", "nl", "sv", "da", "no"))
 @cache
 def organizations_of(language: str) -> tuple[str, ...]:
     """Return words that name kinds of organizations in a language."""
-    return tuple(grammar_of(language).organizations.split())
+    return tuple(function_words_of(language).organizations.split())
 
 
 @cache
 def _places_of(language: str) -> tuple[str, ...]:
-    return tuple(grammar_of(language).places.split())
+    return tuple(function_words_of(language).places.split())
 
 
 def type_in_context(kind: str, context: Context) -> str:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from conspectus.text.function_words import Grammar, grammar_of
+from conspectus.text.function_words import FunctionWords, function_words_of
 from conspectus.text.names import Mention
 from conspectus.text.tokenize import joined
 from conspectus.text.types import CONCEPT, LOCATION, ORGANIZATION, PERSON
@@ -71,7 +71,7 @@ def _told_before(vocabulary: Vocabulary) -> Iterator[_Span]:
     """Yield what stands behind a title, two words, and behind a word for an organization or place: with it where both
     are written together again, else for places alone.
     """
-    grammar, rules = grammar_of(vocabulary.rules.language), vocabulary.rules
+    grammar, rules = function_words_of(vocabulary.rules.language), vocabulary.rules
     heads = dict.fromkeys(grammar.titles.split(), PERSON)
     heads |= dict.fromkeys(grammar.organizations.split(), ORGANIZATION) | dict.fromkeys(
         grammar.places.split(), LOCATION
@@ -99,7 +99,7 @@ def _told_before(vocabulary: Vocabulary) -> Iterator[_Span]:
 
 def _bound(vocabulary: Vocabulary) -> Iterator[_Span]:
     """Yield runs of words that stand together in most of their uses, of the kind that one of them tells."""
-    grammar, content = grammar_of(vocabulary.rules.language), _content(vocabulary)
+    grammar, content = function_words_of(vocabulary.rules.language), _content(vocabulary)
     words, sentence = vocabulary.token_word, vocabulary.sentence
     count, pairs = vocabulary.count, Counter(pairwise(words.tolist()))
     joined_on = [
@@ -123,7 +123,7 @@ def _bound(vocabulary: Vocabulary) -> Iterator[_Span]:
 _QUOTES = frozenset("\"“«„‘'(《「『")
 
 
-def _kind_of(words: Sequence[str], grammar: Grammar) -> str:
+def _kind_of(words: Sequence[str], grammar: FunctionWords) -> str:
     for kind, heads in ((ORGANIZATION, grammar.organizations), (LOCATION, grammar.places)):
         if not frozenset(heads.split()).isdisjoint(words):
             return kind
@@ -132,7 +132,7 @@ def _kind_of(words: Sequence[str], grammar: Grammar) -> str:
 
 def _told_behind(vocabulary: Vocabulary) -> Iterator[_Span]:
     """Yield what stands before a title, and what ends like an organization or place."""
-    grammar = grammar_of(vocabulary.rules.language)
+    grammar = function_words_of(vocabulary.rules.language)
     titles = frozenset(grammar.titles.split())
     ends = ((ORGANIZATION, tuple(grammar.organizations.split())), (LOCATION, tuple(grammar.places.split())))
     noun = _nouns(vocabulary).tolist()

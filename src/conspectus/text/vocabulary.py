@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from conspectus.text.language import ENGLISH
-from conspectus.text.language_rules import ENGLISH_RULES, Rules, rules_of
-from conspectus.text.tokenize import cut
+from conspectus.text.language_rules import ENGLISH_RULES, LanguageRules, rules_of
+from conspectus.text.tokenize import tokenize
 from conspectus.text.words import fold
 
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
@@ -37,7 +37,7 @@ class Vocabulary:
     form: Ints
     sentence: Ints
     word: Ints
-    rules: Rules = ENGLISH_RULES
+    rules: LanguageRules = ENGLISH_RULES
 
     def written(self, start: int, end: int) -> list[str]:
         """Return tokens as they are written."""
@@ -211,7 +211,7 @@ def read_vocabulary(sentences: Sequence[str], languages: Sequence[str] = ()) -> 
     lengths: list[int] = []
     number = forms.setdefault
     for sentence, language in zip(sentences, languages or repeat(ENGLISH), strict=False):
-        tokens = cut(sentence, language)
+        tokens = tokenize(sentence, language)
         lengths.append(len(tokens))
         flat.extend([number(token, len(forms)) for token in tokens])
     words: dict[str, int] = {}

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
-from conspectus.text.function_words import grammar_of
+from conspectus.text.function_words import function_words_of
 from conspectus.text.language import ENGLISH, language_of
 
 TOKEN = re.compile(
@@ -221,7 +221,7 @@ def stopwords(language: str) -> frozenset[str]:
     """Return the words of a language that carry no content of their own; where it has no Latin ones, English too."""
     if language == ENGLISH:
         return STOPWORDS
-    own: frozenset[str] = CHINESE_STOPWORDS if language == "zh" else grammar_of(language).function_words
+    own: frozenset[str] = CHINESE_STOPWORDS if language == "zh" else function_words_of(language).function_words
     return own if language in _STEMMERS or not own else own | STOPWORDS
 
 

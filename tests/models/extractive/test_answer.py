@@ -19,7 +19,7 @@ from conspectus.models.extractive.search import Searcher
 from conspectus.references import Reference, find, strip
 from conspectus.rows import Community
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 BROKE = "The weir of Quenda broke in the flood of 1811, and eleven boats were lost."
 BUILT = "Mara Tolan rebuilt the weir of Quenda in a single summer with twelve masons."
@@ -40,7 +40,7 @@ INDEX = an_index(
 
 
 def mapped(question: str) -> PartialAnswer:
-    return map_answer(MapAnswer(question, Evidence(reports=tuple(INDEX.reports))), Searcher(INDEX))
+    return map_answer(MapAnswer(question, Context(reports=tuple(INDEX.reports))), Searcher(INDEX))
 
 
 def lines(text: str) -> list[str]:
@@ -80,10 +80,10 @@ def test_a_question_about_the_whole_is_answered_by_the_most_important_reports_fi
 
 def test_a_window_of_sources_is_answered_by_its_own_sentences():
     searcher = Searcher(INDEX)
-    task = MapAnswer("What of the hives?", Evidence(sources=(INDEX.chunks[1],)))
+    task = MapAnswer("What of the hives?", Context(sources=(INDEX.chunks[1],)))
 
     assert set(lines(map_answer(task, searcher).text)) == {BEES, WAX}
-    assert map_answer(MapAnswer(task.question, Evidence(sources=(INDEX.chunks[0],))), searcher).score == 0
+    assert map_answer(MapAnswer(task.question, Context(sources=(INDEX.chunks[0],))), searcher).score == 0
 
 
 def reduced(*texts: str, question: str = "What of the hives?") -> str:
@@ -128,7 +128,7 @@ def test_references_are_carried_along():
 
 
 def looked_up(question: str) -> str:
-    return answer_from_context(AnswerFromContext(question, Evidence(sources=tuple(INDEX.chunks))), Searcher(INDEX))
+    return answer_from_context(AnswerFromContext(question, Context(sources=tuple(INDEX.chunks))), Searcher(INDEX))
 
 
 def test_a_look_up_quotes_the_sentences_that_hold_what_is_asked():

@@ -13,22 +13,22 @@ from conspectus.models.extractive.extract import (
     SPOKEN,
     extract_graph,
 )
-from conspectus.models.extractive.sentence_store import Passages
-from conspectus.tasks import ExtractGraph, Graph
+from conspectus.models.extractive.sentence_store import SentenceStore
+from conspectus.tasks import ExtractGraph, Extraction
 from conspectus.text.lexicon import read_lexicon
 from conspectus.text.types import ALL
 
 FRIEND = "The keeper of the lock, Mara Tolan, went to Quenda with her old friend from the mill."
 
 
-def extracted(*texts: str) -> Graph:
+def extracted(*texts: str) -> Extraction:
     """The graph of the first text, read in the light of all."""
     documents = some_documents(*texts)
-    passages = Passages.read(documents, read_lexicon(documents))
+    passages = SentenceStore.read(documents, read_lexicon(documents))
     return extract_graph(ExtractGraph(whole_chunk(documents[0]), ALL), passages)
 
 
-def pairs(graph: Graph) -> dict[tuple[str, str], float]:
+def pairs(graph: Extraction) -> dict[tuple[str, str], float]:
     return {(r.source, r.target): r.strength for r in graph.relationships}
 
 
@@ -90,7 +90,7 @@ def test_of_a_sentence_that_lists_very_many_things_the_first_are_paired():
 
 def test_a_chunk_holds_what_lies_wholly_inside_it():
     documents = some_documents(f"We saw Zorba Orrin. {FRIEND}")
-    passages = Passages.read(documents, read_lexicon(documents))
+    passages = SentenceStore.read(documents, read_lexicon(documents))
     chunk = whole_chunk(documents[0])
     part = replace(chunk, start=10, text=chunk.text[10:])
 
@@ -99,6 +99,6 @@ def test_a_chunk_holds_what_lies_wholly_inside_it():
 
 def test_a_chunk_of_an_unknown_corpus_is_read_by_itself():
     chunk = whole_chunk(some_documents(FRIEND)[0])
-    passages = Passages.of_chunk(chunk, ALL)
+    passages = SentenceStore.of_chunk(chunk, ALL)
 
     assert pairs(extract_graph(ExtractGraph(chunk, ALL), passages)) == {("Mara Tolan", "Quenda"): SAME_SENTENCE}

@@ -8,7 +8,7 @@ from making import an_index, some_documents, whole_chunk
 from conspectus.errors import ModelError, NotSupported
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.tasks import AnswerFromContext, AnyMissed, DescribeElement, ExtractGraph, Task, Turn
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 from conspectus.text.types import ALL
 
 TEXT = "The keeper of the lock, Mara Tolan, went to Quenda with her old friend from the mill."
@@ -29,7 +29,7 @@ async def test_it_never_looks_again_for_what_was_missed():
 
 async def test_questions_need_an_index():
     with pytest.raises(ModelError, match="of_index"):
-        await ExtractiveModel().perform(AnswerFromContext("Who?", Evidence()))
+        await ExtractiveModel().perform(AnswerFromContext("Who?", Context()))
 
 
 async def test_it_reads_a_chunk_in_the_light_of_the_corpus_it_was_fitted_on():
@@ -52,7 +52,7 @@ async def test_replies_come_in_the_order_of_the_tasks_and_each_is_told():
 
 async def test_an_answer_can_be_streamed():
     index = an_index(TEXT, entities=["Mara Tolan", "Quenda"])
-    task = AnswerFromContext("Who went to Quenda?", Evidence(sources=tuple(index.chunks)))
+    task = AnswerFromContext("Who went to Quenda?", Context(sources=tuple(index.chunks)))
     model = ExtractiveModel.of_index(index)
 
     assert "".join([piece async for piece in model.stream(task)]) == await model.perform(task)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from making import an_index
 
 from conspectus.index import Index
-from conspectus.models.extractive.rank_sentences import is_to_tell, near
+from conspectus.models.extractive.rank_sentences import is_to_tell, rank_sentences
 from conspectus.models.extractive.search import Searcher
 from conspectus.text.question import read_question
 
@@ -34,7 +34,7 @@ INDEX = an_index_of(f"{BROKE} {BUILT} {NEXT}")
 def read(question: str, *named: str, index: Index = INDEX) -> list[str]:
     searcher = Searcher(index)
     numbers = {index.entity_of_name[name] for name in named}
-    rows = near(read_question(question), index.chunks, numbers, searcher)
+    rows = rank_sentences(read_question(question), index.chunks, numbers, searcher)
     return [searcher.passages.text(f.sentence) for f in rows]
 
 
@@ -136,7 +136,7 @@ def test_who_somebody_is_may_be_said_outside_the_best_chunks():
     index = an_index("Mara Tolan spoke. Mara Tolan spoke again.", "Mara Tolan is a mason.", entities=["Mara Tolan"])
     searcher = Searcher(index)
 
-    best = near(read_question("Who is Mara Tolan?"), index.chunks[:1], {0}, searcher)[0]
+    best = rank_sentences(read_question("Who is Mara Tolan?"), index.chunks[:1], {0}, searcher)[0]
 
     assert searcher.passages.text(best.sentence) == "Mara Tolan is a mason."
 

@@ -10,12 +10,12 @@ from conspectus.models.extractive.report import MOST_FINDINGS, write_report
 from conspectus.models.extractive.statements import statements
 from conspectus.references import find, strip
 from conspectus.tasks import ReportDraft, WriteReport
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 WEIR = "The weir at Quenda was rebuilt by Mara Tolan and twelve masons in 1811."
 MILL = "The mill at Quenda grinds the oats of nine villages for Mara Tolan."
 FLOOD = "A flood carried the bridge of Orrin down the river in one night."
-EVIDENCE = Evidence(
+EVIDENCE = Context(
     entities=(
         an_entity("Quenda", 4, "location", description=f"{WEIR}\n{MILL}", degree=2),
         an_entity("Mara Tolan", 5, "person", description=WEIR, degree=2),
@@ -29,7 +29,7 @@ EVIDENCE = Evidence(
 )
 
 
-def report(evidence: Evidence = EVIDENCE) -> ReportDraft:
+def report(evidence: Context = EVIDENCE) -> ReportDraft:
     return write_report(WriteReport(evidence), {})
 
 
@@ -63,7 +63,7 @@ def test_nothing_is_said_twice():
 
 
 def test_the_rating_grows_with_how_often_the_relationships_are_stated():
-    once = report(Evidence(EVIDENCE.reports, EVIDENCE.entities, EVIDENCE.relationships[1:]))
+    once = report(Context(EVIDENCE.reports, EVIDENCE.entities, EVIDENCE.relationships[1:]))
 
     assert 0 <= once.rating < report().rating <= 10
     assert "2 relationships of 4 entities, stated 6 times" in report().rating_explanation
@@ -71,7 +71,7 @@ def test_the_rating_grows_with_how_often_the_relationships_are_stated():
 
 def test_a_parent_is_rated_above_its_parts_and_names_their_topics():
     part = a_report("Orrin, Zorba", 3, findings=[f"{FLOOD} [Data: Entities (1)]"], rating=8.0)
-    parent = report(Evidence((part,), EVIDENCE.entities[:2], EVIDENCE.relationships[:1]))
+    parent = report(Context((part,), EVIDENCE.entities[:2], EVIDENCE.relationships[:1]))
 
     assert parent.rating == 8.5
     assert "Orrin" in parent.title
@@ -88,11 +88,11 @@ def test_there_are_at_most_ten_findings():
         for i in range(26)
     )
 
-    assert len(report(Evidence(entities=many)).findings) <= MOST_FINDINGS
+    assert len(report(Context(entities=many)).findings) <= MOST_FINDINGS
 
 
-@pytest.mark.parametrize("evidence", [Evidence(), Evidence(entities=(an_entity("Quenda", description=""),))])
-def test_there_is_a_report_however_little_is_known(evidence: Evidence):
+@pytest.mark.parametrize("evidence", [Context(), Context(entities=(an_entity("Quenda", description=""),))])
+def test_there_is_a_report_however_little_is_known(evidence: Context):
     draft = report(evidence)
 
     assert draft.title

@@ -7,7 +7,7 @@ from making import a_claim, a_report, an_edge, an_entity
 
 from conspectus.models.extractive.statements import reading, speaker_of, split, statements, words_of
 from conspectus.references import Reference
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 WEIR = "The weir at Quenda was rebuilt by twelve masons."
 SAID = 'Mara Tolan: "The weir holds. It will hold for long."'
@@ -24,7 +24,7 @@ def test_who_says_a_statement_is_told_from_what_is_said():
 
 
 def test_a_statement_that_several_rows_make_is_one_with_all_their_references():
-    evidence = Evidence(
+    evidence = Context(
         entities=(an_entity("Quenda", 8, description=WEIR),),
         relationships=(an_edge("Quenda", "weir", 3, description=f"{WEIR}\n{SAID}"),),
         claims=(a_claim("Quenda", "It burned in 1811."),),
@@ -40,7 +40,7 @@ def test_a_statement_that_several_rows_make_is_one_with_all_their_references():
 
 def test_what_reports_of_parts_found_counts_more_the_earlier_it_stands():
     report = a_report("Quenda", findings=[f"{WEIR} [Data: Entities (4)]", "The mill burned. [Data: Entities (5)]"])
-    first, second = statements(Evidence(reports=(report,)), {})
+    first, second = statements(Context(reports=(report,)), {})
 
     assert (first.text, first.references) == (WEIR, (Reference("Reports", 1),))
     assert first.weight > second.weight > 1

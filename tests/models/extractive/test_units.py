@@ -6,7 +6,7 @@ import pytest
 from making import an_index
 
 from conspectus.index import Index
-from conspectus.models.extractive.query_phrases import is_acronym, units_of
+from conspectus.models.extractive.query_phrases import is_acronym, segment_query
 from conspectus.models.extractive.search import Searcher
 
 FILLER = " ".join(f"The {a} of the {b} was sold." for a in ("roof", "gate", "yard") for b in ("mill", "inn", "farm"))
@@ -21,7 +21,7 @@ def an_index_with(*texts: str, **given: object) -> Index:
 
 def units(question: str, index: Index) -> list[tuple[str, ...]]:
     searcher = Searcher(index)
-    return [unit.terms for unit in units_of(searcher.read(question), searcher)]
+    return [unit.terms for unit in segment_query(searcher.read(question), searcher)]
 
 
 def found(question: str, index: Index) -> list[str]:

@@ -22,17 +22,17 @@ from conspectus.tasks import (
     DescribeElement,
     ExtractClaims,
     ExtractGraph,
+    Extraction,
     FoundEntity,
     FoundRelationship,
     GleanMore,
-    Graph,
     MapAnswer,
     PartialAnswer,
     ReduceAnswer,
     Turn,
     WriteReport,
 )
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 Said = str | Completion | Exception
 
@@ -97,7 +97,7 @@ def a_chunk(text: str, number: int = 7) -> Chunk:
 
 
 EXTRACT = ExtractGraph(a_chunk("Ada sells Bo flour."), ("person",))
-BOTH = Graph(
+BOTH = Extraction(
     (FoundEntity("Ada", "person", "A miller."), FoundEntity("Bo", "person", "A baker.")),
     (FoundRelationship("Ada", "Bo", "Flour.", 7),),
 )
@@ -285,14 +285,14 @@ def test_a_bias_is_on_single_tokens_of_both_words() -> None:
 async def test_replies_keep_their_order_and_failures_are_values() -> None:
     def said(request: Request) -> Said:
         text = request.messages[1].content
-        return "No idea." if "three" in text else dump(EXTRACT, Graph((FoundEntity(text[7:-8], "x", ""),)))
+        return "No idea." if "three" in text else dump(EXTRACT, Extraction((FoundEntity(text[7:-8], "x", ""),)))
 
     ticks: list[int] = []
     tasks = [ExtractGraph(a_chunk(text), ()) for text in ("one", "two", "three", "four")]
 
     replies = await a_model(FakeSender(said)).perform_all(tasks, lambda: ticks.append(1))
 
-    names = [reply.entities[0].name if isinstance(reply, Graph) else "-" for reply in replies]
+    names = [reply.entities[0].name if isinstance(reply, Extraction) else "-" for reply in replies]
     assert names == ["one", "two", "-", "four"]
     assert isinstance(replies[2], ModelError)
     assert len(ticks) == 4
@@ -339,7 +339,7 @@ async def test_long_lists_are_described_in_steps() -> None:
 
 
 ADA, BO = (Entity(f"e{n}", n, name, "person", "Someone.") for n, name in ((70, "Ada"), (80, "Bo")))
-EVIDENCE = Evidence(
+EVIDENCE = Context(
     reports=(Report("r", 30, 1, 0, -1, (), "T", "S", 5, "", (), 3),),
     entities=(ADA, BO),
 )
@@ -426,7 +426,7 @@ async def test_claims_are_asked_for_with_their_entities_as_data() -> None:
 
 
 async def test_what_is_copied_from_the_example_of_the_instructions_is_left_out_and_told() -> None:
-    echoed = Graph(
+    echoed = Extraction(
         (
             *BOTH.entities,
             FoundEntity("Lune  Mills", "organization", "A firm."),
@@ -446,6 +446,6 @@ async def test_what_is_copied_from_the_example_of_the_instructions_is_left_out_a
 
 async def test_what_the_example_and_the_text_both_name_is_kept() -> None:
     task = ExtractGraph(a_chunk("Ada sells flour to Lune\nMills."), ("person",))
-    said = Graph((FoundEntity("Lune Mills", "organization", "It buys flour."),))
+    said = Extraction((FoundEntity("Lune Mills", "organization", "It buys flour."),))
 
     assert await a_model(FakeSender(dump(task, said))).perform(task) == said

@@ -16,12 +16,12 @@ from conspectus.tasks import (
     AnswerFromContext,
     AnyMissed,
     ExtractGraph,
+    Extraction,
     GleanMore,
-    Graph,
     Turn,
     WriteReport,
 )
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 TEXT = (
     "Ada Byrne met Bo Quill in Kell on Monday. Bo Quill owns Lune Mills with Dora Pask of Harbour Office. "
@@ -41,11 +41,11 @@ async def everything(folder: Path, behaviour: Behaviour, **llm: Any) -> list[Any
             model = ChatModel(sender, settings)
             tasks = [ExtractGraph(chunk, TYPES) for chunk in CHUNKS]
             graphs = await model.perform_all(tasks)
-            assert all(isinstance(graph, Graph) for graph in graphs), graphs
+            assert all(isinstance(graph, Extraction) for graph in graphs), graphs
             turns = [Turn(task, graph) for task, graph in zip(tasks, graphs, strict=True)]
             missed = await model.perform_all([AnyMissed(turn) for turn in turns])
             gleaned = await model.perform_all([GleanMore(turn) for turn in turns])
-            evidence = Evidence(entities=(Entity("e", 70, "Ada Byrne", "person", "Ada Byrne met Bo Quill."),))
+            evidence = Context(entities=(Entity("e", 70, "Ada Byrne", "person", "Ada Byrne met Bo Quill."),))
             report = await model.perform(WriteReport(evidence))
             pieces = [piece async for piece in model.stream(AnswerFromContext("Who met Ada Byrne?", evidence))]
     return [graphs, missed, gleaned, report, "".join(pieces)]

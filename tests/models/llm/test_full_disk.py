@@ -10,7 +10,7 @@ import pytest
 from simulated_server import Behaviour, SimulatedServer
 
 from conspectus.errors import CacheFailed
-from conspectus.models.llm.cache import FILE_NAME, Replies
+from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.models.llm.sender import CachingSender
 from conspectus.models.llm.wire import Completion, Message, Request
 from conspectus.settings import ModelSettings
@@ -27,7 +27,7 @@ def send(server: SimulatedServer, path: Path, number: int) -> list[Completion | 
 
     async def run() -> list[Completion | BaseException]:
         settings = ModelSettings(base_url=server.url, retry_seconds=0.01, concurrency=CONCURRENCY)
-        async with CachingSender(settings, Replies(path), environ={}) as sender:
+        async with CachingSender(settings, ResponseCache(path), environ={}) as sender:
             return await asyncio.gather(*(sender.send(request(n)) for n in range(number)), return_exceptions=True)
 
     return asyncio.run(run())
@@ -59,7 +59,7 @@ def test_where_there_is_no_room_for_replies_nothing_is_asked(tmp_path: Path, mon
 
 def test_the_first_reply_that_cannot_be_stored_stops_the_run(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
-    Replies(path).close()
+    ResponseCache(path).close()
     with sqlite3.connect(path) as connection:
         connection.execute(
             "CREATE TRIGGER full BEFORE INSERT ON replies WHEN (SELECT count(*) FROM replies) >= 10 "

@@ -9,39 +9,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import BudgetReached, UsageError
-from conspectus.models.llm.budget import Ledger, Reservation, Trace
+from conspectus.models.llm.budget import Budget, Reservation, Trace
 from conspectus.rows import Usage
 from conspectus.settings import Price
 
 PRICES = {"m": Price(input=2.0, output=8.0)}
 
 
-async def reserve(ledger: Ledger, prompt: int, most: int, task: str = "T") -> Reservation:
+async def reserve(ledger: Budget, prompt: int, most: int, task: str = "T") -> Reservation:
     held = ledger.estimate("m", task, prompt, most)
     await ledger.reserve(held)
     return held
 
 
-async def call(ledger: Ledger, prompt: int, reply: int, *, most: int | None = None, task: str = "T") -> None:
+async def call(ledger: Budget, prompt: int, reply: int, *, most: int | None = None, task: str = "T") -> None:
     held = await reserve(ledger, prompt, most if most is not None else reply, task)
     await asyncio.sleep(0)
     ledger.settle(held, prompt, reply)
 
 
 def test_usage_is_kept_by_task():
-    async def run(ledger: Ledger) -> None:
+    async def run(ledger: Budget) -> None:
         await call(ledger, 1000, 500, task="A")
         await call(ledger, 3000, 0, task="B")
         ledger.served("B")
 
-    ledger = Ledger(PRICES)
+    ledger = Budget(PRICES)
     asyncio.run(run(ledger))
     assert ledger.usage() == {"A": Usage(1, 0, 1000, 500, 0.006), "B": Usage(1, 1, 3000, 0, 0.006)}
     assert ledger.total() == Usage(2, 1, 4000, 500, 0.012)
 
 
 def test_a_model_of_no_known_price_counts_tokens_only():
-    ledger = Ledger()
+    ledger = Budget()
     asyncio.run(call(ledger, 1000, 500))
     assert ledger.total() == Usage(1, 0, 1000, 500, 0.0)
 
@@ -51,8 +51,8 @@ def test_a_model_of_no_known_price_counts_tokens_only():
     budget=st.integers(0, 4000),
 )
 def test_a_budget_is_never_passed_however_calls_overlap(calls: list[tuple[int, int, int]], budget: int):
-    async def run() -> Ledger:
-        ledger = Ledger(PRICES, budget=budget * 8e-6, budget_tokens=budget)
+    async def run() -> Budget:
+        ledger = Budget(PRICES, budget=budget * 8e-6, budget_tokens=budget)
         work = (call(ledger, prompt, min(reply, most), most=most) for prompt, reply, most in calls)
         results = await asyncio.gather(*work, return_exceptions=True)
         assert all(result is None or isinstance(result, BudgetReached) for result in results)
@@ -65,7 +65,7 @@ def test_a_budget_is_never_passed_however_calls_overlap(calls: list[tuple[int, i
 
 def test_a_call_waits_for_those_under_way_before_it_is_refused():
     async def run() -> None:
-        ledger = Ledger(budget_tokens=1100)
+        ledger = Budget(budget_tokens=1100)
         held = await reserve(ledger, 10, 900)
         waiting = asyncio.create_task(reserve(ledger, 10, 900))
         await asyncio.sleep(0)
@@ -78,7 +78,7 @@ def test_a_call_waits_for_those_under_way_before_it_is_refused():
 
 def test_a_model_whose_tokens_are_more_than_were_counted_is_held_to_what_it_takes():
     async def run() -> None:
-        ledger = Ledger(budget_tokens=1000)
+        ledger = Budget(budget_tokens=1000)
         held = await reserve(ledger, 100, 0)
         ledger.settle(held, 300, 0)  # it counts three times as many
         with pytest.raises(BudgetReached, match=r"1,000 tokens.* 300 "):
@@ -88,8 +88,8 @@ def test_a_model_whose_tokens_are_more_than_were_counted_is_held_to_what_it_take
 
 
 def test_calls_that_wait_are_held_to_what_the_replies_before_them_took():
-    async def run() -> Ledger:
-        ledger = Ledger(budget_tokens=1000)
+    async def run() -> Budget:
+        ledger = Budget(budget_tokens=1000)
         held = await reserve(ledger, 100, 700)
         waiting = asyncio.gather(*(reserve(ledger, 200, 100) for _ in range(3)), return_exceptions=True)
         await asyncio.sleep(0)
@@ -104,7 +104,7 @@ def test_calls_that_wait_are_held_to_what_the_replies_before_them_took():
 
 def test_a_lost_call_counts_against_the_budget():
     async def run() -> None:
-        ledger = Ledger(budget_tokens=1000)
+        ledger = Budget(budget_tokens=1000)
         ledger.release(await reserve(ledger, 100, 700), lost=True)
         with pytest.raises(BudgetReached):
             await reserve(ledger, 100, 200)
@@ -113,9 +113,9 @@ def test_a_lost_call_counts_against_the_budget():
 
 
 def test_models_of_ones_own_machine_need_no_price():
-    Ledger(budget=1.0).check("ollama/qwen3")
+    Budget(budget=1.0).check("ollama/qwen3")
     with pytest.raises(UsageError, match="--budget-tokens"):
-        Ledger(budget=1.0).check("m")
+        Budget(budget=1.0).check("m")
 
 
 @pytest.mark.parametrize("texts", [False, True])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import CallFailed, RateLimited, Refused, ServerDown, ServerFailed
-from conspectus.models.llm.rate_limits import LONGEST_PAUSE, Bucket, Gate, Patience
+from conspectus.models.llm.rate_limits import LONGEST_PAUSE, Backoff, Bucket, Gate
 
 
 class Clock:
@@ -137,7 +137,7 @@ def test_tokens_that_were_not_used_are_given_back():
 
 def test_pauses_double_with_jitter_and_are_the_same_in_every_run():
     def pauses(key: str) -> list[float | None]:
-        patience = Patience(key, 9, 1.0)
+        patience = Backoff(key, 9, 1.0)
         return [patience.pause(ServerFailed("x"), answered=True) for _ in range(9)]
 
     one, other = pauses("a"), pauses("b")
@@ -150,9 +150,9 @@ def test_pauses_double_with_jitter_and_are_the_same_in_every_run():
 
 
 def test_what_cannot_pass_is_not_waited_for():
-    assert Patience("a", 9, 1.0).pause(Refused("x"), answered=True) is None
-    assert Patience("a", 9, 1.0).pause(ServerDown("x"), answered=False) is None
-    assert Patience("a", 9, 1.0).pause(ServerDown("x"), answered=True) is not None
+    assert Backoff("a", 9, 1.0).pause(Refused("x"), answered=True) is None
+    assert Backoff("a", 9, 1.0).pause(ServerDown("x"), answered=False) is None
+    assert Backoff("a", 9, 1.0).pause(ServerDown("x"), answered=True) is not None
 
 
 def test_the_servers_own_wait_comes_before_ours():
@@ -161,6 +161,6 @@ def test_the_servers_own_wait_comes_before_ours():
         error.retry_after = seconds
         return error
 
-    patience = Patience("a", 9, 100.0)
+    patience = Backoff("a", 9, 100.0)
     assert 7 <= (patience.pause(limited(7.0), answered=True) or 0) <= 7.25
     assert patience.pause(limited(3600.0), answered=True) is None

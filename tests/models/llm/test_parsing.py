@@ -20,11 +20,11 @@ from conspectus.tasks import (
     Description,
     ExtractClaims,
     ExtractGraph,
+    Extraction,
     FoundClaim,
     FoundEntity,
     FoundRelationship,
     GleanMore,
-    Graph,
     MapAnswer,
     PartialAnswer,
     RateReport,
@@ -33,20 +33,20 @@ from conspectus.tasks import (
     Turn,
     WriteReport,
 )
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 CHUNK = Chunk("c", 0, "d", 0, 1, "x", 1)
 EXTRACT = ExtractGraph(CHUNK, ("person",))
-GLEAN = GleanMore(Turn(EXTRACT, Graph()))
-MISSED = AnyMissed(Turn(EXTRACT, Graph()))
+GLEAN = GleanMore(Turn(EXTRACT, Extraction()))
+MISSED = AnyMissed(Turn(EXTRACT, Extraction()))
 CLAIMS = ExtractClaims(CHUNK, ("Ada",))
-REPORT = WriteReport(Evidence(entities=(Entity("e", 7, "Ada", "person", "A miller."),)))
-MAP = MapAnswer("Who?", Evidence())
+REPORT = WriteReport(Context(entities=(Entity("e", 7, "Ada", "person", "A miller."),)))
+MAP = MapAnswer("Who?", Context())
 RATE = RateReport("Who?", Report("r", 1, 1, 0, -1, (), "T", "S", 5, "", (), 3))
 
 ADA = FoundEntity("Ada", "person", "Ada is a miller.")
 BO = FoundEntity("Bo", "person", "Bo is a baker.")
-BOTH = Graph((ADA, BO), (FoundRelationship("Ada", "Bo", "Ada sells Bo flour.", 7),))
+BOTH = Extraction((ADA, BO), (FoundRelationship("Ada", "Bo", "Ada sells Bo flour.", 7),))
 SOUND = dump(EXTRACT, BOTH)
 
 
@@ -58,7 +58,7 @@ name = some_text.map(lambda t: " ".join(t.split())).filter(bool)
 strength = st.floats(1, 10).map(lambda x: round(x, 3))
 date = st.none() | st.dates().map(str)
 graphs = st.builds(
-    Graph,
+    Extraction,
     st.lists(st.builds(FoundEntity, name, text, text), max_size=4).map(tuple),
     st.lists(st.builds(FoundRelationship, name, name, text, strength), max_size=4).map(tuple),
 )
@@ -82,7 +82,7 @@ def unthinking(reply: str) -> bool:
 
 @pytest.mark.parametrize("reply_format", ["json", "tuples"])
 @given(graph=graphs)
-def test_a_graph_survives_being_written_and_read(graph: Graph, reply_format: str) -> None:
+def test_a_graph_survives_being_written_and_read(graph: Extraction, reply_format: str) -> None:
     for task in (EXTRACT, GLEAN):
         parsed = parse(task, dump(task, graph, reply_format), reply_format)
         assert parsed.reply == graph
@@ -110,7 +110,7 @@ def test_a_report_survives_being_written_and_read(report: ReportDraft) -> None:
     missed=st.booleans(),
 )
 def test_texts_and_numbers_survive_being_written_and_read(said: str, score: int, rating: int, missed: bool) -> None:
-    for task in (ReduceAnswer("?", ()), AnswerFromContext("?", Evidence())):
+    for task in (ReduceAnswer("?", ()), AnswerFromContext("?", Context())):
         assert parse(task, dump(task, said)).reply == said
     element = DescribeElement("Ada", "entity", ("a",))
     assert parse(element, dump(element, Description(said))).reply == Description(said)
@@ -279,7 +279,7 @@ def test_records_in_bare_words_are_read_as_the_paper_has_them() -> None:
 
     parsed = parse(EXTRACT, reply, "tuples")
 
-    assert parsed.reply == Graph(
+    assert parsed.reply == Extraction(
         (FoundEntity("ADA", "PERSON", "A miller (of Kell)"),), (FoundRelationship("ADA", "BO", "Flour", 7),)
     )
     assert not parsed.cut

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from conspectus.errors import BadReply
 from conspectus.models.llm.model import SAMPLING
 from conspectus.models.llm.parsing import dump, parse
-from conspectus.rows import Chunk, Trail
+from conspectus.rows import Chunk, ReasoningPath
 from conspectus.tasks import (
     ChooseRelations,
     Draft,
@@ -29,12 +29,12 @@ from conspectus.tasks import (
     StandaloneQuestion,
     Topic,
 )
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 CHUNK = Chunk("c", 0, "d", 0, 1, "x", 1)
 NAME = st.text("abc é中", min_size=1, max_size=8).map(lambda s: " ".join(s.split())).filter(bool)
 NAMES = st.lists(NAME, max_size=4, unique=True).map(tuple)
-TOPICS = (Topic(Trail("Ada"), (Edge("owns"), Edge("met"))), Topic(Trail("Bo"), (Edge("owns"),)))
+TOPICS = (Topic(ReasoningPath("Ada"), (Edge("owns"), Edge("met"))), Topic(ReasoningPath("Bo"), (Edge("owns"),)))
 
 
 @given(NAMES, st.lists(st.builds(FoundTriple, NAME, NAME, NAME), max_size=4).map(tuple), NAME)
@@ -80,14 +80,14 @@ FOLLOW_UPS = st.lists(st.builds(FollowUp, NAME, SCORE), max_size=3).map(tuple)
 def test_a_step_of_drift_is_parsed_back(text: str, score: int, follow_ups: tuple[FollowUp, ...]):
     probe = Probe(text, score, follow_ups)
 
-    for task in (PrimeAnswer("Q", Evidence(), 3), PursueFollowUp("Q", "F", Evidence(), 3)):
+    for task in (PrimeAnswer("Q", Context(), 3), PursueFollowUp("Q", "F", Context(), 3)):
         assert parse(task, dump(task, probe)).reply == probe
 
 
 def test_an_empty_answer_helps_nothing_and_a_follow_up_without_a_question_is_left_out():
     said = {"answer": " ", "score": 80, "follow_ups": [{"question": "", "score": 5}, {"question": "Who?", "score": 5}]}
 
-    parsed = parse(PrimeAnswer("Q", Evidence(), 3), json.dumps(said))
+    parsed = parse(PrimeAnswer("Q", Context(), 3), json.dumps(said))
 
     assert parsed.reply == Probe("", 0, (FollowUp("Who?", 5),))
     assert len(parsed.dropped) == 1

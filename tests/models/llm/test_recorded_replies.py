@@ -19,7 +19,7 @@ import pytest
 from conspectus.models.llm.parsing import parse
 from conspectus.rows import Chunk
 from conspectus.tasks import DescribeElement, ExtractGraph, ReduceAnswer, WriteReport
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 EXPECTED: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "data/recorded_replies_counts.json").read_text()
@@ -58,7 +58,7 @@ def test_every_record_of_an_extraction_is_read(row: dict[str, Any], replies: dic
 
 @pytest.mark.parametrize("row", of_kind("report"))
 def test_every_finding_of_a_report_is_read(row: dict[str, Any], replies: dict[str, str]) -> None:
-    parsed = parse(WriteReport(Evidence()), replies[row["key"]])
+    parsed = parse(WriteReport(Context()), replies[row["key"]])
 
     assert len(parsed.reply.findings) == row["findings"]
     assert parsed.dropped == parsed.repaired == ()

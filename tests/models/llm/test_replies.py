@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conspectus.errors import IndexDamaged
-from conspectus.models.llm.cache import Attempt, Replies
+from conspectus.models.llm.cache import Attempt, ResponseCache
 from conspectus.models.llm.wire import Message, Request, Status
 
 
@@ -15,7 +15,7 @@ def attempt(key: str, status: Status = "ok", reply: str | bytes = "yes", task: s
     return Attempt(key, "m", task, status, reply, "stop", 10, 2, 0.5)
 
 
-def add(replies: Replies, *attempts: Attempt) -> None:
+def add(replies: ResponseCache, *attempts: Attempt) -> None:
     async def run() -> None:
         await asyncio.gather(*(replies.add([a]) for a in attempts))
 
@@ -23,11 +23,11 @@ def add(replies: Replies, *attempts: Attempt) -> None:
 
 
 @pytest.fixture
-def replies(tmp_path: Path) -> Replies:
-    return Replies(tmp_path / "index" / "replies.sqlite")
+def replies(tmp_path: Path) -> ResponseCache:
+    return ResponseCache(tmp_path / "index" / "replies.sqlite")
 
 
-def test_only_good_replies_are_served_and_of_those_the_first(replies: Replies):
+def test_only_good_replies_are_served_and_of_those_the_first(replies: ResponseCache):
     add(
         replies,
         attempt("a", "failed", "error"),
@@ -44,7 +44,7 @@ def test_only_good_replies_are_served_and_of_those_the_first(replies: Replies):
     assert (kept.text, kept.prompt_tokens, kept.cached) == ("first", 10, True)
 
 
-def test_a_mark_takes_a_reply_out_of_service_and_puts_it_back(replies: Replies):
+def test_a_mark_takes_a_reply_out_of_service_and_puts_it_back(replies: ResponseCache):
     add(replies, attempt("a", reply="bad"))
     asyncio.run(replies.mark("a", "unparsable"))
     assert replies.get("a") is None
@@ -53,17 +53,17 @@ def test_a_mark_takes_a_reply_out_of_service_and_puts_it_back(replies: Replies):
     assert replies.get("a") is not None
 
 
-def test_what_was_awaited_is_there_for_another_process_at_once(replies: Replies):
+def test_what_was_awaited_is_there_for_another_process_at_once(replies: ResponseCache):
     add(replies, attempt("a"))
-    assert Replies(replies.path).get("a") is not None
+    assert ResponseCache(replies.path).get("a") is not None
 
 
-def test_vectors_come_back_bit_by_bit(replies: Replies):
+def test_vectors_come_back_bit_by_bit(replies: ResponseCache):
     add(replies, attempt("v", reply=b"\x00\xff\x01"))
     assert replies.get_bytes("v") == b"\x00\xff\x01"
 
 
-def test_writes_that_come_together_are_one_transaction(replies: Replies):
+def test_writes_that_come_together_are_one_transaction(replies: ResponseCache):
     commits: list[int] = []
     commit = replies._commit  # pyright: ignore[reportPrivateUsage]
     replies._commit = lambda batch: (commits.append(len(batch)), commit(batch))[1]  # pyright: ignore
@@ -72,13 +72,13 @@ def test_writes_that_come_together_are_one_transaction(replies: Replies):
     assert commits == [25]
 
 
-def test_stats_tell_size_and_hits_by_task(replies: Replies):
+def test_stats_tell_size_and_hits_by_task(replies: ResponseCache):
     add(replies, attempt("a", task="One"), attempt("b", task="Two"), attempt("c", "failed", task="Two"))
     for key in ("a", "a", "b", "c"):
         replies.get(key)
     replies.close()
 
-    again = Replies(replies.path)
+    again = ResponseCache(replies.path)
     again.get("a")
     stats = again.stats()
     assert (stats.rows, stats.by_status) == (3, {"failed": 1, "ok": 2})
@@ -86,13 +86,13 @@ def test_stats_tell_size_and_hits_by_task(replies: Replies):
     assert stats.bytes > 0
 
 
-def test_what_was_spent_is_told_by_task_and_model_over_all_runs(replies: Replies):
+def test_what_was_spent_is_told_by_task_and_model_over_all_runs(replies: ResponseCache):
     add(replies, attempt("a"), attempt("b", "cut off"), attempt("c", "failed"), attempt("d", "failed", task="Down"))
     (spent,) = replies.spent()
     assert (spent.task, spent.calls, spent.prompt_tokens, spent.completion_tokens) == ("T", 2, 20, 4)
 
 
-def test_pruning_takes_the_old_the_unused_or_the_bad(replies: Replies):
+def test_pruning_takes_the_old_the_unused_or_the_bad(replies: ResponseCache):
     add(replies, attempt("a"), attempt("b"), attempt("c", "failed"))
     assert replies.prune() == 0
     assert replies.prune(bad=True) == 1
@@ -104,10 +104,10 @@ def test_pruning_takes_the_old_the_unused_or_the_bad(replies: Replies):
     assert replies.prune(made_before=time.time()) == 1
 
 
-def test_what_a_server_takes_is_kept(replies: Replies):
+def test_what_a_server_takes_is_kept(replies: ResponseCache):
     asyncio.run(replies.learn("http://x", "m", "logit_bias", False))
     asyncio.run(replies.learn("http://x", "m", "json_schema", True))
-    assert Replies(replies.path).features("http://x") == {
+    assert ResponseCache(replies.path).features("http://x") == {
         ("m", "logit_bias"): False,
         ("m", "json_schema"): True,
     }
@@ -118,7 +118,7 @@ def test_a_file_that_is_no_cache_is_told(tmp_path: Path):
     path = tmp_path / "replies.sqlite"
     path.write_bytes(b"this is no database at all, but long enough to be one" * 20)
     with pytest.raises(IndexDamaged, match=r"replies\.sqlite cannot be opened .* restore it"):
-        Replies(path)
+        ResponseCache(path)
 
 
 def test_a_key_depends_on_all_that_can_change_the_reply_and_on_nothing_else():

@@ -11,8 +11,8 @@ from aiohttp import web
 from simulated_server import Behaviour, Service, SimulatedServer, listen
 
 from conspectus.errors import BadKey, ServerDown, ServerFailed, UnknownModel, UsageError
-from conspectus.models.llm.budget import Ledger
-from conspectus.models.llm.cache import FILE_NAME, Replies
+from conspectus.models.llm.budget import Budget
+from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.models.llm.providers import find_reranker
 from conspectus.models.llm.sender import CachingSender
 from conspectus.settings import ModelSettings
@@ -28,10 +28,10 @@ async def scored(
     *,
     folder: Path | None = None,
     environ: dict[str, str] | None = None,
-    ledger: Ledger | None = None,
+    ledger: Budget | None = None,
     **settings: Any,
 ) -> list[float]:
-    replies = Replies(folder / FILE_NAME) if folder else None
+    replies = ResponseCache(folder / FILE_NAME) if folder else None
     llm = ModelSettings(retry_seconds=0.0, **settings)
     async with CachingSender(llm, replies, ledger, environ=environ or {}) as sender:
         return await sender.rerank(QUESTION, passages, name)
@@ -56,7 +56,7 @@ async def test_a_server_that_wants_texts_gets_texts():
 
 
 async def test_a_passage_is_scored_once_for_a_question(tmp_path: Path):
-    ledger = Ledger()
+    ledger = Budget()
     with SimulatedServer(Behaviour(keep_bodies=True)) as server:
         assert await scored(server.url, folder=tmp_path) == SCORES
         assert await scored(server.url, (*PASSAGES, "Owls hoot."), folder=tmp_path, ledger=ledger) == [*SCORES, 0.5]

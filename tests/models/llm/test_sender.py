@@ -36,8 +36,8 @@ from conspectus.errors import (
     UnknownModel,
     UsageError,
 )
-from conspectus.models.llm.budget import Ledger, Trace
-from conspectus.models.llm.cache import FILE_NAME, Replies
+from conspectus.models.llm.budget import Budget, Trace
+from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.models.llm.sender import CachingSender
 from conspectus.models.llm.wire import Completion, Message, Request
 from conspectus.settings import ModelSettings, Price
@@ -62,7 +62,7 @@ def using(
     act: Callable[[CachingSender], Awaitable[R]],
     folder: Path | None = None,
     *,
-    ledger: Ledger | None = None,
+    ledger: Budget | None = None,
     environ: dict[str, str] | None = None,
     **settings: Any,
 ) -> R:
@@ -71,7 +71,7 @@ def using(
     async def run() -> R:
         url = server if isinstance(server, str) else server.url
         chosen = ModelSettings(**{"base_url": url, "retry_seconds": 0.02, "timeout": 10.0, **settings})
-        replies = Replies(folder / FILE_NAME) if folder else None
+        replies = ResponseCache(folder / FILE_NAME) if folder else None
         async with CachingSender(chosen, replies, ledger, environ=environ or {}) as sender:
             return await act(sender)
 
@@ -124,7 +124,7 @@ def test_a_reply_that_was_cut_off_is_told_kept_and_asked_for_again(tmp_path: Pat
         assert send(server, ask(), tmp_path).cut_off
 
         assert server.counts["requests"] == 2
-    assert Replies(tmp_path / FILE_NAME).stats().by_status == {"cut off": 2}
+    assert ResponseCache(tmp_path / FILE_NAME).stats().by_status == {"cut off": 2}
 
 
 def test_a_single_token_that_was_all_that_was_wanted_is_not_cut_off(tmp_path: Path):
@@ -176,7 +176,7 @@ def test_a_stream_that_is_cut_off_is_an_error_at_its_end(max_tokens: int | None,
         using(server, stream, tmp_path)
 
     assert seen
-    assert Replies(tmp_path / FILE_NAME).stats().by_status == {"cut off": 1}
+    assert ResponseCache(tmp_path / FILE_NAME).stats().by_status == {"cut off": 1}
 
 
 def test_a_stream_that_breaks_in_the_middle_is_an_error_and_is_not_kept(tmp_path: Path):
@@ -193,7 +193,7 @@ def test_a_stream_that_breaks_in_the_middle_is_an_error_and_is_not_kept(tmp_path
         using(server, stream, tmp_path)
 
     assert seen
-    assert Replies(tmp_path / FILE_NAME).stats().by_status == {"failed": 1}
+    assert ResponseCache(tmp_path / FILE_NAME).stats().by_status == {"failed": 1}
 
 
 def test_thinking_is_no_part_of_a_reply():
@@ -241,7 +241,7 @@ def test_faults_that_pass_do_not_show(fault: dict[str, float], tmp_path: Path):
     assert [r.text for r in replies if isinstance(r, Completion)] == [
         r.text for r in expected if isinstance(r, Completion)
     ]
-    assert Replies(tmp_path / FILE_NAME).stats().by_status["ok"] == 40
+    assert ResponseCache(tmp_path / FILE_NAME).stats().by_status["ok"] == 40
 
 
 def test_a_retry_waits_as_long_as_the_server_asks():
@@ -275,7 +275,7 @@ def test_attempts_come_to_an_end_and_all_are_kept(tmp_path: Path):
             send(server, ask(), tmp_path, attempts=3)
 
         assert server.counts["requests"] == 3
-    assert Replies(tmp_path / FILE_NAME).stats().by_status == {"failed": 3}
+    assert ResponseCache(tmp_path / FILE_NAME).stats().by_status == {"failed": 3}
 
 
 def test_a_server_that_hangs_is_given_up_on():
@@ -361,7 +361,7 @@ def test_a_missing_key_is_told_without_asking_anybody():
 
 def test_keys_show_in_no_error_and_in_no_file(tmp_path: Path):
     key = "sk-very-secret-0123456789"
-    ledger = Ledger(trace=Trace(tmp_path / "trace.jsonl", texts=True))
+    ledger = Budget(trace=Trace(tmp_path / "trace.jsonl", texts=True))
 
     with SimulatedServer(Behaviour(key="another")) as server, pytest.raises(BadKey) as caught:
         send(server, ask(), tmp_path, ledger=ledger, environ={"CONSPECTUS_API_KEY": key})
@@ -375,7 +375,7 @@ def test_keys_show_in_no_error_and_in_no_file(tmp_path: Path):
 def test_the_trace_tells_of_calls_of_failures_and_of_kept_replies(tmp_path: Path):
     with SimulatedServer(Behaviour(errors=0.5, seed=2)) as server:
         for _ in range(2):
-            ledger = Ledger(trace=Trace(tmp_path / "trace.jsonl"))
+            ledger = Budget(trace=Trace(tmp_path / "trace.jsonl"))
             using(server, lambda s: send_all(s, 4), tmp_path, ledger=ledger, attempts=12)
 
     lines = [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
@@ -471,7 +471,7 @@ def test_a_budget_of_tokens_stops_before_the_call_that_would_pass_it_and_goes_on
 
 
 def test_a_budget_of_money_is_kept_by_the_price_table(tmp_path: Path):
-    ledger = Ledger({MODEL: Price(input=1000.0, output=2000.0)}, budget=1.0)  # 0.001 and 0.002 a token
+    ledger = Budget({MODEL: Price(input=1000.0, output=2000.0)}, budget=1.0)  # 0.001 and 0.002 a token
 
     with SimulatedServer(Behaviour()) as server:
         replies = using(server, lambda s: send_all(s, 30, max_tokens=200), tmp_path, ledger=ledger)
@@ -569,7 +569,7 @@ def test_what_was_cut_by_a_budget_that_does_not_reach_is_not_paid_for_again(tmp_
 
 def test_a_budget_of_money_without_a_price_is_told_before_anything_is_spent(tmp_path: Path):
     with SimulatedServer(Behaviour()) as server:
-        ledger = Ledger(budget=5.0, base_url="https://models.example.org/v1")
+        ledger = Budget(budget=5.0, base_url="https://models.example.org/v1")
         with pytest.raises(UsageError, match=MODEL):
             using(server, lambda s: send_all(s, 1), tmp_path, ledger=ledger)
         assert server.counts["requests"] == 0
@@ -577,7 +577,7 @@ def test_a_budget_of_money_without_a_price_is_told_before_anything_is_spent(tmp_
 
 def test_a_server_on_this_machine_is_free_so_that_no_budget_of_money_stops_at_it(tmp_path: Path):
     with SimulatedServer(Behaviour()) as server:
-        ledger = Ledger(budget=0.01, base_url=server.url)
+        ledger = Budget(budget=0.01, base_url=server.url)
         replies = using(server, lambda s: send_all(s, 3), tmp_path, ledger=ledger)
     assert not any(isinstance(reply, Exception) for reply in replies)
     assert ledger.total().cost == 0
@@ -588,7 +588,7 @@ def test_the_budget_of_an_index_counts_what_earlier_runs_on_it_took(tmp_path: Pa
     taken = 0.0
     with SimulatedServer(Behaviour()) as server:
         for first in (0, 30, 60):  # three runs, each with other requests
-            ledger = Ledger(prices, index_budget=1.0)
+            ledger = Budget(prices, index_budget=1.0)
             work = partial(send_all, number=30 + first, max_tokens=200)
             replies = using(server, work, tmp_path, ledger=ledger)
             assert any(isinstance(reply, BudgetReached) for reply in replies)
@@ -640,7 +640,7 @@ def test_no_durable_reply_is_asked_for_again_after_kill_9(tmp_path: Path):
 
 def kept(path: Path) -> list[str]:
     """Return the prompts whose replies are durable, by asking for each of them."""
-    replies = Replies(path)
+    replies = ResponseCache(path)
     found = [
         text
         for n in range(60)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from conspectus import errors
 from conspectus.models.llm.clients import Clients
 from conspectus.models.llm.dialects import OllamaDialect, OpenAIDialect, ThinkingFilter, without_thinking
-from conspectus.models.llm.http_errors import fault, one_line, redact, retry_after, said, unreachable
+from conspectus.models.llm.http_errors import error_of_response, one_line, redact, retry_after, said, unreachable
 from conspectus.models.llm.providers import find, vocabulary
 from conspectus.models.llm.wire import Message, Request
 from conspectus.settings import ModelSettings
@@ -129,7 +129,7 @@ def test_retry_after_is_read_as_seconds_or_as_a_date(value: str, seconds: float 
     ],
 )
 def test_a_refusal_is_told_by_what_it_means(status: int, body: str, error: type[errors.ModelError]):
-    found = fault(status, {}, body, find("openai/x", "", ENVIRON), None)
+    found = error_of_response(status, {}, body, find("openai/x", "", ENVIRON), None)
     assert type(found) is error
     assert "\n" not in str(found)
 
@@ -236,11 +236,11 @@ def test_an_address_where_nothing_answers_says_what_would_help(name: str, base_u
     [("http://host:8123", "try --base-url http://host:8123/v1"), ("http://host:8123/v1", "check --base-url")],
 )
 def test_an_address_that_lacks_its_version_is_completed(base_url: str, advice: str):
-    assert advice in str(fault(404, {}, "404: Not Found", find("x", base_url, {}), None))
+    assert advice in str(error_of_response(404, {}, "404: Not Found", find("x", base_url, {}), None))
 
 
 def test_who_is_refused_at_an_address_of_their_own_is_told_which_variables_are_read():
-    told = str(fault(401, {}, "no", find("x", "http://host/v1", {"OPENAI_API_KEY": "k"}), None))
+    told = str(error_of_response(401, {}, "no", find("x", "http://host/v1", {"OPENAI_API_KEY": "k"}), None))
     assert "set CONSPECTUS_API_KEY" in told
     assert "OPENAI_API_KEY goes to" in told
 

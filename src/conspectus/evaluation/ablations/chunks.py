@@ -18,7 +18,7 @@ from conspectus.evaluation.ablations.found import Ablation, Row
 from conspectus.evaluation.charts import Panel, Series
 from conspectus.evaluation.comparing.conditions import digest, spoken
 from conspectus.evaluation.comparing.usage_meter import MeteredSender, Tally
-from conspectus.evaluation.jsonl_table import Kept
+from conspectus.evaluation.jsonl_table import JsonlTable
 from conspectus.indexing.chunk import chunk
 from conspectus.indexing.extract import Extracted, extract
 from conspectus.indexing.merge import merge
@@ -78,7 +78,7 @@ class Chunks:
     model: str
     folder: Path
     varied: dict[tuple[int, int], Settings]
-    kept: Kept[Cell]
+    kept: JsonlTable[Cell]
     unread: int = 0
     """Documents that could not be read."""
 
@@ -195,7 +195,9 @@ def lay_out(
     if model == "extractive":
         rounds = 0
     varied = {(size, n): with_cut(settings, size, n) for size in dict.fromkeys(sizes) for n in range(rounds + 1)}
-    return Chunks(documents, settings, model, folder, varied, Kept(folder / FILE, Cell, lambda cell: cell.key), unread)
+    return Chunks(
+        documents, settings, model, folder, varied, JsonlTable(folder / FILE, Cell, lambda cell: cell.key), unread
+    )
 
 
 def with_cut(settings: Settings, tokens: int, rounds: int) -> Settings:

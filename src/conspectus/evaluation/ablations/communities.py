@@ -12,14 +12,14 @@ import numpy as np
 from conspectus import __version__
 from conspectus.algorithms.graph import Floats, Ints, adjacency, modularity
 from conspectus.algorithms.leiden import Part, memberships
-from conspectus.community_context import Gatherer
+from conspectus.community_context import CommunityContextBuilder
 from conspectus.costs.estimate import Estimate
 from conspectus.errors import UsageError
 from conspectus.evaluation.ablations.found import Ablation, Cell, mean
 from conspectus.evaluation.ablations.hierarchies import METHODS, Hierarchy, hierarchy
 from conspectus.evaluation.charts import Panel, Series
 from conspectus.evaluation.comparing.conditions import digest, snapshot_of
-from conspectus.evaluation.jsonl_table import Kept
+from conspectus.evaluation.jsonl_table import JsonlTable
 from conspectus.index import Index
 from conspectus.indexing.pipeline import Progress
 from conspectus.indexing.reports import reported, write_reports
@@ -72,7 +72,7 @@ class Communities:
     settings: Settings
     folder: Path
     seeds: tuple[int, ...]
-    kept: Kept[Run]
+    kept: JsonlTable[Run]
 
     @property
     def cells(self) -> int:
@@ -114,7 +114,9 @@ class Communities:
     async def _with_reports(self, levels: Sequence[Level], parts: Sequence[Part]) -> list[Level]:
         index, settings = self.index, self.settings.reports
         communities = communities_of(parts, index)
-        gatherer = Gatherer(communities, index.entities, index.relationships, settings.context_tokens, index.claims)
+        gatherer = CommunityContextBuilder(
+            communities, index.entities, index.relationships, settings.context_tokens, index.claims
+        )
         language = corpus_language(index.documents, self.settings.language)
         model = ExtractiveModel.of_index(index)
         reports, _ = await write_reports(communities, gatherer, model, settings, language)
@@ -158,7 +160,7 @@ def lay_out(index: Index, settings: Settings, folder: Path, seeds: int = SEEDS) 
     if not len(index.relationships):
         raise UsageError("this index has no graph to divide")
     first = settings.communities.seed
-    kept = Kept(folder / FILE, _run, lambda run: (run.method, run.seed))
+    kept = JsonlTable(folder / FILE, _run, lambda run: (run.method, run.seed))
     return Communities(index, settings, folder, tuple(range(first, first + seeds)), kept)
 
 

@@ -26,7 +26,7 @@ from conspectus.evaluation.comparing.answer_folder import lay_out as lay_out_ans
 from conspectus.evaluation.comparing.asked_answers import made_with
 from conspectus.evaluation.comparing.conditions import Condition, digest, snapshot_of
 from conspectus.evaluation.comparing.run_info import IMPORTED, writer_of
-from conspectus.evaluation.jsonl_table import Kept, Question
+from conspectus.evaluation.jsonl_table import JsonlTable, Question
 from conspectus.index import Index
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model
@@ -69,7 +69,7 @@ class Reports:
     sample: frozenset[int]
     """Communities whose reports are checked."""
     shelf: Shelf
-    checks: Kept[Checked]
+    checks: JsonlTable[Checked]
 
     @property
     def writers(self) -> tuple[str, str]:
@@ -266,7 +266,7 @@ def lay_out(
     numbers = [community.number for community in shelf.communities]
     random.Random(0).shuffle(numbers)
     deepest = min(3, len(index.levels) - 1)
-    checks = Kept(folder / "supports.jsonl", _checked, lambda row: (row.writer, row.community))
+    checks = JsonlTable(folder / "supports.jsonl", _checked, lambda row: (row.writer, row.community))
     return Reports(
         index,
         settings,

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from conspectus import __version__
-from conspectus.community_context import Gatherer
+from conspectus.community_context import CommunityContextBuilder
 from conspectus.costs.estimate import REPORT, Estimate, Estimator, Range
 from conspectus.evaluation.comparing.conditions import digest, snapshot_of, spoken
-from conspectus.evaluation.jsonl_table import Kept
+from conspectus.evaluation.jsonl_table import JsonlTable
 from conspectus.index import Index
 from conspectus.indexing.reports import reported, write_reports
 from conspectus.models.base import Model, Tick
@@ -44,12 +44,12 @@ class Shelf:
 
     index: Index
     settings: Settings
-    kept: Kept[Written]
+    kept: JsonlTable[Written]
 
     @classmethod
     def of(cls, index: Index, settings: Settings, folder: Path) -> Shelf:
         """Open what a folder has."""
-        return cls(index, settings, Kept(folder / FILE, Written, lambda row: (row.writer, row.community)))
+        return cls(index, settings, JsonlTable(folder / FILE, Written, lambda row: (row.writer, row.community)))
 
     @property
     def communities(self) -> list[Community]:
@@ -101,9 +101,9 @@ class Shelf:
         row = estimator.row("WriteReport", calls, Range(tokens, tokens).times(SLACK), calls.times(REPORT))
         return Estimate((row,))
 
-    def _gatherer(self) -> Gatherer:
+    def _gatherer(self) -> CommunityContextBuilder:
         index, limit = self.index, self.settings.reports.context_tokens
-        return Gatherer(index.communities, index.entities, index.relationships, limit, index.claims)
+        return CommunityContextBuilder(index.communities, index.entities, index.relationships, limit, index.claims)
 
     def _made_with(self, writer: str) -> str:
         said = self.settings.model_dump(mode="json", include={"reports", "language"})

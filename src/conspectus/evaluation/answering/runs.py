@@ -27,7 +27,7 @@ from conspectus.messages import says_nothing
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.models.rerankers import Reranker
 from conspectus.retrieval import METHODS, RANKINGS, rerank
-from conspectus.retrieval.answer_options import Styled
+from conspectus.retrieval.answer_options import WithAnswerOptions
 from conspectus.rows import Answer
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import SHORT
@@ -141,7 +141,7 @@ async def _ask(
     clock = time.perf_counter if model.generative else time.process_time
     began = clock()
     try:
-        styled = Styled(model, one.text, settings.answer, index.languages)
+        styled = WithAnswerOptions(model, one.text, settings.answer, index.languages)
         answer = await rerank.answered(METHODS[method], one.text, index, styled, settings, reranker)
     except CallFailed as error:  # of this question; what makes all fail ends the run
         return Answered(method, one.id, error=str(error) or type(error).__name__)

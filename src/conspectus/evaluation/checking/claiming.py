@@ -14,13 +14,13 @@ from conspectus.evaluation.at_once import each
 from conspectus.evaluation.checking.clusters import distinct
 from conspectus.evaluation.checking.sentences import Sentence, sentences_in
 from conspectus.evaluation.comparing.asked_answers import AskedAnswer, made_with
-from conspectus.evaluation.jsonl_table import AnswerClaims, Kept
+from conspectus.evaluation.jsonl_table import AnswerClaims, JsonlTable
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.tasks import ClearSentences, FactualClaims, SelectFactual
 from conspectus.text.language import language_of
 
 
-def pending(asked: Iterable[AskedAnswer], kept: Kept[AnswerClaims], by: str) -> list[AskedAnswer]:
+def pending(asked: Iterable[AskedAnswer], kept: JsonlTable[AnswerClaims], by: str) -> list[AskedAnswer]:
     """Return the answers whose claims are not kept, failed, or were found in another text or by another."""
 
     def stands(one: AskedAnswer) -> bool:
@@ -35,7 +35,7 @@ def _made_with(one: AskedAnswer, by: str) -> str:
 
 
 async def find_claims(
-    left: Sequence[AskedAnswer], model: Model, kept: Kept[AnswerClaims], by: str, tick: Tick = no_tick
+    left: Sequence[AskedAnswer], model: Model, kept: JsonlTable[AnswerClaims], by: str, tick: Tick = no_tick
 ) -> None:
     """Find the claims of answers and keep them; what failed is kept with its error.
 

@@ -17,14 +17,14 @@ from conspectus.errors import CallFailed, ModelError
 from conspectus.evaluation.at_once import each
 from conspectus.evaluation.checking.sentences import Sentence, sentences_in, sentences_of
 from conspectus.evaluation.comparing.asked_answers import AskedAnswer, made_with, names_in
-from conspectus.evaluation.jsonl_table import AnswerGrounding, GroundedSentence, Kept
+from conspectus.evaluation.jsonl_table import AnswerGrounding, GroundedSentence, JsonlTable
 from conspectus.evaluation.statistics import Interval, bootstrap, rounded
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.tasks import Entails
 from conspectus.text.language import language_of
 
 
-def pending(asked: Iterable[AskedAnswer], kept: Kept[AnswerGrounding], by: str) -> list[AskedAnswer]:
+def pending(asked: Iterable[AskedAnswer], kept: JsonlTable[AnswerGrounding], by: str) -> list[AskedAnswer]:
     """Return the answers that were not checked, failed, or were checked against other texts or by another."""
 
     def stands(one: AskedAnswer) -> bool:
@@ -41,7 +41,7 @@ def _made_with(one: AskedAnswer, by: str) -> str:
 
 
 async def ground(
-    left: Sequence[AskedAnswer], model: Model, kept: Kept[AnswerGrounding], by: str, tick: Tick = no_tick
+    left: Sequence[AskedAnswer], model: Model, kept: JsonlTable[AnswerGrounding], by: str, tick: Tick = no_tick
 ) -> None:
     """Check answers and keep what is found; an answer of which a sentence failed is kept with the error.
 

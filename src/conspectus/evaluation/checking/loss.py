@@ -24,7 +24,7 @@ from conspectus.evaluation.statistics import Interval, pooled, rounded
 from conspectus.index import Index
 from conspectus.models.base import Model, Tick, no_tick, succeeded
 from conspectus.models.extractive.facts import all_terms, key_terms
-from conspectus.models.extractive.sentence_store import Passages
+from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.models.extractive.statements import split
 from conspectus.rows import Answer, Chunk, Entity
 from conspectus.tasks import Entails
@@ -107,7 +107,7 @@ def sampled(index: Index, count: int, seed: int = 0) -> list[Chunk]:
     """
     if "sentences.document" not in index.arrays:
         raise UsageError("this index holds no sentences to take facts from")
-    passages = Passages.of_index(index)
+    passages = SentenceStore.of_index(index)
     numbers = list(range(len(index.chunks)))
     random.Random(seed).shuffle(numbers)
     drawn: list[Chunk] = []
@@ -121,7 +121,7 @@ def sampled(index: Index, count: int, seed: int = 0) -> list[Chunk]:
     return sorted(drawn, key=lambda chunk: chunk.number)
 
 
-def sentences_of(chunk: Chunk, passages: Passages) -> list[Sentence]:
+def sentences_of(chunk: Chunk, passages: SentenceStore) -> list[Sentence]:
     """Return the sentences that lie wholly in a chunk, with who says them."""
     return [Sentence(passages.quoted(sentence)) for sentence in passages.within(chunk)]
 
@@ -139,7 +139,7 @@ async def measure(
 
     Chunks of which a call failed are left out and told. Raises Unusable where nothing more can be asked of the model.
     """
-    passages = Passages.of_index(index)
+    passages = SentenceStore.of_index(index)
     stages = await stages_of(index, chunks)
     found: dict[int, list[Fact]] = {}
     failures: dict[int, str] = {}
@@ -168,7 +168,7 @@ def _stage(name: str, groups: Sequence[Sequence[Fact]]) -> StageLoss:
 async def _facts(
     index: Index,
     chunk: Chunk,
-    passages: Passages,
+    passages: SentenceStore,
     stages: Stages,
     model: Model,
     ask: Asking,

@@ -15,7 +15,7 @@ from conspectus.evaluation.comparing.conditions import Condition
 from conspectus.evaluation.jsonl_table import Question
 from conspectus.index import Index
 from conspectus.models.base import Model
-from conspectus.models.extractive.sentence_store import Passages
+from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.models.llm.client import prompt_tokens
 from conspectus.models.llm.session import Session
 from conspectus.rows import Chunk
@@ -42,7 +42,7 @@ async def estimate_loss(
 
     The first is known to the token of what is asked; the checks are a wide range, by the number of facts.
     """
-    passages = Passages.of_index(index)
+    passages = SentenceStore.of_index(index)
     texts = {chunk.id: sentences_of(chunk, passages) for chunk in chunks}
     of_chunks = [(ABOUT.get(language_of(one.text for one in some), ABOUT[ENGLISH]), some) for some in texts.values()]
     first = claiming(of_chunks, session, settings)

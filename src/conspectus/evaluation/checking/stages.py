@@ -15,11 +15,11 @@ from conspectus.index import Index
 from conspectus.indexing.extract import extract
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.extractive.sentence_store import Passages
+from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.references import strip
 from conspectus.rows import Chunk, Claim, Entity, Relationship, Report
 from conspectus.settings import Settings
-from conspectus.tasks import FoundClaim, Graph
+from conspectus.tasks import Extraction, FoundClaim
 from conspectus.text.language import corpus_language
 
 if TYPE_CHECKING:
@@ -120,12 +120,12 @@ async def _extracted(index: Index, chunks: Sequence[Chunk]) -> tuple[dict[str, t
     if settings is None:
         return {}, [f"{unknown} the index was made elsewhere."]
     if settings.model == "extractive":
-        return await _again(index, chunks, ExtractiveModel(Passages.of_index(index)), settings), []
+        return await _again(index, chunks, ExtractiveModel(SentenceStore.of_index(index)), settings), []
     from conspectus.models.llm.model import ChatModel
-    from conspectus.models.llm.session import opened
+    from conspectus.models.llm.session import open_session
 
     try:
-        async with opened(settings, index.folder, to_ask=False) as session:
+        async with open_session(settings, index.folder, to_ask=False) as session:
             model = ChatModel(KeptOnly(session.sender, Tally()), settings)
             texts = await _again(index, chunks, model, settings)
     except ConspectusError as error:  # its prompts, its cache
@@ -158,7 +158,7 @@ def _settings_of(index: Index) -> Settings | None:
     return settings.model_copy(update={"llm": settings.llm.model_copy(update={"trace": ""})})
 
 
-def _told(graph: Graph, claims: Sequence[FoundClaim]) -> Iterable[str]:
+def _told(graph: Extraction, claims: Sequence[FoundClaim]) -> Iterable[str]:
     for entity in graph.entities:
         yield f"{entity.name}\n{entity.description}"
     for pair in graph.relationships:

@@ -15,7 +15,7 @@ from conspectus.evaluation.comparing.conditions import PAPER, Condition, check, 
 from conspectus.evaluation.comparing.question_files import joined, once, write_list
 from conspectus.evaluation.comparing.run_info import keep_set_up
 from conspectus.evaluation.comparing.usage_meter import Metered, MeteredSender, Tally
-from conspectus.evaluation.jsonl_table import ConditionAnswer, Kept, Question, answers_in
+from conspectus.evaluation.jsonl_table import ConditionAnswer, JsonlTable, Question, answers_in
 from conspectus.evaluation.judging.pairing import drawn
 from conspectus.index import Index
 from conspectus.indexing.pipeline import Progress, Silent
@@ -36,7 +36,7 @@ class Laid:
     index: Index
     settings: Settings
     works: tuple[Work, ...]
-    kept: Kept[ConditionAnswer]
+    kept: JsonlTable[ConditionAnswer]
     notices: tuple[str, ...] = ()
 
     @property

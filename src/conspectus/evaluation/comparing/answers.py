@@ -16,11 +16,11 @@ from conspectus.errors import CallFailed, UsageError
 from conspectus.evaluation.at_once import each
 from conspectus.evaluation.comparing.conditions import Condition, answering, check, made_with, settings_for
 from conspectus.evaluation.comparing.usage_meter import Metered, Tally, Watched
-from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, Kept, Question
+from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, JsonlTable, Question
 from conspectus.index import Index
 from conspectus.messages import says_nothing
 from conspectus.models.base import Model, Tick, no_tick
-from conspectus.retrieval.answer_options import Styled
+from conspectus.retrieval.answer_options import WithAnswerOptions
 from conspectus.rows import Answer, Citation
 from conspectus.settings import Settings
 
@@ -73,7 +73,7 @@ def plan(
     ]
 
 
-def left(works: Sequence[Work], kept: Kept[ConditionAnswer]) -> list[Work]:
+def left(works: Sequence[Work], kept: JsonlTable[ConditionAnswer]) -> list[Work]:
     """Return what is not kept, failed, or was made with something else."""
 
     def stands(work: Work) -> bool:
@@ -87,7 +87,7 @@ async def run(
     works: Sequence[Work],
     index: Index,
     metered: Metered,
-    kept: Kept[ConditionAnswer],
+    kept: JsonlTable[ConditionAnswer],
     tick: Tick = no_tick,
     at_once: int = 1,
 ) -> None:
@@ -112,7 +112,7 @@ async def answer(work: Work, index: Index, metered: Metered, ahead: int = 0) -> 
     model: Model = Watched(metered(tally), tally, work.sample, ahead)
     question = work.question.text
     if model.generative:
-        model = Styled(model, question, work.settings.answer, index.languages)
+        model = WithAnswerOptions(model, question, work.settings.answer, index.languages)
     clock = time.perf_counter if model.generative else time.process_time
     began = clock()
     made: Answer | None = None
@@ -173,7 +173,7 @@ class Summary:
     """CPU seconds where no model was asked, else time waited, of all answers together."""
 
 
-def summaries(works: Sequence[Work], kept: Kept[ConditionAnswer]) -> list[Summary]:
+def summaries(works: Sequence[Work], kept: JsonlTable[ConditionAnswer]) -> list[Summary]:
     """Return a summary of each condition, over those answers of a plan that are kept."""
     rows: dict[str, list[ConditionAnswer]] = {work.condition.name: [] for work in works}
     for work in works:

@@ -18,7 +18,7 @@ from conspectus.index import Index
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.models.llm.client import prompt_tokens
 from conspectus.models.llm.model import ChatModel
-from conspectus.retrieval.answer_options import Styled
+from conspectus.retrieval.answer_options import WithAnswerOptions
 from conspectus.tasks import (
     Draft,
     DraftAnswer,
@@ -115,7 +115,7 @@ async def _estimate(
     asked = _Asked()
     for work in tried:
         text = work.question.text
-        probe = Styled(_Probe(chat, stand_in, asked), text, work.settings.answer, index.languages)
+        probe = WithAnswerOptions(_Probe(chat, stand_in, asked), text, work.settings.answer, index.languages)
         await answering(text, work.condition, index)(text, index, probe, work.settings)
     times = len(works) / len(tried)
     window = works[0].settings.global_.context_tokens

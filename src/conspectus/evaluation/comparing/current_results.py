@@ -21,8 +21,8 @@ from conspectus.evaluation.jsonl_table import (
     AnswerClaims,
     AnswerGrounding,
     ConditionAnswer,
+    JsonlTable,
     Judgement,
-    Kept,
     Question,
     answers_in,
     claims_in,
@@ -105,8 +105,8 @@ def grounding_now(folder: Path) -> dict[Key, AnswerGrounding]:
 
 def _held(
     asked: Sequence[AskedAnswer],
-    kept: Kept[Found],
-    pending: Callable[[Sequence[AskedAnswer], Kept[Found], str], list[AskedAnswer]],
+    kept: JsonlTable[Found],
+    pending: Callable[[Sequence[AskedAnswer], JsonlTable[Found], str], list[AskedAnswer]],
 ) -> dict[Key, Found]:
     found: dict[Key, Found] = {}
     for by in names_in(row.made_with for row in kept.rows.values()):

@@ -11,7 +11,7 @@ from conspectus import __version__
 from conspectus.evaluation.comparing.answers import Work
 from conspectus.evaluation.comparing.conditions import snapshot_of
 from conspectus.evaluation.comparing.table2 import table2
-from conspectus.evaluation.jsonl_table import Kept
+from conspectus.evaluation.jsonl_table import JsonlTable
 from conspectus.index import Index
 from conspectus.settings import Settings
 
@@ -46,13 +46,13 @@ class SetUp:
     """What global answers from each level of it read (P1 Table 2)."""
 
 
-def set_ups_in(folder: Path) -> Kept[SetUp]:
+def set_ups_in(folder: Path) -> JsonlTable[SetUp]:
     """Return what the answers of a comparison were made with, by condition and digest."""
 
     def make(**values: Any) -> SetUp:
         return SetUp(table2=tuple(values.pop("table2", ())), **values)
 
-    return Kept(folder / "setups.jsonl", make, lambda row: (row.made_with, row.condition))
+    return JsonlTable(folder / "setups.jsonl", make, lambda row: (row.made_with, row.condition))
 
 
 def keep_set_up(works: Iterable[Work], index: Index, model: str, folder: Path) -> None:

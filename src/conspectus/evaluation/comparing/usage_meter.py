@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.rows import Chunk, Report
 from conspectus.tasks import Task
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +74,7 @@ class Watched:
 
 def _units(task: Task[Any]) -> Iterator[Report | Chunk]:
     evidence = getattr(task, "evidence", None)
-    if isinstance(evidence, Evidence):
+    if isinstance(evidence, Context):
         yield from evidence.reports
         yield from evidence.sources
     for name in ("report", "chunk"):

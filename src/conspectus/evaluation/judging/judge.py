@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from conspectus.errors import CallFailed
 from conspectus.evaluation.at_once import each
-from conspectus.evaluation.jsonl_table import Judgement, Kept
+from conspectus.evaluation.jsonl_table import JsonlTable, Judgement
 from conspectus.evaluation.judging.pairing import EQUAL, HeadToHead, Plan
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.tasks import Judge
@@ -27,7 +27,7 @@ class Pending:
     ties: tuple[HeadToHead, ...]
 
 
-def pending(plan: Plan, kept: Kept[Judgement], by: str) -> Pending:
+def pending(plan: Plan, kept: JsonlTable[Judgement], by: str) -> Pending:
     """Return the comparisons of a plan that have no sound judgement by a judge."""
     left = [one for one in plan.comparisons if not _stands(kept.get(one.key(by)), one, by)]
     return Pending(tuple(one for one in left if not one.equal), tuple(one for one in left if one.equal))
@@ -40,7 +40,7 @@ def _stands(judgement: Judgement | None, comparison: HeadToHead, by: str) -> boo
 async def judge(
     left: Pending,
     model: Model,
-    kept: Kept[Judgement],
+    kept: JsonlTable[Judgement],
     by: str,
     language: str = "en",
     at_once: int = 50,
@@ -84,7 +84,7 @@ def task_of(one: HeadToHead, language: str) -> Judge:
     )
 
 
-def standing(plan: Plan, kept: Kept[Judgement], by: str) -> list[Judgement]:
+def standing(plan: Plan, kept: JsonlTable[Judgement], by: str) -> list[Judgement]:
     """Return a judge's judgements of a plan that hold for its answers and criteria, failed ones too, in its order.
 
     Those that were made by hand always hold, where the judge has made none.

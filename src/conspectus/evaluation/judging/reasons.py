@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conspectus.errors import CallFailed, ModelError
 from conspectus.evaluation.comparing.asked_answers import made_with
-from conspectus.evaluation.jsonl_table import Judgement, Kept
+from conspectus.evaluation.jsonl_table import JsonlTable, Judgement
 from conspectus.evaluation.judging.verdicts import winner_of
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.tasks import Criterion, SummariseReasons
@@ -36,9 +36,9 @@ class Reasons:
     error: str = ""
 
 
-def reasons_in(folder: Path) -> Kept[Reasons]:
+def reasons_in(folder: Path) -> JsonlTable[Reasons]:
     """Return the summaries of a comparison, by criterion, winner and loser."""
-    return Kept(folder / "reasons.jsonl", Reasons, lambda row: (row.criterion, row.winner, row.loser))
+    return JsonlTable(folder / "reasons.jsonl", Reasons, lambda row: (row.criterion, row.winner, row.loser))
 
 
 def tasks_of(
@@ -83,7 +83,11 @@ def named(judgement: Judgement) -> str:
 
 
 async def summarise(
-    asked: Sequence[tuple[SummariseReasons, int]], model: Model, kept: Kept[Reasons], by: str, tick: Tick = no_tick
+    asked: Sequence[tuple[SummariseReasons, int]],
+    model: Model,
+    kept: JsonlTable[Reasons],
+    by: str,
+    tick: Tick = no_tick,
 ) -> None:
     """Have reasons summarised where that is not kept yet, and keep it; what failed is kept with its error.
 

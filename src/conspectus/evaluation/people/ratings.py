@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.evaluation.comparing.current_results import answers_now, questions_in
-from conspectus.evaluation.jsonl_table import Kept
+from conspectus.evaluation.jsonl_table import JsonlTable
 from conspectus.evaluation.people.forms import COLUMNS
 from conspectus.evaluation.people.pairs import Keys, keys_in, read
 
@@ -34,9 +34,9 @@ class Rating:
     """A digest of the texts of both."""
 
 
-def ratings_in(folder: Path) -> Kept[Rating]:
+def ratings_in(folder: Path) -> JsonlTable[Rating]:
     """Return the ratings of a comparison, by rater, pair, criterion and question."""
-    return Kept(
+    return JsonlTable(
         folder / "ratings.jsonl",
         Rating,
         lambda row: (row.rater, *sorted((row.first, row.second)), row.criterion, row.question),

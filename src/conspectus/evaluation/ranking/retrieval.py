@@ -14,14 +14,14 @@ from conspectus.evaluation.ranking.beir import Query, RetrievalData, read_beir
 from conspectus.evaluation.ranking.measures import all_found, ndcg, recall, reciprocal_rank
 from conspectus.evaluation.statistics import Interval, bootstrap, paired_difference
 from conspectus.index import Index
-from conspectus.indexing.embed import embedded
+from conspectus.indexing.embed import with_vectors
 from conspectus.indexing.passages import index_passages
 from conspectus.indexing.read import read_texts
 from conspectus.models.embedders import open_embedder, same_model
 from conspectus.retrieval import RANKINGS, Ranking
 from conspectus.retrieval.rerank import ranked, wanted
 from conspectus.rows import Document
-from conspectus.runtime import run
+from conspectus.runtime import run_sync
 from conspectus.settings import Settings
 from conspectus.storage import store
 
@@ -95,7 +95,7 @@ def _measured(method: str, queries: Sequence[Query], index: Index, settings: Set
 
 
 def _reranking(ranking: Ranking) -> Ranking:
-    return lambda question, index, settings: run(ranked(ranking, question, index, settings))
+    return lambda question, index, settings: run_sync(ranked(ranking, question, index, settings))
 
 
 def _measures(ks: Sequence[int]) -> dict[str, Callable[[Sequence[str], Mapping[str, float]], float]]:
@@ -143,7 +143,7 @@ def passage_index(data: RetrievalData, folder: Path, settings: Settings) -> Inde
     index = standing or index_passages(documents, settings)
     embedder = open_embedder(settings.vectors.embedder, settings, folder)
     if embedder is not None and not same_model(index.settings.get("vectors", {}).get("model", ""), embedder.name):
-        index = embedded(index, embedder, settings.vectors.embedder)
+        index = with_vectors(index, embedder, settings.vectors.embedder)
     if index is standing:
         return index
     try:

@@ -105,7 +105,7 @@ def is_served(name: str) -> bool:
 
 @cache
 def _local(place: str) -> LocalEmbedder:
-    from conspectus.models.embedders.hub import fetched
+    from conspectus.models.embedders.hub import download
     from conspectus.models.embedders.local import LocalEmbedder, runtimes
 
     folder = Path(place).expanduser()
@@ -115,4 +115,4 @@ def _local(place: str) -> LocalEmbedder:
         raise UsageError(f"there is no folder {place!r} with an embedding model")
     model = place or DEFAULT_MODEL
     runtimes("embedder")  # before 90 MB are fetched that nothing here could run
-    return LocalEmbedder(fetched(model), model.rpartition("/")[2])
+    return LocalEmbedder(download(model), model.rpartition("/")[2])

@@ -22,7 +22,7 @@ BLOCK = 256
 """Texts in a block; what is left over after the last whole one is not kept."""
 
 
-class KeptBlocks:
+class StoredBlocks:
     """An embedder around another one, that writes each block of vectors into a folder and reads those that are there.
 
     A block is known by the name of the embedder and its texts, so that another model or corpus finds none.

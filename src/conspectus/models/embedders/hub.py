@@ -41,7 +41,7 @@ def models_folder() -> Path:
     return caches / "conspectus" / "models"
 
 
-def fetched(name: str) -> Path:
+def download(name: str) -> Path:
     """Return the folder of a model of the hub, `OWNER/MODEL`, fetched unless it was before.
 
     Raises UsageError, with what to download by hand and where to put it, where it cannot be fetched, or where what

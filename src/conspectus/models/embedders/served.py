@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from conspectus.models.llm.budget import Ledger
+    from conspectus.models.llm.budget import Budget
     from conspectus.settings import Settings
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class ServedEmbedder:
     def __init__(self, name: str, settings: Settings, folder: Path | None = None, spent: Usage | None = None) -> None:
         self.name = name
         self._done = Usage()
-        self._ledger: Ledger | None = None
+        self._ledger: Budget | None = None
         self._spent = spent or Usage()
         self._settings = settings
         self._folder = folder
@@ -72,10 +72,10 @@ class ServedEmbedder:
         return _apart(self._asked(texts, tick))
 
     async def _asked(self, texts: Sequence[str], tick: Tick) -> NDArray[np.float32]:
-        from conspectus.models.llm.budget import open_ledger
+        from conspectus.models.llm.budget import open_budget
         from conspectus.models.llm.sender import open_sender
 
-        ledger = open_ledger(self._settings, before=_sum(self._spent, self.usage), embedding=True)
+        ledger = open_budget(self._settings, before=_sum(self._spent, self.usage), embedding=True)
         ledger.check(self.name)
         self._ledger = ledger
         async with open_sender(self._settings.llm, self._folder, ledger, embedder=self.name) as sender:

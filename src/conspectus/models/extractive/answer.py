@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from conspectus.messages import wording
-from conspectus.models.extractive.rank_sentences import is_to_tell, near
+from conspectus.models.extractive.rank_sentences import is_to_tell, rank_sentences
 from conspectus.models.extractive.search import Found, Searcher
 from conspectus.models.extractive.short import short_answer
 from conspectus.models.extractive.statements import reading, split, subject_terms, words_of
 from conspectus.references import Reference, strip, write
 from conspectus.rows import Chunk, Report
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, is_short
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 from conspectus.text.language import ENGLISH
 from conspectus.text.question import Question
 from conspectus.text.words import fold, terms
@@ -221,15 +221,15 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
         return f"{short[0]} {write(_source(short[1].sentence, searcher))}" if short else ""
     if question.about_whole and task.evidence.reports:
         return f"{_notice(task.question, searcher)}\n\n{_overview(task.evidence.reports, searcher).text}"
-    lines = [quote(f, searcher) for f in speaking(task.question, task.evidence, searcher)]
+    lines = [quote(f, searcher) for f in supporting_sentences(task.question, task.evidence, searcher)]
     return f"{_notice(task.question, searcher)}\n\n" + "\n".join(lines) if lines else ""
 
 
-def speaking(question: str, evidence: Evidence, searcher: Searcher) -> list[Found]:
+def supporting_sentences(question: str, evidence: Context, searcher: Searcher) -> list[Found]:
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
     named = {entity.number for entity in evidence.entities}
     asked = searcher.read(question)
-    found = near(asked, evidence.sources, named, searcher)
+    found = rank_sentences(asked, evidence.sources, named, searcher)
     weak = TOLD if is_to_tell(asked, named, searcher) else WEAK
     # Here an "I" may speak too: the question says what it is about, and the citation who it is.
     return list(_distinct(found, searcher, 2 * QUOTES, _every_term, SAME, weak))

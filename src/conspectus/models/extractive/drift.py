@@ -10,7 +10,7 @@ import numpy as np
 
 from conspectus.algorithms.bm25 import idf
 from conspectus.messages import wording
-from conspectus.models.extractive.answer import QUOTES, map_answer, percent, quote, speaking
+from conspectus.models.extractive.answer import QUOTES, map_answer, percent, quote, supporting_sentences
 from conspectus.models.extractive.report import names_in_title, upper
 from conspectus.models.extractive.search import Found, Searcher
 from conspectus.references import Reference, write
@@ -34,9 +34,9 @@ def prime_answer(task: PrimeAnswer, searcher: Searcher) -> Probe:
     return Probe(partial.text, partial.score, follow_ups, section_scores=partial.section_scores)
 
 
-def pursue(task: PursueFollowUp, searcher: Searcher) -> Probe:
+def follow_up(task: PursueFollowUp, searcher: Searcher) -> Probe:
     """Answer from the chunks of the evidence, under what the question was crossed with, and cross it once more."""
-    found = speaking(task.follow_up, task.evidence, searcher)[:QUOTES]
+    found = supporting_sentences(task.follow_up, task.evidence, searcher)[:QUOTES]
     if not found:
         return Probe("", 0)
     lines = "\n".join(quote(f, searcher) for f in found)

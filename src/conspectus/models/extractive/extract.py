@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from conspectus.models.extractive.sentence_store import Passages
+from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Span
-from conspectus.tasks import ExtractGraph, FoundEntity, FoundRelationship, Graph
+from conspectus.tasks import ExtractGraph, Extraction, FoundEntity, FoundRelationship
 
 SAME_SENTENCE = 8.0
 NEXT_SENTENCE = 3.0
@@ -21,7 +21,7 @@ MOST_PAIRED = 12
 """Of a sentence that mentions more things than this, only the first ones are paired."""
 
 
-def extract_graph(task: ExtractGraph, passages: Passages) -> Graph:
+def extract_graph(task: ExtractGraph, passages: SentenceStore) -> Extraction:
     """Find the entities of a chunk, each with the sentence that tells most of it, and the pairs of them.
 
     Two entities are related where one sentence mentions both, more weakly where two neighbouring ones do, and
@@ -47,7 +47,7 @@ def extract_graph(task: ExtractGraph, passages: Passages) -> Graph:
         FoundEntity(names[entity], types[entity], passages.quoted(sentence), passages.span(sentence))
         for entity, (_, sentence) in best.items()
     )
-    return Graph(tuple(entities), tuple(relationships))
+    return Extraction(tuple(entities), tuple(relationships))
 
 
 def _keep_best(best: dict[int, tuple[float, int]], entity: int, score: float, sentence: int) -> None:
@@ -56,7 +56,7 @@ def _keep_best(best: dict[int, tuple[float, int]], entity: int, score: float, se
 
 
 def _pairs(
-    sentence: int, mentioned: list[int], before: list[int], speaker: int, passages: Passages
+    sentence: int, mentioned: list[int], before: list[int], speaker: int, passages: SentenceStore
 ) -> list[FoundRelationship]:
     """Return the relationships that one sentence gives, with the one before it where that stands near."""
     if not mentioned:

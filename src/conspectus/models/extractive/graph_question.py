@@ -22,7 +22,7 @@ _ASKING = frozenset("name list give tell show me find please also same".split())
 
 
 @dataclass(frozen=True)
-class Asked:
+class GraphQuestion:
     """A question without the name it starts from: its words with how far each stands from that name."""
 
     roots: tuple[str, ...]
@@ -36,7 +36,7 @@ class Asked:
     """Whether it asks for what has something in common, which is found by going there and back."""
 
 
-def read(question: str, name: str) -> Asked:
+def parse(question: str, name: str) -> GraphQuestion:
     """Read a question that names `name`."""
     words = _TOKEN.findall(name_key(question))
     inside = _span(words, _TOKEN.findall(name_key(name)))
@@ -49,7 +49,7 @@ def read(question: str, name: str) -> Asked:
             continue
         roots.append(root(word))
         distance.append(_distance(i, wh, inside, len(words)) + 2 * len(words) * (inverted and i >= inside.stop))
-    return Asked(
+    return GraphQuestion(
         tuple(roots),
         tuple(distance),
         _focus(words, wh, inside),

@@ -13,7 +13,7 @@ from conspectus.index import Index
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.extractive.answer import answer_from_context, map_answer, reduce_answer
 from conspectus.models.extractive.describe import describe_element
-from conspectus.models.extractive.drift import prime_answer, pursue
+from conspectus.models.extractive.drift import follow_up, prime_answer
 from conspectus.models.extractive.extract import extract_graph
 from conspectus.models.extractive.facts import clear_sentences, entails, factual_claims, select_factual
 from conspectus.models.extractive.rate import rate_report
@@ -26,7 +26,7 @@ from conspectus.models.extractive.reason import (
 )
 from conspectus.models.extractive.report import write_report
 from conspectus.models.extractive.search import Searcher
-from conspectus.models.extractive.sentence_store import Passages
+from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Document, Finding
 from conspectus.tasks import (
     AnswerFromContext,
@@ -41,8 +41,8 @@ from conspectus.tasks import (
     Examined,
     ExamineEvidence,
     ExtractGraph,
+    Extraction,
     FactualClaims,
-    Graph,
     MapAnswer,
     NameEntities,
     NextThought,
@@ -58,7 +58,7 @@ from conspectus.tasks import (
     Task,
     WriteReport,
 )
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 from conspectus.text.language import language_of
 from conspectus.text.lexicon import read_lexicon
 
@@ -67,7 +67,7 @@ LOOKED_AT = 8
 """Descriptions, and reports of parts, that tell the language of a report."""
 
 
-def globalized(draft: ReportDraft, evidence: Evidence) -> ReportDraft:
+def globalized(draft: ReportDraft, evidence: Context) -> ReportDraft:
     """Return a draft with its references in the index's numbers."""
     findings = tuple(Finding(f.summary, evidence.globalize(f.explanation)[0]) for f in draft.findings)
     return replace(draft, summary=evidence.globalize(draft.summary)[0], findings=findings)
@@ -79,7 +79,7 @@ class ExtractiveModel:
     name = "extractive"
     generative = False
 
-    def __init__(self, passages: Passages | None = None, index: Index | None = None) -> None:
+    def __init__(self, passages: SentenceStore | None = None, index: Index | None = None) -> None:
         self._passages = passages
         self._index = index
         self._searcher: Searcher | None = None
@@ -89,7 +89,7 @@ class ExtractiveModel:
     @classmethod
     def fit(cls, documents: Sequence[Document], entity_types: tuple[str, ...]) -> ExtractiveModel:
         """Read a corpus, so that its chunks can be read in its light; without that each is read by itself."""
-        return cls(Passages.read(documents, read_lexicon(documents, entity_types)))
+        return cls(SentenceStore.read(documents, read_lexicon(documents, entity_types)))
 
     @classmethod
     def of_index(cls, index: Index) -> ExtractiveModel:
@@ -114,10 +114,10 @@ class ExtractiveModel:
         raise NotSupported(f"{type(task).__name__} needs a language model: name one with --model")
 
     @_do.register
-    def _(self, task: ExtractGraph) -> Graph:
+    def _(self, task: ExtractGraph) -> Extraction:
         passages = self._passages
         if passages is None or not passages.knows(task.chunk):
-            passages = Passages.of_chunk(task.chunk, task.entity_types)
+            passages = SentenceStore.of_chunk(task.chunk, task.entity_types)
         return extract_graph(task, passages)
 
     @_do.register
@@ -155,7 +155,7 @@ class ExtractiveModel:
 
     @_do.register
     def _(self, task: PursueFollowUp) -> Probe:
-        return pursue(task, self._opened())
+        return follow_up(task, self._opened())
 
     @_do.register
     def _(self, task: NameEntities) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ WHOLE = 0.999
 
 
 @dataclass(frozen=True)
-class Unit:
+class QueryPhrase:
     """One thing that a question asks for: its terms, those of another name for it, and how much it counts."""
 
     terms: tuple[str, ...]
@@ -38,19 +38,19 @@ class Unit:
         return (sum(term in terms for term in self.terms) / len(self.terms)) ** 2
 
 
-def units_of(question: Question, searcher: Searcher) -> list[Unit]:
+def segment_query(question: Question, searcher: Searcher) -> list[QueryPhrase]:
     """Return what a question asks for; the focus of its words, each in one unit."""
-    units: list[Unit] = []
+    units: list[QueryPhrase] = []
     for words in (part for run in question.runs for part in _cohesive(run, searcher)):
         terms = tuple(dict.fromkeys(term for word in words for term in searcher.index.terms(word)))
         others = _other_name(" ".join(words), searcher.index)
-        units.append(Unit(terms, others, _weight(terms, others, searcher)))
+        units.append(QueryPhrase(terms, others, _weight(terms, others, searcher)))
     inside = {term for unit in units for term in unit.terms}
     rest = (term for term in searcher.words(question.focus) if term not in inside)
-    return units + [Unit((term,), (), searcher.weight(term)) for term in rest]
+    return units + [QueryPhrase((term,), (), searcher.weight(term)) for term in rest]
 
 
-def held(unit: Unit, searcher: Searcher) -> Floats:
+def coverage(unit: QueryPhrase, searcher: Searcher) -> Floats:
     """Return for each sentence how far it holds a unit: 1 for all of it, less than in proportion for a part.
 
     "Remotely surprised" says little of remote work.
@@ -61,7 +61,7 @@ def held(unit: Unit, searcher: Searcher) -> Floats:
     return share
 
 
-def is_known(unit: Unit, searcher: Searcher) -> bool:
+def is_known(unit: QueryPhrase, searcher: Searcher) -> bool:
     """Tell whether the corpus ever uses a word of it."""
     return any(map(searcher.frequency, (*unit.terms, *unit.others)))
 
@@ -107,5 +107,5 @@ def _other_name(name: str, index: Index) -> tuple[str, ...]:
 def _weight(terms: tuple[str, ...], others: tuple[str, ...], searcher: Searcher) -> float:
     if len(terms) == 1 and not others:
         return searcher.weight(terms[0])
-    found = held(Unit(terms, others, 0.0), searcher)
+    found = coverage(QueryPhrase(terms, others, 0.0), searcher)
     return idf(len(found), int(np.count_nonzero(found > WHOLE))) ** 2

@@ -61,7 +61,9 @@ _TOGETHER = stems(
 """What asks how several things that are named go together: what names them all says it."""
 
 
-def near(question: Question, chunks: Sequence[Chunk], named: Collection[int], searcher: Searcher) -> list[Found]:
+def rank_sentences(
+    question: Question, chunks: Sequence[Chunk], named: Collection[int], searcher: Searcher
+) -> list[Found]:
     """Return the sentences of the given chunks (best first) that speak to a question, the best first.
 
     `named` are the numbers of entities around the question; those that it names say what it is about. Where the corpus

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from conspectus.algorithms.bm25 import Postings, idf
 from conspectus.index import Index
-from conspectus.models.extractive.relation_paths import Plan, Planner
-from conspectus.rows import Trail
+from conspectus.models.extractive.relation_paths import PathFinder, RelationPath
+from conspectus.rows import ReasoningPath
 from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, Examined, ExamineEvidence, NextThought
 from conspectus.text.mentions import find_mentions
 from conspectus.text.sentences import sentences
@@ -28,11 +28,11 @@ PLACE = 0.1
 """What a sentence loses with each place that its chunk stands lower."""
 
 
-def planner_of(index: Index) -> Planner:
+def planner_of(index: Index) -> PathFinder:
     """Return the planner over an index's graph; made once for an open index."""
     if "planner" not in index.derived:
-        index.derived["planner"] = Planner(TripleGraph.of(index))
-    planner: Planner = index.derived["planner"]
+        index.derived["planner"] = PathFinder(TripleGraph.of(index))
+    planner: PathFinder = index.derived["planner"]
     return planner
 
 
@@ -53,11 +53,11 @@ def choose_relations(task: ChooseRelations, index: Index) -> tuple[tuple[int, ..
     return tuple(places if score >= top - CLOSE else () for places, score in zip(chosen, scores, strict=True))
 
 
-def _continues(plan: Plan, gone: tuple[int, ...]) -> bool:
+def _continues(plan: RelationPath, gone: tuple[int, ...]) -> bool:
     return len(plan.ways) > len(gone) and plan.ways[: len(gone)] == gone
 
 
-def _gone(trail: Trail, planner: Planner) -> tuple[int, tuple[int, ...]]:
+def _gone(trail: ReasoningPath, planner: PathFinder) -> tuple[int, tuple[int, ...]]:
     """Return the number of the name that a trail begins at, -1 for none of the graph's, and the ways it has
     gone.
     """
@@ -85,7 +85,7 @@ def examine(task: ExamineEvidence, index: Index) -> Examined:
     return Examined(tuple(dict.fromkeys(names))[:MOST_ANSWERS])
 
 
-def _unsaid(task: ExamineEvidence, planner: Planner) -> str:
+def _unsaid(task: ExamineEvidence, planner: PathFinder) -> str:
     """Return the words of the question that no relation of the trails says: what is still to be found."""
     said = {t for trail in task.trails for triple in trail.triples for t in terms(triple.relation.replace("_", " "))}
     return " ".join(t for t in terms(task.question) if t not in said)

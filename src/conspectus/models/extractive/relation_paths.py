@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from conspectus.models.extractive.graph_question import Asked, read
+from conspectus.models.extractive.graph_question import GraphQuestion, parse
 from conspectus.text.relation_words import likeness, root, roots_of_label, words_of_label
 from conspectus.triple_graph import TripleGraph
 
@@ -65,14 +65,14 @@ _PEOPLE = frozenset(
 
 
 @dataclass(frozen=True)
-class Plan:
+class RelationPath:
     """Ways to go one after the other (see `triples.Ways`), and how well they fit the question, 1 at best."""
 
     ways: tuple[int, ...]
     score: float
 
 
-class Planner:
+class PathFinder:
     """Makes plans over one graph."""
 
     def __init__(self, graph: TripleGraph) -> None:
@@ -84,14 +84,14 @@ class Planner:
         self.said = lru_cache(SAID)(self._said)
         self._best = lru_cache(WORDS)(self._best_of)
 
-    def plans(self, question: str, name: int, depth: int, most: int = 20) -> list[Plan]:
+    def plans(self, question: str, name: int, depth: int, most: int = 20) -> list[RelationPath]:
         """Return plans of at most `depth` steps from a name, the best first."""
-        asked = read(question, self.graph.names[name])
+        asked = parse(question, self.graph.names[name])
         ways = self.graph.ways
-        done: list[Plan] = []
+        done: list[RelationPath] = []
         open_: list[tuple[int, ...]] = [(way,) for way in ways.of(name)]
         for length in range(1, depth + 1):
-            scored = [Plan(path, self.score(asked, path)) for path in open_]
+            scored = [RelationPath(path, self.score(asked, path)) for path in open_]
             done += scored
             if length == depth:
                 break
@@ -104,7 +104,7 @@ class Planner:
         number = self._number.get(relation)
         return -1 if number is None else 2 * number + inverse
 
-    def _feasible(self, question: str, name: int, depth: int) -> list[Plan]:
+    def _feasible(self, question: str, name: int, depth: int) -> list[RelationPath]:
         """Return the plans from a name that lead somewhere, the best first."""
         return [p for p in self.plans(question, name, depth) if self.ends(name, p.ways)]
 
@@ -117,7 +117,7 @@ class Planner:
             passed |= there
         return here
 
-    def score(self, asked: Asked, path: Sequence[int]) -> float:
+    def score(self, asked: GraphQuestion, path: Sequence[int]) -> float:
         """Return how well a path fits a question."""
         relations = list(dict.fromkeys(way // 2 for way in path))
         unsaid = sum(1 - max((self.said(w, r) for w in asked.roots), default=0.0) for r in relations)
@@ -134,19 +134,19 @@ class Planner:
             - SELDOM * sum(1 - self.graph.ways.follow(a).get(b, 0.0) for a, b in pairwise(path))
         )
 
-    def _back(self, asked: Asked, path: Sequence[int]) -> bool:
+    def _back(self, asked: GraphQuestion, path: Sequence[int]) -> bool:
         return (
             not asked.sharing
             and any(a ^ 1 == b for a, b in pairwise(path))
             and all(self._best(word) for word in asked.roots)
         )
 
-    def _promise(self, asked: Asked, path: Sequence[int]) -> float:
+    def _promise(self, asked: GraphQuestion, path: Sequence[int]) -> float:
         relations = list(dict.fromkeys(way // 2 for way in path))
         unsaid = sum(1 - max((self.said(w, r) for w in asked.roots), default=0.0) for r in relations)
         return self._covered(asked, relations) - UNSAID * unsaid - ORDER * self._disorder(asked, path)
 
-    def _covered(self, asked: Asked, relations: Sequence[int]) -> float:
+    def _covered(self, asked: GraphQuestion, relations: Sequence[int]) -> float:
         """Return the share of the words of a question that any relation says that these relations say."""
         known = {word: self._best(word) for word in dict.fromkeys(asked.roots)}
         total = sum(known.values())
@@ -172,7 +172,7 @@ class Planner:
         """Return how well any relation of the graph says a word."""
         return max((self.said(word, r) for r in range(len(self._labels))), default=0.0)
 
-    def _fit(self, asked: Asked, last: int) -> float:
+    def _fit(self, asked: GraphQuestion, last: int) -> float:
         """Return how well what a way arrives at fits what is asked for, 0 to 1."""
         relation, inverse = last // 2, last & 1
         if asked.focus:
@@ -203,7 +203,7 @@ class Planner:
             return "person"
         return ""
 
-    def _disorder(self, asked: Asked, path: Sequence[int]) -> float:
+    def _disorder(self, asked: GraphQuestion, path: Sequence[int]) -> float:
         """Return the share of pairs of steps that go first what the question says farther from the name."""
         places: list[float] = []
         before = -1

@@ -14,10 +14,10 @@ from conspectus.models.extractive.statements import Statement, speaker_of, state
 from conspectus.references import write
 from conspectus.rows import Entity, Finding
 from conspectus.tasks import ReportDraft, WriteReport
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 from conspectus.text.language_rules import rules_of
 from conspectus.text.mentions import units
-from conspectus.text.tokenize import cut
+from conspectus.text.tokenize import tokenize
 from conspectus.text.words import CJK, VAGUE, WORD, fold, is_content, name_key
 
 MOST_FINDINGS = 10
@@ -57,7 +57,7 @@ def write_report(task: WriteReport, worth: Mapping[str, float]) -> ReportDraft:
     return ReportDraft(_title(topics, evidence, words), _summary(chosen, topics, words), rating, why, findings)
 
 
-def _topics(evidence: Evidence) -> dict[str, float]:
+def _topics(evidence: Context) -> dict[str, float]:
     """Return the entities' names with their weight here, times the root of the share of their edges here.
 
     Of parts that stand as reports, the names in the titles count, the first ones and those of large parts
@@ -190,7 +190,7 @@ def _gist(said: str, language: str) -> list[str]:
     """Return the longest words of a statement that names no topic, as they stand there."""
     rules = rules_of(language)
     if rules.tells_noun:
-        words = [w for w in cut(said, language) if rules.tells_noun(w) and w not in rules.vague]
+        words = [w for w in tokenize(said, language) if rules.tells_noun(w) and w not in rules.vague]
     else:
         words = [w for w in WORD.findall(said) if fold(w) not in VAGUE and is_content(fold(w), language)]
     longest = sorted(words, key=lambda w: (-len(w), w))[:2]
@@ -207,7 +207,7 @@ def names_in_title(title: str) -> list[str]:
     return _NAMES_IN_TITLE.split(title)
 
 
-def _title(topics: Mapping[str, float], evidence: Evidence, words: Wording) -> str:
+def _title(topics: Mapping[str, float], evidence: Context, words: Wording) -> str:
     names = list(topics)[:3] or [entity.name for entity in evidence.entities[:3]]
     return upper(words.comma.join(names)) or words.unnamed
 
@@ -224,7 +224,7 @@ def _summary(chosen: Sequence[_Candidate], topics: Mapping[str, float], words: W
     return opening + words.links.format(words.listed(names) + others)
 
 
-def _rating(evidence: Evidence, words: Wording) -> tuple[float, str]:
+def _rating(evidence: Context, words: Wording) -> tuple[float, str]:
     """Rate a community by how often the sources state its relationships, on a logarithmic scale."""
     stated = sum(r.weight for r in evidence.relationships)
     below = max((report.rating for report in evidence.reports), default=0.0)

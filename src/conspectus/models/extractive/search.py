@@ -12,8 +12,8 @@ import numpy as np
 
 from conspectus.algorithms.bm25 import Postings, idf
 from conspectus.index import Index
-from conspectus.models.extractive.query_phrases import Unit, held, is_known, units_of
-from conspectus.models.extractive.sentence_store import Passages
+from conspectus.models.extractive.query_phrases import QueryPhrase, coverage, is_known, segment_query
+from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Chunk, Span
 from conspectus.text.question import Question, read_question
 from conspectus.text.words import PAIRED, UNSPACED, name_key, terms
@@ -60,7 +60,7 @@ class Searcher:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self.passages = Passages.of_index(index)
+        self.passages = SentenceStore.of_index(index)
         self._postings = Postings.of(index.arrays, "sentence_terms")
         self.find = lru_cache(QUESTIONS)(self._find)
         self.by_community = lru_cache(QUESTIONS)(self._by_community)
@@ -131,7 +131,7 @@ class Searcher:
 
     def _find(self, question: Question) -> list[Found]:
         """Return the sentences that hold a good share of what a question asks for, the best first."""
-        units = units_of(question, self)
+        units = segment_query(question, self)
         total = sum(unit.weight for unit in units)
         if not total or not any(is_known(unit, self) for unit in units):
             return []
@@ -159,12 +159,12 @@ class Searcher:
                 found.append(Found(i, score, float(own[i]) - lost))
         return sorted(found, key=lambda f: (-f.score, f.sentence))[:CANDIDATES]
 
-    def _own_and_around(self, units: Sequence[Unit], total: float) -> tuple[Floats, Floats]:
+    def _own_and_around(self, units: Sequence[QueryPhrase], total: float) -> tuple[Floats, Floats]:
         """Return for each sentence the share of what is asked that it holds, and that share with its neighbours'."""
         own = np.zeros(len(self._postings.lengths), np.float32)
         around = np.zeros_like(own)
         for unit in units:
-            share = held(unit, self)
+            share = coverage(unit, self)
             own += unit.weight / total * share
             around += unit.weight / total * np.maximum(share, BESIDE * self._next_to(share))
         return own, around
@@ -177,7 +177,7 @@ class Searcher:
         beside[:-1] = np.maximum(beside[:-1], held[1:] * same)
         return beside
 
-    def _lost(self, sentence: int, units: Sequence[Unit], asked: set[str]) -> float:
+    def _lost(self, sentence: int, units: Sequence[QueryPhrase], asked: set[str]) -> float:
         """Return the weight of what a sentence holds only inside names that the question does not ask about."""
         gone = self._in_names(sentence, asked)
         if not gone:

@@ -24,7 +24,7 @@ QUOTES = '"“”'
 
 
 @dataclass(frozen=True)
-class Passages:
+class SentenceStore:
     """Sentence `i` is characters `start[i]` to `end[i]` of document number `document[i]`.
 
     It mentions `mentions[mention_starts[i]:mention_starts[i + 1]]` and is said by `speaker[i]` (-1: nobody
@@ -43,7 +43,7 @@ class Passages:
     types: Sequence[str]
 
     @classmethod
-    def read(cls, documents: Sequence[Document], lexicon: Lexicon) -> Passages:
+    def read(cls, documents: Sequence[Document], lexicon: Lexicon) -> SentenceStore:
         """Return the sentences of a corpus that was just read."""
         table = lexicon.sentences
         speaker = np.append(lexicon.speaker_names, -1)[table.speaker].astype(np.int32)
@@ -53,14 +53,14 @@ class Passages:
         )  # fmt: skip
 
     @classmethod
-    def of_chunk(cls, chunk: Chunk, entity_types: tuple[str, ...]) -> Passages:
+    def of_chunk(cls, chunk: Chunk, entity_types: tuple[str, ...]) -> SentenceStore:
         """Read a chunk alone, for where the corpus that it comes from is not known."""
         alone = Document(chunk.document_id, 0, "", " " * chunk.start + chunk.text, "")
         documents = with_languages([alone])
         return cls.read(documents, read_lexicon(documents, entity_types))
 
     @classmethod
-    def of_index(cls, index: Index) -> Passages:
+    def of_index(cls, index: Index) -> SentenceStore:
         """Return the sentences that an index holds; names and types are those of its entities."""
         return cls(
             documents=index.documents,

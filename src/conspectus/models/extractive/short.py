@@ -10,9 +10,9 @@ import math
 import re
 
 from conspectus.models.extractive.candidates import candidates
-from conspectus.models.extractive.rank_sentences import near
+from conspectus.models.extractive.rank_sentences import rank_sentences
 from conspectus.models.extractive.search import Found, Searcher
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 from conspectus.text.words import CJK
 
 READ = 12
@@ -21,10 +21,10 @@ READ = 12
 _CLAUSE = re.compile(r"[^，。；！？,;.!?]+")
 
 
-def short_answer(question_text: str, evidence: Evidence, searcher: Searcher) -> tuple[str, Found] | None:
+def short_answer(question_text: str, evidence: Context, searcher: Searcher) -> tuple[str, Found] | None:
     """Return the answer alone and the sentence that it stands in, None where no sentence speaks to the question."""
     question = searcher.read(question_text)
-    found = near(question, evidence.sources, {entity.number for entity in evidence.entities}, searcher)[:READ]
+    found = rank_sentences(question, evidence.sources, {entity.number for entity in evidence.entities}, searcher)[:READ]
     asked = frozenset(searcher.index.terms(question_text))
     best: tuple[float, str, Found] | None = None
     for f in found:

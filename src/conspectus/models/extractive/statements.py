@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from conspectus.references import Reference, strip
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 from conspectus.text.language import ENGLISH
 from conspectus.text.quality import quality
 from conspectus.text.sentences import sentences
@@ -35,7 +35,7 @@ class Statement:
     """What it gains from the evidence that it comes from."""
 
 
-def statements(evidence: Evidence, worth: Mapping[str, float], language: str = ENGLISH) -> list[Statement]:
+def statements(evidence: Context, worth: Mapping[str, float], language: str = ENGLISH) -> list[Statement]:
     """Return the distinct statements of a piece of evidence, with references by its local numbers.
 
     `worth` says what is left of the quality of those that hold set phrases, by their words.
@@ -53,7 +53,7 @@ def statements(evidence: Evidence, worth: Mapping[str, float], language: str = E
     return found
 
 
-def _quoted(evidence: Evidence) -> Iterator[tuple[str, Reference, float]]:
+def _quoted(evidence: Context) -> Iterator[tuple[str, Reference, float]]:
     for i, report in enumerate(evidence.reports, 1):
         for place, finding in enumerate(report.findings):
             for text in split(strip(finding.explanation)):

@@ -101,7 +101,7 @@ class Trace:
 
 
 @dataclass
-class Ledger:
+class Budget:
     """Counts what a run takes, and stops it before the call that would pass its budget, or that of the index.
 
     `prices` are in US dollars for a million tokens, by model name; the others are those of `price_of`, where `base_url`
@@ -310,11 +310,11 @@ class Ledger:
         )
 
 
-def open_ledger(settings: Settings, before: Usage | None = None, *, embedding: bool = False) -> Ledger:
+def open_budget(settings: Settings, before: Usage | None = None, *, embedding: bool = False) -> Budget:
     """Return a new ledger as the settings say, with a trace where they name one; `embedding` is for the embedder."""
     llm = settings.llm
     trace = Trace(Path(llm.trace), texts=llm.trace_texts) if llm.trace else None
-    return Ledger(
+    return Budget(
         settings.prices,
         llm.budget,
         llm.budget_tokens,

@@ -103,7 +103,7 @@ _Write = tuple[str, Sequence[Any], "asyncio.Future[None]"]
 
 
 @dataclass
-class Replies:
+class ResponseCache:
     """The cache in one file. Reads are immediate; a write is durable once it has been awaited."""
 
     path: Path
@@ -328,7 +328,7 @@ def cached_in(folder: Path) -> int:
     """Return how many replies are cached in the folder of an index, to be served again; 0 where there are none."""
     if not (folder / FILE_NAME).exists():
         return 0
-    replies = Replies(folder / FILE_NAME)
+    replies = ResponseCache(folder / FILE_NAME)
     try:
         return replies.stats().by_status.get("ok", 0)
     finally:

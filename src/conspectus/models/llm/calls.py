@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from conspectus.errors import CallFailed, ModelError, NotAccepted, RateLimited, TimedOut, Unusable
-from conspectus.models.llm.budget import Ledger, Reservation
-from conspectus.models.llm.cache import Attempt, Replies
+from conspectus.models.llm.budget import Budget, Reservation
+from conspectus.models.llm.cache import Attempt, ResponseCache
 from conspectus.models.llm.clients import Clients
-from conspectus.models.llm.rate_limits import Gate, Patience
+from conspectus.models.llm.rate_limits import Backoff, Gate
 from conspectus.models.llm.wire import CAPPED, Completion, Feature, Status
 from conspectus.settings import ModelSettings
 
@@ -41,7 +41,9 @@ class Call:
 class Caller:
     """Makes calls; what they are and what is done with the replies is its user's business."""
 
-    def __init__(self, settings: ModelSettings, clients: Clients, ledger: Ledger, replies: Replies | None) -> None:
+    def __init__(
+        self, settings: ModelSettings, clients: Clients, ledger: Budget, replies: ResponseCache | None
+    ) -> None:
         self.gate = Gate(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
         self._settings = settings
         self._clients = clients
@@ -56,9 +58,9 @@ class Caller:
         """Whether the tokens of a request have to be counted before it is sent."""
         return self._ledger.limited or self.gate.counts_tokens
 
-    def patience(self, call: Call) -> Patience:
+    def patience(self, call: Call) -> Backoff:
         """Return how long a call is tried."""
-        return Patience(call.key, self._settings.attempts, self._settings.retry_seconds)
+        return Backoff(call.key, self._settings.attempts, self._settings.retry_seconds)
 
     def room(self, call: Call) -> int:
         """Return what to set aside for the reply at the least: twice what a budget cut it off at in an earlier run."""
@@ -137,7 +139,7 @@ class Caller:
             self._clients.has_answered(call.model)
 
     async def failed(
-        self, call: Call, error: ModelError, seconds: float, entered: float, patience: Patience | None
+        self, call: Call, error: ModelError, seconds: float, entered: float, patience: Backoff | None
     ) -> None:
         """Keep a failed attempt and wait before the next one; raise the error where there is to be none."""
         if self._replies is not None:

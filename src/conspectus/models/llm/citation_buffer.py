@@ -12,7 +12,7 @@ _MAY_BE = re.compile(r"[ \t]*.\s*(?:|d|da|dat|data\b.*|数|数据.*)", re.IGNORE
 _SPACE = re.compile(r"[ \t]+\Z")
 
 
-async def checked(pieces: AsyncIterator[str], translate: Callable[[str], str]) -> AsyncIterator[str]:
+async def buffer_citations(pieces: AsyncIterator[str], translate: Callable[[str], str]) -> AsyncIterator[str]:
     """Yield what `translate` makes of the whole text, in pieces that end outside of references."""
     held = ""
     async for piece in pieces:

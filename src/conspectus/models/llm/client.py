@@ -28,7 +28,7 @@ from conspectus.models.llm.dialects import (
     dropped_parameter,
     without_thinking,
 )
-from conspectus.models.llm.http_errors import fault, redact, remedy, unreachable, where
+from conspectus.models.llm.http_errors import error_of_response, redact, remedy, unreachable, where
 from conspectus.models.llm.providers import Endpoint, vocabulary
 from conspectus.models.llm.wire import Completion, Request
 
@@ -117,7 +117,7 @@ class HttpClient:
             async with self._post(self._dialect.embed_path, body) as response:
                 data = await response.read()
                 if response.status != 200:
-                    raise fault(
+                    raise error_of_response(
                         response.status,
                         response.headers,
                         data.decode("utf-8", "replace"),
@@ -151,7 +151,7 @@ class HttpClient:
         self, status: int, headers: Mapping[str, str], text: str, body: Mapping[str, Any], request: Request
     ) -> None:
         """Raise what a refusal means, unless it is of a parameter that can be left out from now on."""
-        error = fault(status, headers, text, self.endpoint, request, streamed=bool(body.get("stream")))
+        error = error_of_response(status, headers, text, self.endpoint, request, streamed=bool(body.get("stream")))
         spare = (
             dropped_parameter(text, body) if isinstance(error, Refused) and not isinstance(error, NotAccepted) else None
         )

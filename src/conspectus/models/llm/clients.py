@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from conspectus.errors import BadKey, UsageError
-from conspectus.models.llm.cache import Replies
+from conspectus.models.llm.cache import ResponseCache
 from conspectus.models.llm.client import Client, HttpClient, open_session
 from conspectus.models.llm.http_errors import where
 from conspectus.models.llm.providers import OWN_KEY, Endpoint, find, find_reranker
@@ -26,7 +26,7 @@ class Clients:
     def __init__(
         self,
         settings: ModelSettings,
-        replies: Replies | None,
+        replies: ResponseCache | None,
         environ: Mapping[str, str] = os.environ,
         embedder: str = "",
     ) -> None:

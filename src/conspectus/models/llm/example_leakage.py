@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from conspectus.tasks import Graph
+from conspectus.tasks import Extraction
 
 
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def echoes_in(graph: Graph, text: str, sent: Callable[[], str]) -> tuple[str, ...]:
+def leaked_names(graph: Extraction, text: str, sent: Callable[[], str]) -> tuple[str, ...]:
     """Return the names of entities, sorted, that stand in what was sent and nowhere in the text of the chunk.
 
     What was sent is asked for only where a name is not in the text, which is seldom.
@@ -23,7 +23,7 @@ def echoes_in(graph: Graph, text: str, sent: Callable[[], str]) -> tuple[str, ..
     return tuple(sorted(name for name in unsaid if _plain(name) in told))
 
 
-def without(graph: Graph, names: tuple[str, ...]) -> Graph:
+def without(graph: Extraction, names: tuple[str, ...]) -> Extraction:
     """Return a graph without some names, and without the relationships that have one of them as an end."""
     return replace(
         graph,

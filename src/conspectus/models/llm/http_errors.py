@@ -122,7 +122,7 @@ def one_line(text: str, key: str | None) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def fault(
+def error_of_response(
     status: int, headers: Mapping[str, str], body: str, at: Endpoint, request: Request | None, *, streamed: bool = False
 ) -> ModelError:
     """Return the error that an HTTP reply other than 200 stands for; `request` is None for embeddings."""

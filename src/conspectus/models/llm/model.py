@@ -19,8 +19,8 @@ from conspectus import references
 from conspectus.errors import BadReply, ModelError, NotAccepted, NotSupported, SettingsError, Unusable
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.llm.bias import bias_to
-from conspectus.models.llm.citation_buffer import checked
-from conspectus.models.llm.example_leakage import echoes_in, without
+from conspectus.models.llm.citation_buffer import buffer_citations
+from conspectus.models.llm.example_leakage import leaked_names, without
 from conspectus.models.llm.parsing import FORMS, Parsed, parse, schema_of
 from conspectus.models.llm.prompts import Prompts
 from conspectus.models.llm.wire import Completion, Feature, Request, ResponseFormat, Sender
@@ -31,8 +31,8 @@ from conspectus.tasks import (
     DescribeElement,
     Description,
     ExtractGraph,
+    Extraction,
     GleanMore,
-    Graph,
     MapPoints,
     PartialAnswer,
     ReduceAnswer,
@@ -87,7 +87,7 @@ class ChatModel:
         parsed = await self._reply(task)
         for text in (*(f"left out: {what}" for what in parsed.dropped), *parsed.repaired):
             self._note(task, text)
-        if isinstance(parsed.reply, Graph):
+        if isinstance(parsed.reply, Extraction):
             return cast("R", self._without_echoes(task, parsed.reply))
         return self._with_references(task, parsed.reply)
 
@@ -121,7 +121,7 @@ class ChatModel:
             return text
 
         try:
-            async for piece in checked(self._pieces(task), translate):
+            async for piece in buffer_citations(self._pieces(task), translate):
                 yield piece
         finally:
             self._note_removed(task, removed)
@@ -232,7 +232,7 @@ class ChatModel:
 
     # What comes back
 
-    def _without_echoes(self, task: Task[Any], graph: Graph) -> Graph:
+    def _without_echoes(self, task: Task[Any], graph: Extraction) -> Extraction:
         """Return what was found in a chunk without what only the instructions name."""
         while isinstance(task, GleanMore):
             task = task.after.task
@@ -243,7 +243,7 @@ class ChatModel:
         def sent() -> str:
             return "\n".join(message.content for message in self._prompts.render(first))
 
-        if echoes := echoes_in(graph, first.chunk.text, sent):
+        if echoes := leaked_names(graph, first.chunk.text, sent):
             self._note(first, f"left out: {', '.join(echoes)}, which the instructions name and the text does not")
         return without(graph, echoes) if echoes else graph
 

@@ -10,7 +10,7 @@ from typing import Any
 from conspectus.errors import ModelError, ServerFailed, TimedOut, UsageError
 from conspectus.models.llm.client import prompt_tokens
 from conspectus.models.llm.dialects import OpenAIDialect, Part, ThinkingFilter, without_thinking
-from conspectus.models.llm.http_errors import fault, redact
+from conspectus.models.llm.http_errors import error_of_response, redact
 from conspectus.models.llm.providers import Endpoint, vocabulary
 from conspectus.models.llm.wire import Completion, Request
 from conspectus.tokens import count, well_formed
@@ -105,4 +105,4 @@ class NativeClient:
         reply = json.dumps(body if isinstance(body, dict) else {"error": said}, default=str)
         asked_to_wait = getattr(error, "retry_after", None)
         headers = {"Retry-After": str(asked_to_wait)} if asked_to_wait is not None else {}
-        return fault(status, headers, reply, self.endpoint, request)
+        return error_of_response(status, headers, reply, self.endpoint, request)

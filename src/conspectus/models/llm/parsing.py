@@ -40,10 +40,10 @@ from conspectus.tasks import (
     ExamineEvidence,
     ExtractClaims,
     ExtractGraph,
+    Extraction,
     ExtractTriples,
     FoundClaim,
     GleanMore,
-    Graph,
     MapAnswer,
     MapPoints,
     NameEntities,
@@ -98,10 +98,10 @@ def _object(text: str, schema: Schema, cut: bool, notes: Notes) -> dict[str, Any
     return value
 
 
-def _graph_of_json(text: str, cut: bool, notes: Notes) -> Graph:
+def _graph_of_json(text: str, cut: bool, notes: Notes) -> Extraction:
     value = _object(text, GRAPH, cut, notes)
     entities = rows(value["entities"], "entity", entity, notes)
-    return Graph(entities, rows(value["relationships"], "relationship", relationship, notes))
+    return Extraction(entities, rows(value["relationships"], "relationship", relationship, notes))
 
 
 def _claims_of_json(text: str, cut: bool, notes: Notes) -> tuple[FoundClaim, ...]:
@@ -131,7 +131,7 @@ def _whole(number: float) -> float:
     return int(number) if number == int(number) else number
 
 
-def _graph_to_json(graph: Graph) -> str:
+def _graph_to_json(graph: Extraction) -> str:
     return _compact(
         {
             "entities": [{"name": e.name, "type": e.type, "description": e.description} for e in graph.entities],
@@ -167,12 +167,12 @@ def _records(text: str, notes: Notes) -> tuples.Records:
     return records
 
 
-def _graph_of_tuples(text: str, notes: Notes) -> tuple[Graph, bool]:
+def _graph_of_tuples(text: str, notes: Notes) -> tuple[Extraction, bool]:
     records = _records(text, notes)
     entities = rows([r for kind, r in records.found if kind == "entity"], "entity", entity, notes)
     edges = [r for kind, r in records.found if kind == "relationship"]
     notes.dropped += ["a claim, which was not asked for" for kind, _ in records.found if kind == "claim"]
-    return Graph(entities, rows(edges, "relationship", relationship, notes)), records.cut
+    return Extraction(entities, rows(edges, "relationship", relationship, notes)), records.cut
 
 
 def _claims_of_tuples(text: str, notes: Notes) -> tuple[tuple[FoundClaim, ...], bool]:
@@ -181,7 +181,7 @@ def _claims_of_tuples(text: str, notes: Notes) -> tuple[tuple[FoundClaim, ...], 
     return rows([r for kind, r in records.found if kind == "claim"], "claim", claim, notes), records.cut
 
 
-def _graph_to_tuples(graph: Graph) -> str:
+def _graph_to_tuples(graph: Extraction) -> str:
     entities = (("entity", (e.name, e.type, e.description)) for e in graph.entities)
     edges = (("relationship", (r.source, r.target, r.description, r.strength)) for r in graph.relationships)
     return tuples.write(iter([*entities, *edges]))

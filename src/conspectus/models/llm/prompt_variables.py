@@ -36,7 +36,7 @@ from conspectus.tasks import (
     WriteReport,
     is_short,
 )
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 
 REPAIR = "Repair"
 """The one prompt of no task: what is said to a reply that cannot be read."""
@@ -57,7 +57,7 @@ def _language(task: Task[Any], own: str) -> str:
     return LANGUAGES[own].get(task.language.partition("-")[0], task.language)
 
 
-def _tables(evidence: Evidence) -> list[str]:
+def _tables(evidence: Context) -> list[str]:
     return [name.capitalize() for name, _ in evidence.tables()] or ["Reports"]
 
 

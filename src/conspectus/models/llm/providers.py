@@ -31,7 +31,7 @@ _PROVIDERS = {
 
 
 @dataclass(frozen=True)
-class Preset:
+class Provider:
     """A kind of server: `key` names the variable of its key, `features` are worth trying there."""
 
     base_url: str = ""
@@ -45,40 +45,40 @@ class Preset:
     address_ends: str = ""
 
 
-PRESETS: Mapping[str, Preset] = {
-    "openai": Preset("https://api.openai.com/v1", "OPENAI_API_KEY", needs_key=True, address="OPENAI_BASE_URL"),
-    "azure": Preset(
+PRESETS: Mapping[str, Provider] = {
+    "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY", needs_key=True, address="OPENAI_BASE_URL"),
+    "azure": Provider(
         key="AZURE_OPENAI_API_KEY",
         needs_key=True,
         key_header="api-key",
         address="AZURE_OPENAI_ENDPOINT",
         address_ends="/openai/v1",
     ),
-    "ollama": Preset(
+    "ollama": Provider(
         "http://localhost:11434",
         "OLLAMA_API_KEY",
         dialect="ollama",
         features=("json_schema", "json_object", "streaming"),
         address="OLLAMA_HOST",
     ),
-    "vllm": Preset("http://localhost:8000/v1", "VLLM_API_KEY"),
-    "openrouter": Preset("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", needs_key=True),
-    "anthropic": Preset(
+    "vllm": Provider("http://localhost:8000/v1", "VLLM_API_KEY"),
+    "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", needs_key=True),
+    "anthropic": Provider(
         key="ANTHROPIC_API_KEY", needs_key=True, dialect="native", features=("json_schema", "streaming")
     ),
-    "gemini": Preset(
+    "gemini": Provider(
         key="GEMINI_API_KEY",
         needs_key=True,
         dialect="native",
         features=("json_schema", "json_object", "streaming"),
     ),
-    "bedrock": Preset(key="AWS_BEARER_TOKEN_BEDROCK", dialect="native", features=("streaming",)),
+    "bedrock": Provider(key="AWS_BEARER_TOKEN_BEDROCK", dialect="native", features=("streaming",)),
 }
 
 
-RERANKERS: Mapping[str, Preset] = {
-    "cohere": Preset("https://api.cohere.com/v2", "COHERE_API_KEY", needs_key=True),
-    "jina": Preset("https://api.jina.ai/v1", "JINA_API_KEY", needs_key=True),
+RERANKERS: Mapping[str, Provider] = {
+    "cohere": Provider("https://api.cohere.com/v2", "COHERE_API_KEY", needs_key=True),
+    "jina": Provider("https://api.jina.ai/v1", "JINA_API_KEY", needs_key=True),
     "vllm": PRESETS["vllm"],
 }
 """Servers that score passages, at `/rerank` of their address."""
@@ -89,7 +89,7 @@ class Endpoint:
     """Where one model is asked. `model` is its name as the server knows it; the key never shows in a repr."""
 
     name: str
-    preset: Preset
+    preset: Provider
     model: str
     base_url: str
     key_variable: str
@@ -123,10 +123,10 @@ def find(name: str, base_url: str = "", environ: Mapping[str, str] = os.environ)
     """
     prefix, _, rest = name.partition("/")
     if prefix == FUNCTION and rest:
-        return Endpoint(FUNCTION, Preset(dialect="function", features=()), rest, "", "")
+        return Endpoint(FUNCTION, Provider(dialect="function", features=()), rest, "", "")
     preset = PRESETS.get(prefix) if rest else None
     if base_url:
-        preset = preset if preset and preset.dialect != "native" else Preset()
+        preset = preset if preset and preset.dialect != "native" else Provider()
         known = rest and prefix in PRESETS
         return _endpoint(name, preset, rest if known else name, _address(base_url), OWN_KEY, environ)
     if preset is None:
@@ -160,7 +160,7 @@ def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoin
         url, _, model = name.partition("#")
         if not urlsplit(url).hostname:
             raise UsageError(f"{url!r} is not the address of a server: it has the form https://host/v1")
-        return _endpoint(name, Preset(), model, _address(url).removesuffix("/rerank"), OWN_KEY, environ)
+        return _endpoint(name, Provider(), model, _address(url).removesuffix("/rerank"), OWN_KEY, environ)
     prefix, _, rest = name.partition("/")
     if prefix not in RERANKERS or not rest:
         raise UsageError(
@@ -172,7 +172,7 @@ def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoin
 
 
 def _endpoint(
-    name: str, preset: Preset, model: str, base_url: str, variable: str, environ: Mapping[str, str]
+    name: str, preset: Provider, model: str, base_url: str, variable: str, environ: Mapping[str, str]
 ) -> Endpoint:
     if preset.dialect == "ollama":
         base_url = base_url.removesuffix("/v1")

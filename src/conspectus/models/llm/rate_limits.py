@@ -140,7 +140,7 @@ class Gate:
         self._timer = asyncio.get_running_loop().call_later(seconds + 0.001, self._admit)
 
 
-class Patience:
+class Backoff:
     """How long a call is tried: pauses that double, with jitter from its key, so that runs are alike."""
 
     def __init__(self, key: str, attempts: int, first_pause: float) -> None:

@@ -16,11 +16,11 @@ import aiohttp
 from conspectus import tokens
 from conspectus.errors import ModelError, ServerFailed
 from conspectus.models.base import together
-from conspectus.models.llm.budget import Ledger
-from conspectus.models.llm.cache import Attempt, Replies
+from conspectus.models.llm.budget import Budget
+from conspectus.models.llm.cache import Attempt, ResponseCache
 from conspectus.models.llm.calls import Call, Caller
 from conspectus.models.llm.client import HttpClient
-from conspectus.models.llm.http_errors import fault, where
+from conspectus.models.llm.http_errors import error_of_response, where
 from conspectus.models.llm.providers import vocabulary
 from conspectus.models.llm.wire import digest
 
@@ -47,7 +47,7 @@ class RerankClient(HttpClient):
                     if response.status in (400, 422) and not self._wants_texts and "texts" in text:
                         self._wants_texts = True
                         continue
-                    raise fault(response.status, response.headers, text, self.endpoint, None)
+                    raise error_of_response(response.status, response.headers, text, self.endpoint, None)
             except (aiohttp.ClientError, OSError) as error:
                 raise self._broken(error) from None
 
@@ -84,8 +84,8 @@ async def scores(
     client: RerankClient,
     model: str,
     caller: Caller,
-    replies: Replies | None,
-    ledger: Ledger,
+    replies: ResponseCache | None,
+    ledger: Budget,
     task: str = "Rerank",
 ) -> list[float]:
     """Return a score for each passage, kept or asked for; each is paid for once for a question."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from conspectus import tokens
 from conspectus.errors import BadReply, ContextTooLong, ModelError, ServerFailed
 from conspectus.models.base import Tick, no_tick, together
-from conspectus.models.llm.budget import Ledger, Reservation
-from conspectus.models.llm.cache import FILE_NAME, Attempt, Replies
+from conspectus.models.llm.budget import Budget, Reservation
+from conspectus.models.llm.cache import FILE_NAME, Attempt, ResponseCache
 from conspectus.models.llm.calls import Call, Caller, twice_as_much
 from conspectus.models.llm.client import prompt_tokens
 from conspectus.models.llm.clients import Clients
@@ -42,13 +42,13 @@ class CachingSender:
     def __init__(
         self,
         settings: ModelSettings,
-        replies: Replies | None,
-        ledger: Ledger | None = None,
+        replies: ResponseCache | None,
+        ledger: Budget | None = None,
         *,
         environ: Mapping[str, str] = os.environ,
         embedder: str = "",
     ) -> None:
-        self.ledger = ledger or Ledger(
+        self.ledger = ledger or Budget(
             budget=settings.budget, budget_tokens=settings.budget_tokens, base_url=settings.base_url
         )
         self.replies = replies
@@ -298,10 +298,10 @@ def _unfinished(request: Request, reply: Completion) -> str:
 
 
 def open_sender(
-    settings: ModelSettings, folder: Path | None, ledger: Ledger | None = None, embedder: str = ""
+    settings: ModelSettings, folder: Path | None, ledger: Budget | None = None, embedder: str = ""
 ) -> CachingSender:
     """Return a sender whose replies are kept in an index's folder (nowhere, for None)."""
-    return CachingSender(settings, Replies(folder / FILE_NAME) if folder else None, ledger, embedder=embedder)
+    return CachingSender(settings, ResponseCache(folder / FILE_NAME) if folder else None, ledger, embedder=embedder)
 
 
 def embedding_key(model: str, text: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from conspectus.models.llm.budget import open_ledger
+from conspectus.models.llm.budget import open_budget
 from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.sender import CachingSender, open_sender
 from conspectus.rows import Usage
@@ -50,7 +50,7 @@ class Session:
 
 
 @asynccontextmanager
-async def opened(settings: Settings, folder: Path | None, *, to_ask: bool = True) -> AsyncGenerator[Session]:
+async def open_session(settings: Settings, folder: Path | None, *, to_ask: bool = True) -> AsyncGenerator[Session]:
     """Open the model of the settings; its replies are kept in a folder (nowhere, for None).
 
     Without `to_ask` nothing is asked, so that no key is needed.
@@ -58,7 +58,7 @@ async def opened(settings: Settings, folder: Path | None, *, to_ask: bool = True
     Raises UsageError where the name of a model leads nowhere or a budget cannot be kept, BadKey where a key
     is missing, SettingsError where a prompt of the user's is wrong: all before anything is read or asked.
     """
-    ledger = open_ledger(settings)
+    ledger = open_budget(settings)
     async with open_sender(settings.llm, folder, ledger) as sender:
         for name in (settings.model, *settings.llm.tasks.values()) if to_ask else ():
             ledger.check(name)

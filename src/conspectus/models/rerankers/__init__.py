@@ -108,10 +108,10 @@ async def _sender(settings: Settings, folder: Path | None, session: Session | No
     if session is not None:
         yield session.sender
         return
-    from conspectus.models.llm.budget import open_ledger
+    from conspectus.models.llm.budget import open_budget
     from conspectus.models.llm.sender import open_sender
 
-    async with open_sender(settings.llm, folder, open_ledger(settings)) as sender:
+    async with open_sender(settings.llm, folder, open_budget(settings)) as sender:
         yield sender
 
 
@@ -127,9 +127,9 @@ async def _rating(settings: Settings, folder: Path | None, model: Model | None) 
             "--rerank model asks a language model to rate chunks, and without one nothing would be the better for it: "
             "name one with --model, or rerank by local or a server"
         )
-    from conspectus.models.llm.session import opened
+    from conspectus.models.llm.session import open_session
 
-    async with opened(settings, folder) as session:
+    async with open_session(settings, folder) as session:
         yield Rating(session.model)
 
 

@@ -100,7 +100,7 @@ def fetched(name: str) -> Path:
     from conspectus.models.embedders import hub
 
     try:
-        return hub.fetched(name)
+        return hub.download(name)
     except UsageError as error:
         told = str(error).replace("embedding model", "cross-encoder").replace("local embedder", "local reranker")
         raise UsageError(told.replace("--embedder", "--rerank")) from error

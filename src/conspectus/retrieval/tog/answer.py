@@ -12,12 +12,12 @@ from conspectus.messages import wording
 from conspectus.models.base import Model
 from conspectus.retrieval.bm25 import hit
 from conspectus.retrieval.finish import finish, nothing_found
-from conspectus.retrieval.run_sync import extractive, settled
+from conspectus.retrieval.run_sync import extractive, run_ready
 from conspectus.retrieval.tog.explore import Explored, explore
-from conspectus.rows import Answer, Hit, Relationship, Trail
+from conspectus.rows import Answer, Hit, ReasoningPath, Relationship
 from conspectus.settings import Settings
 from conspectus.tasks import AnswerFromContext, DraftAnswer
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 from conspectus.text.relation_words import likeness, root, roots_of_label
 from conspectus.text.words import terms
 from conspectus.triple_graph import TripleGraph
@@ -43,7 +43,7 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
     if not len(TripleGraph.of(index)):
         raise UsageError(f"{method} needs a graph, and this index has no triples and no relationships")
     found = await explore(question, index, model, settings, texts=method == "tog")
-    evidence = evidence_of(found, index, settings) if method == "tog" else Evidence()
+    evidence = evidence_of(found, index, settings) if method == "tog" else Context()
     if not found.trails:
         return nothing_found(question, index, method=method)
     if evidence.sources:
@@ -83,14 +83,14 @@ def _with_graph(quoted: Answer, found: Explored, notice: str) -> tuple[Answer, E
     return replace(quoted, text="\n\n".join(told), notices=(*quoted.notices, notice)), found
 
 
-def _said(asked: Sequence[str], trail: Trail) -> float:
+def _said(asked: Sequence[str], trail: ReasoningPath) -> float:
     """Return the share of words that the relations of a trail say."""
     labels = {r for triple in trail.triples for r in roots_of_label(triple.relation)}
     told = (max((likeness(root(word), label) for label in labels), default=0.0) for word in asked)
     return sum(told) / (len(asked) or 1)
 
 
-async def _from_what_there_is(question: str, found: Explored, evidence: Evidence, model: Model) -> tuple[str, ...]:
+async def _from_what_there_is(question: str, found: Explored, evidence: Context, model: Model) -> tuple[str, ...]:
     if not model.generative:
         return ()
     draft = await model.perform(DraftAnswer(question, trails=found.trails, evidence=evidence))
@@ -111,7 +111,7 @@ def _label(relation: str) -> str:
     return relation.partition("\n")[0].replace("_", " ")
 
 
-def evidence_of(found: Explored, index: Index, settings: Settings) -> Evidence:
+def evidence_of(found: Explored, index: Index, settings: Settings) -> Context:
     """Return the best chunks of a search and the relationships of its paths, as evidence."""
     chunks = tuple(index.chunks[chunk] for chunk, _ in found.chunks[: min(settings.tog.evidence, settings.tog.chunks)])
     pairs = {frozenset((t.head, t.tail)) for trail in found.trails for t in trail.triples}
@@ -121,12 +121,12 @@ def evidence_of(found: Explored, index: Index, settings: Settings) -> Evidence:
             row = index.relationships[number]
             if frozenset((row.source, row.target)) in pairs and row not in rows:
                 rows.append(row)
-    return Evidence(relationships=tuple(sorted(rows, key=lambda r: r.number)), sources=chunks)
+    return Context(relationships=tuple(sorted(rows, key=lambda r: r.number)), sources=chunks)
 
 
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the ranking with the extractive model, which prunes by similarity."""
-    return settled(rank_with(question, index, extractive(index), settings))
+    return run_ready(rank_with(question, index, extractive(index), settings))
 
 
 async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:

@@ -9,10 +9,10 @@ from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval.tog.prune import Candidate, Scorer, kept
 from conspectus.retrieval.tog.topics import topics_in
-from conspectus.rows import Trail, Triple
+from conspectus.rows import ReasoningPath, Triple
 from conspectus.settings import Settings
 from conspectus.tasks import ChooseRelations, Edge, ExamineEvidence, NameEntities, Topic
-from conspectus.tasks.context import Evidence
+from conspectus.tasks.context import Context
 from conspectus.triple_graph import Step, TripleGraph
 
 MOST_EDGES = 60
@@ -26,7 +26,7 @@ class Explored:
     """
 
     answers: tuple[str, ...] = ()
-    trails: tuple[Trail, ...] = ()
+    trails: tuple[ReasoningPath, ...] = ()
     """Of the last round that went further, the best first."""
     chunks: tuple[tuple[int, float], ...] = ()
     """Numbers of chunks with their best scores over the rounds, the best first."""
@@ -50,12 +50,12 @@ async def explore(
     """
     graph = TripleGraph.of(index)
     tog = settings.tog
-    trails = [Trail(graph.names[n]) for n in await _topics(question, graph, model, tog.width, start)]
+    trails = [ReasoningPath(graph.names[n]) for n in await _topics(question, graph, model, tog.width, start)]
     scorer = Scorer(question, index, graph, settings, texts)
     clues: tuple[str, ...] = ()
     begun = scorer.beginning([trail.start for trail in trails], tog.chunks)
     seen: dict[int, float] = dict(begun)
-    gone: list[Trail] = []
+    gone: list[ReasoningPath] = []
     for round_ in range(1, tog.depth + 1):
         topics = [Topic(trail, _edges(trail, graph)) for trail in trails]
         chosen = await model.perform(ChooseRelations(question, tuple(topics), tog.width, clues))
@@ -68,7 +68,7 @@ async def explore(
         trails = gone = [candidate.trail for candidate in best]
         shown = _ranked({**dict(begun), **dict(chunks)}) if begun else chunks
         read = tuple(index.chunks[chunk] for chunk, _ in shown[: min(tog.evidence, tog.chunks)])
-        examined = await model.perform(ExamineEvidence(question, tuple(trails), Evidence(sources=read), clues))
+        examined = await model.perform(ExamineEvidence(question, tuple(trails), Context(sources=read), clues))
         if examined.complete:
             trails.sort(key=lambda trail: trail.end not in examined.answers)
             return Explored(examined.answers, tuple(trails), _ranked(seen), clues, round_)
@@ -83,7 +83,7 @@ async def _topics(question: str, graph: TripleGraph, model: Model, width: int, s
     return topics_in(question, graph, width, named) or topics_in(question, graph, width)
 
 
-def _edges(trail: Trail, graph: TripleGraph) -> tuple[Edge, ...]:
+def _edges(trail: ReasoningPath, graph: TripleGraph) -> tuple[Edge, ...]:
     """Return the relations around the end of a trail, those of the most triples first, in the order of the
     table.
     """
@@ -94,7 +94,7 @@ def _edges(trail: Trail, graph: TripleGraph) -> tuple[Edge, ...]:
     return tuple(Edge(graph.relations[relation], inverse, counts[relation, inverse]) for relation, inverse in most)
 
 
-def _onward(trail: Trail, graph: TripleGraph) -> list[Step]:
+def _onward(trail: ReasoningPath, graph: TripleGraph) -> list[Step]:
     """Return the edges that lead from the end of a trail to where it has not been."""
     been = {graph.number_of[name] for name in trail.names}
     return [step for step in graph.steps(graph.number_of[trail.end]) if step.to not in been]
@@ -109,7 +109,7 @@ def _candidates(
         ways = {(edge.relation, edge.inverse) for edge in edges}
         for step in _onward(topic.trail, graph) if ways else ():
             if (graph.relations[step.relation], step.inverse) in ways:
-                trail = Trail(topic.trail.start, (*topic.trail.triples, row_of(step.triple, graph)))
+                trail = ReasoningPath(topic.trail.start, (*topic.trail.triples, row_of(step.triple, graph)))
                 found.append(Candidate(place, trail, step.triple, step.to))
     return found
 

@@ -12,7 +12,7 @@ import numpy as np
 from conspectus.index import Index
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.vector import has_vectors, question_vectors
-from conspectus.rows import Trail
+from conspectus.rows import ReasoningPath
 from conspectus.settings import Settings, TogSettings
 from conspectus.text.relation_words import likeness, root, roots_of_label
 from conspectus.text.words import WORD, fold, is_content
@@ -29,7 +29,7 @@ class Candidate:
     """A name that can be reached: from which topic, by which path, and by which triple last."""
 
     topic: int
-    trail: Trail
+    trail: ReasoningPath
     triple: int
     name: int
 
