@@ -2,9 +2,12 @@
 
     python benchmarks/paper_tables.py [--tables p1-2 p2-4] [--data DIR] [--work DIR] [--json FILE]
 
-P1 is *From Local to Global*, P2 *Graph RAG: Efficient and Powerful LLM Enhancement Systems*. No language model is
-asked, so that only tables are here that need none: what the levels of a hierarchy read (P1 Table 2), and retrieval (P2
-Table IV). Claims and clusters (P1 tables 3 and 4) are those of extractive answers, counted by rules, which is another
+GraphRAG is *From Local to Global*, Graph RAG *Graph RAG: Efficient and Powerful LLM Enhancement Systems*. No
+language model is
+asked, so that only tables are here that need none: what the levels of a hierarchy read (GraphRAG Table 2), and
+retrieval (Graph RAG
+Table IV). Claims and clusters (GraphRAG Tables 3 and 4) are those of extractive answers, counted by rules, which is
+another
 thing than the papers' and says so. Indexes are built in the work folder, or found there. Figures that a model must
 write (claims as the paper counts them, win rates, EM and F1, Hits@1) come from `conspectus eval` with `--model`.
 """
@@ -87,7 +90,7 @@ def table_2(data: Path, work: Path) -> Table:
     carol = _imported(data / "graphrag-index" / "christmas-carol", work / "christmas-carol")
     rows += _of_index("A Christmas Carol", "here, reports of GPT-4.1 (imported)", carol)
     return Table(
-        "P1, Table 2: units and tokens of each condition, and % of the tokens of TS",
+        "GraphRAG, Table 2: units and tokens of each condition, and % of the tokens of TS",
         CONDITIONS,
         rows,
         (
@@ -139,7 +142,7 @@ def tables_3_and_4(data: Path, work: Path) -> Table:
         cells = [f"{one.averages[measure].mean:.2f}" if one and one.averages else "-" for one in found]
         rows.append((f"Podcast, {measure}", "here, extractive answers, by rules: not comparable", cells))
     return Table(
-        "P1, Tables 3 and 4: claims and clusters an answer",
+        "GraphRAG, Tables 3 and 4: claims and clusters an answer",
         (*CONDITIONS, "SS"),
         rows,
         (
@@ -166,7 +169,7 @@ def table_iv(data: Path, work: Path) -> Table:
     cells = [_hippo(data, work) if name == "musique" else "-" for name in SETS]
     rows.append(("hippo", "here, triples by GPT-3.5, no vectors", cells))
     return Table(
-        "P2, Table IV: R@2/R@5 in percent",
+        "Graph RAG, Table IV: R@2/R@5 in percent",
         SETS,
         rows,
         (
@@ -193,13 +196,16 @@ def _hippo(data: Path, work: Path) -> str:
 
 TABLES: dict[str, Callable[[Path, Path], Table]] = {"p1-2": table_2, "p1-3": tables_3_and_4, "p2-4": table_iv}
 ABSENT = {
-    "P1, Figure 2 and Table 6": "win rates of answers that a language model wrote and judged: `conspectus eval "
+    "GraphRAG, Figure 2 and Table 6": "win rates of answers that a language model wrote and judged: `conspectus eval "
     "answers` and `eval judge`, with `--model`",
-    "P1, Figure 3 and appendix C": "entity references by gleaning, and answers by window: `conspectus eval ablate "
+    "GraphRAG, Figure 3 and appendix C": "entity references by gleaning, and answers by window: "
+    "`conspectus eval ablate "
     "chunks` and `eval ablate window`, with `--model`",
-    "P2, Tables II and III": "answers of a language model to WebQSP, AdvHotpotQA, QALD-10, FEVER, Creak and Zero-Shot "
+    "Graph RAG, Tables II and III": "answers of a language model to WebQSP, AdvHotpotQA, QALD-10, "
+    "FEVER, Creak and Zero-Shot "
     "RE. None of these sets is here; `conspectus eval kgqa FILE --methods direct,cot,cot-sc,tog --model` takes them",
-    "P2, Table V": "EM and F1 of short answers, which a language model gives: `conspectus eval qa FOLDER --methods "
+    "Graph RAG, Table V": "EM and F1 of short answers, which a language model gives: `conspectus "
+    "eval qa FOLDER --methods "
     "walk,hippo,ircot --model`",
 }
 

@@ -1,6 +1,6 @@
 """What a report is written from: for each relationship, the most connected first, its two ends, itself and the
 claims about it, until the window is full. Where a community has more than fits, its parts, the largest first,
-are replaced by their reports (P1 3.1.5).
+are replaced by their reports (GraphRAG §3.1.5).
 """
 
 from __future__ import annotations

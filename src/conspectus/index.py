@@ -180,7 +180,7 @@ class Index:
                 yield community
 
     def reports_at(self, level: int) -> list[Report]:
-        """Return the reports in the view of a level, in the order of communities (P1 4.1.2: C0 to C3)."""
+        """Return the reports in the view of a level, in the order of communities (GraphRAG §4.1.2: C0 to C3)."""
         reported = self.report_of_community
         return [reported[c.number] for c in self.communities_at(level) if c.number in reported]
 

@@ -97,7 +97,7 @@ class Status:
 
 
 def status_of(index: Index) -> Status:
-    """Return the figures of an index (the levels are P1's Table 2)."""
+    """Return the figures of an index (the levels are GraphRAG's Table 2)."""
     tokens = sum(chunk.n_tokens for chunk in index.chunks)
     return Status(
         documents=len(documents_read(index.documents) if "corrections" in index.origin else index.documents),

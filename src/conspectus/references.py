@@ -1,8 +1,8 @@
 """References in texts, `[Data: Reports (1, 3); Entities (5, +more)]`: read leniently, written strictly.
 
 Models write them in many ways: with `,` or `;` between tables, in full-width signs, in Chinese, with `+more`
-with or without the comma, without the parentheses. All forms are read; one is written (P1 E.2: at most five
-ids of a table, then `+more`).
+with or without the comma, without the parentheses. All forms are read; one is written (GraphRAG appendix E.2: at
+most five ids of a table, then `+more`).
 """
 
 from __future__ import annotations

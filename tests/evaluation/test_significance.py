@@ -1,4 +1,4 @@
-"""The tests of P1 G: the paper's own figures, scipy's and statsmodels' where they overlap, and laws."""
+"""The tests of GraphRAG appendix G: the paper's own figures, scipy's and statsmodels' where they overlap, and laws."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PAPER = {
         "C1-C3": (-2.94, 0.016), "C2-C3": (-3.68, 0.002),
     },
 }  # fmt: skip
-"""P1 Table 6, comprehensiveness: Z and the corrected p; 0 stands for <0.001."""
+"""GraphRAG Table 6, comprehensiveness: Z and the corrected p; 0 stands for <0.001."""
 
 margins = st.lists(st.sampled_from([20.0 * n for n in range(-5, 6)]), max_size=60)
 ps = st.lists(st.floats(0, 1), min_size=1, max_size=20)

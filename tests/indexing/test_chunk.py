@@ -216,7 +216,7 @@ def test_the_work_grows_with_the_length_of_a_document_only(mode: str, unit: str)
 
 
 def test_the_podcast_corpus_has_the_units_and_tokens_of_the_paper(shared: Path):
-    """The last column of P1's table 2: TS is 1,669 units of 1,014,611 tokens."""
+    """The last column of GraphRAG's table 2: TS is 1,669 units of 1,014,611 tokens."""
     documents, failures, skipped, _ = read([shared / "podcast" / "input"], ReadSettings())
     chunks = chunk(documents, ChunkSettings(tokens=1200, overlap=100))
 

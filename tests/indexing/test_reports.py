@@ -1,4 +1,4 @@
-"""Reports: what each is written from (P1 3.1.5), in which order, and what is left when one fails."""
+"""Reports: what each is written from (GraphRAG §3.1.5), in which order, and what is left when one fails."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A hierarchy of communities of a weighted, undirected graph by Leiden, split until each is small.
 
-Level 0 is Leiden on the whole graph (P1 3.1.4; Traag et al. 2019, arXiv 1810.08473); each community that is
+Level 0 is Leiden on the whole graph (GraphRAG §3.1.4; Traag et al. 2019, arXiv 1810.08473); each community that is
 too large is divided by Leiden on its own subgraph, and so on down. The arrays of one level are cut for all
 its communities at once, so that each of many small subgraphs takes little more than the call of Leiden
 itself.

@@ -1,4 +1,4 @@
-"""Ablations: vary one thing, keep all else, and measure what it changes (P1 appendices A.2, C, and beyond).
+"""Ablations: vary one thing, keep all else, and measure what it changes (GraphRAG appendices A.2, C, and beyond).
 
 `vary_…` lays an ablation out and asks nothing; `preview_ablation` says what it would take, `ablate` does it.
 """
@@ -65,7 +65,7 @@ def vary_chunks(
     settings: Given = None,
     model: Model | None = None,
 ) -> Experiment:
-    """Vary the size of chunks (600, 1200 and 2400 tokens) and the rounds of gleaning (0 to 3), as Figure 3 of P1.
+    """Vary the size of chunks (600, 1200 and 2400 tokens) and the rounds of gleaning (0 to 3), as Figure 3 of GraphRAG.
 
     The documents are those of sources, of memory, or of an index; `sample` draws so many of them by a seed. Raises
     UsageError where there are none, or a size is not above the overlap.
@@ -97,7 +97,7 @@ def vary_window(
     settings: Given = None,
     model: Model | None = None,
 ) -> Experiment:
-    """Vary the window that answers are made in (8k, 16k, 32k and 64k tokens), as appendix C of P1.
+    """Vary the window that answers are made in (8k, 16k, 32k and 64k tokens), as appendix C of GraphRAG.
 
     `conditions` are those of comparisons; without names the deepest of the paper's levels, TS and local.
     """

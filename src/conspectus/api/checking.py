@@ -1,4 +1,5 @@
-"""Check answers, and what they stand on: factual claims, grounding, and what an index loses (P1 4.2, future work)."""
+"""Check answers, and what they stand on: factual claims, grounding, and what an index loses (GraphRAG §4.2, future
+work)."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def evaluate_claims(
     model: Model | None = None,
     progress: Progress | None = None,
 ) -> Checked[ClaimCounts]:
-    """Find the factual claims of the answers in a comparison's folder, and count them and their clusters (P1 4.2).
+    """Find the factual claims of the answers in a comparison's folder, and count them and their clusters (GraphRAG
+    §4.2).
 
     Claims that are kept are not looked for again, failed ones are. Without a language model the sentences that state
     something are the claims. They are held against the judgements that hold now, of the judge who judged most. Raises

@@ -1,4 +1,4 @@
-"""Compare ways of answering, as the paper does (P1 3.2, 4): questions about a whole corpus, and answers to them.
+"""Compare ways of answering, as the paper does (GraphRAG §3.2, 4): questions about a whole corpus, and answers to them.
 
 A comparison is a folder; see `evaluate.kept` for its files.
 """
@@ -81,7 +81,8 @@ def make_questions(
     model: Model | None = None,
     progress: Progress | None = None,
 ) -> Listed:
-    """Have a model write questions about a corpus from its description alone, and write them into a folder (P1 3.2).
+    """Have a model write questions about a corpus from its description alone, and write them into a folder (GraphRAG
+    §3.2).
 
     It names `users`, `tasks` of each, and `questions` of each for each task. Raises UsageError without a language
     model, and where the folder has answers to other questions.
@@ -185,7 +186,8 @@ def answer_questions(
     model: Model | None = None,
     progress: Progress | None = None,
 ) -> Answered:
-    """Answer questions by each condition, and keep each answer in a folder; the same call goes on from those (P1 4.1).
+    """Answer questions by each condition, and keep each answer in a folder; the same call goes on from those
+    (GraphRAG §4.1).
 
     `conditions` are named as `C0` to `C3` (the levels), `TS`, `SS`, or as methods; without names they are the paper's,
     as far as the index has what they need. `sample` draws so many questions, `samples` are further answers to each for
@@ -211,7 +213,7 @@ def answer_questions(
 
 
 def table2(index: Index | str | Path = DEFAULT_FOLDER) -> list[Units]:
-    """Return what global answers from each level of an index read, and what TS reads (P1 Table 2)."""
+    """Return what global answers from each level of an index read, and what TS reads (GraphRAG Table 2)."""
     from conspectus.evaluation.comparing.table2 import table2 as units
 
     return units(_opened(index))

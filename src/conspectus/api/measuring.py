@@ -122,7 +122,8 @@ def evaluate_judge(
     model: Model | None = None,
     progress: Progress | None = None,
 ) -> Done:
-    """Have a model judge the answers of a comparison's folder head to head, and test what it preferred (P1 4, G).
+    """Have a model judge the answers of a comparison's folder head to head, and test what it preferred (GraphRAG §4,
+    G).
 
     `criteria` are names of the paper's and files of more, `pairs` are named as `C0:SS`; empty means all. `sample`
     draws so many questions. Judgements that are there are not asked for again, failed ones are. What all judgements of
@@ -154,7 +155,8 @@ def evaluate_judge(
 
 
 def evaluate_statistics(folder: str | Path, *, judge_model: str | None = None) -> Comparison:
-    """Test what the judgements that a comparison's folder has say, ask nothing, and write it there (P1 G).
+    """Test what the judgements that a comparison's folder has say, ask nothing, and write it there (GraphRAG
+    appendix G).
 
     p values are corrected for all pairs that were judged by a criterion. Raises UsageError where there are no
     judgements, or those of several judges and none is named.

@@ -1,7 +1,7 @@
 """What a text itself tells of what a model will find in it: the names that rules read in it, counted for nothing.
 
 The shares are between what was measured of real models (the recorded replies of GPT-4o and the index of GPT-4.1 on A
-Christmas Carol, the podcast of P1 table 3) and of the simulated server on four corpora, with a margin.
+Christmas Carol, the podcast of GraphRAG Table 3) and of the simulated server on four corpora, with a margin.
 """
 
 from __future__ import annotations

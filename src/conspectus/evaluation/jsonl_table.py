@@ -1,6 +1,7 @@
 """Results in JSON-lines files that a run goes on from: each row is durable before the next is asked for.
 
-A comparison of conditions (P1 4) is a folder of such files; the modules beside this one each read some and write one.
+A comparison of conditions (GraphRAG §4) is a folder of such files; the modules beside this one each read some and
+write one.
 
     DIR/
       questions.json      what is asked (`Question`); questions.csv has the same

@@ -1,4 +1,5 @@
-"""Whether a pair of conditions differs: the tests of P1 G on the margins of its questions, and sizes of the effect.
+"""Whether a pair of conditions differs: the tests of GraphRAG appendix G on the margins of its questions, and sizes
+of the effect.
 
 Ranks see equal margins as equal only where they are equal to the last bit: see `verdicts.DECIMALS`.
 """

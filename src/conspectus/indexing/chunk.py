@@ -1,4 +1,4 @@
-"""Stage 2: from documents to chunks, overlapping windows of tokens (P1 3.1.1)."""
+"""Stage 2: from documents to chunks, overlapping windows of tokens (GraphRAG §3.1.1)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def chunk(documents: Iterable[Document], settings: ChunkSettings) -> list[Chunk]
 
 
 def chunk_document(document: Document, settings: ChunkSettings, first_number: int) -> list[Chunk]:
-    """Cut a document into windows of `tokens` tokens that share `overlap` with the one before (P1 3.1.1).
+    """Cut a document into windows of `tokens` tokens that share `overlap` with the one before (GraphRAG §3.1.1).
 
     The chunks are in order and cover everything but white space. Where the edge of a window falls inside a
     character, it moves to the next edge of a token that does not. A tail that adds no more tokens than the

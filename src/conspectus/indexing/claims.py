@@ -1,4 +1,4 @@
-"""Claims: those of all chunks about the same thing become one row (P1 3.1.2, 3.1.3).
+"""Claims: those of all chunks about the same thing become one row (GraphRAG §3.1.2, 3.1.3).
 
 The same thing is: subject and object (as entities), type, and the dates that are given.
 """

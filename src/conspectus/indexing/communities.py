@@ -1,4 +1,4 @@
-"""The stage that divides the graph into a hierarchy of communities (P1 3.1.4)."""
+"""The stage that divides the graph into a hierarchy of communities (GraphRAG §3.1.4)."""
 
 from __future__ import annotations
 

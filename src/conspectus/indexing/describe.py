@@ -1,4 +1,4 @@
-"""Describe: one description for each entity, relationship and claim, of those of its instances (P1 3.1.3).
+"""Describe: one description for each entity, relationship and claim, of those of its instances (GraphRAG §3.1.3).
 
 What has one description only keeps it: no task is asked for it. Where the model has to be waited for,
 descriptions come in one by one, and `ready` waits for those of one community alone.

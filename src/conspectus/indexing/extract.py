@@ -1,4 +1,4 @@
-"""Extract: what each chunk holds, with gleaning and claims where the model writes (P1 3.1.2, A.2).
+"""Extract: what each chunk holds, with gleaning and claims where the model writes (GraphRAG §3.1.2, A.2).
 
 Each chunk is a conversation of its own: none waits for another, so that a model is never left without work.
 """
@@ -98,7 +98,7 @@ async def _rounds(chunk: Chunk, model: Model, settings: ExtractSettings, languag
 
 
 async def _open_triples(chunk: Chunk, model: Model, language: str) -> Extraction:
-    """Return the named entities of a chunk, then what it states of them and other noun phrases (P2 IV-B)."""
+    """Return the named entities of a chunk, then what it states of them and other noun phrases (HippoRAG)."""
     names = await model.perform(NameEntities(chunk.text, language=language))
     triples = await model.perform(ExtractTriples(chunk, names, language=language))
     named = dict.fromkeys(names, "entity")

@@ -1,4 +1,4 @@
-"""Merge: instances of one entity, and of one relationship, become one row (P1 3.1.3).
+"""Merge: instances of one entity, and of one relationship, become one row (GraphRAG §3.1.3).
 
 Relationships are undirected: reversed pairs are one. The weight of a relationship is the number of its
 distinct instances, so that what stands in the overlap of two chunks counts once.

@@ -1,4 +1,4 @@
-"""Reports: one for each community, deepest first, so that a parent can stand on its parts (P1 3.1.5).
+"""Reports: one for each community, deepest first, so that a parent can stand on its parts (GraphRAG §3.1.5).
 
 What each is written from, `gathering` says.
 """

@@ -1,6 +1,6 @@
 """Resolve: decide which names are one entity.
 
-Names equal after normalisation always are (P1 3.1.3 matches by exact string). Beyond that a name joins
+Names equal after normalisation always are (GraphRAG §3.1.3 matches by exact string). Beyond that a name joins
 another only where the evidence is unambiguous, and every join is recorded: setting `resolve = "exact"` undoes
 them all.
 """

@@ -1,4 +1,5 @@
-"""The annotations of the graph that a question matches: entities, relationships, claims, reports (P1, future work).
+"""The annotations of the graph that a question matches: entities, relationships, claims, reports (GraphRAG, future
+work).
 
 They are matched by their words, the rare ones first, those in names more than others; where the index has vectors,
 also by the meaning of the sentences that they stand on.

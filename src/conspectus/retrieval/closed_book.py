@@ -1,4 +1,4 @@
-"""Baselines that read nothing: what a language model answers by itself (P2 V: direct, CoT, CoT-SC)."""
+"""Baselines that read nothing: what a language model answers by itself (Graph RAG §V: direct, CoT, CoT-SC)."""
 
 from __future__ import annotations
 

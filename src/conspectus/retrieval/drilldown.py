@@ -1,4 +1,4 @@
-"""Drill-down: from the root along the most relevant reports to the chunks behind them (P1, future work).
+"""Drill-down: from the root along the most relevant reports to the chunks behind them (GraphRAG, future work).
 
 At each level the reports are rated, and the best few are followed into their parts: the scent. The answer is written
 from the communities that it leads to: their elements and their chunks, within one window. Of reports that are rated

@@ -1,4 +1,4 @@
-"""Global answers: map-reduce over the reports of one level of the hierarchy (P1 3.1.6)."""
+"""Global answers: map-reduce over the reports of one level of the hierarchy (GraphRAG §3.1.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HippoRAG: chunks by Personalized PageRank over noun phrases, from what a question names (P2 IV-B).
+"""HippoRAG: chunks by Personalized PageRank over noun phrases, from what a question names (HippoRAG).
 
 Form 1 is as first published: each named entity of the question is linked to one phrase, and a chunk scores
 what its phrases hold. Form 2 (HippoRAG 2) has the chunks in the graph, starts from the triples that are most

@@ -1,4 +1,4 @@
-"""The graph of HippoRAG: noun phrases joined by triples and synonymy, and the chunks that mention them (P2
+"""The graph of HippoRAG: noun phrases joined by triples and synonymy, and the chunks that mention them (Graph RAG
 IV-B).
 """
 

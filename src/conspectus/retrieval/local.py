@@ -1,4 +1,4 @@
-"""Local answers: what the graph holds around what a question names (P1 1; entities first, then outwards)."""
+"""Local answers: what the graph holds around what a question names (GraphRAG §1; entities first, then outwards)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Map-reduce: a scored answer from each window of evidence, one answer of the most helpful (P1 3.1.6)."""
+"""Map-reduce: a scored answer from each window of evidence, one answer of the most helpful (GraphRAG §3.1.6)."""
 
 from __future__ import annotations
 

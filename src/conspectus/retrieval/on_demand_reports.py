@@ -1,4 +1,4 @@
-"""Reports written when a question needs them, as indexing would have written them (P1, future work).
+"""Reports written when a question needs them, as indexing would have written them (GraphRAG, future work).
 
 A language model is sent the very request that indexing sends, so that the cache of replies keeps what it writes. What
 was written is kept as long as the index is open, too.

@@ -1,4 +1,4 @@
-"""Propositions: statements are retrieved, and their chunks returned (Chen et al., 2023; a baseline of P2).
+"""Propositions: statements are retrieved, and their chunks returned (Chen et al., 2023; a baseline of Graph RAG).
 
 Without a language model the statements of a chunk are its sentences, which need not stand alone; with one
 they are its own rewriting of the chunk, made for the whole index at the first question and kept with the

@@ -1,4 +1,5 @@
-"""Roll-up: from the annotations that a question matches up the hierarchy, with reports written just in time (P1, 6).
+"""Roll-up: from the annotations that a question matches up the hierarchy, with reports written just in time
+(GraphRAG, 6).
 
 The communities of what is matched are the start. Parts give way to what they are parts of: where the question matches
 most of it, and where there are more of them than reports are to be read. Reports that are missing are written, and

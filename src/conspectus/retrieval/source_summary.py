@@ -1,4 +1,4 @@
-"""TS, a baseline of the paper: map-reduce over the source texts themselves, without any graph (P1 4.1.2)."""
+"""TS, a baseline of the paper: map-reduce over the source texts themselves, without any graph (GraphRAG §4.1.2)."""
 
 from __future__ import annotations
 

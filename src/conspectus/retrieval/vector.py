@@ -122,7 +122,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer from one window filled with the nearest chunks alone (P1 4.1.2: SS)."""
+    """Answer from one window filled with the nearest chunks alone (GraphRAG §4.1.2: SS)."""
     query = question_vectors([question], index, settings)[0]
     room, k = settings.global_.context_tokens, settings.search.k
     while True:

@@ -2,7 +2,7 @@
 
 A task carries rows and strings, never a rendered prompt, and its type names its reply: `Task[Graph]` is answered by
 a `Graph`. Whoever performs a task (see `models`) returns references in texts as numbers of the index's tables.
-The sources of the tasks are the appendices of *From Local to Global* (P1).
+The sources of the tasks are the appendices of *From Local to Global* (GraphRAG).
 """
 
 from conspectus.tasks.answering import (

@@ -1,4 +1,5 @@
-"""The tasks of answering from reports and sources (P1 E.3, E.4), by follow-up questions, and in conversation."""
+"""The tasks of answering from reports and sources (GraphRAG appendix E.3, E.4), by follow-up questions, and in
+conversation."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class MapAnswer(Task[PartialAnswer]):
-    """Answer a question from one window of reports or sources, and say how helpful that is (P1 E.4)."""
+    """Answer a question from one window of reports or sources, and say how helpful that is (GraphRAG appendix E.4)."""
 
     question: str
     evidence: Context
@@ -74,7 +75,7 @@ class MapPoints(Task["tuple[PartialAnswer, ...]"]):
 
 @dataclass(frozen=True)
 class ReduceAnswer(Task[str]):
-    """Make one answer of the partial ones, given in descending helpfulness (P1 E.3)."""
+    """Make one answer of the partial ones, given in descending helpfulness (GraphRAG appendix E.3)."""
 
     question: str
     answers: tuple[PartialAnswer, ...]

@@ -1,4 +1,4 @@
-"""The tasks of evaluating: questions from personas, judges, claims (P1 3.2, 4.2, F)."""
+"""The tasks of evaluating: questions from personas, judges, claims (GraphRAG §3.2, 4.2, F)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Numbered:
 @dataclass(frozen=True)
 class Personas(Task["tuple[Persona, ...]"]):
     """Name `count` kinds of people who would use a corpus, from its description alone, beside those that are
-    `known` (P1 algorithm 1).
+    `known` (GraphRAG algorithm 1).
     """
 
     description: str
@@ -52,7 +52,7 @@ class Personas(Task["tuple[Persona, ...]"]):
 
 @dataclass(frozen=True)
 class UserTasks(Task["tuple[str, ...]"]):
-    """Name `count` tasks that somebody would do with a corpus, beside those that are known (P1 algorithm 1)."""
+    """Name `count` tasks that somebody would do with a corpus, beside those that are known (GraphRAG algorithm 1)."""
 
     description: str
     persona: Persona
@@ -63,7 +63,7 @@ class UserTasks(Task["tuple[str, ...]"]):
 @dataclass(frozen=True)
 class GlobalQuestions(Task["tuple[str, ...]"]):
     """Write `count` questions that somebody would ask for a task, each about the whole corpus and none that is
-    known (P1 algorithm 1).
+    known (GraphRAG algorithm 1).
     """
 
     description: str
@@ -75,7 +75,7 @@ class GlobalQuestions(Task["tuple[str, ...]"]):
 
 @dataclass(frozen=True)
 class Judge(Task[Verdict]):
-    """Compare two answers to a question by one criterion (P1 F.1); replicates differ in `sample`."""
+    """Compare two answers to a question by one criterion (GraphRAG appendix F.1); replicates differ in `sample`."""
 
     question: str
     first: str
@@ -85,7 +85,7 @@ class Judge(Task[Verdict]):
 
 @dataclass(frozen=True)
 class SummariseReasons(Task[str]):
-    """Say in a paragraph why judges preferred the answers of one condition to another's (P1 4.1)."""
+    """Say in a paragraph why judges preferred the answers of one condition to another's (GraphRAG §4.1)."""
 
     criterion: Criterion
     winner: str
@@ -115,7 +115,7 @@ class ClearSentences(Task["tuple[Numbered, ...]"]):
 
 @dataclass(frozen=True)
 class FactualClaims(Task["tuple[Numbered, ...]"]):
-    """Take each sentence apart into simple claims that each stand alone (P1 4.2; Claimify, decomposition)."""
+    """Take each sentence apart into simple claims that each stand alone (GraphRAG §4.2; Claimify, decomposition)."""
 
     question: str
     sentences: tuple[str, ...]

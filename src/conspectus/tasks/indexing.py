@@ -1,4 +1,5 @@
-"""The tasks of making an index: what is read out of chunks, descriptions, reports (P1 A, E; P2 IV-B)."""
+"""The tasks of making an index: what is read out of chunks, descriptions, reports (GraphRAG appendix A, E;
+HippoRAG)."""
 
 from __future__ import annotations
 
@@ -92,7 +93,8 @@ class Profile:
 
 @dataclass(frozen=True)
 class ExtractGraph(Task[Extraction]):
-    """Find every entity of the given types in a chunk, and every pair of them that is clearly related (P1 E.1)."""
+    """Find every entity of the given types in a chunk, and every pair of them that is clearly related (GraphRAG
+    appendix E.1)."""
 
     chunk: Chunk
     entity_types: tuple[str, ...]
@@ -100,21 +102,21 @@ class ExtractGraph(Task[Extraction]):
 
 @dataclass(frozen=True)
 class AnyMissed(Task[bool]):
-    """Tell whether an extraction missed entities (P1 A.2)."""
+    """Tell whether an extraction missed entities (GraphRAG appendix A.2)."""
 
     after: Turn
 
 
 @dataclass(frozen=True)
 class GleanMore(Task[Extraction]):
-    """Find what an extraction missed (P1 A.2)."""
+    """Find what an extraction missed (GraphRAG appendix A.2)."""
 
     after: Turn
 
 
 @dataclass(frozen=True)
 class ExtractClaims(Task["tuple[FoundClaim, ...]"]):
-    """Find the factual statements about the given entities in a chunk (P1 3.1.2)."""
+    """Find the factual statements about the given entities in a chunk (GraphRAG §3.1.2)."""
 
     chunk: Chunk
     entities: tuple[str, ...]
@@ -122,14 +124,14 @@ class ExtractClaims(Task["tuple[FoundClaim, ...]"]):
 
 @dataclass(frozen=True)
 class NameEntities(Task["tuple[str, ...]"]):
-    """Find the named entities of a passage or a question (P2 IV-B)."""
+    """Find the named entities of a passage or a question (HippoRAG)."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class ExtractTriples(Task["tuple[FoundTriple, ...]"]):
-    """Find what a passage states, as triples over its named entities and other noun phrases (P2 IV-B)."""
+    """Find what a passage states, as triples over its named entities and other noun phrases (HippoRAG)."""
 
     chunk: Chunk
     entities: tuple[str, ...]
@@ -137,7 +139,7 @@ class ExtractTriples(Task["tuple[FoundTriple, ...]"]):
 
 @dataclass(frozen=True)
 class WritePropositions(Task["tuple[str, ...]"]):
-    """Rewrite a passage as simple statements that can each be understood alone (P2 V, a baseline)."""
+    """Rewrite a passage as simple statements that can each be understood alone (Graph RAG §V, a baseline)."""
 
     chunk: Chunk
     title: str = ""
@@ -152,7 +154,7 @@ class ProfileCorpus(Task[Profile]):
 
 @dataclass(frozen=True)
 class DescribeElement(Task[Description]):
-    """Make one description of all the descriptions of an entity, a relationship or a claim (P1 3.1.3)."""
+    """Make one description of all the descriptions of an entity, a relationship or a claim (GraphRAG §3.1.3)."""
 
     name: str
     kind: str
@@ -161,6 +163,6 @@ class DescribeElement(Task[Description]):
 
 @dataclass(frozen=True)
 class WriteReport(Task[ReportDraft]):
-    """Write the report of a community from its elements and the reports of its parts (P1 E.2)."""
+    """Write the report of a community from its elements and the reports of its parts (GraphRAG appendix E.2)."""
 
     evidence: Context

@@ -1,4 +1,4 @@
-"""The tasks of reasoning step by step, over triples and chunks (P2 IV-A, IV-B, IRCoT)."""
+"""The tasks of reasoning step by step, over triples and chunks (ToG-2, IV-B, IRCoT)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class NextThought(Task[str]):
 
 @dataclass(frozen=True)
 class ChooseRelations(Task["tuple[tuple[int, ...], ...]"]):
-    """Choose for each topic entity the places of at most `width` of its edges that help (P2 IV-A: relation prune)."""
+    """Choose for each topic entity the places of at most `width` of its edges that help (ToG-2: relation prune)."""
 
     question: str
     topics: tuple[Topic, ...]
@@ -72,7 +72,7 @@ class ChooseRelations(Task["tuple[tuple[int, ...], ...]"]):
 
 @dataclass(frozen=True)
 class ExamineEvidence(Task[Examined]):
-    """Tell whether paths of triples and chunks answer a question, else what to look for next (P2 IV-A)."""
+    """Tell whether paths of triples and chunks answer a question, else what to look for next (ToG-2)."""
 
     question: str
     trails: tuple[ReasoningPath, ...]

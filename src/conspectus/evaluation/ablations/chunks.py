@@ -1,4 +1,4 @@
-"""Size of chunks and rounds of gleaning: how many entity references are found (P1 A.2, Figure 3).
+"""Size of chunks and rounds of gleaning: how many entity references are found (GraphRAG appendix A.2, Figure 3).
 
 The same documents are cut into chunks of each size, and each chunk is read and looked at again so many times. A
 reference is one name in one chunk. Nothing of the graph is described or reported on.
@@ -162,7 +162,7 @@ class Chunks:
             notices.append(f"{self.unread:,} documents could not be read and are left out.")
         return Ablation(
             "chunks",
-            "Entity references by size of chunks and rounds of gleaning (P1 Figure 3)",
+            "Entity references by size of chunks and rounds of gleaning (GraphRAG Figure 3)",
             tuple(map(_row, cells)),
             (_by_rounds(cells, sizes, rounds) if len(rounds) > 1 else _by_size(cells),),
             {"documents": len(self.documents), "model": self.model},

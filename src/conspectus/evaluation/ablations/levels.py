@@ -1,4 +1,4 @@
-"""Levels of the hierarchy by type of question: which level answers what (an open question of P1's readers)."""
+"""Levels of the hierarchy by type of question: which level answers what (an open question of GraphRAG's readers)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Size of the window: what answers from the same index gain and lose by it (P1 appendix C: 8k to 64k)."""
+"""Size of the window: what answers from the same index gain and lose by it (GraphRAG appendix C: 8k to 64k)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Windows(OfAnswers):
             notices.append(f"Which answers are better, a judge says: {told}, then this once more.")
         return Ablation(
             "window",
-            "Answers by the size of the window (P1 appendix C)",
+            "Answers by the size of the window (GraphRAG appendix C)",
             tuple(rows),
             panels(
                 rows,

@@ -1,4 +1,5 @@
-"""What claims amount to: claims and clusters an answer (P1 tables 3 and 4), differences, agreement with the judge.
+"""What claims amount to: claims and clusters an answer (GraphRAG Tables 3 and 4), differences, agreement with the
+judge.
 
 Claims an answer measure comprehensiveness, clusters of them diversity. An answer without claims counts with 0; one
 that failed, or whose claims could not be found, does not count.
@@ -63,7 +64,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often a measure prefers the condition that the judges' majority does (P1 4.2).
+    """How often a measure prefers the condition that the judges' majority does (GraphRAG §4.2).
 
     Counted over pairs of answers of which a majority prefers one and the measure too.
     """

@@ -1,4 +1,4 @@
-"""The factual claims of answers (P1 4.2), by the steps of Claimify: selection, disambiguation, decomposition.
+"""The factual claims of answers (GraphRAG §4.2), by the steps of Claimify: selection, disambiguation, decomposition.
 
 Of the sentences of an answer those are selected that state something verifiable; each is made clear alone, or left out
 where its context does not settle what it says; what is left is taken apart into simple claims, and each counts once.

@@ -1,4 +1,4 @@
-"""How many different things claims say: clusters of them by ROUGE-L (P1 4.2, table 4).
+"""How many different things claims say: clusters of them by ROUGE-L (GraphRAG §4.2, table 4).
 
 The distance of two claims is 1 - ROUGE-L, the F measure of their longest common subsequence of words (Lin, 2004);
 clusters are agglomerative with complete linkage: every two claims of one are nearer to each other than the threshold.
@@ -14,7 +14,7 @@ from functools import lru_cache
 from conspectus.text.words import CJK, fold
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8)
-"""Distances at which P1 cuts."""
+"""Distances at which GraphRAG cuts."""
 _WORD = re.compile(rf"{CJK.pattern}|(?:(?!{CJK.pattern})[^\W_])+")
 
 

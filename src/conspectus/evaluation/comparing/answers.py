@@ -1,4 +1,4 @@
-"""The answers of conditions to questions (P1 4.1), each kept as soon as it is there, so that a run can go on.
+"""The answers of conditions to questions (GraphRAG §4.1), each kept as soon as it is there, so that a run can go on.
 
 Answers that are kept and were made with the same are not made again; those that failed are. With a language model many
 are made at once, and what each took is booked for it: tokens of replies that were kept count too, since the figures are

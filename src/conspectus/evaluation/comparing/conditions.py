@@ -1,4 +1,5 @@
-"""Conditions to compare (P1 4.1.2): ways of answering, all under one window, one set of prompts and one response type.
+"""Conditions to compare (GraphRAG §4.1.2): ways of answering, all under one window, one set of prompts and one
+response type.
 
 C0, C1, … are global answers from the reports of a level; where a community has no parts at a level, it stands for
 itself there. TS is map-reduce over the source texts, SS one window of the nearest chunks. Any other condition is a
@@ -24,7 +25,7 @@ from conspectus.retrieval.global_ import level_of
 from conspectus.settings import Settings
 
 PAPER = ("C0", "C1", "C2", "C3", "TS", "SS")
-"""The conditions of P1."""
+"""The conditions of GraphRAG."""
 AUTO = "auto"
 _NAMES = {"TS": "source-summary", "SS": "vector"}
 _LEVEL = re.compile(r"C(\d+)")

@@ -1,4 +1,4 @@
-"""Questions about a whole corpus, made from its description alone (P1 3.2, algorithm 1).
+"""Questions about a whole corpus, made from its description alone (GraphRAG §3.2, algorithm 1).
 
 People who would use the corpus, tasks that each of them has, questions that each asks for each task. What comes twice
 counts once, and as many are asked for again, a few times: what is then still missing is told.

@@ -43,7 +43,7 @@ class SetUp:
     index: Mapping[str, Any] | None = None
     """Figures of the index, see `figures`."""
     table2: tuple[Mapping[str, Any], ...] = ()
-    """What global answers from each level of it read (P1 Table 2)."""
+    """What global answers from each level of it read (GraphRAG Table 2)."""
 
 
 def set_ups_in(folder: Path) -> JsonlTable[SetUp]:

@@ -1,4 +1,4 @@
-"""How much the conditions of a global answer read of an index: units and tokens (P1 Table 2)."""
+"""How much the conditions of a global answer read of an index: units and tokens (GraphRAG Table 2)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Head to head: a model holds answers against each other, and what its verdicts amount to (P1 4.1, F, G)."""
+"""Head to head: a model holds answers against each other, and what its verdicts amount to (GraphRAG §4.1, F, G)."""

@@ -1,4 +1,5 @@
-"""What a comparison found: each pair by each criterion with its tests (P1 Table 6), as it goes into statistics.json."""
+"""What a comparison found: each pair by each criterion with its tests (GraphRAG Table 6), as it goes into
+statistics.json."""
 
 from __future__ import annotations
 
@@ -88,7 +89,8 @@ class Comparison:
 def compare(
     plan: Plan, judgements: Sequence[Judgement], judges: Sequence[str], reasons: Sequence[Reasons] = ()
 ) -> Comparison:
-    """Make of the judgements of a plan what they say of each pair that was judged by each criterion (P1 G)."""
+    """Make of the judgements of a plan what they say of each pair that was judged by each criterion (GraphRAG
+    appendix G)."""
     sound = [one for one in judgements if not one.error]
     results = [one for criterion in plan.criteria for one in _family(sound, plan.pairs, criterion.name)]
     asked = [one for one in sound if one.reasoning != EQUAL]

@@ -1,4 +1,4 @@
-"""What answers are compared by: the paper's four criteria (P1 F.2), and those that a file defines."""
+"""What answers are compared by: the paper's four criteria (GraphRAG appendix F.2), and those that a file defines."""
 
 from __future__ import annotations
 

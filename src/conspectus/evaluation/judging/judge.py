@@ -1,4 +1,4 @@
-"""A model as judge, head to head (P1 4.1, F): every comparison of a plan, with all judgements kept.
+"""A model as judge, head to head (GraphRAG §4.1, F): every comparison of a plan, with all judgements kept.
 
 A comparison is judged anew where its judgement failed, is of other answers, of another judge, or of a criterion that
 is described otherwise now. Equal answers are a tie that no model is asked about.

@@ -1,4 +1,5 @@
-"""Win rates as in Figure 2 of P1: how often the row's condition wins over the column's, in %; a tie is half a win."""
+"""Win rates as in Figure 2 of GraphRAG: how often the row's condition wins over the column's, in %; a tie is half a
+win."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why judges preferred one condition to another: their reasons, made into a paragraph by the model (P1 4.1)."""
+"""Why judges preferred one condition to another: their reasons, made into a paragraph by the model (GraphRAG §4.1)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def winner_of(judgement: Judgement) -> str | None:
 def majority(judgements: Iterable[Judgement]) -> str | None:
     """Return the condition that more than half of the judgements of one question prefer; None, a tie, without one.
 
-    They are the replicates of one pair, criterion and question (P1 4.2); failed ones do not count.
+    They are the replicates of one pair, criterion and question (GraphRAG §4.2); failed ones do not count.
     Raises ValueError where they are not.
     """
     sound = [judgement for judgement in judgements if not judgement.error]
@@ -47,7 +47,7 @@ class Tally:
     """Judgements of one pair by one criterion, counted; `margins` has a number for each question.
 
     A margin is the score of the first condition less that of the second, from -100 to 100: with 100 for a win, 50 for
-    a tie and 0 for a loss, averaged over the replicates (P1 G).
+    a tie and 0 for a loss, averaged over the replicates (GraphRAG appendix G).
     """
 
     pair: Pair

@@ -95,7 +95,7 @@ def _rounded(value: Any) -> Any:
 
 
 def agreements(ratings: Iterable[Rating], judgements: Sequence[Judgement], judge: str = JUDGE) -> Agreements:
-    """Compare what raters say with each other, and with the majority of a judge's replicates (P1 4.2)."""
+    """Compare what raters say with each other, and with the majority of a judge's replicates (GraphRAG §4.2)."""
     by_rater: defaultdict[str, dict[Unit, str]] = defaultdict(dict)
     for one in ratings:
         unit = _unit(one.first, one.second, one.criterion, one.question)

@@ -15,7 +15,7 @@ EXTRACTIVE = "extractive"
 
 
 def claims(held: Held) -> Section:
-    """Show claims and clusters an answer (P1 tables 3 and 4), and how far they agree with the judge."""
+    """Show claims and clusters an answer (GraphRAG Tables 3 and 4), and how far they agree with the judge."""
     title = "Claims and clusters (Tables 3 and 4)"
     rows = [
         held.claims[name, one.id] for name in held.conditions for one in held.questions if (name, one.id) in held.claims

@@ -14,7 +14,7 @@ from conspectus.evaluation.shown import figure, probability
 
 
 def win_rates(held: Held) -> Section:
-    """Show how often a row's condition wins over a column's, by each criterion (P1 Figure 2)."""
+    """Show how often a row's condition wins over a column's, by each criterion (GraphRAG Figure 2)."""
     if held.compared is None:
         lacks = Missing("No answers were judged.", f"eval judge {held.folder} --judge-model NAME")
         return Section("winrates", "Win rates (Figure 2)", (lacks,))
@@ -68,7 +68,8 @@ def _missing(found: Comparison, held: Held) -> Iterator[Block]:
 
 
 def statistics(held: Held) -> Section:
-    """Show the tests of each pair by each criterion (P1 Table 6), the bias to a place, and why judges preferred."""
+    """Show the tests of each pair by each criterion (GraphRAG Table 6), the bias to a place, and why judges
+    preferred."""
     found = held.compared
     if found is None:
         lacks = Missing("No answers were judged.", f"eval judge {held.folder} --judge-model NAME")

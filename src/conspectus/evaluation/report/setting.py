@@ -198,7 +198,7 @@ def _spending(one: Spending) -> Row:
 
 
 def table2(held: Held) -> Section:
-    """Say what global answers from each level read (P1 Table 2)."""
+    """Say what global answers from each level read (GraphRAG Table 2)."""
     tables = {json.dumps(one.table2): one.table2 for one in held.set_ups.values() if one.table2}
     head = ("Condition", "Units", "Tokens", "% of TS", "Projected", "% of entities")
     blocks: list[Block] = [

@@ -1,4 +1,4 @@
-"""Holding a one-word answer to the words asked for, where the model's vocabulary is known (P1 A.2)."""
+"""Holding a one-word answer to the words asked for, where the model's vocabulary is known (GraphRAG appendix A.2)."""
 
 from __future__ import annotations
 

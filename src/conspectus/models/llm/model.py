@@ -44,7 +44,7 @@ from conspectus.tokens import at_most, count
 
 R = TypeVar("R")
 SAMPLING = 0.7
-"""Temperature of replies that are sampled to be compared (P2: self-consistency)."""
+"""Temperature of replies that are sampled to be compared (Graph RAG: self-consistency)."""
 ROOM = 4096
 """Tokens that a reply has room for at the least where no maximum is set."""
 CUTS, EARLY_CUTS, UNREAD = 2, 5, 3

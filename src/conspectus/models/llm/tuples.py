@@ -1,4 +1,5 @@
-"""The paper's format of records (P1 E.1): `("entity"<|>"NAME"<|>"TYPE"<|>"DESCRIPTION")`, with `##` between.
+"""The paper's format of records (GraphRAG appendix E.1): `("entity"<|>"NAME"<|>"TYPE"<|>"DESCRIPTION")`, with `##`
+between.
 
 `<|COMPLETE|>` stands after the last; without it a reply was cut off. Models number their records, forget the
 `##`, put headings between, leave out a quote or part of a `<|>`. A record is found by how it opens, so that a

@@ -1,4 +1,4 @@
-"""Think-on-Graph 2: a search along the graph, held against the texts at every step (P2 IV-A)."""
+"""Think-on-Graph 2: a search along the graph, held against the texts at every step (ToG-2)."""
 
 from conspectus.retrieval.tog.answer import answer, answer_on_graph, rank, rank_with
 from conspectus.retrieval.tog.explore import Explored, explore

@@ -1,4 +1,4 @@
-"""Entity prune: which of the names that can be reached are worth going on from, by their chunks (P2 IV-A)."""
+"""Entity prune: which of the names that can be reached are worth going on from, by their chunks (ToG-2)."""
 
 from __future__ import annotations
 
