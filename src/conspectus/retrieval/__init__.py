@@ -88,8 +88,8 @@ METHODS: Methods[Answering] = Methods(
         "raptor": _at("raptor", "answer"),
         "propositions": _at("propositions", "answer"),
         "direct": _at("closed_book", "direct"),
-        "cot": _at("closed_book", "cot"),
-        "cot-sc": _at("closed_book", "cot_sc"),
+        "cot": _at("closed_book", "chain_of_thought"),
+        "cot-sc": _at("closed_book", "self_consistency"),
     }
 )
 """Methods that answer, by name."""

@@ -61,7 +61,7 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
         result = replace(result, text="\n".join(f"- {name}" for name in short))
     rounds = f"{found.rounds} round{'s' * (found.rounds != 1)} from {found.trails[0].start}"
     complete = "" if found.answers else "; its facts were not found to be complete"
-    return replace(result, short=short, trails=found.trails, why=f"{rounds}{complete}")
+    return replace(result, short=short, reasoning_paths=found.trails, why=f"{rounds}{complete}")
 
 
 def _with_graph(quoted: Answer, found: Explored, notice: str) -> tuple[Answer, Explored]:
