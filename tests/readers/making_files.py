@@ -11,7 +11,7 @@ import pytest
 from conspectus.errors import DocumentError
 from conspectus.readers import FORMATS, lacking, parse, suffix_of
 from conspectus.readers.found import Options, Outcome, ParsedDocument
-from conspectus.rows import Document
+from conspectus.rows import Document, EncodingWarning
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 A = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
@@ -33,7 +33,7 @@ def outcomes(name: str, data: bytes | str, options: Options | None = None) -> li
 
 def document(name: str, data: bytes | str, options: Options | None = None) -> Document:
     """The only document of a file."""
-    (found,) = outcomes(name, data, options)
+    (found,) = [outcome for outcome in outcomes(name, data, options) if not isinstance(outcome, EncodingWarning)]
     assert isinstance(found, ParsedDocument)
     return Document("", 0, found.title, found.text, found.path, found.date, found.metadata, found.places)
 
