@@ -40,7 +40,7 @@ from conspectus.evaluation.ranking.beir import Query, RetrievalData, read_beir
 from conspectus.evaluation.ranking.measures import recall
 from conspectus.evaluation.ranking.retrieval import passage_index
 from conspectus.index import Index
-from conspectus.retrieval import RANKINGS, hybrid, vector, walk, walk_graph
+from conspectus.retrieval import RANKINGS, vector, walk
 from conspectus.settings import Settings
 
 SHARED = Path(__file__).parents[1] / "../shared"
@@ -87,13 +87,13 @@ def variants(with_vectors: bool) -> list[Variant]:
         others = (v for v in values if v != getattr(weights, field))
         made += [Variant(f"{field} {v:g}", {}, [(walk, name, replace(weights, **{field: v}))]) for v in others]
     made += [_constant(walk, "COVERED", v) for v in (0.8, 0.85, 0.95, 0.999)]
-    made += [_constant(walk_graph, "PART", v) for v in (0.1, 0.5, 1.0)]
+    made += [_constant(walk, "PART", v) for v in (0.1, 0.5, 1.0)]
     made += [_constant(walk, "SENTENCE_B", v) for v in (0.3, 0.75)]
-    made.append(Variant("names written small", {}, [(walk_graph, "_is_small", lambda _text, _question: False)]))
+    made.append(Variant("names written small", {}, [(walk, "_is_small", lambda _text, _question: False)]))
     if with_vectors:
         made += [_constant(walk, "MEANING", v) for v in (0.4, 0.5, 0.6, 0.8, 0.9, 1.0)]
-        made += [_constant(hybrid, "SENTENCE", v) for v in (0.25, 0.75, 1.0)]
-        made += [_constant(hybrid, "WORDS", v) for v in (0.2, 0.6, 0.8, 1.0)]
+        made += [_constant(vector, "SENTENCE", v) for v in (0.25, 0.75, 1.0)]
+        made += [_constant(vector, "WORDS", v) for v in (0.2, 0.6, 0.8, 1.0)]
     return made
 
 

@@ -185,7 +185,7 @@ def test_conditions_hold_in_all_of_them_by_paths_without_their_names(halves: tup
     view = select_view(halves, "path~0.txt")
 
     assert [d.path for d in view.index.documents] == ["1:0.txt", "2:0.txt"]
-    assert view.told == ("Only 2 of 6 documents are read: those where path~0.txt.",)
+    assert view.remarks == ("Only 2 of 6 documents are read: those where path~0.txt.",)
     assert [d.path for d in select_view(halves, "title=1.txt").index.documents] == ["1:1.txt", "2:1.txt"]
 
 
@@ -205,7 +205,7 @@ def test_a_document_of_several_indexes_is_read_once():
     view = select_view([first, second])
 
     assert [d.path for d in view.index.documents] == ["1:0.txt", "1:1.txt", "2:1.txt"]
-    assert view.told == ("1 document in several indexes is read once.",)
+    assert view.remarks == ("1 document in several indexes is read once.",)
     assert len(view.index.chunks) == 3
 
 
@@ -234,7 +234,7 @@ def test_vectors_behind_different_prefixes_do_not_compare(halves: tuple[Index, I
     first, second = (with_vectors(half, "m") for half in halves)
     second = replace(second, settings={"vectors": {**second.settings["vectors"], "passage_prefix": "passage: "}})
 
-    assert "Vectors are left out" in select_view([first, second]).told[0]
+    assert "Vectors are left out" in select_view([first, second]).remarks[0]
 
 
 @pytest.mark.parametrize("other", ["n", ""])
@@ -247,8 +247,8 @@ def test_vectors_that_do_not_compare_are_left_out_and_methods_that_need_them_say
     view = select_view([first, second])
 
     assert not [name for name in view.index.arrays if name.startswith("vectors.")]
-    assert "1 has m (3 numbers), 2 has " in view.told[0]
-    assert "conspectus embed --index DIR --embedder local:m" in view.told[0]
+    assert "1 has m (3 numbers), 2 has " in view.remarks[0]
+    assert "conspectus embed --index DIR --embedder local:m" in view.remarks[0]
     with pytest.raises(UsageError, match="conspectus embed"):
         api.search("Ruben Vale", view, method="vector", settings=Settings())
     assert api.search("Ruben Vale", view, method="walk", settings=Settings())

@@ -180,7 +180,7 @@ def test_where_no_document_is_meant_the_values_that_there_are_are_told(where: li
 def test_restricting_to_everything_is_the_index_itself(story: Index):
     assert subset_of(story, [True] * len(STORY)) is story
     assert select_view([story], "path~*.txt").index is story
-    assert select_view([story], "path~*.txt").told == ()
+    assert select_view([story], "path~*.txt").remarks == ()
 
 
 def test_what_stands_on_the_part_alone_is_carried_over_as_it_is(story: Index):

@@ -15,7 +15,7 @@ from conspectus.indexing.chunk import chunk
 from conspectus.indexing.passage_topics import SUBJECT, SUBJECT_UNTITLED, TITLE
 from conspectus.indexing.passages import index_passages
 from conspectus.indexing.sentence_graph import passage_ranges
-from conspectus.retrieval.walk_graph import SentenceEntityGraph
+from conspectus.retrieval.walk import SentenceEntityGraph
 from conspectus.rows import Document
 from conspectus.settings import ChunkSettings, Settings
 from conspectus.text.sentence_table import find_sentences

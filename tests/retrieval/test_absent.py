@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from making import an_index
 
-from conspectus.retrieval.unknown_names import unknown_name_notice, unknown_names
+from conspectus.retrieval.base import unknown_name_notice, unknown_names
 
 INDEX = an_index("Mara Tolan rebuilt the weir of Quenda.", entities=["Mara Tolan", "Quenda"])
 

@@ -11,7 +11,7 @@ from conspectus.indexing.read import read_texts
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import closed_book, propositions, raptor
-from conspectus.retrieval.run_sync import run_ready
+from conspectus.retrieval.base import run_ready
 from conspectus.settings import RaptorSettings, SearchSettings, Settings, TogSettings
 from conspectus.tasks import AnswerFromContext, Draft, DraftAnswer, WritePropositions
 

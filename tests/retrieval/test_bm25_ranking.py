@@ -7,7 +7,7 @@ from making import an_index
 
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import bm25
-from conspectus.retrieval.finish import NOTHING
+from conspectus.retrieval.base import NOTHING
 from conspectus.settings import SearchSettings
 from conspectus.tasks import AnswerFromContext
 

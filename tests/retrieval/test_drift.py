@@ -11,9 +11,8 @@ from conspectus.errors import BadReply, UsageError
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import drift
+from conspectus.retrieval.base import NOTHING, run_ready
 from conspectus.retrieval.drift import CROSSED, primer_reports
-from conspectus.retrieval.finish import NOTHING
-from conspectus.retrieval.run_sync import run_ready
 from conspectus.rows import Answer
 from conspectus.settings import DriftSettings, Settings
 from conspectus.tasks import FollowUp, PrimeAnswer, Probe, PursueFollowUp, ReduceAnswer

@@ -12,9 +12,8 @@ from conspectus.index import Index
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import drilldown
+from conspectus.retrieval.base import NOTHING, run_ready
 from conspectus.retrieval.drilldown import evidence_of, follow
-from conspectus.retrieval.finish import NOTHING
-from conspectus.retrieval.run_sync import run_ready
 from conspectus.rows import Answer, Community
 from conspectus.settings import DrilldownSettings, Settings
 from conspectus.tasks import AnswerFromContext, RateReport
@@ -148,9 +147,9 @@ def test_a_question_about_the_whole_is_answered_by_the_reports_reached():
 def test_evidence_holds_what_matches_first():
     index = a_tree()
     stop = drilldown.Stop(index.reports[0], 3)
-    from conspectus.retrieval.annotations import matched
+    from conspectus.retrieval.rollup import match_annotations
 
-    evidence = evidence_of("Doe?", [stop], matched("Doe?", index, Settings(), 10), index, Settings())
+    evidence = evidence_of("Doe?", [stop], match_annotations("Doe?", index, Settings(), 10), index, Settings())
 
     assert evidence.entities[0].name == "Doe"
     assert evidence.sources[0].text == TEXTS[3]

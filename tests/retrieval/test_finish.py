@@ -7,7 +7,7 @@ from making import an_index
 from conspectus.messages import wording
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
-from conspectus.retrieval.finish import NOTHING, WRITTEN, finish, nothing_found
+from conspectus.retrieval.base import NOTHING, WRITTEN, finish, nothing_found
 from conspectus.rows import Answer
 from conspectus.tasks import AnswerFromContext
 from conspectus.tasks.context import Context

@@ -14,7 +14,7 @@ from conspectus.errors import BadReply, UsageError
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import global_
-from conspectus.retrieval.finish import NOTHING
+from conspectus.retrieval.base import NOTHING
 from conspectus.rows import Answer, Community, Report
 from conspectus.settings import GlobalSettings
 from conspectus.tasks import MapAnswer, PartialAnswer, ReduceAnswer

@@ -15,7 +15,7 @@ from conspectus.indexing.read import read_texts
 from conspectus.indexing.triples import OpenIe, read_openie, with_openie
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import hippo
-from conspectus.retrieval.hippo_graph import PhraseGraph
+from conspectus.retrieval.hippo import PhraseGraph
 from conspectus.settings import HippoSettings, SearchSettings, Settings
 from conspectus.tasks import FoundTriple, NameEntities
 

@@ -17,8 +17,8 @@ from conspectus import api
 from conspectus.errors import ModelError
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
-from conspectus.retrieval import citations, streaming
-from conspectus.retrieval.community_selection import select_communities
+from conspectus.retrieval import citations, model_wrappers
+from conspectus.retrieval.global_ import select_communities
 from conspectus.rows import Answer, Community, Finding, Report
 from conspectus.settings import GlobalSettings
 from conspectus.tasks import RateReport
@@ -122,7 +122,7 @@ def test_what_is_cited_is_looked_up_only_where_a_reference_ends(
         looked_up.append(text)
         return citations.cite(text, index)
 
-    monkeypatch.setattr(streaming, "cite", cite)
+    monkeypatch.setattr(model_wrappers, "cite", cite)
     pieces: list[str] = []
     answer = ask(server, index, "What did Nell Dray do?", method="local", tell=pieces.append)
     assert "".join(pieces).strip() == answer.text
@@ -163,7 +163,7 @@ async def test_only_what_is_relevant_is_descended_into_and_parts_stand_for_their
     descent = await select_communities("?", tree(), model, GlobalSettings())
     assert [report.number for report in descent.chosen] == [2]
     assert descent.rated == 4
-    assert "1 of level 1" in descent.told
+    assert "1 of level 1" in descent.description
 
 
 async def test_what_is_not_relevant_at_the_root_is_never_rated_further_down():

@@ -9,7 +9,7 @@ from conspectus import tokens
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import local
-from conspectus.retrieval.finish import NOTHING
+from conspectus.retrieval.base import NOTHING
 from conspectus.rows import Community
 from conspectus.settings import LocalSettings
 from conspectus.tasks import AnswerFromContext

@@ -20,7 +20,7 @@ from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.search import QUESTIONS as QUESTIONS_CACHED
 from conspectus.models.extractive.search import Searcher
 from conspectus.retrieval import METHODS, READS_NOTHING
-from conspectus.retrieval.run_sync import extractive
+from conspectus.retrieval.base import extractive
 from conspectus.rows import Answer
 from conspectus.text.mentions import is_name
 from conspectus.text.relation_words import likeness, root, roots_of_label

@@ -12,11 +12,9 @@ from conspectus.errors import BadKey, BadReply, UsageError
 from conspectus.index import Index
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
-from conspectus.retrieval import annotations, rollup
-from conspectus.retrieval.annotations import communities_of, home, matched
-from conspectus.retrieval.finish import NOTHING
-from conspectus.retrieval.rollup import rolled_up
-from conspectus.retrieval.run_sync import run_ready
+from conspectus.retrieval import rollup
+from conspectus.retrieval.base import NOTHING, run_ready
+from conspectus.retrieval.rollup import communities_of, community_of, match_annotations, rolled_up
 from conspectus.rows import Answer, Community, Finding, Report
 from conspectus.settings import GlobalSettings, ReportSettings, RollupSettings, Settings
 from conspectus.tasks import MapAnswer, PartialAnswer, ReduceAnswer, ReportDraft, WriteReport
@@ -52,13 +50,13 @@ def test_a_question_matches_annotations_by_the_words_of_their_names_and_descript
         reports=["On oats", "On the weir"],
     )
 
-    found = matched("What of the weir?", index, Settings(), 10)
+    found = match_annotations("What of the weir?", index, Settings(), 10)
 
     kinds = [(a.kind, a.number) for a in found]
     assert kinds[0] == ("entity", 0)  # it is named
     assert {("claim", 0), ("report", 1), ("relationship", 0)} <= set(kinds)
     assert ("entity", 1) not in kinds
-    assert len(matched("What of the weir?", index, Settings(), 2)) == 2
+    assert len(match_annotations("What of the weir?", index, Settings(), 2)) == 2
 
 
 def test_an_annotation_is_at_home_in_the_deepest_community_that_holds_it_and_is_large_enough():
@@ -71,11 +69,11 @@ def test_an_annotation_is_at_home_in_the_deepest_community_that_holds_it_and_is_
         "x", entities=["Ant", "Bee", "Cow"], edges=[("Ant", "Bee"), ("Bee", "Cow")], communities=communities
     )
     entity, near, across = (
-        next(a for a in matched("Ant Bee Cow", index, Settings(), 20) if (a.kind, a.number) == one)
+        next(a for a in match_annotations("Ant Bee Cow", index, Settings(), 20) if (a.kind, a.number) == one)
         for one in (("entity", 2), ("relationship", 0), ("relationship", 1))
     )
 
-    homes = [home(a, index, least) for a, least in ((entity, 1), (entity, 2), (near, 1), (across, 1))]
+    homes = [community_of(a, index, least) for a, least in ((entity, 1), (entity, 2), (near, 1), (across, 1))]
     assert [c.number for c in homes if c] == [2, 0, 1, 0]
     assert communities_of([entity, near], index, 1) == {2: entity.score, 1: near.score}
 
@@ -84,10 +82,10 @@ def test_where_there_are_vectors_what_the_nearest_sentences_mention_matches_too(
     plain = an_index("The kittiwake starved.", "A clock stopped.", entities=["kittiwake", "clock"])
     vectors = {"vectors.chunks": np.eye(2, dtype=np.float32), "vectors.sentences": np.eye(2, dtype=np.float16)}
     index = replace(plain, arrays={**plain.arrays, **vectors})
-    monkeypatch.setattr(annotations, "question_vectors", lambda *_: np.array([[1.0, 0.0]], np.float32))
+    monkeypatch.setattr(rollup, "question_vectors", lambda *_: np.array([[1.0, 0.0]], np.float32))
 
-    assert [a.name for a in matched("Were birds hungry?", index, Settings(), 10)] == ["kittiwake"]
-    assert matched("Were birds hungry?", plain, Settings(), 10) == []
+    assert [a.name for a in match_annotations("Were birds hungry?", index, Settings(), 10)] == ["kittiwake"]
+    assert match_annotations("Were birds hungry?", plain, Settings(), 10) == []
 
 
 # Climbing

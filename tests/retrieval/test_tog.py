@@ -19,8 +19,7 @@ from conspectus.indexing.triples import index_of
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import tog
-from conspectus.retrieval.tog.prune import Candidate, kept
-from conspectus.retrieval.tog.topics import topics_in
+from conspectus.retrieval.tog import Candidate, prune, topics_in
 from conspectus.rows import ReasoningPath
 from conspectus.settings import Settings, TogSettings
 from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, Examined, ExamineEvidence, NameEntities
@@ -104,7 +103,7 @@ def test_a_candidate_scores_the_decayed_sum_over_its_chunks_among_the_best():
             return [(0, 7, 0.9), (1, 8, 0.8), (1, 9, 0.7)]
 
     candidates = [Candidate(0, ReasoningPath("Rook"), i, i) for i in range(3)]
-    best, chunks = kept(candidates, Scorer(), (), TogSettings(width=2, chunks=3, decay=0.1))  # type: ignore[arg-type]
+    best, chunks = prune(candidates, Scorer(), (), TogSettings(width=2, chunks=3, decay=0.1))  # type: ignore[arg-type]
 
     # 0.9 against 0.8 / e^0.1 + 0.7 / e^0.2 = 1.30
     assert 0.8 * exp(-0.1) + 0.7 * exp(-0.2) > 0.9

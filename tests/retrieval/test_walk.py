@@ -14,7 +14,7 @@ from conspectus.index import Index
 from conspectus.indexing.embed import with_vectors
 from conspectus.indexing.passages import index_passages
 from conspectus.retrieval import RANKINGS, walk
-from conspectus.retrieval.walk_graph import SentenceEntityGraph, seeds_of
+from conspectus.retrieval.walk import SentenceEntityGraph, seeds_of
 from conspectus.settings import Settings
 
 FILMS = {

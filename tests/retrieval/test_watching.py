@@ -10,7 +10,7 @@ from conspectus.api.asking import acontext
 from conspectus.errors import UsageError
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import METHODS
-from conspectus.retrieval.context_recorder import NO_PREVIEW
+from conspectus.retrieval.model_wrappers import NO_PREVIEW
 from conspectus.tasks import AnswerFromContext, DraftAnswer, MapAnswer, NextThought, RateReport, WriteReport
 
 TEXTS = (

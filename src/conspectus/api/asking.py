@@ -116,10 +116,9 @@ async def aask(
 ) -> Answer:
     """Do what `ask` does, inside a running event loop."""
     from conspectus.retrieval import METHODS, READS_NOTHING  # not at the top: building needs none of it
-    from conspectus.retrieval.answer_options import WithAnswerOptions
-    from conspectus.retrieval.rerank import answered, reranker_for
-    from conspectus.retrieval.streaming import StreamingModel
-    from conspectus.retrieval.unknown_names import unknown_name_notice
+    from conspectus.retrieval.base import unknown_name_notice
+    from conspectus.retrieval.model_wrappers import StreamingModel, WithAnswerOptions
+    from conspectus.retrieval.rerank import answer_reranked, reranker_for
 
     began = time.perf_counter()
     _check_order(question, index)
@@ -140,7 +139,7 @@ async def aask(
             performer = WithAnswerOptions(performer, question, chosen.answer, opened.languages)
         if tell is not None:
             performer = StreamingModel(performer, opened, tell)
-        result = await answered(answering, question, opened, performer, chosen, reranker)
+        result = await answer_reranked(answering, question, opened, performer, chosen, reranker)
         usage = session.total if session else reranker.usage if reranker else result.usage
     reason = "; ".join(part for part in (why, result.why) if part)
     absent = unknown_name_notice(question, opened) if result.method not in READS_NOTHING else ()
@@ -214,9 +213,8 @@ async def acontext(
 ) -> QuestionContext:
     """Do what `context` does, inside a running event loop."""
     from conspectus.retrieval import METHODS
-    from conspectus.retrieval.answer_options import WithAnswerOptions
-    from conspectus.retrieval.context_recorder import NO_PREVIEW, ContextRecorder
-    from conspectus.retrieval.rerank import answered, reranker_for
+    from conspectus.retrieval.model_wrappers import NO_PREVIEW, ContextRecorder, WithAnswerOptions
+    from conspectus.retrieval.rerank import answer_reranked, reranker_for
 
     _check_order(question, index)
     check_question(question)
@@ -237,7 +235,7 @@ async def acontext(
         if performer.generative:
             performer = WithAnswerOptions(performer, question, chosen.answer, opened.languages)
         watching = ContextRecorder(performer)
-        result = await answered(answering, question, opened, watching, chosen, reranker)
+        result = await answer_reranked(answering, question, opened, watching, chosen, reranker)
     reason = "; ".join(part for part in (why, result.why) if part)
     return QuestionContext(question, method, result.level, reason, tuple(watching.windows), result.context_tokens)
 
@@ -283,12 +281,12 @@ async def asearch(
             raise UsageError(f"k is the number of chunks to return, at least 1, and not {k}")
         chosen = chosen.model_copy(update={"search": chosen.search.model_copy(update={"k": k})})
     from conspectus.retrieval import RANKINGS
-    from conspectus.retrieval.rerank import ranked, wanted
+    from conspectus.retrieval.rerank import rank_reranked, wanted
 
     ranking = named(RANKINGS, method)
     if not wanted(chosen):
         return ranking(question, view.index, chosen)
-    return await ranked(ranking, question, view.index, chosen)
+    return await rank_reranked(ranking, question, view.index, chosen)
 
 
 def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> View:
@@ -309,7 +307,7 @@ def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> Vi
 
 def model_of(index: Index) -> Model:
     """Return the extractive model over an index; the index owns it, so that it is made once while the index is open."""
-    from conspectus.retrieval.run_sync import extractive
+    from conspectus.retrieval.base import extractive
 
     return extractive(index)
 

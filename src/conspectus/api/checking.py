@@ -306,7 +306,7 @@ def _asking(
     conditions: Mapping[str, tuple[Condition, Settings]], index: Index, model: Model
 ) -> Callable[[str, str], Awaitable[Answer]]:
     from conspectus.evaluation.comparing.conditions import answering
-    from conspectus.retrieval.answer_options import WithAnswerOptions
+    from conspectus.retrieval.model_wrappers import WithAnswerOptions
 
     async def ask(question: str, name: str) -> Answer:
         condition, settings = conditions[name]

@@ -308,10 +308,10 @@ def search(
     hits = api.search(question, view, method=method, k=k, settings=known)
     if json:
         show.as_json(
-            {"question": question, "method": method, "hits": [asdict(hit) for hit in hits], "notices": view.told}
+            {"question": question, "method": method, "hits": [asdict(hit) for hit in hits], "notices": view.remarks}
         )
         return
-    for notice in view.told:
+    for notice in view.remarks:
         show.note(notice)
     if hits:
         language = view.index.language_of(question)

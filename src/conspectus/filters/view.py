@@ -25,7 +25,7 @@ class View:
     """An index, and what who reads its answers should know of how it was made."""
 
     index: Index
-    told: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     no_vectors: str = ""
     """Why there are no vectors, where some of its indexes have them."""
     others: tuple[Mapping[str, Any], ...] = ()
@@ -43,7 +43,7 @@ class View:
 
     def notices(self, method: str) -> tuple[str, ...]:
         """Return what to say of an answer by a method, a line each."""
-        return (*self.told, *self._of_reports()) if method in READ_REPORTS else self.told
+        return (*self.remarks, *self._of_reports()) if method in READ_REPORTS else self.remarks
 
     def _of_reports(self) -> Iterator[str]:
         reports = self.index.reports

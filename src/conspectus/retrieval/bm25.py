@@ -11,7 +11,7 @@ from conspectus.algorithms.bm25 import Postings, bm25
 from conspectus.algorithms.fusion import highest
 from conspectus.index import Index
 from conspectus.models.base import Model
-from conspectus.retrieval.finish import finish, nothing_found
+from conspectus.retrieval.base import finish, nothing_found
 from conspectus.rows import Answer, Hit
 from conspectus.settings import SearchSettings
 from conspectus.tasks import AnswerFromContext

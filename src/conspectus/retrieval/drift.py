@@ -16,9 +16,8 @@ from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
 from conspectus.retrieval import local
-from conspectus.retrieval.annotations import communities_of, matched
-from conspectus.retrieval.finish import finish, nothing_found
-from conspectus.retrieval.map_reduce import fitting
+from conspectus.retrieval.base import finish, fitting, nothing_found
+from conspectus.retrieval.rollup import communities_of, match_annotations
 from conspectus.rows import Answer, Report
 from conspectus.settings import Settings
 from conspectus.tasks import FollowUp, PrimeAnswer, Probe, PursueFollowUp, ReduceAnswer
@@ -101,7 +100,7 @@ def _best(ahead: Iterable[FollowUp], asked: Sequence[str], most: int) -> list[Fo
 
 def primer_reports(question: str, index: Index, settings: Settings) -> list[Report]:
     """Return the reports of the communities that hold most of what a question matches, then the most important ones."""
-    found = matched(question, index, settings, settings.rollup.matches)
+    found = match_annotations(question, index, settings, settings.rollup.matches)
     near: dict[int, Report] = {}
     for number in communities_of(found, index, settings.reports.min_report_entities):
         at = number

@@ -15,11 +15,10 @@ from conspectus.algorithms.bm25 import Postings, idf
 from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
-from conspectus.retrieval.annotations import Annotation, home, matched
+from conspectus.retrieval.base import finish, nothing_found, pack_rows
 from conspectus.retrieval.bm25 import scores_of
-from conspectus.retrieval.finish import finish, nothing_found
 from conspectus.retrieval.local import claims_of
-from conspectus.retrieval.window import windowed
+from conspectus.retrieval.rollup import Annotation, community_of, match_annotations
 from conspectus.rows import Answer, Report
 from conspectus.settings import Settings
 from conspectus.tasks import AnswerFromContext, RateReport
@@ -62,7 +61,11 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     """
     if not index.reports:
         raise UsageError("drilldown follows reports, and this index has none: ask by rollup or local")
-    found = [] if read_question(question, *index.languages).about_whole else matched(question, index, settings, MATCHES)
+    found = (
+        []
+        if read_question(question, *index.languages).about_whole
+        else match_annotations(question, index, settings, MATCHES)
+    )
     followed = await follow(question, found, index, model, settings)
     failed = followed.failed
     notices = [f"not rated, of {followed.rated} reports: {len(failed)} ({failed[0]})"] if failed else []
@@ -132,7 +135,7 @@ def _masses(found: Sequence[Annotation], index: Index) -> dict[int, float]:
     """Return for each community, at every level, the sum of the scores of the annotations inside it."""
     masses: dict[int, float] = {}
     for annotation in found:
-        community = None if annotation.kind == "report" else home(annotation, index, 1)
+        community = None if annotation.kind == "report" else community_of(annotation, index, 1)
         while community is not None:
             masses[community.number] = masses.get(community.number, 0.0) + annotation.score
             community = index.communities[community.parent] if community.parent >= 0 else None
@@ -158,7 +161,7 @@ def evidence_of(
         (index.relationships[n] for n in edges),
         key=lambda r: (-matches.get(("relationship", r.number), 0.0), -r.weight),
     )
-    return windowed(
+    return pack_rows(
         settings.local,
         reports=[stop.report for stop in ends],
         entities=rows,

@@ -1,19 +1,22 @@
-"""Global answers: map-reduce over the reports of one level of the hierarchy (GraphRAG §3.1.6)."""
+"""Global search: map-reduce over community reports (GraphRAG §3.1.6), or over source texts (its baseline TS, §4.1.2).
+
+With `level auto`, reports are selected from the root of the hierarchy down by their relevance (dynamic community
+selection).
+"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from conspectus.errors import UsageError
+from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
-from conspectus.retrieval.community_selection import select_communities
-from conspectus.retrieval.finish import nothing_found
-from conspectus.retrieval.map_reduce import map_reduce, packed
-from conspectus.rows import Answer, Report
+from conspectus.retrieval.base import map_reduce, nothing_found, pack_windows
+from conspectus.rows import Answer, Chunk, Report
 from conspectus.settings import GlobalSettings
+from conspectus.tasks import RateReport
 from conspectus.tasks.context import Context
 
 ENOUGH_REPORTS = 10
@@ -35,7 +38,7 @@ async def answer(question: str, index: Index, model: Model, settings: GlobalSett
     notices: list[str] = []
     if settings.descend:
         descent = await select_communities(question, index, model, settings)
-        reports, level, why = descent.chosen, None, descent.told
+        reports, level, why = descent.chosen, None, descent.description
         if descent.failed:
             notices.append(f"not rated, of {descent.rated} reports: {len(descent.failed)} ({descent.failed[0]})")
         if not reports:
@@ -74,5 +77,76 @@ def packed_windows(reports: Sequence[Report], settings: GlobalSettings) -> list[
     """Return reports, shuffled by the seed and packed into windows."""
     shuffled = list(reports)
     random.Random(settings.seed).shuffle(shuffled)
-    windows = packed(shuffled, settings.context_tokens)
+    windows = pack_windows(shuffled, settings.context_tokens)
     return [[row for row in window if isinstance(row, Report)] for window in windows]
+
+
+@dataclass
+class CommunitySelection:
+    """Which reports were rated, and which of them an answer is made from."""
+
+    rated: int = 0
+    failed: list[ModelError] = field(default_factory=list[ModelError])
+    chosen: list[Report] = field(default_factory=list[Report])
+
+    @property
+    def description(self) -> str:
+        """What was looked at and what was used, in words."""
+        if not self.chosen:
+            return f"{self.rated} reports rated from the root down, none of them relevant"
+        levels: dict[int, list[int]] = {}
+        for report in self.chosen:
+            levels.setdefault(report.level, []).append(report.community)
+        used = ", ".join(
+            f"{len(numbers)} of level {level} (communities {', '.join(map(str, sorted(numbers)))})"
+            for level, numbers in sorted(levels.items())
+        )
+        return f"{self.rated} reports rated from the root down, used {used}"
+
+
+async def select_communities(question: str, index: Index, model: Model, settings: GlobalSettings) -> CommunitySelection:
+    """Rate the reports of the root, then those of the parts of every relevant one, and so on down.
+
+    A relevant report is used unless a part of it is relevant too: the parts say the same in more detail. A
+    report that cannot be rated counts as relevant, so that nothing is lost by it; in the place of one that is
+    missing stand those of its parts.
+
+    Raises ModelError where none could be rated.
+    """
+    result = CommunitySelection()
+    roots = (community.number for community in index.communities_at(0))
+    level: list[tuple[Report, int]] = [(report, -1) for report in index.reports_of(roots)]
+    while level:
+        replies = await model.perform_all([RateReport(question, report) for report, _ in level])
+        result.failed += [reply for reply in replies if isinstance(reply, ModelError)]
+        result.rated += len(level)
+        if len(result.failed) == result.rated:
+            raise result.failed[0]
+        ratings = [settings.relevance if isinstance(reply, ModelError) else reply for reply in replies]
+        relevant = [reached for reached, rating in zip(level, ratings, strict=True) if rating >= settings.relevance]
+        gone_on = {whole for _, whole in relevant}
+        result.chosen = [report for report in result.chosen if report.community not in gone_on]
+        result.chosen += [report for report, _ in relevant]
+        level = [(part, report.community) for report, _ in relevant for part in index.reports_of(report.children)]
+    return result
+
+
+SOURCE_SUMMARY = "source-summary"
+
+
+async def source_summary(question: str, index: Index, model: Model, settings: GlobalSettings) -> Answer:
+    """Answer from windows of all chunks, shuffled by the seed, with the prompts of global answers."""
+    windows = chunk_windows(index, settings)
+    if not windows:
+        return nothing_found(question, index, method=SOURCE_SUMMARY)
+    used = sum(chunk.n_tokens for window in windows for chunk in window.sources)
+    result = await map_reduce(question, windows, index, model, settings, method=SOURCE_SUMMARY, used=used)
+    return replace(result, why=f"{len(windows)} windows of source text")
+
+
+def chunk_windows(index: Index, settings: GlobalSettings) -> list[Context]:
+    """Return the chunks, shuffled by the seed and packed into windows."""
+    chunks = list(index.chunks)
+    random.Random(settings.seed).shuffle(chunks)
+    windows = pack_windows(chunks, settings.context_tokens)
+    return [Context(sources=tuple(row for row in window if isinstance(row, Chunk))) for window in windows]

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from conspectus.index import Index
 from conspectus.models.base import Model
+from conspectus.retrieval.base import extractive, run_ready
 from conspectus.retrieval.bm25 import answer_from
-from conspectus.retrieval.run_sync import extractive, run_ready
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tasks import NextThought

@@ -10,9 +10,8 @@ import numpy as np
 from conspectus import tokens
 from conspectus.index import Index
 from conspectus.models.base import Model
+from conspectus.retrieval.base import finish, nothing_found, pack_rows
 from conspectus.retrieval.bm25 import scores_of
-from conspectus.retrieval.finish import finish, nothing_found
-from conspectus.retrieval.window import windowed
 from conspectus.rows import Answer, Chunk, Claim, Entity, Relationship, Report
 from conspectus.settings import LocalSettings, SearchSettings
 from conspectus.tasks import AnswerFromContext
@@ -49,7 +48,7 @@ def context(question: str, index: Index, settings: LocalSettings) -> Context:
     scores = scores_of(question, index, SearchSettings())
     edges = list(_edges(named, scores, index))
     near = _nearest(named, edges, index)
-    return windowed(
+    return pack_rows(
         settings,
         reports=_reports(named, index),
         entities=(*named, *near),

@@ -20,8 +20,8 @@ from conspectus.algorithms.similarity import Grams
 from conspectus.errors import ModelError
 from conspectus.index import Index
 from conspectus.models.base import Model
+from conspectus.retrieval.base import run_ready
 from conspectus.retrieval.bm25 import answer_from, hit
-from conspectus.retrieval.run_sync import run_ready
 from conspectus.retrieval.vector import embedder_of, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import RaptorSettings, Settings

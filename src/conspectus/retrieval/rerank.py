@@ -77,7 +77,7 @@ async def reranked(question: str, hits: Sequence[Hit], reranker: Reranker, k: in
     return [replace(hits[i], score=least if score is None else score) for i, score in scored][:k]
 
 
-async def ranked(ranking: Ranking, question: str, index: Index, settings: Settings) -> list[Hit]:
+async def rank_reranked(ranking: Ranking, question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the hits of a ranking as the reranker of the settings has them; raises as `open_reranker` does."""
     async with open_reranker(settings, index.folder) as reranker:
         if reranker is None:
@@ -100,7 +100,7 @@ async def reranker_for(
         yield reranker
 
 
-async def answered(
+async def answer_reranked(
     answering: Answering, question: str, index: Index, model: Model, settings: Settings, reranker: Reranker | None
 ) -> Answer:
     """Answer by a method, from the chunks of its ranking that the reranker finds best where there is one."""
@@ -108,11 +108,11 @@ async def answered(
         answer = await answering(question, index, model, settings)
         unused = f"Nothing was reranked: {answer.method} does not rank chunks."
         return replace(answer, notices=(*answer.notices, unused)) if wanted(settings) else answer
-    reranking = Reranking(model, index, reranker, settings.search.k)
+    reranking = RerankingModel(model, index, reranker, settings.search.k)
     return reranking.told(await answering(question, index, reranking, deepened(settings)))
 
 
-class Reranking:
+class RerankingModel:
     """A model that reads the best chunks of a ranking alone; a method that is given it need not know."""
 
     def __init__(self, model: Model, index: Index, reranker: Reranker, k: int) -> None:

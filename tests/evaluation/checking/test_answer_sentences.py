@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conspectus.evaluation.checking.sentences import Sentence, sentences_of
 from conspectus.models.extractive.answer import NOTICE
-from conspectus.retrieval.finish import NOTHING
+from conspectus.retrieval.base import NOTHING
 
 
 def test_a_reference_stands_for_its_sentence_and_for_those_before_it_in_the_paragraph() -> None:

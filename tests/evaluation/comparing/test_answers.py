@@ -16,7 +16,7 @@ from conspectus.evaluation.jsonl_table import ConditionAnswer, Question, answers
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.models.scripted import ScriptedModel
-from conspectus.retrieval.finish import NOTHING
+from conspectus.retrieval.base import NOTHING
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer
 
 QUESTIONS = [Question(str(n), f"Who met {name}?") for n, name in enumerate(("Ada", "Bo", "Cy"))]

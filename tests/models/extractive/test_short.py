@@ -6,7 +6,7 @@ import pytest
 from making import a_built_index
 
 from conspectus import api
-from conspectus.retrieval.finish import NOTHING
+from conspectus.retrieval.base import NOTHING
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import SHORT, is_short
 

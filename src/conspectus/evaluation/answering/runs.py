@@ -27,7 +27,7 @@ from conspectus.messages import says_nothing
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.models.rerankers import Reranker
 from conspectus.retrieval import METHODS, RANKINGS, rerank
-from conspectus.retrieval.answer_options import WithAnswerOptions
+from conspectus.retrieval.model_wrappers import WithAnswerOptions
 from conspectus.rows import Answer
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import SHORT
@@ -142,7 +142,7 @@ async def _ask(
     began = clock()
     try:
         styled = WithAnswerOptions(model, one.text, settings.answer, index.languages)
-        answer = await rerank.answered(METHODS[method], one.text, index, styled, settings, reranker)
+        answer = await rerank.answer_reranked(METHODS[method], one.text, index, styled, settings, reranker)
     except CallFailed as error:  # of this question; what makes all fail ends the run
         return Answered(method, one.id, error=str(error) or type(error).__name__)
     return Answered(method, one.id, short_of(answer), milliseconds=(clock() - began) * 1000)

@@ -20,7 +20,7 @@ from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, JsonlT
 from conspectus.index import Index
 from conspectus.messages import says_nothing
 from conspectus.models.base import Model, Tick, no_tick
-from conspectus.retrieval.answer_options import WithAnswerOptions
+from conspectus.retrieval.model_wrappers import WithAnswerOptions
 from conspectus.rows import Answer, Citation
 from conspectus.settings import Settings
 

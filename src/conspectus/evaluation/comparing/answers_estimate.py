@@ -18,7 +18,7 @@ from conspectus.index import Index
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.models.llm.client import prompt_tokens
 from conspectus.models.llm.model import ChatModel
-from conspectus.retrieval.answer_options import WithAnswerOptions
+from conspectus.retrieval.model_wrappers import WithAnswerOptions
 from conspectus.tasks import (
     Draft,
     DraftAnswer,

@@ -19,7 +19,7 @@ from conspectus.indexing.passages import index_passages
 from conspectus.indexing.read import read_texts
 from conspectus.models.embedders import open_embedder, same_model
 from conspectus.retrieval import RANKINGS, Ranking
-from conspectus.retrieval.rerank import ranked, wanted
+from conspectus.retrieval.rerank import rank_reranked, wanted
 from conspectus.rows import Document
 from conspectus.runtime import run_sync
 from conspectus.settings import Settings
@@ -95,7 +95,7 @@ def _measured(method: str, queries: Sequence[Query], index: Index, settings: Set
 
 
 def _reranking(ranking: Ranking) -> Ranking:
-    return lambda question, index, settings: run_sync(ranked(ranking, question, index, settings))
+    return lambda question, index, settings: run_sync(rank_reranked(ranking, question, index, settings))
 
 
 def _measures(ks: Sequence[int]) -> dict[str, Callable[[Sequence[str], Mapping[str, float]], float]]:

@@ -1,0 +1,214 @@
+"""What the methods share: packing of contexts, map-reduce, and the final task with its checked citations."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from conspectus import tokens
+from conspectus.errors import ModelError, NotSupported
+from conspectus.index import Index
+from conspectus.messages import wording
+from conspectus.models.base import Model
+from conspectus.models.extractive.model import ExtractiveModel
+from conspectus.retrieval.citations import cite
+from conspectus.rows import Answer, Chunk, Claim, Entity, Relationship, Report
+from conspectus.settings import GlobalSettings, LocalSettings
+from conspectus.tasks import MapAnswer, MapPoints, PartialAnswer, ReduceAnswer, Task
+from conspectus.tasks.context import Context, Row, render
+from conspectus.text.language import ENGLISH
+from conspectus.text.question import read_question
+from conspectus.text.words import name_key
+
+NOTHING = wording(ENGLISH).nothing
+WRITTEN = wording(ENGLISH).written
+
+
+async def finish(
+    task: Task[str],
+    question: str,
+    index: Index,
+    model: Model,
+    *,
+    method: str,
+    level: int | None = None,
+    context_tokens: int = 0,
+    notices: Sequence[str] = (),
+) -> Answer:
+    """Perform the final task and return the answer with its citations."""
+    text, citations, removed = cite(await model.perform(task), index)
+    if not text.strip():
+        return nothing_found(question, index, method=method, level=level, context_tokens=context_tokens)
+    if model.generative:
+        words = wording(index.language_of(question))
+        notices = (*notices, words.written if citations else words.uncited)
+    return Answer(
+        question, text.strip(), method, citations, level,
+        context_tokens=context_tokens, removed_references=removed, notices=tuple(notices),
+    )  # fmt: skip
+
+
+def nothing_found(
+    question: str, index: Index, *, method: str, level: int | None = None, context_tokens: int = 0
+) -> Answer:
+    """Return the answer of a method that found nothing: it says so and cites nothing."""
+    said = wording(index.language_of(question)).nothing
+    return Answer(question, said, method, level=level, context_tokens=context_tokens)
+
+
+HEADING_TOKENS = 20
+"""Room for the heading of the table in a window."""
+
+
+async def map_reduce(
+    question: str,
+    windows: Sequence[Context],
+    index: Index,
+    model: Model,
+    settings: GlobalSettings,
+    *,
+    method: str,
+    level: int | None = None,
+    used: int,
+    notices: Sequence[str] = (),
+) -> Answer:
+    """Answer from each window, score that, and write one answer from the most helpful; `used` is their
+    tokens.
+
+    Raises ModelError where no window could be answered.
+    """
+    replies = await map_windows(question, windows, model, settings)
+    failed = [reply for reply in replies if isinstance(reply, ModelError)]
+    if failed and len(failed) == len(replies):
+        raise failed[0]
+    partial = [p for reply in replies if not isinstance(reply, ModelError) for p in reply if p.score > 0]
+    told = list(notices)
+    if failed:
+        told.append(f"{len(failed)} of {len(windows)} windows could not be read: {failed[0]}")
+    if not partial:
+        answer = nothing_found(question, index, method=method, level=level, context_tokens=used)
+        return replace(answer, notices=tuple(told))
+    helpful = sorted(partial, key=lambda p: -p.score)
+    final = ReduceAnswer(question, tuple(fitting(helpful, settings.context_tokens)))
+    return await finish(final, question, index, model, method=method, level=level, context_tokens=used, notices=told)
+
+
+async def map_windows(
+    question: str, windows: Sequence[Context], model: Model, settings: GlobalSettings
+) -> list[tuple[PartialAnswer, ...] | ModelError]:
+    """Return the scored answers from each window: one, or with `map_reply = "points"` several."""
+    if settings.map_reply == "points" and model.generative:
+        return await model.perform_all([MapPoints(question, window) for window in windows])
+    whole = await model.perform_all([MapAnswer(question, window) for window in windows])
+    return [reply if isinstance(reply, ModelError) else (reply,) for reply in whole]
+
+
+def pack_windows(rows: Sequence[Report] | Sequence[Chunk], limit: int) -> Iterator[list[Report | Chunk]]:
+    """Yield the rows in windows that have no more tokens than the limit, each with one row at least."""
+    window: list[Report | Chunk] = []
+    used = 0
+    for row in rows:
+        size = row.n_tokens + 4  # its number, and the line after it
+        if window and used + size > limit - HEADING_TOKENS:
+            yield window
+            window, used = [], 0
+        window.append(row)
+        used += size
+    if window:
+        yield window
+
+
+def fitting(answers: Sequence[PartialAnswer], limit: int) -> Iterator[PartialAnswer]:
+    """Yield whole answers, in their order, until the window is full; always the first one."""
+    used = 0
+    for place, partial in enumerate(answers):
+        used += tokens.count(partial.text)
+        if place and used > limit:
+            return
+        yield partial
+
+
+RowT = TypeVar("RowT", bound=Row)
+
+
+def pack_rows(
+    settings: LocalSettings,
+    *,
+    reports: Iterable[Report] = (),
+    entities: Iterable[Entity] = (),
+    relationships: Iterable[Relationship] = (),
+    claims: Iterable[Claim] = (),
+    sources: Iterable[Chunk] = (),
+) -> Context:
+    """Return the first rows of each table that fit its part of the window; chunks have what the others leave."""
+    limit = settings.context_tokens
+    reported, left = _fit(reports, settings.report_share * limit, limit)
+    named, left = _fit(entities, settings.entity_share * limit, left)
+    related, left = _fit(relationships, settings.relationship_share * limit, left)
+    claimed, left = _fit(claims, settings.claim_share * limit, left)
+    told, _ = _fit(sources, left, left)
+    return Context(reports=reported, entities=named, relationships=related, claims=claimed, sources=told)
+
+
+def _fit(rows: Iterable[RowT], part: float, left: float) -> tuple[tuple[RowT, ...], float]:
+    """Return the first rows that fit a part of the window together, and what they leave of it.
+
+    They are one at least, unless the part is nothing.
+    """
+    kept: list[RowT] = []
+    used = 0
+    for row in rows if part > 0 else ():
+        size = tokens.count(render(row, 100))
+        if kept and used + size > part:
+            break
+        kept.append(row)
+        used += size
+    return tuple(kept), left - used
+
+
+ALIKE = 0.8
+"""How like a known word a name has to be to be taken for it misspelt."""
+
+
+def unknown_names(question: str, index: Index) -> list[str]:
+    """Return the capitalised words inside a question that neither the documents nor the graph have."""
+    known = index.number_of_word
+    return [
+        name
+        for name in read_question(question, *index.languages).written_names
+        if not any(term in known for term in index.terms(name)) and name_key(name) not in index.entity_of_key
+    ]
+
+
+def unknown_name_notice(question: str, index: Index) -> Iterator[str]:
+    """Yield a notice of the names that are absent, if any, each with the known one that it is most like."""
+    if absent := unknown_names(question, index):
+        words = {name_key(word): word for entity in index.entities for word in entity.name.split()}
+        words.pop("", None)
+        shown: list[str] = []
+        for name in absent:
+            near = difflib.get_close_matches(name_key(name), words, n=1, cutoff=ALIKE)
+            shown.append(f"{name} ({words[near[0]]}?)" if near else name)
+        said = wording(index.language_of(question))
+        yield said.absent.format(said.comma.join(shown))
+
+
+T = TypeVar("T")
+
+
+def run_ready(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine that nothing makes wait; NotSupported where something does."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        return done.value
+    work.close()
+    raise NotSupported("a ranking cannot wait for a language model here: use the method's asynchronous form")
+
+
+def extractive(index: Index) -> Model:
+    """Return the extractive model of an open index: the one that all who ask the index share, also from threads."""
+    model: Model = index.derived.setdefault("extractive", ExtractiveModel.of_index(index))
+    return model

@@ -1,0 +1,418 @@
+"""Think-on-Graph 2: explore the graph from the entities of a question, and check every step against the texts (ToG-2).
+
+Each round chooses relations, scores the entities they lead to by the chunks that mention them, and asks whether what
+was read suffices to answer. `tog1` is Think-on-Graph: the same search without reading any text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import exp
+from typing import Any
+
+import numpy as np
+
+from conspectus import tokens
+from conspectus.errors import UsageError
+from conspectus.index import Index
+from conspectus.messages import wording
+from conspectus.models.base import Model
+from conspectus.retrieval.base import extractive, finish, nothing_found, run_ready
+from conspectus.retrieval.bm25 import hit, scores_of
+from conspectus.retrieval.vector import has_vectors, question_vectors
+from conspectus.rows import Answer, Hit, ReasoningPath, Relationship, Triple
+from conspectus.settings import Settings, TogSettings
+from conspectus.tasks import AnswerFromContext, ChooseRelations, DraftAnswer, Edge, ExamineEvidence, NameEntities, Topic
+from conspectus.tasks.context import Context
+from conspectus.text.relation_words import likeness, root, roots_of_label
+from conspectus.text.words import STOPWORDS, WORD, fold, is_content, name_key, terms
+from conspectus.triple_graph import Step, TripleGraph
+
+MOST_EDGES = 60
+"""Relations of an entity that are shown to choose from: those of the most triples."""
+
+
+@dataclass(frozen=True)
+class Explored:
+    """What a search found: answers, the best first (none where the facts did not suffice), and what it stood
+    on.
+    """
+
+    answers: tuple[str, ...] = ()
+    trails: tuple[ReasoningPath, ...] = ()
+    """Of the last round that went further, the best first."""
+    chunks: tuple[tuple[int, float], ...] = ()
+    """Numbers of chunks with their best scores over the rounds, the best first."""
+    clues: tuple[str, ...] = ()
+    rounds: int = 0
+
+
+async def explore(
+    question: str,
+    index: Index,
+    model: Model,
+    settings: Settings,
+    *,
+    texts: bool = True,
+    start: Sequence[str] = (),
+) -> Explored:
+    """Search from what a question names, or from the given names, for at most D rounds.
+
+    Without `texts` no chunk is read: Think-on-Graph. A search that comes to an end without an answer has
+    none.
+    """
+    graph = TripleGraph.of(index)
+    tog = settings.tog
+    trails = [ReasoningPath(graph.names[n]) for n in await _topics(question, graph, model, tog.width, start)]
+    scorer = Scorer(question, index, graph, settings, texts)
+    clues: tuple[str, ...] = ()
+    begun = scorer.beginning([trail.start for trail in trails], tog.chunks)
+    seen: dict[int, float] = dict(begun)
+    gone: list[ReasoningPath] = []
+    for round_ in range(1, tog.depth + 1):
+        topics = [Topic(trail, _edges(trail, graph)) for trail in trails]
+        chosen = await model.perform(ChooseRelations(question, tuple(topics), tog.width, clues))
+        candidates = list(_candidates(topics, chosen, graph, tog.width))
+        best, chunks = prune(candidates, scorer, clues, tog)
+        if not best:
+            return Explored((), tuple(gone), _ranked(seen), clues, round_ - 1)
+        for chunk, score in chunks:
+            seen[chunk] = max(score, seen.get(chunk, 0.0))
+        trails = gone = [candidate.trail for candidate in best]
+        shown = _ranked({**dict(begun), **dict(chunks)}) if begun else chunks
+        read = tuple(index.chunks[chunk] for chunk, _ in shown[: min(tog.evidence, tog.chunks)])
+        examined = await model.perform(ExamineEvidence(question, tuple(trails), Context(sources=read), clues))
+        if examined.complete:
+            trails.sort(key=lambda trail: trail.end not in examined.answers)
+            return Explored(examined.answers, tuple(trails), _ranked(seen), clues, round_)
+        clues = (*clues, examined.clue) if examined.clue else clues
+    return Explored((), tuple(gone), _ranked(seen), clues, tog.depth)
+
+
+async def _topics(question: str, graph: TripleGraph, model: Model, width: int, start: Sequence[str]) -> list[int]:
+    if start:
+        return [n for name in start for n in topics_in(name, graph, 1, [name])]
+    named = await model.perform(NameEntities(question)) if model.generative else ()
+    return topics_in(question, graph, width, named) or topics_in(question, graph, width)
+
+
+def _edges(trail: ReasoningPath, graph: TripleGraph) -> tuple[Edge, ...]:
+    """Return the relations around the end of a trail, those of the most triples first, in the order of the
+    table.
+    """
+    counts: dict[tuple[int, bool], int] = {}
+    for step in _onward(trail, graph):
+        counts[step.relation, step.inverse] = counts.get((step.relation, step.inverse), 0) + 1
+    most = sorted(counts, key=lambda way: -counts[way])[:MOST_EDGES]
+    return tuple(Edge(graph.relations[relation], inverse, counts[relation, inverse]) for relation, inverse in most)
+
+
+def _onward(trail: ReasoningPath, graph: TripleGraph) -> list[Step]:
+    """Return the edges that lead from the end of a trail to where it has not been."""
+    been = {graph.number_of[name] for name in trail.names}
+    return [step for step in graph.steps(graph.number_of[trail.end]) if step.to not in been]
+
+
+def _candidates(
+    topics: Sequence[Topic], chosen: Sequence[Sequence[int]], graph: TripleGraph, width: int
+) -> list[Candidate]:
+    found: list[Candidate] = []
+    for place, (topic, places) in enumerate(zip(topics, chosen, strict=False)):
+        edges = [topic.edges[p] for p in places[:width] if 0 <= p < len(topic.edges)]
+        ways = {(edge.relation, edge.inverse) for edge in edges}
+        for step in _onward(topic.trail, graph) if ways else ():
+            if (graph.relations[step.relation], step.inverse) in ways:
+                trail = ReasoningPath(topic.trail.start, (*topic.trail.triples, row_of(step.triple, graph)))
+                found.append(Candidate(place, trail, step.triple, step.to))
+    return found
+
+
+def row_of(triple: int, graph: TripleGraph) -> Triple:
+    """Return a triple of the graph as a row."""
+    head, tail = graph.names[int(graph.heads[triple])], graph.names[int(graph.tails[triple])]
+    return Triple(str(triple), triple, head, graph.relations[int(graph.kinds[triple])], tail)
+
+
+def _ranked(scores: dict[int, float]) -> tuple[tuple[int, float], ...]:
+    return tuple(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
+
+
+def topics_in(question: str, graph: TripleGraph, most: int, named: Sequence[str] = ()) -> list[int]:
+    """Return the names of a graph that a question holds, the longest and rarest first; at most so many.
+
+    `named` are names that a model found in it. Of names that differ in case alone, the one that is spelt as
+    in the question is meant. Without any capital a name must be of several words, or the question hold no
+    other.
+    """
+    found: dict[int, tuple[int, int]] = {}
+    for name in named:
+        for number in _spelt(name, name_key(name), graph):
+            found.setdefault(number, (0, name_key(name).count(" ")))
+    if not found:
+        found = dict(_spans(question, graph))
+    return sorted(found, key=lambda n: (*found[n], graph.degree(n), n))[:most]
+
+
+def _spans(question: str, graph: TripleGraph) -> list[tuple[int, tuple[int, int]]]:
+    words = name_key(question).split()
+    taken: set[int] = set()
+    found: list[tuple[int, tuple[int, int]]] = []
+    spans = [(a, b) for a in range(len(words)) for b in range(a + 1, min(len(words), a + graph.longest_key) + 1)]
+    for a, b in sorted(spans, key=lambda s: (s[0] - s[1], s)):
+        key = " ".join(words[a:b])
+        if key not in graph.numbers_of_key or taken & {*range(a, b)} or (b - a == 1 and key in STOPWORDS):
+            continue
+        for number in _spelt(question, key, graph):
+            plain = graph.names[number].islower() or graph.names[number] not in question
+            found.append((number, (int(plain), a - b)))
+        if any(graph.names[n] in question and not graph.names[n].islower() for n in graph.numbers_of_key[key]):
+            taken |= {*range(a, b)}
+    return [(number, order) for number, order in found if order[0] == min(o[0] for _, o in found)]
+
+
+def _spelt(text: str, key: str, graph: TripleGraph) -> list[int]:
+    """Return the names of a key: those spelt as in the text where there are any, else all."""
+    numbers = graph.numbers_of_key.get(key, [])
+    return [n for n in numbers if graph.names[n] in text] or numbers
+
+
+MOST_PRUNED = 2000
+"""Candidates that are looked at in one round, those of the fewest triples first."""
+RERANKED = 4
+"""Chunks that are ranked again, as a multiple of K."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A name that can be reached: from which topic, by which path, and by which triple last."""
+
+    topic: int
+    trail: ReasoningPath
+    triple: int
+    name: int
+
+
+class Scorer:
+    """F: how much a text says to a question, its clues and the triple that led to it.
+
+    In two stages: BM25 over all chunks, then, of the best, the cosine of vectors where the index has them,
+    else the share of the question's words that the chunk holds. A graph without text is scored by its
+    triples.
+    """
+
+    def __init__(self, question: str, index: Index, graph: TripleGraph, settings: Settings, texts: bool) -> None:
+        self.question = question
+        self.graph = graph
+        self.texts = texts and len(index.chunks) > 0
+        self._index = index
+        self._settings = settings
+        self._words = [root(w) for w in WORD.findall(fold(question)) if is_content(w)]
+
+    def chunks(self, candidates: Sequence[Candidate], clues: Sequence[str], most: int) -> list[tuple[int, int, float]]:
+        """Return candidate, chunk and score from 0 to 1 of the best chunks of all candidates together."""
+        query = " ".join((self.question, *clues[-1:]))
+        base = scores_of(query, self._index, self._settings.search)
+        pairs: list[tuple[float, int, int]] = []
+        for place, candidate in enumerate(candidates):
+            extra = scores_of(self.graph.names[candidate.name], self._index, self._settings.search)
+            for chunk in self._of(candidate):
+                pairs.append((float(base[chunk] + extra[chunk]), place, chunk))
+        return self._best(pairs, query, most)
+
+    def beginning(self, names: Sequence[str], most: int) -> list[tuple[int, float]]:
+        """Return the best chunks of the documents linked to names, for a given graph: none of its triples leads
+        to them.
+        """
+        if not self.texts or not self.graph.given:
+            return []
+        base = scores_of(self.question, self._index, self._settings.search)
+        linked = sorted({chunk for name in names for chunk in self._linked(name)})
+        best = self._best([(float(base[chunk]), 0, chunk) for chunk in linked], self.question, most)
+        return [(chunk, score) for _, chunk, score in best]
+
+    def _best(self, pairs: list[tuple[float, int, int]], query: str, most: int) -> list[tuple[int, int, float]]:
+        """Return candidate, chunk and score from 0 to 1 of the best of chunks that are scored by BM25."""
+        pairs.sort(key=lambda p: (-p[0], p[1], p[2]))
+        top = pairs[: RERANKED * most]
+        highest = top[0][0] if top else 1.0
+        again = self._again(query, [chunk for _, _, chunk in top])
+        scored = [(place, chunk, (score / (highest or 1.0) + again[chunk]) / 2) for score, place, chunk in top]
+        return sorted(scored, key=lambda s: (-s[2], s[0], s[1]))[:most]
+
+    def _of(self, candidate: Candidate) -> set[int]:
+        """Return the chunks of a candidate: those that say its triple, and those that say any other of its
+        triples; in a given graph, whose triples no text says, those of the documents linked to it.
+        """
+        said = set(self.graph.chunks[candidate.triple])
+        for step in self.graph.steps(candidate.name):
+            said.update(self.graph.chunks[step.triple])
+        return said or self._linked(self.graph.names[candidate.name])
+
+    def _linked(self, name: str) -> set[int]:
+        number = self._index.entity_of_name.get(name)
+        ids = self._index.entities[number].chunk_ids if number is not None else ()
+        return {self._index.chunk_of[c].number for c in ids}
+
+    def _again(self, query: str, chunks: Iterable[int]) -> dict[int, float]:
+        places = sorted(set(chunks))
+        if has_vectors(self._index):
+            vector = question_vectors([query], self._index, self._settings)[0]
+            cosines: np.ndarray[Any, Any] = self._index.arrays["vectors.chunks"][places] @ vector
+            return dict(zip(places, np.maximum(cosines, 0).tolist(), strict=True))
+        asked = set(self._index.terms(query))
+        return {c: len(asked & set(self._index.terms(self._index.chunks[c].text))) / (len(asked) or 1) for c in places}
+
+    def triple(self, candidate: Candidate, clues: Sequence[str]) -> float:
+        """Return how much of the question a triple and the relations that lead on from its end say, 0 to 1."""
+        if not self._words:
+            return 0.0
+        labels = {self.graph.kinds[candidate.triple]} | {s.relation for s in self.graph.steps(candidate.name)}
+        parts = {r for label in labels for r in roots_of_label(self.graph.relations[label])}
+        parts |= {root(w) for w in WORD.findall(fold(self.graph.names[candidate.name]))}
+        return sum(max((likeness(w, p) for p in parts), default=0.0) for w in self._words) / len(self._words)
+
+
+def prune(
+    candidates: Sequence[Candidate], scorer: Scorer, clues: Sequence[str], tog: TogSettings
+) -> tuple[list[Candidate], list[tuple[int, float]]]:
+    """Return the W best candidates, one for each name, and the best chunks of all, the best first.
+
+    A candidate scores the sum over its chunks among the top K of s * exp(-alpha * rank), or with no text s of
+    its triple; both, where the graph was given, and may have no text of most candidates.
+    """
+    if len(candidates) > MOST_PRUNED:
+        candidates = sorted(candidates, key=lambda c: (scorer.graph.degree(c.name), c.triple))[:MOST_PRUNED]
+    if scorer.texts:
+        ranked = scorer.chunks(candidates, clues, tog.chunks)
+        scores = [0.0] * len(candidates)
+        for rank, (place, _, score) in enumerate(ranked):
+            scores[place] += score * exp(-tog.decay * rank)
+        if scorer.graph.given:
+            scores = [score + scorer.triple(c, clues) for score, c in zip(scores, candidates, strict=True)]
+    else:
+        ranked = []
+        scores = [scorer.triple(candidate, clues) for candidate in candidates]
+    order = sorted(range(len(candidates)), key=lambda i: (-scores[i], i))
+    best: dict[int, Candidate] = {}
+    for i in order:
+        best.setdefault(candidates[i].name, candidates[i])
+        if len(best) == tog.width:
+            break
+    chunks: dict[int, float] = {}
+    for _, chunk, score in ranked:
+        chunks[chunk] = max(score, chunks.get(chunk, 0.0))
+    return list(best.values()), sorted(chunks.items(), key=lambda c: (-c[1], c[0]))
+
+
+MOST_SHOWN = 20
+"""Answers named in the text; `short` holds all."""
+
+
+async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer by ToG-2, over the graph and the chunks of the index.
+
+    Raises UsageError where the index has no graph.
+    """
+    return await _answer(question, index, model, settings, "tog")
+
+
+async def answer_on_graph(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer by Think-on-Graph: the same on the graph alone."""
+    return await _answer(question, index, model, settings, "tog1")
+
+
+async def _answer(question: str, index: Index, model: Model, settings: Settings, method: str) -> Answer:
+    if not len(TripleGraph.of(index)):
+        raise UsageError(f"{method} needs a graph, and this index has no triples and no relationships")
+    found = await explore(question, index, model, settings, texts=method == "tog")
+    evidence = evidence_of(found, index, settings) if method == "tog" else Context()
+    if not found.trails:
+        return nothing_found(question, index, method=method)
+    if evidence.sources:
+        task = AnswerFromContext(question, evidence)
+        used = tokens.count(evidence.text)
+        result = await finish(task, question, index, model, method=method, context_tokens=used)
+        if not model.generative and TripleGraph.of(index).given:
+            result, found = _with_graph(result, found, wording(index.language_of(question)).selected)
+    else:
+        words = wording(index.language_of(question))
+        notice = words.written if model.generative else words.selected
+        result = Answer(question, _listed(found), method, notices=(notice,))
+    short = found.answers or await _from_what_there_is(question, found, evidence, model)
+    if not evidence.sources and not found.answers and short:
+        result = replace(result, text="\n".join(f"- {name}" for name in short))
+    rounds = f"{found.rounds} round{'s' * (found.rounds != 1)} from {found.trails[0].start}"
+    complete = "" if found.answers else "; its facts were not found to be complete"
+    return replace(result, short=short, reasoning_paths=found.trails, why=f"{rounds}{complete}")
+
+
+def _with_graph(quoted: Answer, found: Explored, notice: str) -> tuple[Answer, Explored]:
+    """Return what a given graph answers beside what documents say, and what counts as found.
+
+    Without a language model nobody tells which of the two answers: what says more of the question goes first,
+    and the graph, whose plans always lead somewhere, is not heard where the documents do.
+    """
+    texts = [source.text for citation in quoted.citations for source in citation.sources]
+    name = {*terms(found.trails[0].start)}
+    asked = [t for t in terms(quoted.question) if t not in name]
+    said = max(
+        (sum(t in held for t in asked) / len(asked) for text in texts if asked and (held := {*terms(text)})),
+        default=0.0,
+    )
+    if not found.answers or said > _said(asked, found.trails[0]):
+        return quoted, replace(found, answers=())
+    told = (_listed(found), quoted.text) if texts else (_listed(found),)
+    return replace(quoted, text="\n\n".join(told), notices=(*quoted.notices, notice)), found
+
+
+def _said(asked: Sequence[str], trail: ReasoningPath) -> float:
+    """Return the share of words that the relations of a trail say."""
+    labels = {r for triple in trail.triples for r in roots_of_label(triple.relation)}
+    told = (max((likeness(root(word), label) for label in labels), default=0.0) for word in asked)
+    return sum(told) / (len(asked) or 1)
+
+
+async def _from_what_there_is(question: str, found: Explored, evidence: Context, model: Model) -> tuple[str, ...]:
+    if not model.generative:
+        return ()
+    draft = await model.perform(DraftAnswer(question, trails=found.trails, evidence=evidence))
+    return (draft.answer,)
+
+
+def _listed(found: Explored) -> str:
+    """Return the answers a line each, then the paths that were gone to them."""
+    names = found.answers[:MOST_SHOWN] or tuple(trail.end for trail in found.trails)
+    more = len(found.answers) - MOST_SHOWN
+    lines = [f"- {name}" for name in names] + ([f"- and {more} more"] if more > 0 else [])
+    paths = ["; ".join(f"{t.head} – {_label(t.relation)} – {t.tail}" for t in trail.triples) for trail in found.trails]
+    return "\n".join(lines) + "\n\nPaths:\n\n" + "\n".join(f"- {path}" for path in paths)
+
+
+def _label(relation: str) -> str:
+    """Return a relation on one line: in a graph of descriptions, the first statement of it."""
+    return relation.partition("\n")[0].replace("_", " ")
+
+
+def evidence_of(found: Explored, index: Index, settings: Settings) -> Context:
+    """Return the best chunks of a search and the relationships of its paths, as evidence."""
+    chunks = tuple(index.chunks[chunk] for chunk, _ in found.chunks[: min(settings.tog.evidence, settings.tog.chunks)])
+    pairs = {frozenset((t.head, t.tail)) for trail in found.trails for t in trail.triples}
+    rows: list[Relationship] = []
+    for name in {name for pair in pairs for name in pair} & index.entity_of_name.keys():
+        for number in index.edges_of(index.entity_of_name[name]):
+            row = index.relationships[number]
+            if frozenset((row.source, row.target)) in pairs and row not in rows:
+                rows.append(row)
+    return Context(relationships=tuple(sorted(rows, key=lambda r: r.number)), sources=chunks)
+
+
+def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
+    """Return the ranking with the extractive model, which prunes by similarity."""
+    return run_ready(rank_with(question, index, extractive(index), settings))
+
+
+async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
+    """Return the `k` chunks that the search found most telling."""
+    found = await explore(question, index, model, settings)
+    return [hit(chunk, score, index) for chunk, score in found.chunks[: settings.search.k]]
