@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from conspectus import tokens
 from conspectus.community_context import CommunityContextBuilder, report_of
 from conspectus.filters.lazy_table import Reports
-from conspectus.models.extractive.model import globalized
-from conspectus.models.extractive.report import write_report
+from conspectus.models.extractive.report import globalized, write_report
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.references import Reference, translate
 from conspectus.rows import Community, Finding, Report

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from conspectus.errors import ModelError
 from conspectus.tasks import Task
 
+P = ParamSpec("P")
 R = TypeVar("R")
 Tick = Callable[[], None]
 """Called once for each piece of work that is done."""
@@ -41,6 +44,41 @@ class Model(Protocol):
     def stream(self, task: Task[str]) -> AsyncIterator[str]:
         """Perform a task whose reply is text, piece by piece."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Performer:
+    """A function that performs a type of task, and the names of what it takes of the model beside the task."""
+
+    function: Callable[..., Any]
+    needs: tuple[str, ...]
+
+
+_performers: dict[type[Task[Any]], Performer] = {}
+
+
+def performs(kind: Callable[..., Task[R]]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Register the function below as what the extractive model does with a type of task.
+
+    The first parameter of the function is the task. The names of the others say what it takes of the model, as
+    fixtures do in pytest: properties of `ExtractiveModel`, such as `index` or `searcher`, made when first needed.
+
+        @performs(RateReport)
+        def rate_report(task: RateReport, searcher: Searcher) -> int: ...
+    """
+
+    def register(function: Callable[P, R]) -> Callable[P, R]:
+        assert isinstance(kind, type)
+        _, *needs = inspect.signature(function).parameters
+        _performers[kind] = Performer(function, tuple(needs))
+        return function
+
+    return register
+
+
+def performer_of(task: Task[Any]) -> Performer | None:
+    """Return the function that is registered for the type of a task, None where there is none."""
+    return _performers.get(type(task))
 
 
 def succeeded(replies: Iterable[R | ModelError]) -> list[R]:

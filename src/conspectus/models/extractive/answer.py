@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from conspectus.messages import wording
+from conspectus.models.base import performs
 from conspectus.models.extractive.rank_sentences import is_to_tell, rank_sentences
 from conspectus.models.extractive.search import Found, Searcher
 from conspectus.models.extractive.short import short_answer
@@ -38,6 +39,7 @@ _ITEM = re.compile(r"^[-*•–]\s+")
 _SECTION = re.compile(r"^### ", re.MULTILINE)
 
 
+@performs(MapAnswer)
 def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     """Answer from one window: sections for its relevant reports (or chunks), best first; score 0 for none."""
     question = searcher.read(task.question)
@@ -159,6 +161,7 @@ def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
     )
 
 
+@performs(ReduceAnswer)
 def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
     """Put the sections of all partial answers into one, the most relevant first, nothing said twice."""
     whole = searcher.read(task.question).about_whole
@@ -213,6 +216,7 @@ def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
             yield "", part.strip().splitlines()
 
 
+@performs(AnswerFromContext)
 def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
     """Answer from a window of rows: the sentences of its chunks that hold most of what is asked."""
     question = searcher.read(task.question)

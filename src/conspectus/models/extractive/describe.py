@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from conspectus.models.base import performs
 from conspectus.tasks import DescribeElement, Description
 from conspectus.text.language import ENGLISH
 from conspectus.text.quality import quality
@@ -26,6 +27,7 @@ _DEFINES_ELSEWHERE = re.compile(
 )
 
 
+@performs(DescribeElement)
 def describe_element(task: DescribeElement, worth: Mapping[str, float]) -> Description:
     """Choose the few instances that read best and say something of their own; name them in order of merit.
 

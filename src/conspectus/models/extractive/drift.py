@@ -10,6 +10,7 @@ import numpy as np
 
 from conspectus.algorithms.bm25 import idf
 from conspectus.messages import wording
+from conspectus.models.base import performs
 from conspectus.models.extractive.answer import QUOTES, map_answer, percent, quote, supporting_sentences
 from conspectus.models.extractive.report import names_in_title, upper
 from conspectus.models.extractive.search import Found, Searcher
@@ -21,6 +22,7 @@ STEP = 10
 """What each place in the order of reports takes from the score of the follow-up that it gives, of 100."""
 
 
+@performs(PrimeAnswer)
 def prime_answer(task: PrimeAnswer, searcher: Searcher) -> Probe:
     """Answer from reports, and cross the question with what the sentences of their communities name."""
     question = searcher.read(task.question)
@@ -34,6 +36,7 @@ def prime_answer(task: PrimeAnswer, searcher: Searcher) -> Probe:
     return Probe(partial.text, partial.score, follow_ups, section_scores=partial.section_scores)
 
 
+@performs(PursueFollowUp)
 def follow_up(task: PursueFollowUp, searcher: Searcher) -> Probe:
     """Answer from the chunks of the evidence, under what the question was crossed with, and cross it once more."""
     found = supporting_sentences(task.follow_up, task.evidence, searcher)[:QUOTES]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from conspectus.models.base import performs
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Span
-from conspectus.tasks import ExtractGraph, Extraction, FoundEntity, FoundRelationship
+from conspectus.tasks import AnyMissed, ExtractGraph, Extraction, FoundEntity, FoundRelationship
 
 SAME_SENTENCE = 8.0
 NEXT_SENTENCE = 3.0
@@ -21,12 +22,15 @@ MOST_PAIRED = 12
 """Of a sentence that mentions more things than this, only the first ones are paired."""
 
 
-def extract_graph(task: ExtractGraph, passages: SentenceStore) -> Extraction:
+@performs(ExtractGraph)
+def extract_graph(task: ExtractGraph, passages: SentenceStore | None) -> Extraction:
     """Find the entities of a chunk, each with the sentence that tells most of it, and the pairs of them.
 
     Two entities are related where one sentence mentions both, more weakly where two neighbouring ones do, and
-    where one speaks of the other.
+    where one speaks of the other. A chunk that is not in `passages` is read by itself.
     """
+    if passages is None or not passages.knows(task.chunk):
+        passages = SentenceStore.of_chunk(task.chunk, task.entity_types)
     best: dict[int, tuple[float, int]] = {}
     relationships: list[FoundRelationship] = []
     before: list[int] = []
@@ -48,6 +52,12 @@ def extract_graph(task: ExtractGraph, passages: SentenceStore) -> Extraction:
         for entity, (_, sentence) in best.items()
     )
     return Extraction(tuple(entities), tuple(relationships))
+
+
+@performs(AnyMissed)
+def any_missed(task: AnyMissed) -> bool:
+    """Return False: the same rules would find the same again."""
+    return False
 
 
 def _keep_best(best: dict[int, tuple[float, int]], entity: int, score: float, sentence: int) -> None:

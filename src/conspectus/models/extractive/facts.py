@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from conspectus.models.base import performs
 from conspectus.models.extractive.reason import name_entities
 from conspectus.models.extractive.statements import words_of
 from conspectus.tasks import ClearSentences, Entails, FactualClaims, Numbered, SelectFactual
@@ -41,6 +42,7 @@ _OPENED = re.compile(r"\w\W{0,2} $")
 _VAGUE_STEMS = frozenset(map(stem, VAGUE))
 
 
+@performs(SelectFactual)
 def select_factual(task: SelectFactual) -> tuple[int, ...]:
     """Choose the sentences that name something or give a number or date, and do not ask."""
     names = frozenset(word for sentence in task.sentences for word in _capitals(sentence))
@@ -65,6 +67,7 @@ def _states_a_fact(sentence: str, names: frozenset[str]) -> bool:
     return bool(_NUMBER.search(said) or _NUMBER_WORD.search(said) or name_entities(said))
 
 
+@performs(ClearSentences)
 def clear_sentences(task: ClearSentences) -> tuple[Numbered, ...]:
     """Keep the chosen sentences as they are, without fragments and those that open with a pronoun: nothing tells whom
     it stands for.
@@ -80,11 +83,13 @@ def _reads_alone(said: str) -> bool:
     return bool(CJK.search(said)) or quality(ended) >= WHOLE
 
 
+@performs(FactualClaims)
 def factual_claims(task: FactualClaims) -> tuple[Numbered, ...]:
     """Take each sentence for one claim."""
     return tuple(Numbered(n, text) for n, text in enumerate(task.sentences, 1))
 
 
+@performs(Entails)
 def entails(task: Entails) -> bool:
     """Tell whether a text holds enough of the key terms of a statement, and all of its numbers."""
     return held(task.statement, task.text) >= HELD

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from conspectus.algorithms.bm25 import Postings, idf
 from conspectus.index import Index
+from conspectus.models.base import performs
 from conspectus.models.extractive.relation_paths import PathFinder, RelationPath
 from conspectus.rows import ReasoningPath
-from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, Examined, ExamineEvidence, NextThought
+from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, Examined, ExamineEvidence, NameEntities, NextThought
 from conspectus.text.mentions import find_mentions
 from conspectus.text.sentences import sentences
 from conspectus.text.vocabulary import read_vocabulary
@@ -36,6 +37,7 @@ def planner_of(index: Index) -> PathFinder:
     return planner
 
 
+@performs(ChooseRelations)
 def choose_relations(task: ChooseRelations, index: Index) -> tuple[tuple[int, ...], ...]:
     """Choose the edges that continue the plans of where each topic's trail began."""
     planner = planner_of(index)
@@ -66,6 +68,7 @@ def _gone(trail: ReasoningPath, planner: PathFinder) -> tuple[int, tuple[int, ..
     return planner.graph.number_of.get(trail.start, -1), ways
 
 
+@performs(ExamineEvidence)
 def examine(task: ExamineEvidence, index: Index) -> Examined:
     """Answer with the ends of the trails that have gone a best plan to its end, and of all like them."""
     planner = planner_of(index)
@@ -91,6 +94,7 @@ def _unsaid(task: ExamineEvidence, planner: PathFinder) -> str:
     return " ".join(t for t in terms(task.question) if t not in said)
 
 
+@performs(NextThought)
 def next_thought(task: NextThought, index: Index) -> str:
     """Return the sentence of the given chunks, best first, that holds most of the question and was not
     thought before.
@@ -124,6 +128,13 @@ def name_entities(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for _, key in find_mentions([text], vocabulary, opening)))
 
 
+@performs(NameEntities)
+def entities_named(task: NameEntities) -> tuple[str, ...]:
+    """Return what the text of the task names."""
+    return name_entities(task.text)
+
+
+@performs(DraftAnswer)
 def draft_answer(task: DraftAnswer) -> Draft:
     """Answer with the ends of the given trails; without a model nothing is known beside them."""
     return Draft(task.trails[0].end if task.trails else "")

@@ -6,15 +6,17 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from conspectus.messages import Wording, wording
+from conspectus.models.base import performs
 from conspectus.models.extractive.statements import Statement, speaker_of, statements, words_of
 from conspectus.references import write
 from conspectus.rows import Entity, Finding
 from conspectus.tasks import ReportDraft, WriteReport
 from conspectus.tasks.context import Context
+from conspectus.text.language import language_of
 from conspectus.text.language_rules import rules_of
 from conspectus.text.mentions import units
 from conspectus.text.tokenize import tokenize
@@ -28,6 +30,8 @@ READABLE = 0.45
 DATED = 0.1
 COMMON = 0.7
 """What a date, and what a single common word, weighs as a topic beside a name."""
+LOOKED_AT = 8
+"""Descriptions, and reports of parts, that tell the language of a report."""
 TOO_ALIKE = 0.45
 """Share of a statement's terms that another one may already have said."""
 
@@ -41,6 +45,27 @@ class _Candidate:
     statement: Statement
     named: tuple[str, ...]
     merit: float
+
+
+@performs(WriteReport)
+def report_with_references(task: WriteReport, worth: Mapping[str, float], multilingual: bool) -> ReportDraft:
+    """Write a report whose references are in the index's numbers, in the language of its context where a corpus
+    has several.
+    """
+    if multilingual:
+        context = task.evidence
+        texts = (
+            *(e.description for e in context.entities[:LOOKED_AT]),
+            *(r.summary for r in context.reports[:LOOKED_AT]),
+        )
+        task = replace(task, language=language_of(texts, [task.language]))
+    return globalized(write_report(task, worth), task.evidence)
+
+
+def globalized(draft: ReportDraft, context: Context) -> ReportDraft:
+    """Return a draft with its references in the index's numbers."""
+    findings = tuple(Finding(f.summary, context.globalize(f.explanation)[0]) for f in draft.findings)
+    return replace(draft, summary=context.globalize(draft.summary)[0], findings=findings)
 
 
 def write_report(task: WriteReport, worth: Mapping[str, float]) -> ReportDraft:
