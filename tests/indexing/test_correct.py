@@ -15,10 +15,9 @@ from making import a_document, whole_chunk
 from conspectus.corrections import SAID, AddFact, Correction, Delete, Entry, Merge, Rename, Retype, Split, is_said
 from conspectus.indexing.added_facts import FactDocument, facts_as_document
 from conspectus.indexing.apply_corrections import apply_to_claims, apply_to_graph, apply_to_triples, drop_names
-from conspectus.indexing.claims import merge_claims
 from conspectus.indexing.correct import decide
 from conspectus.indexing.correction_results import CorrectionResult
-from conspectus.indexing.merge import Merged, merge
+from conspectus.indexing.merge import Merged, merge, merge_claims
 from conspectus.indexing.resolve import resolve
 from conspectus.rows import Entity, Relationship, Span
 from conspectus.settings import ResolveSettings

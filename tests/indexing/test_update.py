@@ -26,8 +26,7 @@ import conspectus
 from conspectus import api
 from conspectus.api import Built
 from conspectus.index import Index
-from conspectus.indexing.changes import Changes, changes_of
-from conspectus.indexing.updating import origin_of
+from conspectus.indexing.update import Changes, changes_of, origin_of
 from conspectus.models.llm import prompts
 from conspectus.rows import Document
 from conspectus.settings import Settings
@@ -227,7 +226,7 @@ def test_settings_that_change_no_table_make_nothing_anew(corpus: Path):
 
 
 def test_an_index_of_another_version_is_made_anew(corpus: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("conspectus.indexing.updating.__version__", "9.9")
+    monkeypatch.setattr("conspectus.indexing.update.__version__", "9.9")
 
     assert conspectus.build("corpus", "index").update.anew == ("0.1.0 made it, this is Conspectus 9.9",)
 
@@ -283,7 +282,7 @@ def holds(folder: Path, mark: str) -> list[str]:
 
 @pytest.mark.parametrize("way", ["deleted", "edited"])
 def test_deleted_and_edited_text_leaves_no_trace(corpus: Path, way: str, monkeypatch: pytest.MonkeyPatch):
-    for module in ("models.embedders", "query.vector"):
+    for module in ("models.embedders", "retrieval.vector"):
         monkeypatch.setattr(f"conspectus.{module}.open_embedder", lambda *_: Letters())
     chosen = {"vectors.embedder": "local:letters"}
     first = sorted(corpus.rglob("*.txt"))[0]

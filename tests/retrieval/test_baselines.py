@@ -6,7 +6,7 @@ import pytest
 
 from conspectus.errors import BadReply, NotSupported
 from conspectus.index import Index
-from conspectus.indexing.passages import index_passages
+from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel

@@ -10,7 +10,7 @@ import pytest
 
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.indexing.passages import index_passages
+from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
 from conspectus.indexing.triples import OpenIe, read_openie, with_openie
 from conspectus.models.scripted import ScriptedModel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conspectus.index import Index
-from conspectus.indexing.passages import index_passages
+from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import RANKINGS, ircot

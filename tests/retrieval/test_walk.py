@@ -12,7 +12,7 @@ from making import Letters, a_document
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.indexing.embed import with_vectors
-from conspectus.indexing.passages import index_passages
+from conspectus.indexing.pipeline import index_passages
 from conspectus.retrieval import RANKINGS, walk
 from conspectus.retrieval.walk import SentenceEntityGraph, seeds_of
 from conspectus.settings import Settings

@@ -16,7 +16,7 @@ from conspectus.corrections import Entry
 from conspectus.corrections.file import corrections_for
 from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
-from conspectus.indexing.updating import Update, origin_of, own_embedder, update_of
+from conspectus.indexing.update import Update, origin_of, own_embedder, update_of
 from conspectus.models.base import Model
 from conspectus.rows import Community, Document, EncodingWarning, Failure, Skipped, Usage, left_out
 from conspectus.runtime import (

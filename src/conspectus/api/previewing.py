@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from conspectus.api.embedding import estimate_vectors
 from conspectus.corrections.file import corrections_for
 from conspectus.errors import UsageError
-from conspectus.indexing.updating import update_of
+from conspectus.indexing.update import update_of
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped
 from conspectus.runtime import (
     DEFAULT_FOLDER,
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from conspectus.corrections import Entry
     from conspectus.costs.estimate import Estimate
     from conspectus.costs.update_estimate import UpdateEstimate
-    from conspectus.indexing.changes import Changes
-    from conspectus.indexing.updating import Update
+    from conspectus.indexing.update import Changes, Update
 
 SAMPLE_SEED = 42
 """Of the chunks that an estimate asks about."""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from conspectus.api import Built, Preview
     from conspectus.costs.update_estimate import Part
-    from conspectus.indexing.changes import Changes
-    from conspectus.indexing.updating import Update
+    from conspectus.indexing.update import Changes, Update
 
 
 def as_json(update: Update) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from conspectus.costs.entity_estimates import GLEANED, GRAPH, EntityEstimate, Ta
 from conspectus.costs.ranges import NONE, Range, exactly, share, total
 from conspectus.index import Index
 from conspectus.indexing.describe import DescribedGraph
-from conspectus.indexing.graph_build import build_graph
+from conspectus.indexing.pipeline import build_graph
 from conspectus.indexing.reports import reported
 from conspectus.models.llm.budget import Budget
 from conspectus.models.llm.client import prompt_tokens

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from conspectus.costs.estimate import Estimate, Range, TaskEstimate
 from conspectus.index import Index
-from conspectus.indexing.changes import Changes
+from conspectus.indexing.update import Changes
 from conspectus.rows import Chunk, Claim, Community, Document, Entity, Relationship
 from conspectus.text.words import WORD
 

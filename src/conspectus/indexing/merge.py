@@ -7,13 +7,14 @@ distinct instances, so that what stands in the overlap of two chunks counts once
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from conspectus.indexing.resolve import Names
 from conspectus.rows import Chunk, Claim, Entity, Relationship, Span, content_id
-from conspectus.tasks import Extraction, FoundEntity, FoundRelationship
+from conspectus.tasks import Extraction, FoundClaim, FoundEntity, FoundRelationship
+from conspectus.text.spans import located
 from conspectus.text.words import name_key
 
 UNTYPED = "concept"
@@ -145,4 +146,60 @@ def _relationship(number: int, element: Element, ends: tuple[str, ...], degree: 
     return Relationship(
         content_id("relationship", source, target), number, source, target, "", float(weight),
         element.strength / weight, tuple(element.chunk_ids), (), degree,
+    )  # fmt: skip
+
+
+Key = tuple[str, str, str, str, str]
+
+
+@dataclass
+class _ClaimInstances:
+    element: Element
+    statuses: Counter[str] = field(default_factory=Counter[str])
+
+
+def merge_claims(
+    chunks: Sequence[Chunk], claims: Sequence[Sequence[FoundClaim]], names: Names, merged: Merged
+) -> Merged:
+    """Return the graph with one row for all instances of a claim, in the order of what they are about.
+
+    A subject or object that is no entity keeps its own name. A status that instances differ on is the most
+    frequent, or SUSPECTED where there is none. Spans lead to the quoted words where the text has them, else
+    to the chunk.
+    """
+    display = {element.key[0]: row.name for element, row in zip(merged.entity_elements, merged.entities, strict=True)}
+    found: dict[Key, _ClaimInstances] = {}
+    for chunk, of_chunk in zip(chunks, claims, strict=True):
+        for claim in of_chunk:
+            subject, object_ = (_entity_name(name, chunk, names, display) for name in (claim.subject, claim.object))
+            key = (subject, object_, claim.type, claim.start_date or "", claim.end_date or "")
+            instances = found.setdefault(key, _ClaimInstances(Element(key)))
+            _note_claim(instances, claim, chunk)
+    keys = sorted(found)
+    rows = [_claim(number, key, found[key]) for number, key in enumerate(keys)]
+    return replace(merged, claims=rows, claim_elements=[found[key].element for key in keys])
+
+
+def _entity_name(name: str, chunk: Chunk, names: Names, display: Mapping[str, str]) -> str:
+    return display.get(names.key(name, chunk.document_id), name) if name else ""
+
+
+def _note_claim(instances: _ClaimInstances, claim: FoundClaim, chunk: Chunk) -> None:
+    quoted = located(claim.source_text, chunk.text)
+    span = Span(chunk.document_id, chunk.start + quoted[0], chunk.start + quoted[1]) if quoted else chunk.span
+    element = instances.element
+    element.chunk_ids[chunk.id] = None
+    if (span, claim.description) not in element.instances:
+        element.instances[span, claim.description] = claim.description
+        instances.statuses[claim.status] += 1
+
+
+def _claim(number: int, key: Key, instances: _ClaimInstances) -> Claim:
+    subject, object_, kind, start, end = key
+    (status, most), *others = instances.statuses.most_common()
+    if others and others[0][1] == most:
+        status = "SUSPECTED"
+    return Claim(
+        content_id("claim", *key), number, subject, object_, kind, status, "",
+        tuple(instances.element.chunk_ids), (), start or None, end or None,
     )  # fmt: skip

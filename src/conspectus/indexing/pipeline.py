@@ -6,25 +6,39 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
+from conspectus import tokens
+from conspectus.algorithms.bm25 import postings
+from conspectus.community_context import CommunityContextBuilder
 from conspectus.corrections import Entry
 from conspectus.index import Index
+from conspectus.indexing.added_facts import FactDocument, facts_as_document
+from conspectus.indexing.apply_corrections import apply_to_claims, apply_to_graph, apply_to_triples, drop_names
 from conspectus.indexing.chunk import chunk as cut
+from conspectus.indexing.communities import find_communities
+from conspectus.indexing.correct import decide
+from conspectus.indexing.correction_results import CorrectionResult
+from conspectus.indexing.describe import DescribedGraph, describe, undescribed
 from conspectus.indexing.extract import Extracted, extract
+from conspectus.indexing.inverted_index import Arrays, chunk_terms, inverted_indexes
+from conspectus.indexing.merge import Merged, merge, merge_claims
+from conspectus.indexing.reports import priorities, reported, write_reports
+from conspectus.indexing.resolve import Names, resolve
+from conspectus.indexing.sentence_graph import sentence_entity_graph, walk_terms
+from conspectus.indexing.triples import triples_of
 from conspectus.models.base import Model, Tick, together
-from conspectus.rows import Chunk, Community, Document, Failure, Report, Usage
+from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id
 from conspectus.runtime import paused_garbage_collection
 from conspectus.settings import Settings
 from conspectus.text.language import in_languages, languages_in
-
-if TYPE_CHECKING:  # what comes after the extraction is imported while the first calls are waited for: see `_lexicon`
-    from conspectus.indexing.describe import DescribedGraph
-    from conspectus.indexing.graph_build import GraphBuild
-    from conspectus.indexing.inverted_index import Arrays
-    from conspectus.text.lexicon import Lexicon
+from conspectus.text.lexicon import Lexicon, read_lexicon
+from conspectus.text.sentence_table import SentenceTable, find_sentences
+from conspectus.text.sentence_terms import sentence_terms
+from conspectus.text.vocabulary import read_vocabulary
 
 T = TypeVar("T")
 
@@ -63,9 +77,9 @@ class Silent:
     def watch(self, usage: Callable[[], Usage]) -> None: ...
 
 
-ModelFor = Callable[[Sequence[Document], "Lexicon"], Model]
+ModelFor = Callable[[Sequence[Document], Lexicon], Model]
 """Makes the model of a build that has to know the corpus."""
-Check = Callable[["DescribedGraph", Sequence[Community], str], None]
+Check = Callable[[DescribedGraph, Sequence[Community], str], None]
 """Is given the graph, its communities and the language when extraction is done; may raise to stop there."""
 
 
@@ -101,7 +115,9 @@ async def build_index(
         lexicon = await reading
         paths = {document.id: document.path or document.title for document in documents}
         unread = [replace(failure, document=paths[failure.document]) for failure in found.failures]
-        drawn = _drawn(documents, chunks, found, settings, before, show, corrections, language)
+        drawn = build_graph(
+            documents, chunks, found, settings, before, lambda name: show.stage(name, 0), corrections, language
+        )
         graph, communities = drawn.graph, drawn.communities
         documents, chunks = [*documents, *drawn.said.documents], [*chunks, *drawn.said.chunks]
         del found
@@ -131,8 +147,6 @@ async def build_index(
 HEAD_START = 0.2
 """Seconds in which the first calls go out before other work takes the processor."""
 SWITCH_SECONDS = 0.0005
-LATER = ("indexing.graph_build", "indexing.reports", "indexing.inverted_index", "indexing.sentence_graph", "storage")
-"""Modules that take long to import, and are not needed before the chunks are read."""
 
 
 def _beside(work: Callable[[], T], aside: bool) -> Awaitable[T]:
@@ -150,39 +164,13 @@ def _beside(work: Callable[[], T], aside: bool) -> Awaitable[T]:
 
 
 def _lexicon(documents: Sequence[Document], settings: Settings) -> Lexicon:
-    """Read the lexicon, and before it import what the stages after the extraction stand on."""
-    for name in LATER:
-        import_module(f"conspectus.{name}")
-    from conspectus.text.lexicon import read_lexicon
-
     return read_lexicon(documents, settings.extract.entity_types)
-
-
-def _drawn(
-    documents: Sequence[Document],
-    chunks: Sequence[Chunk],
-    found: Extracted,
-    settings: Settings,
-    before: Index | None,
-    show: Progress,
-    corrections: Sequence[Entry],
-    language: str,
-) -> GraphBuild:
-    from conspectus.indexing.graph_build import build_graph
-
-    return build_graph(
-        documents, chunks, found, settings, before, lambda name: show.stage(name, 0), corrections, language
-    )
 
 
 def _arrays(
     documents: Sequence[Document], chunks: Sequence[Chunk], lexicon: Lexicon, drawn: GraphBuild, settings: Settings
 ) -> tuple[tuple[str, ...], Arrays]:
     """Return the vocabulary, and all arrays that queries look words and names up in."""
-    from conspectus.indexing.apply_corrections import drop_names
-    from conspectus.indexing.inverted_index import inverted_indexes
-    from conspectus.indexing.sentence_graph import sentence_entity_graph, walk_terms
-
     if drawn.said.documents:  # what is found in the other documents does not depend on it
         lexicon = _lexicon(documents, settings)
     words, arrays = inverted_indexes(documents, chunks, lexicon, drawn.merged, drawn.names)
@@ -201,9 +189,6 @@ async def _describe_and_report(
     show: Progress,
 ) -> tuple[list[Report], list[Failure]]:
     """Do both at once: each report waits only for its own descriptions and for the reports of its parts."""
-    from conspectus.indexing.describe import describe
-    from conspectus.indexing.reports import CommunityContextBuilder, priorities, reported, write_reports
-
     entities, relationships, claims = graph.entities.rows, graph.relationships.rows, graph.claims.rows
     large = reported(communities, settings.reports)
     gatherer = CommunityContextBuilder(communities, entities, relationships, settings.reports.context_tokens, claims)
@@ -228,3 +213,94 @@ def _often_switching() -> Generator[None]:
         yield
     finally:
         sys.setswitchinterval(before)
+
+
+@dataclass(frozen=True)
+class GraphBuild:
+    """The graph, its elements still to be described."""
+
+    decided: CorrectionResult
+    """What people corrected of it."""
+    said: FactDocument
+    """What they added that no document says."""
+    merged: Merged
+    triples: list[Triple]
+    communities: list[Community]
+    graph: DescribedGraph
+
+    @property
+    def names(self) -> Names:
+        """Which entity each name stands for."""
+        return self.decided.names
+
+
+def build_graph(
+    documents: Sequence[Document],
+    chunks: Sequence[Chunk],
+    found: Extracted,
+    settings: Settings,
+    before: Index | None = None,
+    stage: Callable[[str], object] = str,
+    corrections: Sequence[Entry] = (),
+    language: str = "en",
+) -> GraphBuild:
+    """Resolve the names that were found in the chunks, correct and merge what is one, and divide the graph.
+
+    Communities of an index `before` are carried on. `stage` is told the name of each stage.
+    """
+    stage("resolve")
+    resolved = resolve(chunks, found.graphs, documents, settings.resolve)
+    decided = decide(corrections, resolved, chunks, found.graphs, documents)
+    said = facts_as_document(decided.facts, len(documents), len(chunks), language)
+    merged = apply_to_graph(merge(chunks, found.graphs, decided.names), decided, said)
+    merged = merge_claims(chunks, apply_to_claims(chunks, found.claims, decided), decided.names, merged)
+    of_chunks = zip(chunks, (graph.triples for graph in found.graphs), strict=True)
+    triples = triples_of(apply_to_triples(of_chunks, decided, said))
+    stage("communities")
+    every = [*chunks, *said.chunks]
+    communities = find_communities(merged.entities, merged.relationships, settings.communities, every, before)
+    return GraphBuild(decided, said, merged, triples, communities, undescribed(merged))
+
+
+def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
+    """Return the index of documents, each one chunk, over which every ranking works that needs no
+    entities."""
+    documents = in_languages(documents, settings.language)
+    chunks = [_whole_chunk(document) for document in documents]
+    table, texts = find_sentences(documents)
+    languages = [documents[i].language for i in table.document.tolist()]
+    vocabulary = read_vocabulary(texts, languages)
+    number: dict[str, int] = {}
+    starts, ids = sentence_terms(texts, languages, vocabulary, number)
+    by_chunk = chunk_terms(documents, chunks, number)
+    owners = np.repeat(np.arange(len(texts)), np.diff(starts))
+    arrays = {
+        **_sentence_arrays(table),
+        **postings(ids, owners, size=len(number), texts=len(texts)).arrays("sentence_terms"),
+        **postings(*by_chunk, size=len(number), texts=len(chunks)).arrays("chunk_terms"),
+        **walk_terms(documents, table, starts, ids, number),
+        **sentence_entity_graph(documents, chunks, table, texts, vocabulary),
+    }
+    recorded = {
+        **settings.model_dump(mode="json", by_alias=True),
+        "language": ",".join(languages_in(documents, settings.language)),
+    }
+    return Index(documents=documents, chunks=chunks, words=tuple(number), arrays=arrays, settings=recorded)
+
+
+def _whole_chunk(document: Document) -> Chunk:
+    end = len(document.text)
+    id_ = content_id(document.id, "0", str(end))
+    return Chunk(id_, document.number, document.id, 0, end, document.text, tokens.count(document.text))
+
+
+def _sentence_arrays(table: SentenceTable) -> dict[str, np.ndarray[Any, Any]]:
+    return {
+        "sentences.document": table.document,
+        "sentences.start": table.start,
+        "sentences.end": table.end,
+        "sentences.speaker": np.full(len(table), -1, np.int32),
+        "sentences.templated": np.zeros(len(table), np.int32),
+        "sentences.mention_starts": np.zeros(len(table) + 1, np.int32),
+        "sentences.mentions": np.zeros(0, np.int32),
+    }

@@ -15,7 +15,7 @@ from conspectus.evaluation.ranking.measures import all_found, ndcg, recall, reci
 from conspectus.evaluation.statistics import Interval, bootstrap, paired_difference
 from conspectus.index import Index
 from conspectus.indexing.embed import with_vectors
-from conspectus.indexing.passages import index_passages
+from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
 from conspectus.models.embedders import open_embedder, same_model
 from conspectus.retrieval import RANKINGS, Ranking

@@ -1,14 +1,16 @@
-"""How a build follows on the index that stands in its folder: what changed, and whether it can be carried on.
+"""Update: how a build follows on the index that is in its folder.
 
-The same documents read by the same settings make the same index, so nothing is done for them. Other documents are an
-update: what models replied is kept, and communities that did not change keep their members, their ids and, with
-them, their reports. Other settings make everything anew.
+Documents are compared by their content, not by their dates. The same documents read with the same settings give the
+same index, so nothing is done. Other documents are an update: model replies are cached, and communities that did not
+change keep their members, their ids and, with them, their reports. Other settings rebuild everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
@@ -17,12 +19,79 @@ from conspectus import __version__
 from conspectus.corrections import Entry, documents_read, marks
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated
 from conspectus.index import Index
-from conspectus.indexing.changes import Changes, changes_of
 from conspectus.models.embedders.prefixes import PREFIXES
 from conspectus.rows import Document, Failure
 from conspectus.settings import Settings
 from conspectus.storage import manifests, store
 from conspectus.text.language import corpus_language, in_languages
+
+_RECORD = re.compile(r"#\d+$")
+"""The number of a record in the path of a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Documents by their paths; a renamed one by the path it had and the one it has."""
+
+    added: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    deleted: tuple[str, ...] = ()
+    unchanged: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.edited or self.renamed or self.deleted)
+
+
+def changes_of(before: Sequence[Document], now: Sequence[Document]) -> Changes:
+    """Compare the documents of an index with those that were read now.
+
+    A document is unchanged that has the same path and says and states the same (of the records of one file, whichever
+    number they have now); renamed where its text has another path; edited where its path has another text, or other
+    facts are stated with it (its date, its pages).
+    """
+    old, new = list(before), list(now)
+    unchanged = len(_paired(old, new, _stated)) + len(_paired(old, new, _stated_in_file))
+    restated = _paired(old, new, lambda d: (d.path, d.text))
+    renamed = _paired(old, new, lambda d: d.text)
+    rewritten = _paired(old, new, lambda d: d.path)
+    edited = sorted((d.number, d.path) for _, d in (*restated, *rewritten))
+    return Changes(
+        added=tuple(d.path for d in new),
+        edited=tuple(path for _, path in edited),
+        renamed=tuple((one.path, other.path) for one, other in renamed),
+        deleted=tuple(d.path for d in old),
+        unchanged=unchanged,
+    )
+
+
+def _stated(d: Document) -> Hashable:
+    return d.path, d.text, d.title, d.date, tuple(sorted(d.metadata.items())), d.places
+
+
+def _stated_in_file(d: Document) -> Hashable:
+    return _stated(replace(d, path=_RECORD.sub("", d.path)))
+
+
+def _paired(
+    old: list[Document], new: list[Document], key: Callable[[Document], Hashable]
+) -> list[tuple[Document, Document]]:
+    """Take pairs with equal keys out of both lists, in their order, each document once."""
+    waiting: defaultdict[Hashable, deque[Document]] = defaultdict(deque)
+    for document in old:
+        waiting[key(document)].append(document)
+    pairs: list[tuple[Document, Document]] = []
+    left: list[Document] = []
+    for document in new:
+        alike = waiting.get(key(document))
+        if alike:
+            pairs.append((alike.popleft(), document))
+        else:
+            left.append(document)
+    taken = {document.number for document, _ in pairs}
+    old[:], new[:] = [d for d in old if d.number not in taken], left
+    return pairs
+
 
 STAGES = ("chunk", "extract", "resolve", "describe", "communities", "reports", "model")
 """The settings that the tables of an index depend on; those of reading show in its documents."""
