@@ -9,10 +9,11 @@ print(conspectus.ask("What are the main themes?", built.index).text)
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from conspectus.api import (
         Built,
         QuestionContext,
@@ -50,7 +51,7 @@ _HOME = {
     **dict.fromkeys(("Built", "abuild", "build", "open_index"), "conspectus.api.building"),
     **dict.fromkeys(
         (
-            "Context",
+            "QuestionContext",
             "aask",
             "acontext",
             "asearch",
@@ -87,6 +88,8 @@ def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for, so that importing the package costs nothing."""
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
+    from importlib.util import find_spec
+
     if not name.startswith("_") and find_spec(f"conspectus.{name}"):  # whether or not something has imported it before
         return import_module(f"conspectus.{name}")
     hint = f"; did you mean {_NEAR[name]}?" if name in _NEAR else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from conspectus import __version__
+from conspectus.cli import overview
 from conspectus.cli.app import app
 from conspectus.cli.help import COMMANDS, OPTIONS, described, summary
 from conspectus.configuration import FIELDS
@@ -44,6 +46,27 @@ def named(value: object) -> str | None:
 @pytest.mark.parametrize(("path", "command"), [pair for pair in ALL if pair[0]], ids=named)
 def test_a_command_has_a_summary_that_fits_in_a_list(path: tuple[str, ...], command: Any) -> None:
     assert 10 <= len(summary(command)) <= 60, summary(command)
+
+
+def test_the_help_lists_every_command_with_its_own_summary():
+    listed = {name: text for commands in overview.COMMANDS.values() for name, (_, text) in commands.items()}
+    own = {path[0]: summary(command) for path, command in ALL if len(path) == 1}
+    assert listed == {name: text for name, text in own.items() if name not in overview.HIDDEN}
+
+
+def test_the_help_lists_every_option_that_all_commands_have():
+    context = ROOT.context_class(ROOT, **ROOT.context_settings)
+    records = [param.get_help_record(context) for param in ROOT.get_params(context)]
+    listed = [(names, text) for options in overview.OPTIONS.values() for names, text in options.items()]
+    assert sorted(listed) == sorted((names, text) for names, text in records)
+
+
+@pytest.mark.parametrize("columns", ["40", "60", "80", "200"])
+def test_the_help_fits_the_terminal(columns: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = overview.overview().splitlines()
+    assert max(map(len, lines)) <= max(int(columns), overview.NARROWEST + 2)
+    assert " ".join(overview.EXIT_CODES.split()) in " ".join(" ".join(lines).split())
 
 
 @pytest.mark.parametrize(("path", "command"), LEAVES, ids=named)
@@ -125,8 +148,8 @@ def test_an_unquoted_question_is_joined_and_a_half_quoted_one_refused(monkeypatc
         joined(["who is X?", "stray"])
 
 
-def test_a_reranker_that_is_none_is_refused_whatever_the_method_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = RUN.invoke(app, ["ask", "Who is X?", "--method", "local", "--rerank", "foo"])
+def test_a_reranker_that_is_none_is_refused_whatever_the_method_is(indexed: Path) -> None:
+    result = RUN.invoke(app, ["ask", "Who is X?", "--index", str(indexed), "--method", "local", "--rerank", "foo"])
     assert result.exit_code == 2
     assert "foo" in result.stderr
     assert "local:FOLDER" in result.stderr

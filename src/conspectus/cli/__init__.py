@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from types import FrameType
+
+from conspectus.cli.overview import shown_at_once
+
+TYPE_CHECKING = False  # as in `typing`, which takes time to import
+if TYPE_CHECKING:
+    from types import FrameType
 
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     signal.signal(signal.SIGINT, interrupted_at_start)  # first of all: imports take longest when a machine is busy
+    if (code := shown_at_once(sys.argv[1:])) is not None:
+        raise SystemExit(code)
     from conspectus.cli.app import main as run
 
     run()

@@ -1,78 +1,78 @@
-"""The `conspectus` command, its subcommands in their order, and what goes for all of them."""
+"""The `conspectus` command: its subcommands, each imported when it runs, and what holds for all of them."""
 
 from __future__ import annotations
 
 import sys
+from collections import UserDict
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from conspectus import __version__
-from conspectus.cli import (
-    ask,
-    browse,
-    chat,
-    config,
-    correct,
-    demo,
-    embed,
-    evaluate,
-    exporting,
-    history,
-    importing,
-    index,
-    models,
-)
+from conspectus.cli import overview
 from conspectus.cli.guard import Group
-from conspectus.cli.help import HELP_OPTIONS, WIDTH, help_, lay_out
+from conspectus.cli.help import HELP_OPTIONS, lay_out
 from conspectus.cli.options import start_log
 
-EPILOG = (
-    "Exit codes: 0 done, 1 error, 2 usage, 3 done with failures that are listed. "
-    "Results go to standard output, progress and notes to standard error."
-)
+
+class LazyCommands(UserDict[str, Any]):
+    """The commands by name, each imported when it is looked up."""
+
+    def __init__(self) -> None:
+        super().__init__(overview.HIDDEN)
+        for commands in overview.COMMANDS.values():
+            self.data |= {name: target for name, (target, _) in commands.items()}
+
+    def __getitem__(self, name: str) -> Any:
+        target = self.data[name]
+        if isinstance(target, str):
+            self.data[name] = target = _load(name, target)
+        return target
+
+
+def _load(name: str, target: str) -> Any:
+    """Return the command or group of commands that a module of this package defines, `target` as `module:name`."""
+    module, _, attribute = target.partition(":")
+    command: Any = getattr(import_module(f"conspectus.cli.{module}"), attribute)
+    parent = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    parent.callback()(lambda: None)  # a parent with one command would be that command otherwise
+    if isinstance(command, typer.Typer):
+        parent.add_typer(command, name=name)
+    else:
+        parent.command(name)(command)
+    lay_out(parent)
+    group: Any = get_command(parent)
+    return group.commands[name]
+
+
+class Root(Group):
+    """All commands, which are listed without importing them."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = LazyCommands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
+
+    def get_help(self, ctx: Any) -> str:
+        return overview.overview()
+
 
 app = typer.Typer(
     name="conspectus",
-    cls=Group,
+    cls=Root,
     no_args_is_help=True,
     rich_markup_mode=None,  # rich would take as long to import as all else together
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": HELP_OPTIONS, "max_content_width": WIDTH},
-    epilog=EPILOG,
+    context_settings={"help_option_names": HELP_OPTIONS, "max_content_width": overview.WIDTH},
 )
 
-_START, _EXPLORE, _EDIT = "Start here", "Look around", "Edit and exchange"
-_MODELS, _INDEX, _MEASURE = "Models and settings", "Look after an index", "Evaluate"
 
-app.command("demo", rich_help_panel=_START)(demo.demo)
-app.command("index", rich_help_panel=_START)(index.index)
-app.command("ask", rich_help_panel=_START)(ask.ask)
-app.command("chat", rich_help_panel=_START)(chat.chat)
-app.command("search", rich_help_panel=_START)(ask.search)
-app.command("report", rich_help_panel=_EXPLORE)(browse.report)
-app.command("entity", rich_help_panel=_EXPLORE)(browse.entity)
-app.command("path", rich_help_panel=_EXPLORE)(browse.path)
-app.command("map", rich_help_panel=_EXPLORE)(exporting.map_)
-app.add_typer(correct.app, name="correct", rich_help_panel=_EDIT)
-app.command("export", rich_help_panel=_EDIT)(exporting.export)
-app.add_typer(importing.app, name="import", rich_help_panel=_EDIT)
-app.command("status", rich_help_panel=_INDEX)(browse.status)
-app.command("rollback", rich_help_panel=_INDEX)(history.rollback)
-app.command("check", rich_help_panel=_INDEX)(exporting.check)
-app.command("cache", rich_help_panel=_INDEX)(models.cache)
-app.add_typer(models.app, name="models", rich_help_panel=_MODELS)
-app.command("embed", rich_help_panel=_MODELS)(embed.embed)
-app.command("tune", rich_help_panel=_MODELS)(models.tune)
-app.command("config", rich_help_panel=_MODELS)(config.config)
-app.command("init", rich_help_panel=_MODELS)(config.init)
-app.add_typer(evaluate.app, name="eval", rich_help_panel=_MEASURE)
-app.command("help", hidden=True)(help_)
-
-
-@app.command("version", hidden=True)
 def print_version() -> None:
     """Show the version of conspectus.
 
@@ -81,39 +81,23 @@ def print_version() -> None:
     typer.echo(f"conspectus {__version__}")
 
 
-lay_out(app)
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"conspectus {__version__}")
+def _version(requested: bool) -> None:
+    if requested:
+        print_version()
         raise typer.Exit
 
 
 @app.callback()
 def conspectus(
     version: Annotated[
-        bool, typer.Option("--version", "-V", help="Show the version and exit.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", "-V", help=overview.VERSION_HELP, callback=_version, is_eager=True)
     ] = False,
     log: Annotated[
         Path | None,
-        typer.Option(
-            "--log",
-            metavar="FILE",
-            envvar="CONSPECTUS_LOG",
-            callback=start_log,
-            help="Write a debug log to this file. Works before and after a command.",
-        ),
+        typer.Option("--log", metavar="FILE", envvar="CONSPECTUS_LOG", callback=start_log, help=overview.LOG_HELP),
     ] = None,
 ) -> None:
-    """GraphRAG for a folder of documents: knowledge graph, community reports, answers with citations.
-
-    Works with any language model, or with none.
-
-    Example: conspectus demo
-    Example: conspectus index FOLDER
-    Example: conspectus ask "What are the main themes?"
-    """
+    """Run one of the commands; their help is in `overview`."""
 
 
 def main() -> None:

@@ -15,8 +15,6 @@ EXAMPLE = "Example: "
 OWN, READING, MODEL, COST, OUTPUT, OTHER = "Options", "Reading", "Model", "Cost", "Output", "Other options"
 PANELS = (OWN, READING, MODEL, COST, OUTPUT, OTHER)
 """The groups of options, in the order in which they are shown (`rich_help_panel`)."""
-WIDTH = 100
-"""Columns of help at the most, on a wider terminal too: longer lines are hard to read."""
 HELP_OPTIONS = ["-h", "--help"]
 
 ASK = 'conspectus ask "..."'

@@ -1,0 +1,148 @@
+"""The commands of `conspectus` and the help that lists them; nothing is imported to show it.
+
+The command line parser alone takes longer to import than the help may take (`benchmarks/startup.py`), so the summaries
+of the commands are repeated here; a test compares them with the commands' own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "Start here": {
+        "demo": ("demo:demo", "Index 43 sample documents and ask three questions"),
+        "index": ("index:index", "Build an index of files and folders, or update it"),
+        "ask": ("ask:ask", "Answer a question, with citations"),
+        "chat": ("chat:chat", "Start a conversation: ask follow-up questions"),
+        "search": ("ask:search", "Search the chunks: list the best matches for a question"),
+    },
+    "Look around": {
+        "report": ("browse:report", "Show the tree of community reports, or one report"),
+        "entity": ("browse:entity", "Show an entity: description, relationships, documents"),
+        "path": ("browse:path", "Show how two entities are connected"),
+        "map": ("exporting:map_", "Draw the graph: an interactive HTML page, SVG or PNG"),
+    },
+    "Edit and exchange": {
+        "export": ("exporting:export", "Export an index for Gephi, Neo4j, Obsidian and others"),
+        "correct": ("correct:app", "Edit the graph: merge, split, rename, retype, delete, add"),
+        "import": ("importing:app", "Import an index or graph of another tool"),
+    },
+    "Look after an index": {
+        "status": ("browse:status", "Show an index: sizes, reports, failures, model usage"),
+        "rollback": ("history:rollback", "Return to an earlier snapshot of an index"),
+        "check": ("exporting:check", "Check that an index is complete and its tables valid"),
+        "cache": ("models:cache", "Show the size of the response cache, or prune it"),
+    },
+    "Models and settings": {
+        "embed": ("embed:embed", "Compute embeddings of the chunks and sentences of an index"),
+        "tune": ("models:tune", "Write prompts adapted to a corpus, from a sample of it"),
+        "config": ("config:config", "Show the settings in force, and where each comes from"),
+        "init": ("config:init", "Write a conspectus.toml with every setting, commented out"),
+        "models": ("models:app", "Check the configured language models"),
+    },
+    "Evaluate": {
+        "eval": ("evaluate:app", "Evaluate retrieval and answers"),
+    },
+}
+"""By group and name: the module of `conspectus.cli` and the name in it of the command, and its summary."""
+HIDDEN: Mapping[str, str] = {"help": "help:help_", "version": "app:print_version"}
+"""Commands that the help does not list, as they are options as well."""
+
+LOG_HELP = "Write a debug log to this file. Works before and after a command."
+VERSION_HELP = "Show the version and exit."
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "Options": {
+        "-V, --version": VERSION_HELP,
+        "--log FILE": f"{LOG_HELP}  [env var: CONSPECTUS_LOG]",
+    },
+    "Other options": {
+        "--install-completion": "Install completion for the current shell.",
+        "--show-completion": "Show completion for the current shell, to copy it or customize the installation.",
+        "-h, --help": "Show this message and exit.",
+    },
+}
+USAGE = "Usage: conspectus [OPTIONS] COMMAND [ARGS]..."
+DESCRIPTION = (
+    "GraphRAG for a folder of documents: knowledge graph, community reports, answers with citations.",
+    "Works with any language model, or with none.",
+)
+EXAMPLES = ("conspectus demo", "conspectus index FOLDER", 'conspectus ask "What are the main themes?"')
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 error, 2 usage, 3 done with failures that are listed. "
+    "Results go to standard output, progress and notes to standard error."
+)
+
+WIDTH = 100
+"""Columns of help at most, on a wider terminal too: longer lines are hard to read."""
+NARROWEST = 50
+"""Columns of help at least, as in the help of the commands."""
+NO_READER = 141
+"""Exit code of a process that is ended by SIGPIPE."""
+
+
+def shown_at_once(arguments: Sequence[str]) -> int | None:
+    """Print what needs no command and return the exit code; None for other arguments."""
+    if "_CONSPECTUS_COMPLETE" in os.environ:  # the shell asks for completions
+        return None
+    match arguments:
+        case ["--help" | "-h" | "help"] | []:
+            text, code = overview(), 0 if arguments else 2
+        case ["--version" | "-V" | "version"]:
+            from conspectus import __version__
+
+            text, code = f"conspectus {__version__}", 0
+        case _:
+            return None
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest of the buffer goes nowhere
+        return NO_READER
+    return code
+
+
+def overview() -> str:
+    """Return the help of `conspectus`, at the width of the terminal."""
+    width = max(min(_columns(), WIDTH) - 2, NARROWEST)
+    lines = [USAGE]
+    for paragraph in DESCRIPTION:
+        lines += ["", *_wrapped(paragraph, width, "  ")]
+    lines += ["", "Examples:", *(f"  {example}" for example in EXAMPLES)]
+    summaries = {group: {name: summary for name, (_, summary) in listed.items()} for group, listed in COMMANDS.items()}
+    for heading, rows in {**summaries, **OPTIONS}.items():
+        lines += ["", f"{heading}:", *_table(rows, width)]
+    return "\n".join([*lines, "", *_wrapped(EXIT_CODES, width, "  ")])
+
+
+def _columns() -> int:
+    """Return the width of the terminal, 80 without one."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else 1).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def _table(rows: Mapping[str, str], width: int) -> Iterator[str]:
+    first = max(map(len, rows)) + 2
+    for name, text in rows.items():
+        head, *rest = _wrapped(text, width - first, "")
+        yield f"  {name:<{first}}{head}"
+        yield from (" " * (first + 2) + line for line in rest)
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    """Return the lines of a text; a double space is kept within a line."""
+    lines = [indent]
+    for word in text.split(" "):
+        if len(lines[-1]) + 1 + len(word) > width and lines[-1].strip():
+            lines.append(indent)
+        lines[-1] += word if lines[-1] == indent else f" {word}"
+    return [line.rstrip() for line in lines]
+
+
+__all__ = ["COMMANDS", "HIDDEN", "OPTIONS", "overview", "shown_at_once"]
