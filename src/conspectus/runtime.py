@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_FOLDER = ".conspectus"
-LONGEST_PATH = 1000
-"""Characters of a text that may name a file: the file system refuses to look for longer ones."""
 LEAST_WORDS = 4
 """Words of a source that is not there from which on it is taken for a text, and no name of a file."""
 EVERY = 0.1
@@ -192,7 +190,7 @@ def _check_are_paths(sources: Sequence[object]) -> None:
     """Raise UsageError where texts, records or a table were given in the place of files."""
     for source in sources:
         words = source.split() if isinstance(source, str) else ()
-        text = len(words) >= LEAST_WORDS and not (len(str(source)) < LONGEST_PATH and Path(str(source)).exists())
+        text = len(words) >= LEAST_WORDS and not os.path.exists(str(source))
         if text or not isinstance(source, str | Path):
             shown = " ".join(words)[:60] if text else type(source).__name__
             raise UsageError(
@@ -232,8 +230,8 @@ async def session_for(
 
 
 def is_index(folder: Path) -> bool:
-    """Tell whether there is an index in a folder."""
-    return (folder / manifests.NAME).is_file()
+    """Tell whether there is an index in a folder; none is where no folder can be, as a long question for a name."""
+    return os.path.isfile(folder / manifests.NAME)
 
 
 def folder_of(given: Index | str | Path, index: Index) -> Path | None:

@@ -50,6 +50,12 @@ def test_a_list_of_questions_with_one_over_the_limit_is_refused(tmp_path: Path) 
         read_questions(path)
 
 
+@pytest.mark.parametrize("length", [300, 900, 5000])
+def test_a_question_longer_than_a_file_name_is_asked(length: int, index: Index) -> None:
+    question = ("Who rebuilt the weir of Quenda3 " * (length // 30))[:length]
+    assert conspectus.ask(question, index, method="local").question == question
+
+
 @pytest.mark.parametrize("method", ["local", "drift", "walk", "bm25"])
 def test_the_work_grows_in_proportion_to_the_words_of_a_question(method: str, index: Index) -> None:
     def ask(n: int) -> None:

@@ -48,7 +48,7 @@ def test_a_framework_that_is_not_installed_is_named_with_its_extra(
     import importlib
     import sys
 
-    module = f"conspectus.integrations.{framework}"
+    module = f"conspectus.interchange.{framework}"
     monkeypatch.delitem(sys.modules, module, raising=False)
     for name in ("langchain_core.callbacks", "llama_index.core.retrievers"):
         monkeypatch.setitem(sys.modules, name, None)

@@ -70,7 +70,7 @@ def a_local_reranker() -> None:
 @pytest.mark.parametrize("open_local", [lambda: open_embedder("local", SETTINGS), a_local_reranker])
 def test_without_the_extra_no_model_is_fetched(open_local: Callable[[], object], monkeypatch: pytest.MonkeyPatch):
     fetches: list[str] = []
-    monkeypatch.setattr("conspectus.models.embedders.hub.fetched", fetches.append)
+    monkeypatch.setattr("conspectus.models.embedders.hub.download", fetches.append)
     for package in ("onnxruntime", "tokenizers"):
         monkeypatch.setitem(sys.modules, package, None)
 
@@ -280,7 +280,7 @@ def test_vectors_of_another_dimension_than_before_are_an_error(tmp_path: Path):
 def test_it_keeps_to_a_budget_of_which_a_part_is_spent():
     with SimulatedServer(Behaviour()) as server:
         served(server, budget_tokens=5000).embed(texts(300))
-        with pytest.raises(BudgetReached, match="of 5,000 tokens, 4,900 are used"):
+        with pytest.raises(BudgetReached, match="of 5,000 tokens, 4,900 tokens are spent"):
             served(server, spent=Usage(prompt_tokens=4000, completion_tokens=900), budget_tokens=5000).embed(texts(300))
 
 
@@ -295,10 +295,11 @@ def test_the_budget_holds_over_several_calls():
 
 
 def test_a_budget_of_money_without_a_price_is_told_before_anything_is_asked():
-    with SimulatedServer(Behaviour()) as server:
-        with pytest.raises(UsageError, match=f"needs the price of {NAME}"):
-            served(server, budget=1.0).embed(["one"])
-        assert server.counts["requests"] == 0
+    settings = Settings.model_validate({"llm": {"base_url": "http://models.invalid/v1", "budget": 1.0}})
+    embedder = open_embedder("openai/a-model-without-a-price", settings)
+    assert embedder is not None
+    with pytest.raises(UsageError, match="needs the price of openai/a-model-without-a-price"):
+        embedder.embed(["one"])
 
 
 def test_a_key_that_is_missing_and_a_server_that_is_not_there_are_named():

@@ -40,7 +40,6 @@ async def test_none_is_nobody():
 @pytest.mark.parametrize(
     ("by", "said"),
     [
-        ("colbert", "local:FOLDER, provider/model, the address of a server, and model"),
         ("local:a/b/c", "no folder 'a/b/c' with a cross-encoder"),
         ("openai/gpt-4.1", "one of cohere/…, jina/…, vllm/…, or give the address"),
         ("model", "name one with --model"),
@@ -49,6 +48,11 @@ async def test_none_is_nobody():
 async def test_a_name_that_leads_nowhere_says_what_there_is(by: str, said: str):
     with pytest.raises(UsageError, match=said):
         await opened(by)
+
+
+def test_settings_with_a_name_of_no_reranker_say_which_there_are():
+    with pytest.raises(ValueError, match=r"local:FOLDER, model, PROVIDER/NAME, and the URL"):
+        settings("colbert")
 
 
 async def test_a_service_wants_its_key():

@@ -18,7 +18,6 @@ from conspectus.models.base import Model
 from conspectus.rows import Answer, Hit
 from conspectus.runtime import (
     DEFAULT_FOLDER,
-    LONGEST_PATH,
     Options,
     check_names,
     check_question,
@@ -324,7 +323,7 @@ def _check_order(question: object, index: object) -> None:
 
 
 def _is_index(name: str) -> bool:
-    return len(name) < LONGEST_PATH and is_index(Path(name))
+    return is_index(Path(name))
 
 
 def _chosen(question: str, index: Index, method: str, level: Level, settings: Settings) -> tuple[str, str, Settings]:

@@ -286,7 +286,7 @@ def _print_entity(view: EntityView) -> None:
         show.out(f"Level {held.level}, community {held.community}: {told}")
     show.out(f"\n{show.bold('Documents')} ({len(view.documents):,})\n")
     for mention in view.documents[: show.LINES]:
-        show.out(f"{show.line(mention.document)}  ({show.counted(mention.chunks, 'chunk')})")
+        show.out(f"- {show.line(mention.document)}  ({show.counted(mention.chunks, 'chunk')})")
     if len(view.documents) > show.LINES:
         show.out(f"and {len(view.documents) - show.LINES:,} more (--json lists all)")
 

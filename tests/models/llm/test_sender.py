@@ -602,13 +602,13 @@ def test_the_budget_of_an_index_counts_what_earlier_runs_on_it_took(tmp_path: Pa
 CHILD = """
 import asyncio, sys
 from pathlib import Path
-from conspectus.models.llm.cache import Replies
+from conspectus.models.llm.cache import ResponseCache
 from conspectus.models.llm.sender import CachingSender
 from conspectus.models.llm.wire import Message, Request
 from conspectus.settings import ModelSettings
 
 async def main(url, path):
-    async with CachingSender(ModelSettings(base_url=url, concurrency=8), Replies(Path(path))) as sender:
+    async with CachingSender(ModelSettings(base_url=url, concurrency=8), ResponseCache(Path(path))) as sender:
         requests = [Request((Message("user", f"item {n} of many"),), "openai/x") for n in range(60)]
         await asyncio.gather(*map(sender.send, requests))
 

@@ -75,16 +75,11 @@ async def open_reranker(
     elif name == MODEL:
         async with _rating(settings, folder, session.model if model is None and session else model) as rating:
             yield rating
-    elif kind in ("http", "https") or "/" in name:
+    else:  # the settings have refused what is none of these
         async with _sender(settings, folder, session) as sender:
             sender.ledger.check(name)
             sender.clients.reranker(name)
             yield Served(name, sender)
-    else:
-        raise UsageError(
-            f"there is no reranker {name!r}; there are {NONE}, {LOCAL}, {LOCAL}:FOLDER, provider/model, the address of "
-            f"a server, and {MODEL}"
-        )
 
 
 class Served:
