@@ -24,7 +24,6 @@ from conspectus.errors import (
     UnknownModel,
 )
 from conspectus.models.llm.providers import OWN_KEY, Endpoint
-from conspectus.models.llm.rate_limits import LONGEST_RETRY_AFTER
 from conspectus.models.llm.wire import Request
 
 _SIZES = {
@@ -38,6 +37,8 @@ _SIZES = {
     "AnswerFromContext": "local.context_tokens (for vector global.context_tokens, for other rankings search.k)",
 }
 """The setting that says how long the requests of a task are."""
+LONGEST_RETRY_AFTER = 600.0
+"""Seconds: a server that asks to wait longer is not waited for."""
 LONGEST = 300
 """Characters of a server's message that are shown."""
 

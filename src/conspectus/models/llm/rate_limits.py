@@ -10,12 +10,11 @@ from collections.abc import Callable
 from itertools import count
 
 from conspectus.errors import CallFailed, ModelError, RateLimited, ServerDown
+from conspectus.models.llm.http_errors import LONGEST_RETRY_AFTER
 
 BURST = 0.1
 """The part of a minute's allowance that may go at once; the rest flows, so that no minute has more."""
 LONGEST_PAUSE = 60.0
-LONGEST_RETRY_AFTER = 600.0
-"""Seconds: a server that asks to wait longer is not waited for."""
 
 
 class Bucket:
