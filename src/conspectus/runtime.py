@@ -28,7 +28,7 @@ from conspectus.storage import manifests
 if TYPE_CHECKING:
     from conspectus.indexing.pipeline import Progress
     from conspectus.indexing.read import Read
-    from conspectus.models.llm.functions import ChatFunction, EmbedFunction
+    from conspectus.models.llm.adapters import ChatFunction, EmbedFunction
     from conspectus.models.llm.session import Session
 
 T = TypeVar("T")
@@ -120,7 +120,7 @@ def _named_model(model: object) -> str | None:
         return model
     if not callable(model):
         raise UsageError(f"a model is a name, a function or a `Model`, and not {model!r}")
-    from conspectus.models.llm.functions import register
+    from conspectus.models.llm.adapters import register
 
     return register(model)
 

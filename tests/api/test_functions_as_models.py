@@ -17,7 +17,7 @@ import conspectus
 from conspectus import api
 from conspectus.api.asking import Method, RankingMethod
 from conspectus.errors import ModelError, SettingsError, UsageError
-from conspectus.models.llm.functions import register
+from conspectus.models.llm.adapters import register
 
 QUICK = {"llm.retry_seconds": 0.01, "chunk.tokens": 120, "chunk.overlap": 20}
 TEXTS = documents(4)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from conspectus.evaluation.judging.judge_folder import Done, JudgingPreview
     from conspectus.evaluation.ranking.retrieval import Measured
     from conspectus.indexing.pipeline import Progress
-    from conspectus.models.llm.check import Checked
+    from conspectus.models.llm.session import Checked
 
 
 def evaluate_retrieval(
@@ -168,8 +168,7 @@ def evaluate_statistics(folder: str | Path, *, judge_model: str | None = None) -
 
 def check_models(settings: Given = None) -> list[Checked]:
     """Send one small request of each kind to what is configured, and return what the servers support."""
-    from conspectus.models.llm.check import check
-    from conspectus.models.llm.session import open_session
+    from conspectus.models.llm.session import check, open_session
 
     chosen = resolved(settings)
     if chosen.model == "extractive":

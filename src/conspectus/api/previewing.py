@@ -166,11 +166,11 @@ def costs(settings: Settings) -> bool:
 def is_free(settings: Settings) -> bool:
     """Tell whether every server that a build by these settings asks is known to cost nothing, as local ones do."""
     from conspectus.models.embedders import is_served
-    from conspectus.models.llm import prices
+    from conspectus.models.llm import budget
 
     llm, embedder = settings.llm, settings.vectors.embedder
     models = () if settings.model == "extractive" else (settings.model, *llm.tasks.values())
     asked = [(name, llm.base_url) for name in models if name != "extractive"]
     if is_served(embedder):
         asked.append((embedder, llm.embedder_base_url or llm.base_url))
-    return all(prices.is_free(name, settings.prices, base_url) for name, base_url in asked)
+    return all(budget.is_free(name, settings.prices, base_url) for name, base_url in asked)

@@ -88,10 +88,10 @@ def _agree(folder: Path, embedder: str, settings: Settings, *, yes: bool) -> Non
     from conspectus import api
     from conspectus.costs.estimate import Estimate
     from conspectus.models.embedders import is_served
-    from conspectus.models.llm import prices
+    from conspectus.models.llm import budget
 
     base_url = settings.llm.embedder_base_url or settings.llm.base_url
-    if is_served(embedder) and prices.is_free(embedder, settings.prices, base_url):
+    if is_served(embedder) and budget.is_free(embedder, settings.prices, base_url):
         return
     if task := api.estimate_embedding(folder, embedder, settings=settings):
         agree_to(Estimate((task,)), settings, yes=yes)

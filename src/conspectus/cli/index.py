@@ -347,9 +347,9 @@ def _preview(
 
 def _priced(estimate: Estimate) -> str:
     """Say where prices come from, if there are any."""
-    from conspectus.models.llm import prices
+    from conspectus.models.llm import budget
 
-    return f" Prices: the setting `prices`, then {prices.source()}." if estimate.likely_cost else ""
+    return f" Prices: the setting `prices`, then {budget.price_source()}." if estimate.likely_cost else ""
 
 
 def _stands_on(estimate: Estimate) -> str:

@@ -55,7 +55,7 @@ def check(
     Example: conspectus models check --model openai/gpt-4.1-mini
     """
     from conspectus.api import check_models
-    from conspectus.models.llm.check import NEEDED
+    from conspectus.models.llm.session import NEEDED
 
     checked = check_models(settings_of(overrides(set_, model_flags(model, base_url, embedder)), config))
     if json:

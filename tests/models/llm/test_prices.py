@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conspectus.models.llm.prices import FREE, is_free, price_of
+from conspectus.models.llm.budget import FREE, is_free, price_of
 from conspectus.settings import Price
 
 OWN = Price(input=7.0, output=9.0)

@@ -14,11 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus import errors
-from conspectus.models.llm.clients import Clients
-from conspectus.models.llm.dialects import OllamaDialect, OpenAIDialect, ThinkingFilter, without_thinking
+from conspectus.models.llm.client import Clients
 from conspectus.models.llm.http_errors import error_of_response, one_line, redact, retry_after, said, unreachable
 from conspectus.models.llm.providers import find, vocabulary
-from conspectus.models.llm.wire import Message, Request
+from conspectus.models.llm.wire import Message, OllamaDialect, OpenAIDialect, Request, ThinkingFilter, without_thinking
 from conspectus.settings import ModelSettings
 
 ENVIRON = {
@@ -200,7 +199,7 @@ def test_importing_conspectus_does_not_import_the_client():
 
 
 def test_a_native_model_without_its_extra_names_the_extra(monkeypatch: pytest.MonkeyPatch):
-    from conspectus.models.llm.native import NativeClient
+    from conspectus.models.llm.adapters import NativeClient
 
     monkeypatch.setitem(sys.modules, "any_llm", None)
     with pytest.raises(errors.UsageError, match=r"pip install 'conspectus\[native\]'"):
@@ -246,7 +245,7 @@ def test_who_is_refused_at_an_address_of_their_own_is_told_which_variables_are_r
 
 
 def test_an_error_of_a_native_provider_is_told_by_what_its_server_said(monkeypatch: pytest.MonkeyPatch):
-    from conspectus.models.llm.native import NativeClient
+    from conspectus.models.llm.adapters import NativeClient
 
     body = {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key KEY-4711"}}
 

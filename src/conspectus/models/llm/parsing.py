@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 
 from conspectus.errors import BadReply
 from conspectus.models.llm import evaluating, lenient, points, reasoning, tuples
-from conspectus.models.llm.dialects import without_thinking
 from conspectus.models.llm.records import (
     Malformed,
     Notes,
@@ -29,6 +28,7 @@ from conspectus.models.llm.records import (
     text_of,
 )
 from conspectus.models.llm.schemas import CLAIMS, GRAPH, REPORT, Schema
+from conspectus.models.llm.wire import without_thinking
 from conspectus.tasks import (
     AnswerFromContext,
     AnyMissed,

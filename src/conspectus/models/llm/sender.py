@@ -15,8 +15,7 @@ from conspectus.models.base import Tick, no_tick, together
 from conspectus.models.llm.budget import Budget, Reservation
 from conspectus.models.llm.cache import FILE_NAME, Attempt, ResponseCache
 from conspectus.models.llm.calls import Call, Caller, twice_as_much
-from conspectus.models.llm.client import prompt_tokens
-from conspectus.models.llm.clients import Clients
+from conspectus.models.llm.client import Clients, prompt_tokens
 from conspectus.models.llm.providers import vocabulary
 from conspectus.models.llm.wire import CAPPED, Completion, Feature, Request, Status, digest
 from conspectus.settings import ModelSettings

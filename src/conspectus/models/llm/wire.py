@@ -1,9 +1,13 @@
-"""What goes to a language model and what comes back, whoever serves it: the seam of `chat` and transport."""
+"""What goes to a language model and what comes back: requests, completions, the `Sender`, and the two wire formats.
+
+The formats are OpenAI's, and Ollama's own, which alone sets its context length.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -143,3 +147,196 @@ class Sender(Protocol):
         `send` raises NotAccepted (its `feature` says which) where a server refuses one, and learns it.
         """
         ...
+
+
+_THINKING = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?(</\1>\s*|\Z)", re.DOTALL)
+_UNOPENED = re.compile(r"\A(?!\s*[{\[(]).*?^</think>\s*?$\s*", re.DOTALL | re.MULTILINE)
+_CLOSED = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?</\1>\s*", re.DOTALL)
+OPENING = ("<think>", "<thinking>", "<reasoning>")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What came over the wire: a reply or a piece of one; counts are None where the server tells none."""
+
+    text: str = ""
+    finish_reason: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    refusal: str = ""
+
+
+class Dialect(Protocol):
+    """How to ask in one wire format.
+
+    What `read_*` is given is any JSON; what does not fit raises LookupError, TypeError or AttributeError, for
+    the caller to make an error of ours.
+    """
+
+    chat_path: str
+    embed_path: str
+
+    def chat_body(self, request: Request, model: str, dropped: Collection[str], stream: bool) -> dict[str, Any]: ...
+    def read_reply(self, reply: Any) -> Part: ...
+    def read_line(self, line: bytes) -> Part | None: ...
+    def embed_body(self, texts: Sequence[str], model: str) -> dict[str, Any]: ...
+    def read_vectors(self, reply: Any) -> tuple[list[list[float]], int | None]: ...
+
+
+class OpenAIDialect:
+    """OpenAI's chat completions and embeddings, as every compatible server has them."""
+
+    chat_path = "/chat/completions"
+    embed_path = "/embeddings"
+
+    def chat_body(self, request: Request, model: str, dropped: Collection[str], stream: bool) -> dict[str, Any]:
+        """Return the body of a request; what is `dropped` stays out, or goes under its newer name."""
+        limit = "max_completion_tokens" if "max_tokens" in dropped else "max_tokens"
+        body: dict[str, Any] = {
+            "model": model,
+            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+            limit: request.max_tokens,
+            "temperature": request.temperature,
+            "seed": request.seed,
+            "reasoning_effort": request.reasoning_effort,
+            "logit_bias": {str(k): v for k, v in request.logit_bias.items()} if request.logit_bias else None,
+            "response_format": self._format(request),
+            "stream": True if stream else None,
+            "stream_options": {"include_usage": True} if stream else None,
+        }
+        return {name: value for name, value in body.items() if value is not None and name not in dropped}
+
+    @staticmethod
+    def _format(request: Request) -> dict[str, Any] | None:
+        if request.response_format == "json_schema":
+            schema = {"name": request.schema_name or "reply", "schema": request.schema, "strict": True}
+            return {"type": "json_schema", "json_schema": schema}
+        return {"type": "json_object"} if request.response_format == "json_object" else None
+
+    def read_reply(self, reply: Any) -> Part:
+        choice: Any = reply["choices"][0]
+        return self._part(choice, choice["message"], reply.get("usage"))
+
+    def read_line(self, line: bytes) -> Part | None:
+        if not line.startswith(b"data:") or (data := line[5:].strip()) == b"[DONE]":
+            return None
+        event: Any = json.loads(data)
+        if event.get("error"):
+            raise LookupError(str(event["error"]))
+        choices: list[Any] = event.get("choices") or [{}]
+        choice = choices[0]
+        return self._part(choice, choice.get("delta") or {}, event.get("usage"))
+
+    @staticmethod
+    def _part(choice: Any, message: Any, usage: Any) -> Part:
+        usage = usage or {}
+        return Part(
+            message.get("content") or "",
+            choice.get("finish_reason") or "",
+            usage.get("prompt_tokens"),
+            usage.get("completion_tokens"),
+            message.get("refusal") or "",
+        )
+
+    def embed_body(self, texts: Sequence[str], model: str) -> dict[str, Any]:
+        return {"model": model, "input": list(texts), "encoding_format": "float"}
+
+    def read_vectors(self, reply: Any) -> tuple[list[list[float]], int | None]:
+        rows = sorted(reply["data"], key=lambda row: row["index"])
+        usage: Any = reply.get("usage") or {}
+        return [row["embedding"] for row in rows], usage.get("prompt_tokens")
+
+
+@dataclass(frozen=True)
+class OllamaDialect:
+    """Ollama's own: every request sets the context length, and what does not fit is an error, not cut."""
+
+    context_window: int
+    chat_path = "/api/chat"
+    embed_path = "/api/embed"
+
+    def chat_body(self, request: Request, model: str, dropped: Collection[str], stream: bool) -> dict[str, Any]:
+        options = {
+            "num_ctx": self.context_window,
+            "num_predict": request.max_tokens,
+            "temperature": request.temperature,
+            "seed": request.seed,
+        }
+        body: dict[str, Any] = {
+            "model": model,
+            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+            "stream": stream,
+            "truncate": False,
+            "options": {name: value for name, value in options.items() if value is not None},
+        }
+        if request.response_format != "text":
+            body["format"] = request.schema if request.response_format == "json_schema" else "json"
+        if effort := request.reasoning_effort:
+            body["think"] = {"none": False, "minimal": "low", "xhigh": "high"}.get(effort, effort)
+        return {name: value for name, value in body.items() if name not in dropped}
+
+    def read_reply(self, reply: Any) -> Part:
+        return Part(
+            reply["message"].get("content") or "",
+            reply.get("done_reason") or ("stop" if reply.get("done") else ""),
+            reply.get("prompt_eval_count"),
+            reply.get("eval_count"),
+        )
+
+    def read_line(self, line: bytes) -> Part | None:
+        event: Any = json.loads(line) if line.strip() else {}
+        if "error" in event:
+            raise LookupError(str(event["error"]))
+        return self.read_reply(event) if event else None
+
+    def embed_body(self, texts: Sequence[str], model: str) -> dict[str, Any]:
+        return {"model": model, "input": list(texts), "truncate": False}
+
+    def read_vectors(self, reply: Any) -> tuple[list[list[float]], int | None]:
+        return reply["embeddings"], reply.get("prompt_eval_count")
+
+
+def dropped_parameter(message: str, body: Mapping[str, Any]) -> str | None:
+    """Return the parameter that a request was refused for, if it can go without changing what is asked."""
+    if not re.search(
+        r"unsupported|not support|unrecogni[sz]ed|unknown|not permitted|extra|use '?max_comp",
+        message,
+        re.IGNORECASE,
+    ):
+        return None
+    spare = ("max_tokens", "temperature", "seed", "stream_options", "truncate")
+    return next((name for name in spare if name in body and re.search(rf"\b{name}\b", message)), None)
+
+
+def without_thinking(text: str) -> str:
+    """Return a reply without the thinking that it opens with; later tags are part of the text and stay."""
+    if "</think" not in text and "<" not in text[:20]:
+        return text
+    stripped = _THINKING.sub("", text, count=1)
+    return stripped if stripped != text else _UNOPENED.sub("", text, count=1)
+
+
+class ThinkingFilter:
+    """Does the same to a stream: holds text back only while it may belong to the thinking at the start."""
+
+    def __init__(self) -> None:
+        self._held: str | None = ""
+
+    def feed(self, piece: str) -> str:
+        """Return what of the text so far can be shown."""
+        if self._held is None:
+            return piece
+        self._held += piece
+        start = self._held.lstrip()
+        if any(start.startswith(tag) for tag in OPENING):
+            if "</" not in self._held[-len(piece) - 12 :] or not _CLOSED.match(self._held):
+                return ""
+        elif any(tag.startswith(start) for tag in OPENING):
+            return ""
+        shown, self._held = _CLOSED.sub("", self._held, count=1), None
+        return shown
+
+    def end(self) -> str:
+        """Return what was held back and turned out to be no thinking."""
+        held, self._held = self._held or "", None
+        return without_thinking(held)
