@@ -19,7 +19,6 @@ from conspectus.index import Index
 from conspectus.indexing.triple_files import GivenGraph
 from conspectus.indexing.triples import index_of
 from conspectus.interchange.as_json import as_json
-from conspectus.interchange.book import book
 from conspectus.interchange.graphml import graphml
 from conspectus.interchange.map.scene import scene_of
 from conspectus.interchange.neo4j import cypher, literal, write_csv
@@ -197,31 +196,3 @@ def test_writing_again_removes_the_notes_that_are_gone_and_nothing_else(index: I
 
     left = {path.relative_to(tmp_path / "vault").as_posix() for path in (tmp_path / "vault").rglob("*.md")}
     assert left == {"Start.md", "mine.md", "entities/Ada.md", "documents/0.txt.md"}
-
-
-# The book
-
-
-def test_the_book_links_up_and_down_and_every_link_has_its_place(index: Index):
-    text = "\n\n".join(book(index, "The book"))
-
-    places = set(re.findall(r'<a id="([^"]+)">', text))
-    links = set(re.findall(r"\]\(#([^)]+)\)", text))
-    assert links - {"contents"} == places == {"report-0", "report-1", "report-2"}
-    assert "Part of [All of it](#report-0)" in text
-    assert "Its parts: [" in text
-    assert "- [All of it](#report-0)\n  - [" in text
-
-
-def test_a_reference_in_the_book_becomes_a_number_with_its_source(index: Index):
-    text = "\n\n".join(book(index, "The book"))
-
-    assert "[Data:" not in text
-    assert "[1]" in text
-    assert "characters 0-14: “Ada met Ruben.”" in text
-
-
-def test_the_book_ends_at_the_level_that_was_asked_for(index: Index):
-    text = "\n\n".join(book(index, "The book", level=0))
-
-    assert "report-1" not in text

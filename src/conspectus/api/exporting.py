@@ -13,7 +13,7 @@ from conspectus.runtime import DEFAULT_FOLDER
 if TYPE_CHECKING:
     from conspectus.index import Index
 
-Format = Literal["parquet", "csv", "duckdb", "graphml", "neo4j", "cypher", "json", "obsidian", "book", "graphrag"] | str
+Format = Literal["parquet", "csv", "duckdb", "graphml", "neo4j", "cypher", "json", "obsidian", "graphrag"] | str
 FORMATS: Mapping[str, str] = {
     "parquet": "parquet",
     "csv": "csv",
@@ -23,7 +23,6 @@ FORMATS: Mapping[str, str] = {
     "cypher": "graph.cypher",
     "json": "index.json",
     "obsidian": "vault",
-    "book": "book.md",
     "graphrag": "output",
 }
 """What can be written, and where to if nothing is said."""
@@ -42,11 +41,10 @@ def export(
 
     index: an index or its folder.
     format: `parquet` or `csv` (a folder with a file for each table), `duckdb` (a database; extra `duckdb`), `graphml`
-        (for Gephi), `neo4j` (a folder of CSV), `cypher`, `json`, `obsidian` (a folder of notes), `book` (Markdown),
-        `graphrag` (the tables of Microsoft GraphRAG, with its columns alone).
+        (for Gephi), `neo4j` (a folder of CSV), `cypher`, `json`, `obsidian` (a folder of notes), `graphrag` (the tables of Microsoft GraphRAG, with its columns alone).
     path: where to; left out, the name that `FORMATS` has. What is there is written over, but for a vault of notes that
         is not of this index.
-    level: the level of the hierarchy that colours GraphML, and to which the book goes.
+    level: the level of the hierarchy that colours GraphML.
 
     Raises UsageError for a format or a level that there is not, and where the path cannot be written.
     """
@@ -117,15 +115,12 @@ def check_level(index: Index, level: int | None) -> None:
 
 
 def _writers(index: Index, level: int | None) -> dict[str, Callable[[Path], object]]:
-    from conspectus.interchange import as_json, book, graphml, graphrag_write, neo4j, obsidian, plain_tables
+    from conspectus.interchange import as_json, graphml, graphrag_write, neo4j, obsidian, plain_tables
 
     def graph(path: Path) -> None:
         from conspectus.interchange.map.scene import scene_of
 
         write_text(path, (line + "\n" for line in graphml.graphml(scene_of(index), level or 0)))
-
-    def chapters(path: Path) -> None:
-        write_text(path, (paragraph + "\n\n" for paragraph in book.book(index, title_of(index), level)))
 
     return {
         "parquet": lambda path: plain_tables.write_parquet(index, path),
@@ -136,13 +131,12 @@ def _writers(index: Index, level: int | None) -> dict[str, Callable[[Path], obje
         "cypher": lambda path: write_text(path, (line + "\n" for line in neo4j.cypher(index))),
         "json": lambda path: write_text(path, as_json.as_json(index)),
         "obsidian": lambda path: obsidian.write_vault(index, path),
-        "book": chapters,
         "graphrag": lambda path: graphrag_write.write_graphrag(index, path),
     }
 
 
 def title_of(index: Index) -> str:
-    """Return what a page or a book about an index is called: its only document, or how many it has."""
+    """Return what a page about an index is called: its only document, or how many it has."""
     if len(index.documents) == 1:
         return index.documents[0].title
     count, one, many = len(index.documents), "document", "documents"

@@ -27,7 +27,7 @@ Format = Annotated[
     typer.Argument(
         metavar="FORMAT",
         help="Format: parquet, csv, duckdb (the tables), graphml (Gephi, yEd), neo4j (folder of CSV), cypher, json, "
-        "obsidian (vault of notes), book (Markdown), graphrag (folder of Parquet).",
+        "obsidian (vault of notes), graphrag (folder of Parquet).",
         autocompletion=_formats,
     ),
 ]
@@ -46,7 +46,7 @@ def export(
     """Export an index for Gephi, Neo4j, Obsidian and others.
 
     Replaces an output file or folder of the same name, but never a vault that was not exported from this index. --level
-    chooses the communities that colour GraphML, and how deep the book goes.
+    chooses the communities that colour GraphML.
 
     Example: conspectus export csv -o tables
     Example: conspectus export graphml -o graph.graphml
