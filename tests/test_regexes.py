@@ -15,7 +15,7 @@ ALLOWED = {
     "evaluation/report/plain.py": "tags of HTML",
     "evaluation/judging": "labels that a prompt asks for",
     "readers": "tags, declarations and bytes of files",
-    "indexing/ntriples.py": "its language tags and escapes",
+    "interchange/ntriples.py": "prefixes of RDF terms",
     "models/llm": "escapes of JSON, names of fields, keys of servers",
     "models/extractive/candidates.py": "units and numerals of English",
     "models/extractive/rank_sentences.py": "how English says what a thing is",

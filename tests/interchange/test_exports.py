@@ -16,10 +16,8 @@ from making import a_report, an_entity, an_index
 
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.indexing.triple_files import GivenGraph
-from conspectus.indexing.triples import index_of
-from conspectus.interchange.as_json import as_json
-from conspectus.interchange.graphml import graphml
+from conspectus.indexing.triples import GivenGraph, index_of
+from conspectus.interchange.exports import graphml, json_parts
 from conspectus.interchange.map.scene import scene_of
 from conspectus.interchange.neo4j import cypher, literal, write_csv
 from conspectus.interchange.obsidian import LONGEST, file_names, write_vault
@@ -53,25 +51,31 @@ def index() -> Index:
 # GraphML
 
 
-def test_graphml_holds_every_node_with_its_place_colour_and_communities(index: Index):
+def attributes(element: ElementTree.Element, root: ElementTree.Element) -> dict[str, str | None]:
+    names = {key.get("id"): str(key.get("attr.name")) for key in root.findall("g:key", SPACE)}
+    return {names[d.get("key")]: d.text for d in element.findall("g:data", SPACE)}
+
+
+def test_graphml_has_every_node_with_its_position_colour_and_communities(index: Index):
     root = ElementTree.fromstring("\n".join(graphml(scene_of(index), level=1)))  # noqa: S314
 
     nodes = root.findall("g:graph/g:node", SPACE)
-    values = {d.get("key"): d.text for d in nodes[2].findall("g:data", SPACE)}
+    values = attributes(nodes[2], root)
     assert len(nodes) == 4
-    assert values["node_label"] == "C/D"
-    assert (values["node_community_0"], values["node_community_1"]) == ("0", "2")
-    assert values["node_theme_1"] == "ada [& CO]"
-    assert {"node_x", "node_y", "node_size", "node_r", "node_g", "node_b", "node_degree"} <= values.keys()
+    assert values["label"] == "C/D"
+    assert (values["community_0"], values["community_1"]) == ("0", "2")
+    assert values["theme_1"] == "ada [& CO]"
+    assert {"x", "y", "size", "r", "g", "b", "degree"} <= values.keys()
 
 
-def test_every_attribute_of_graphml_is_declared(index: Index):
+def test_the_edges_of_graphml_have_ends_and_weights(index: Index):
     root = ElementTree.fromstring("\n".join(graphml(scene_of(index))))  # noqa: S314
-    declared = {key.get("id") for key in root.findall("g:key", SPACE)}
-    ends = {node.get("id") for node in root.findall("g:graph/g:node", SPACE)}
+    edges = root.findall("g:graph/g:edge", SPACE)
+    nodes = {node.get("id") for node in root.findall("g:graph/g:node", SPACE)}
 
-    assert {d.get("key") for d in root.iter(f"{{{SPACE['g']}}}data")} <= declared
-    assert all({e.get("source"), e.get("target")} <= ends for e in root.findall("g:graph/g:edge", SPACE))
+    assert len(edges) == len(index.relationships)
+    assert all({edge.get("source"), edge.get("target")} <= nodes for edge in edges)
+    assert all("weight" in attributes(edge, root) for edge in edges)
 
 
 # Neo4j
@@ -139,7 +143,7 @@ def test_a_string_of_cypher_ends_where_it_ends(text: str):
 
 
 def test_json_holds_every_row_of_every_table(index: Index):
-    read = json.loads("".join(as_json(index)))
+    read = json.loads("".join(json_parts(index)))
 
     assert [e["name"] for e in read["entities"]] == [e.name for e in index.entities]
     assert read["documents"][0]["text"] == index.documents[0].text

@@ -13,9 +13,9 @@ from making_graphrag import TEXT, Rows, claim, edge, tables
 
 from conspectus import api
 from conspectus.errors import IndexDamaged, IndexMissing
+from conspectus.interchange.exports import write_graphrag
 from conspectus.interchange.graphrag import Imported, read_graphrag
 from conspectus.interchange.graphrag_schema import check_schema
-from conspectus.interchange.graphrag_write import write_graphrag
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.references import find
 from conspectus.storage import store
@@ -189,7 +189,7 @@ def test_the_counts_of_a_real_index_are_told(carol: Imported):
         "claims that say nothing": 25,
         "references that lead nowhere": 9,
     }
-    assert len(list(carol.told())) == 7
+    assert len(list(carol.notices())) == 7
     assert (len(carol.index.entities), len(carol.index.relationships)) == (529 + 32, 978 - 43)
     assert (len(carol.index.claims), len(carol.index.communities)) == (406 - 25, 122)
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from making import an_index
 
+from conspectus.interchange.exports import write_graphrag
 from conspectus.interchange.graphrag_schema import SCHEMA, check_schema
-from conspectus.interchange.graphrag_write import write_graphrag
 from conspectus.storage import store
 
 

@@ -10,7 +10,7 @@ import pytest
 from conspectus import api
 from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
-from conspectus.indexing.triple_files import GivenGraph
+from conspectus.indexing.triples import GivenGraph
 from conspectus.interchange.linked import Linked, linked_index, listed_links, read_links
 from conspectus.retrieval import tog
 from conspectus.rows import Document

@@ -14,8 +14,8 @@ import pytest
 
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.indexing.triple_files import GivenGraph, read_triples
-from conspectus.indexing.triples import index_of
+from conspectus.indexing.triples import GivenGraph, index_of
+from conspectus.interchange.triples import read_triples
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import tog

@@ -228,8 +228,8 @@ def import_triples(
     Raises DocumentError where the file holds no triples, UsageError for links that cannot be read or without
     documents, and what `build` does for sources.
     """
-    from conspectus.indexing.triple_files import read_triples
     from conspectus.indexing.triples import index_of
+    from conspectus.interchange.triples import read_triples
 
     if progress:
         progress.stage("read", 0)

@@ -25,7 +25,7 @@ FORMATS: Mapping[str, str] = {
     "obsidian": "vault",
     "graphrag": "output",
 }
-"""What can be written, and where to if nothing is said."""
+"""The formats, each with its default path."""
 
 
 def export(
@@ -35,18 +35,19 @@ def export(
     *,
     level: int | None = None,
 ) -> Path:
-    """Write an index for other tools, and return the file or folder.
+    """Write an index in a format of another tool, and return the file or folder.
 
         export(index, "graphml", "graph.graphml")
 
     index: an index or its folder.
-    format: `parquet` or `csv` (a folder with a file for each table), `duckdb` (a database; extra `duckdb`), `graphml`
-        (for Gephi), `neo4j` (a folder of CSV), `cypher`, `json`, `obsidian` (a folder of notes), `graphrag` (the tables of Microsoft GraphRAG, with its columns alone).
-    path: where to; left out, the name that `FORMATS` has. What is there is written over, but for a vault of notes that
-        is not of this index.
-    level: the level of the hierarchy that colours GraphML.
+    format: `parquet` or `csv` (a folder with one file per table), `duckdb` (a database; extra `duckdb`), `graphml` (for
+        Gephi; extra `graph`), `neo4j` (a folder of CSV), `cypher`, `json`, `obsidian` (a folder of notes), `graphrag`
+        (the tables of Microsoft GraphRAG, with its columns only).
+    path: the output; by default the name in `FORMATS`. An existing file or folder is overwritten, except for a vault of
+        notes that was not exported from an index.
+    level: the level of the communities that colour GraphML.
 
-    Raises UsageError for a format or a level that there is not, and where the path cannot be written.
+    Raises UsageError for an unknown format or level, for a missing extra, and if the path cannot be written.
     """
     if format not in FORMATS:
         raise UsageError(f"there is no format {format!r}; there are {', '.join(FORMATS)}")
@@ -68,39 +69,36 @@ def draw_map(
     sources: bool = True,
     font: str | Path | None = None,
 ) -> Path:
-    """Draw the graph of an index, and return the file: a page to look around in, or a picture.
+    """Draw the graph of an index as an interactive page or as a picture, and return the file.
 
         draw_map(index, "map.html")
 
-    path: ends in .html (one file that needs no network), .svg or .png (extra `map`).
-    level: the level of the hierarchy whose communities are coloured.
-    seed: another one, another layout.
+    path: ends in .html (one file that needs no network), .svg or .png (both need the extra `map`).
+    level: the level of the communities that colour the map.
+    seed: random seed of the layout.
     width: of a picture, in pixels.
-    font: a TrueType font for a PNG, for scripts that those of the system lack.
-    sources: whether the page holds the texts that the graph stands on.
+    font: a TrueType font of a picture, for scripts that no font of the system covers.
+    sources: whether the page contains the source texts.
 
-    Raises UsageError for another kind of file, a level that there is not, and an index without a graph.
+    Raises UsageError for another suffix, an unknown level, a missing extra, and an index without a graph.
     """
     opened = index if not isinstance(index, str | Path) else open_index(index)
     target = Path(path)
     check_drawable(opened, target, level)
     from conspectus.interchange.map.page import page
-    from conspectus.interchange.map.picture import png, svg
+    from conspectus.interchange.map.picture import picture
     from conspectus.interchange.map.scene import scene_of
 
     scene = scene_of(opened, seed)
-    match target.suffix:
-        case ".html":
-            write_text(target, [page(scene, title=title or title_of(opened), level=level, sources=sources)])
-        case ".svg":
-            write_text(target, [svg(scene, level, width)])
-        case _:
-            png(scene, level, target, width, Path(font) if font else None)
+    if target.suffix == ".html":
+        write_file(target, [page(scene, title=title or title_of(opened), level=level, sources=sources)])
+    else:
+        write_file(target, [picture(scene, level, target.suffix[1:], width, Path(font) if font else None)])
     return target
 
 
 def check_drawable(index: Index, path: Path, level: int | None) -> None:
-    """Raise UsageError where an index cannot be drawn into a file."""
+    """Raise UsageError if an index cannot be drawn into a file."""
     if path.suffix not in (".html", ".svg", ".png"):
         raise UsageError(f"a map is written as .html, .svg or .png, and not as {path.name!r}")
     check_level(index, level or None)
@@ -109,34 +107,30 @@ def check_drawable(index: Index, path: Path, level: int | None) -> None:
 
 
 def check_level(index: Index, level: int | None) -> None:
-    """Raise UsageError for a level that an index does not have."""
+    """Raise UsageError if an index has no such level."""
     if level is not None and level not in index.levels:
         raise UsageError(f"this index has levels 0 to {len(index.levels) - 1}, and no level {level}")
 
 
 def _writers(index: Index, level: int | None) -> dict[str, Callable[[Path], object]]:
-    from conspectus.interchange import as_json, graphml, graphrag_write, neo4j, obsidian, plain_tables
-
-    def graph(path: Path) -> None:
-        from conspectus.interchange.map.scene import scene_of
-
-        write_text(path, (line + "\n" for line in graphml.graphml(scene_of(index), level or 0)))
+    from conspectus.interchange import exports, neo4j, obsidian
+    from conspectus.interchange.map.scene import scene_of
 
     return {
-        "parquet": lambda path: plain_tables.write_parquet(index, path),
-        "csv": lambda path: plain_tables.write_csv(index, path),
-        "duckdb": lambda path: plain_tables.write_duckdb(index, path),
-        "graphml": graph,
+        "parquet": lambda path: exports.write_parquet(index, path),
+        "csv": lambda path: exports.write_csv(index, path),
+        "duckdb": lambda path: exports.write_duckdb(index, path),
+        "graphml": lambda path: _write_lines(path, exports.graphml(scene_of(index), level or 0)),
         "neo4j": lambda path: neo4j.write_csv(index, path),
-        "cypher": lambda path: write_text(path, (line + "\n" for line in neo4j.cypher(index))),
-        "json": lambda path: write_text(path, as_json.as_json(index)),
+        "cypher": lambda path: _write_lines(path, neo4j.cypher(index)),
+        "json": lambda path: write_file(path, exports.json_parts(index)),
         "obsidian": lambda path: obsidian.write_vault(index, path),
-        "graphrag": lambda path: graphrag_write.write_graphrag(index, path),
+        "graphrag": lambda path: exports.write_graphrag(index, path),
     }
 
 
 def title_of(index: Index) -> str:
-    """Return what a page about an index is called: its only document, or how many it has."""
+    """Return the title of a page about an index: that of its only document, or the number of documents."""
     if len(index.documents) == 1:
         return index.documents[0].title
     count, one, many = len(index.documents), "document", "documents"
@@ -145,13 +139,17 @@ def title_of(index: Index) -> str:
     return f"{count:,} {one if count == 1 else many}"
 
 
-def write_text(path: Path, parts: Iterable[str]) -> None:
-    """Write a text file; one that cannot be finished is not left half-written under its name."""
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    write_file(path, (line + "\n" for line in lines))
+
+
+def write_file(path: Path, parts: Iterable[str | bytes]) -> None:
+    """Write a file through a temporary one, so that it is never half-written."""
     temporary = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(parts)
+        with temporary.open("wb") as file:
+            file.writelines(part.encode() if isinstance(part, str) else part for part in parts)
         temporary.replace(path)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}; name another path") from None

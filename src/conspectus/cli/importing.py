@@ -53,7 +53,7 @@ def graphrag(
         return
     held = ", ".join(show.counted(len(getattr(index, show.plural(noun))), noun) for noun in tables)
     show.out(f"Imported {held} into {folder}.")
-    for line in imported.told():
+    for line in imported.notices():
         show.out(f"  {line}")
     show.out(f"Snapshot: {index.snapshot}")
 

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
-from conspectus.indexing.triple_files import GivenGraph, Said
 from conspectus.readers.encodings import decode
 from conspectus.rows import Entity, Failure, Relationship, Triple, content_id
 from conspectus.tasks import FoundTriple
@@ -23,7 +22,20 @@ if TYPE_CHECKING:
 OPENIE = "openie"
 """Where the origin of an index names the file whose triples it was given."""
 
-# A graph that is given
+TripleText = tuple[str, str, str]
+"""Subject, relation and object, as texts."""
+
+# Knowledge graphs without documents
+
+
+@dataclass(frozen=True)
+class GivenGraph:
+    """A knowledge graph read from a file: each triple once, and what could not be read."""
+
+    triples: Sequence[TripleText]
+    failures: Sequence[Failure] = ()
+    descriptions: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Long texts about entities, by name."""
 
 
 def index_of(graph: GivenGraph, settings: CommunitySettings | None = None) -> Index:
@@ -115,7 +127,7 @@ def relationships_of(triples: Sequence[Triple]) -> list[Relationship]:
 
 def triples_of(found: Iterable[tuple[str, Sequence[FoundTriple]]]) -> list[Triple]:
     """Return the rows of what was found in chunks, given by their ids; what several chunks say is one row."""
-    chunks: dict[Said, dict[str, None]] = {}
+    chunks: dict[TripleText, dict[str, None]] = {}
     for chunk, triples in found:
         for triple in triples:
             chunks.setdefault((triple.head, triple.relation, triple.tail), {})[chunk] = None

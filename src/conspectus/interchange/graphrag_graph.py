@@ -1,17 +1,15 @@
-"""Rows of GraphRAG's tables as rows of ours: the graph, its claims, communities and reports (see
-`graphrag.RULES`)."""
+"""Convert rows of GraphRAG's tables to ours: the graph, claims, communities and reports (see `graphrag.RULES`)."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conspectus import tokens
-from conspectus.interchange.matching import same_name
-from conspectus.interchange.placing import find_quotation
+from conspectus.indexing.given_graph import same_name
 from conspectus.references import Reference, translate
 from conspectus.rows import (
     Chunk,
@@ -22,32 +20,37 @@ from conspectus.rows import (
     Finding,
     Relationship,
     Report,
+    Span,
     content_id,
 )
 
 Row = Mapping[str, Any]
 TYPES = {"geo": "location"}
-"""Our names of its types; others are only written small."""
+"""Our names for entity types of GraphRAG; other types become lower case."""
 UNTYPED = "concept"
-_NOTHING = ("", "none")
+"""The type of entities without one."""
+_EMPTY = ("", "none")
+MIN_PART_CHARS = 15
+"""Characters of a part of a quotation that is searched by itself: a shorter one occurs by chance."""
 
 
 @dataclass
 class Numbers:
-    """Our numbers by its own (`human_readable_id`), of each table that references name, and by its ids."""
+    """Our row numbers, by the numbers (`human_readable_id`) and ids that GraphRAG uses."""
 
     by_table: dict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
     by_id: dict[str, int] = field(default_factory=dict[str, int])
-    """Numbers of entities by their ids."""
+    """Numbers of entities by id."""
     by_name: dict[str, int] = field(default_factory=dict[str, int])
-    """The same by their names, without those that were added."""
+    """Numbers of entities by name, without entities that the import added."""
 
     def note(self, table: str, row: Row, number: int) -> None:
+        """Record the number of a row of a table that references may name."""
         if row["human_readable_id"] is not None:
             self.by_table[table][int(row["human_readable_id"])] = number
 
     def reference(self, reference: Reference) -> Reference | None:
-        """Return a reference of its reports as one of ours, None where it leads nowhere."""
+        """Return a reference with our number, None if it refers to no row."""
         number = self.by_table[reference.table].get(reference.number)
         return None if number is None else Reference(reference.table, number)
 
@@ -57,7 +60,7 @@ def _chunk_ids(row: Row) -> tuple[str, ...]:
 
 
 def read_entities(rows: Iterable[Row], numbers: Numbers, counts: Counter[str]) -> list[Entity]:
-    """Return the entities, in its order."""
+    """Return the entities in the order of the table."""
     entities: list[Entity] = []
     for row in rows:
         name = str(row["title"])
@@ -78,72 +81,72 @@ def read_entities(rows: Iterable[Row], numbers: Numbers, counts: Counter[str]) -
 def read_relationships(
     rows: Iterable[Row], entities: list[Entity], numbers: Numbers, counts: Counter[str]
 ) -> list[Relationship]:
-    """Return the relationships, one for each pair; entities are added for missing ends, and all get their
-    degrees."""
-    given, known = numbers.by_name, dict(numbers.by_name)
+    """Return the relationships, one per pair; add entities for missing ends, and set the degrees of all entities."""
+    by_name, with_added = numbers.by_name, dict(numbers.by_name)
     spelled = {same_name(entity.name): entity.name for entity in reversed(entities)}
     pairs: dict[tuple[str, str], Relationship] = {}
     for row in rows:
         ends = [str(row[end]) for end in ("source", "target")]
-        missing = [end for end in ends if end not in given]
-        counts["relationships with a missing end"] += bool(missing)
-        ends = [end if end in given else spelled.get(same_name(end), end) for end in ends]
+        counts["relationships with a missing end"] += any(end not in by_name for end in ends)
+        ends = [end if end in by_name else spelled.get(same_name(end), end) for end in ends]
         if ends[0] == ends[1]:
             counts["relationships of a thing with itself"] += 1
             continue
         chunk_ids = _chunk_ids(row)
         for end in ends:
-            if end not in given:
-                _add(end, row, chunk_ids, entities, known)
+            if end not in by_name:
+                _add_entity(end, row, chunk_ids, entities, with_added)
         source, target = sorted(ends)
         before = pairs.get((source, target))
         number = before.number if before else len(pairs)
         numbers.note("Relationships", row, number)
         if before:
             counts["reversed pairs"] += 1
-        pairs[source, target] = _joined(before, row, source, target, number, chunk_ids)
-    counts["entities made for missing ends"] = len(known) - len(given)
+        pairs[source, target] = _relationship(before, row, source, target, number, chunk_ids)
+    counts["entities made for missing ends"] = len(with_added) - len(by_name)
     degree = Counter(end for pair in pairs for end in pair)
     entities[:] = [replace(entity, degree=degree[entity.name]) for entity in entities]
     return [replace(r, combined_degree=degree[r.source] + degree[r.target]) for r in pairs.values()]
 
 
-def _add(name: str, row: Row, chunk_ids: tuple[str, ...], entities: list[Entity], known: dict[str, int]) -> None:
-    """Make an entity of the missing end of a relationship, or let another relationship say more of it."""
-    said = row.get("description") or ""
-    if name not in known:
-        known[name] = len(entities)
-        entities.append(Entity(content_id("entity", name), known[name], name, UNTYPED, said, chunk_ids))
+def _add_entity(
+    name: str, row: Row, chunk_ids: tuple[str, ...], entities: list[Entity], numbers: dict[str, int]
+) -> None:
+    """Add an entity for the missing end of a relationship, or extend the one that was added before."""
+    description = row.get("description") or ""
+    if name not in numbers:
+        numbers[name] = len(entities)
+        entities.append(Entity(content_id("entity", name), numbers[name], name, UNTYPED, description, chunk_ids))
         return
-    entity = entities[known[name]]
-    told = _together(entity.description, said)
+    entity = entities[numbers[name]]
     both = tuple(dict.fromkeys((*entity.chunk_ids, *chunk_ids)))
-    entities[entity.number] = replace(entity, description=told, chunk_ids=both)
+    merged = _join_descriptions(entity.description, description)
+    entities[entity.number] = replace(entity, description=merged, chunk_ids=both)
 
 
-def _together(said: str, more: str) -> str:
+def _join_descriptions(first: str, second: str) -> str:
     """Return two descriptions as one text."""
-    if not said or not more or more in said:
-        return said or more
-    return f"{said}{'' if said[-1] in '.!?。！？' else '.'} {more}"
+    if not first or not second or second in first:
+        return first or second
+    return f"{first}{'' if first[-1] in '.!?。！？' else '.'} {second}"
 
 
-def _joined(
+def _relationship(
     before: Relationship | None, row: Row, source: str, target: str, number: int, chunk_ids: tuple[str, ...]
 ) -> Relationship:
-    """Return a relationship, with that of the other direction where it was read before.
+    """Return a relationship, merged with the one `before` of the opposite direction.
 
-    Its weight is the sum of what a model gave the instances; a model rates each from 1 to 10.
+    The weight is the sum of the strengths of the instances, which a model rates from 1 to 10 each.
     """
     weight = float(row.get("weight") or 1.0)
-    told = row.get("description") or ""
+    description = row.get("description") or ""
     if before:
         weight += before.weight
-        told = _together(before.description, told)
+        description = _join_descriptions(before.description, description)
         chunk_ids = tuple(dict.fromkeys((*before.chunk_ids, *chunk_ids)))
     id_ = before.id if before else row["id"]
     strength = min(10.0, weight / max(1, len(chunk_ids)))
-    return Relationship(id_, number, source, target, told, weight, strength, chunk_ids)
+    return Relationship(id_, number, source, target, description, weight, strength, chunk_ids)
 
 
 def read_claims(
@@ -153,7 +156,7 @@ def read_claims(
     numbers: Numbers,
     counts: Counter[str],
 ) -> list[Claim]:
-    """Return the claims that say something, each with the places that it quotes."""
+    """Return the claims that have a description, each with the spans that it quotes."""
     chunk_of = {chunk.id: chunk for chunk in chunks}
     text_of = {document.id: document.text for document in documents}
     spelled = {same_name(name): name for name in reversed(numbers.by_name)}
@@ -174,64 +177,63 @@ def read_claims(
                 row["id"],
                 len(claims),
                 spelled.get(same_name(subject), subject),
-                _said(row, "object_id") or "NONE",
-                _said(row, "type") or "FACT",
-                _said(row, "status") or "SUSPECTED",
+                _text(row, "object_id") or "NONE",
+                _text(row, "type") or "FACT",
+                _text(row, "status") or "SUSPECTED",
                 row["description"],
                 (chunk.id,) if chunk else (),
                 spans,
-                _said(row, "start_date"),
-                _said(row, "end_date"),
+                _text(row, "start_date"),
+                _text(row, "end_date"),
             )
         )  # fmt: skip
     return claims
 
 
-def _said(row: Row, column: str) -> str | None:
+def _text(row: Row, column: str) -> str | None:
     value = str(row.get(column) or "")
-    return None if value.lower() in _NOTHING else value
+    return None if value.lower() in _EMPTY else value
 
 
 def read_communities(
     rows: Iterable[Row], entities: Sequence[Entity], relationships: Sequence[Relationship], numbers: Numbers
 ) -> list[Community]:
-    """Return the communities level by level, with our numbers in place of its own."""
+    """Return the communities level by level, numbered in that order."""
     ordered = sorted(rows, key=lambda row: (row["level"], row["community"]))
-    number = {int(row["community"]): place for place, row in enumerate(ordered)}
-    parent = _parents(ordered, number)
+    numbers.by_table["communities"] = {int(row["community"]): number for number, row in enumerate(ordered)}
+    parents = _parents(ordered, numbers.by_table["communities"])
     children: dict[int, list[int]] = defaultdict(list)
-    for place, above in enumerate(parent):
-        children[above].append(place)
+    for number, parent in enumerate(parents):
+        children[parent].append(number)
     ends = {entity.name: entity.number for entity in entities}
     edges: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for r in relationships:
         edges[ends[r.source]].append((ends[r.target], r.number))
     communities: list[Community] = []
-    for place, row in enumerate(ordered):
+    for number, row in enumerate(ordered):
         members = {numbers.by_id[id_]: None for id_ in row["entity_ids"] or () if id_ in numbers.by_id}
         inside = tuple(sorted(r for member in members for other, r in edges[member] if other in members))
         communities.append(
             Community(
                 row["id"],
-                place,
+                number,
                 int(row["level"]),
-                parent[place],
-                tuple(children[place]),
+                parents[number],
+                tuple(children[number]),
                 tuple(members),
                 inside,
                 _chunk_ids(row),
             )
         )  # fmt: skip
-    numbers.by_table["communities"] = number
     return communities
 
 
 def _parents(ordered: Sequence[Row], number: Mapping[int, int]) -> list[int]:
-    """Return the place of the parent of each community, -1 for none; 1.0 does not say which it is."""
+    """Return the number of the parent of each community, -1 for none; GraphRAG 1.0 does not store it."""
     if not ordered or "parent" in ordered[0]:
         stated = (row["parent"] for row in ordered)
-        return [-1 if above is None or above != above else number.get(int(above), -1) for above in stated]
-    holder = {(row["level"], id_): place for place, row in enumerate(ordered) for id_ in row["entity_ids"] or ()}
+        return [-1 if parent is None or parent != parent else number.get(int(parent), -1) for parent in stated]
+    holder = {(row["level"], id_): i for i, row in enumerate(ordered) for id_ in row["entity_ids"] or ()}
     first = ((row["level"], next(iter(row["entity_ids"] or ()), None)) for row in ordered)
     return [holder.get((level - 1, id_), -1) for level, id_ in first]
 
@@ -239,25 +241,25 @@ def _parents(ordered: Sequence[Row], number: Mapping[int, int]) -> list[int]:
 def read_reports(
     rows: Iterable[Row], communities: Sequence[Community], numbers: Numbers, counts: Counter[str]
 ) -> list[Report]:
-    """Return the reports in the order of their communities, their references in our numbers."""
+    """Return the reports in the order of their communities, with references in our numbers."""
     number = numbers.by_table["communities"]
-    known: list[tuple[Community, Row]] = []
+    pairs: list[tuple[Community, Row]] = []
     for row in rows:
-        place = number.get(int(row["community"]))
-        if place is None:
+        community = number.get(int(row["community"]))
+        if community is None:
             counts["reports of no community"] += 1
         else:
-            known.append((communities[place], row))
-    known.sort(key=lambda pair: pair[0].number)
-    for place, (_, row) in enumerate(known):
-        numbers.note("Reports", row, place)
+            pairs.append((communities[community], row))
+    pairs.sort(key=lambda pair: pair[0].number)
+    for i, (_, row) in enumerate(pairs):
+        numbers.note("Reports", row, i)
 
     def translated(text: str | None) -> str:
         new, removed = translate(text or "", numbers.reference)
         counts["references that lead nowhere"] += removed
         return new.strip()
 
-    return [_report(place, community, row, translated) for place, (community, row) in enumerate(known)]
+    return [_report(i, community, row, translated) for i, (community, row) in enumerate(pairs)]
 
 
 def _report(number: int, community: Community, row: Row, translated: Any) -> Report:
@@ -273,3 +275,32 @@ def _report(number: int, community: Community, row: Row, translated: Any) -> Rep
         translated(row.get("rating_explanation") or row.get("rank_explanation")), tuple(findings), community.size,
     )  # fmt: skip
     return replace(report, n_tokens=tokens.count(report.text))
+
+
+# Quotations
+
+
+def find_loosely(words: str, text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Return the characters between `start` and `end` that are the words, ignoring white space and case."""
+    parts = words.split()
+    if not parts:
+        return None
+    match = re.compile(r"\s+".join(map(re.escape, parts)), re.IGNORECASE).search(text, start, end)
+    return match.span() if match else None
+
+
+def find_quotation(quotation: str, text: str, span: Span) -> Iterator[Span]:
+    """Yield the span of a quotation inside a span of a document, or the spans of its parts.
+
+    Parts are separated by `;`, an ellipsis or a new line.
+    """
+    for parts in ([quotation], re.split(r"\s*(?:;|\.\.\.|…|\n)\s*", quotation)):
+        matches = [
+            match
+            for part in parts
+            if len(part) >= MIN_PART_CHARS or len(parts) == 1
+            if (match := find_loosely(part.strip(" \"'“”‘’"), text, span.start, span.end))
+        ]
+        if matches:
+            yield from (Span(span.document_id, start, end) for start, end in matches)
+            return

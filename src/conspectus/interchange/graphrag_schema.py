@@ -1,9 +1,8 @@
-"""The tables of Microsoft GraphRAG 3.x, column for column: what its readers expect, and whether ours are
-that.
+"""The tables of Microsoft GraphRAG 3.x, column by column, and a check of tables against them.
 
-Written down from its own output and not from our code, so that each can be held against the other.
+Written from GraphRAG's own output and not from `storage.schema`, so that each can be tested against the other.
 """
-# pyarrow carries no types of its own:
+# pyarrow has no type stubs:
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownParameterType=false, reportUnknownArgumentType=false
 
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conspectus.errors import IndexDamaged
+from conspectus.errors import IndexDamaged, IndexMissing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +42,7 @@ _TABLES = {
 
 
 def _columns(line: str) -> tuple[tuple[str, str], ...]:
-    """Return names and types of a line of columns; the commas inside angle brackets separate nothing."""
+    """Return the names and types in a line of columns; commas inside angle brackets do not separate columns."""
     parts, depth = [""], 0
     for character in line:
         depth += (character == "<") - (character == ">")
@@ -54,43 +53,42 @@ def _columns(line: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, type_) for name, _, type_ in (part.strip().partition(" ") for part in parts))
 
 
-BEFORE_2 = "create_final_"
-"""What the names of the tables of GraphRAG 1.x begin with."""
+PREFIX_OF_1 = "create_final_"
+"""Prefix of the table files of GraphRAG 1.x."""
 MIGRATE = "bring it up to date with its notebook index_migration_to_v1.ipynb, then import it again"
 
 SCHEMA = {table: _columns(line) for table, line in _TABLES.items()}
-"""Names and Arrow types of the columns of each table, in their order."""
+"""Names and Arrow types of the columns of each table, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A column that is not what a reader of GraphRAG's tables expects."""
+    """A column that differs from what readers of GraphRAG's tables expect."""
 
     table: str
     column: str
     expected: str
-    found: str
+    actual: str
 
     def __str__(self) -> str:
-        return f"{self.table}.{self.column} should be {self.expected} and is {self.found}"
+        return f"{self.table}.{self.column} should be {self.expected} and is {self.actual}"
 
 
 def check_schema(folder: Path) -> list[Mismatch]:
-    """Hold the tables of a folder against the schema of GraphRAG 3.x; return where they differ, nothing
-    where not.
+    """Compare the tables of a folder with the schema of GraphRAG 3.x; return the columns that differ.
 
-    The folder is an index of ours or an output folder of GraphRAG. Its columns must come first, in their
-    order; further ones of ours may follow. Raises IndexMissing where there is neither.
+    The folder is an index or an output folder of GraphRAG. The columns of GraphRAG must come first, in their order;
+    our own may follow. Raises IndexMissing if the folder is neither.
     """
     files = tables_in(folder)
-    found: list[Mismatch] = []
+    mismatches: list[Mismatch] = []
     for table, columns in SCHEMA.items():
         if table not in files:
-            if table != "covariates":  # which it writes only where claims are asked for
-                found.append(Mismatch(table, "*", "a table", "missing"))
+            if table != "covariates":  # written only if claims are extracted
+                mismatches.append(Mismatch(table, "*", "a table", "missing"))
             continue
-        found += _differences(table, columns, files[table])
-    return found
+        mismatches += _differences(table, columns, files[table])
+    return mismatches
 
 
 def _differences(table: str, columns: tuple[tuple[str, str], ...], file: Path) -> Iterator[Mismatch]:
@@ -100,20 +98,19 @@ def _differences(table: str, columns: tuple[tuple[str, str], ...], file: Path) -
         schema: pa.Schema = pq.read_schema(file)
     except (OSError, ValueError) as error:
         raise IndexDamaged(f"{file} is not a Parquet file ({error}); write it again") from error
-    for place, (name, type_) in enumerate(columns):
-        expected = f"{type_} in column {place + 1}"
+    for position, (name, type_) in enumerate(columns):
+        expected = f"{type_} in column {position + 1}"
         if name not in schema.names:
             yield Mismatch(table, name, expected, "missing")
             continue
         at = schema.get_field_index(name)
         kind = _type(schema.field(at).type)
-        if at != place or kind not in (type_, "null"):  # null: a column in which nothing is known
+        if at != position or kind not in (type_, "null"):  # null: a column without any value
             yield Mismatch(table, name, expected, f"{kind} in column {at + 1}")
 
 
 def _type(type_: Any) -> str:
-    """Return an Arrow type in words; large texts and the name of a list's element make no difference to a
-    reader."""
+    """Return an Arrow type as text, without differences that no reader sees (large texts, names of list elements)."""
     import pyarrow as pa
 
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
@@ -125,20 +122,19 @@ def _type(type_: Any) -> str:
 
 
 def tables_in(folder: Path) -> dict[str, Path]:
-    """Return the Parquet files of a folder by the name of their table, those of GraphRAG 1.x by that of 3.x.
+    """Return the Parquet files of a folder by table, named as in GraphRAG 3.x.
 
-    Raises IndexMissing where it is neither an index of ours nor an output folder of GraphRAG 1.0 or later.
+    Raises IndexMissing if the folder is neither an index nor an output folder of GraphRAG 1.0 or later.
     """
-    from conspectus.errors import IndexMissing
     from conspectus.storage import store
 
-    for place in (folder, folder / "output"):
-        for prefix in ("", BEFORE_2):
-            if (place / f"{prefix}entities.parquet").is_file():
-                found = {name: place / f"{prefix}{name}.parquet" for name in SCHEMA}
-                return {name: path for name, path in found.items() if path.is_file()}
+    for output in (folder, folder / "output"):
+        for prefix in ("", PREFIX_OF_1):
+            if (output / f"{prefix}entities.parquet").is_file():
+                files = {name: output / f"{prefix}{name}.parquet" for name in SCHEMA}
+                return {name: path for name, path in files.items() if path.is_file()}
     if (folder / "manifest.json").is_file():
         return {name: path for name, path in store.table_files(folder).items() if name in SCHEMA}
-    if old := sorted(folder.glob(f"**/artifacts/{BEFORE_2}entities.parquet")):
+    if old := sorted(folder.glob(f"**/artifacts/{PREFIX_OF_1}entities.parquet")):
         raise IndexMissing(f"{old[-1].parent} was written by GraphRAG before 1.0; {MIGRATE}")
     raise IndexMissing(f"there is no entities.parquet in {folder} or {folder / 'output'}; name the output folder")

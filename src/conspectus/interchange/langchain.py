@@ -2,17 +2,18 @@
 
 Needs the extra `langchain`: pip install "conspectus[langchain]".
 """
-# An extra is not always installed where types are checked:
+# The extra need not be installed where types are checked:
 # pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
 # pyright: reportUnknownParameterType=false, reportUnknownMemberType=false
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from conspectus.api.asking import search
 from conspectus.errors import UsageError
-from conspectus.interchange.hits import metadata_of
+from conspectus.rows import Hit
 from conspectus.runtime import DEFAULT_FOLDER
 
 try:
@@ -26,7 +27,7 @@ except ImportError as error:
 class ConspectusRetriever(BaseRetriever):
     """Ranks the chunks of an index for a query, by any method of `conspectus search`.
 
-    `index` is an index that is open, or its folder; `settings` are as for `conspectus.search`.
+    `index` is an open index or its folder; `settings` as in `conspectus.search`.
     """
 
     index: Any = DEFAULT_FOLDER
@@ -36,4 +37,9 @@ class ConspectusRetriever(BaseRetriever):
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
         hits = search(query, self.index, method=self.method, k=self.k, settings=self.settings)
-        return [Document(id=hit.chunk, page_content=hit.text, metadata=metadata_of(hit)) for hit in hits]
+        return [Document(id=hit.chunk, page_content=hit.text, metadata=_metadata(hit)) for hit in hits]
+
+
+def _metadata(hit: Hit) -> dict[str, Any]:
+    """Return where a hit is: document, title, characters, page or section, the id of the chunk, and the score."""
+    return {name: value for name, value in asdict(hit).items() if name != "text"}

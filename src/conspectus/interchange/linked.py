@@ -18,9 +18,9 @@ from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
 from conspectus.indexing.chunk import chunk
 from conspectus.indexing.communities import find_communities
-from conspectus.indexing.triple_files import GivenGraph, columns_of
+from conspectus.indexing.given_graph import with_sentences
 from conspectus.indexing.triples import graph_rows
-from conspectus.interchange.sentences import with_sentences
+from conspectus.interchange.triples import GivenGraph, columns_of
 from conspectus.readers import suffix_of
 from conspectus.readers.encodings import decode
 from conspectus.readers.records import JSON, delimited, delimiter_of, json_values

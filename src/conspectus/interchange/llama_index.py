@@ -2,18 +2,20 @@
 
 Needs the extra `llama-index`: pip install "conspectus[llama-index]".
 """
-# An extra is not always installed where types are checked:
+# The extra need not be installed where types are checked:
 # pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
 # pyright: reportUnknownParameterType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from conspectus.api.asking import search
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.interchange.hits import metadata_of
+from conspectus.rows import Hit
 from conspectus.runtime import DEFAULT_FOLDER, Given
 
 try:
@@ -34,7 +36,7 @@ class ConspectusRetriever(BaseRetriever):
         k: int = 5,
         settings: Given = None,
     ) -> None:
-        """Take an index that is open, or its folder; `settings` are as for `conspectus.search`."""
+        """Take an open index or its folder; `settings` as in `conspectus.search`."""
         super().__init__()
         self._index = index
         self._method = method
@@ -45,8 +47,13 @@ class ConspectusRetriever(BaseRetriever):
         hits = search(query_bundle.query_str, self._index, method=self._method, k=self._k, settings=self._settings)
         return [
             NodeWithScore(
-                node=TextNode(id_=hit.chunk, text=hit.text, metadata=metadata_of(hit)),
+                node=TextNode(id_=hit.chunk, text=hit.text, metadata=_metadata(hit)),
                 score=hit.score,
             )
             for hit in hits
         ]
+
+
+def _metadata(hit: Hit) -> dict[str, Any]:
+    """Return where a hit is: document, title, characters, page or section, the id of the chunk, and the score."""
+    return {name: value for name, value in asdict(hit).items() if name != "text"}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from conspectus.evaluation.drawing import LETTER, PALE, Box, Drawing, Shape, Text
 from conspectus.evaluation.judging.matrices import Matrix
-from conspectus.interchange.map.colours import hexadecimal
+from conspectus.interchange.map.scene import hexadecimal
 
 CELL, HEAD, GAP, ACROSS = 46, 54, 34, 4
 """A cell, what stands above it, space between panels (pixels), and panels side by side."""

@@ -48,7 +48,7 @@ def _content(scene: Scene, level: int, sources: bool) -> dict[str, Any]:
     types = sorted({entity.type for entity in index.entities})
     order: list[int] = scene.order.tolist()
     relationships = [index.relationships[number] for number in order]
-    left, top, width, height = frame(scene.places, scene.radius)
+    left, top, width, height = frame(scene.positions, scene.radius)
     return {
         "level": level,
         "levels": len(index.levels),
@@ -60,8 +60,8 @@ def _content(scene: Scene, level: int, sources: bool) -> dict[str, Any]:
             "type": [types.index(e.type) for e in index.entities],
             "said": [e.description for e in index.entities],
             "degree": [e.degree for e in index.entities],
-            "x": scene.places[:, 0].round(1).tolist(),
-            "y": scene.places[:, 1].round(1).tolist(),
+            "x": scene.positions[:, 0].round(1).tolist(),
+            "y": scene.positions[:, 1].round(1).tolist(),
             "r": scene.radius.round(1).tolist(),
             "at": [_places(e.spans, e.chunk_ids, index, place) for e in index.entities],
         },

@@ -1,44 +1,44 @@
-"""The map as a picture for papers: SVG by hand, PNG by Pillow (the extra `map`), both drawn from the same
-shapes."""
+"""The map as a picture for papers (SVG, PNG), drawn by matplotlib (the extra `map`)."""
 
-# Pillow is an extra, and not there where types are checked:
-# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# matplotlib is an optional extra, without complete types:
+# pyright: reportMissingImports=false, reportMissingModuleSource=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+import textwrap
+import warnings
 from dataclasses import dataclass
-from html import escape
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from conspectus.errors import UsageError
-from conspectus.interchange.map.colours import GREY
 from conspectus.interchange.map.scene import Scene, frame
 
-EDGES = 20_000
-"""Edges that are drawn, the strongest; more than that is a grey sheet, and a file that nothing opens."""
-LABELS = 24
+MAX_EDGES = 20_000
+"""Edges drawn, the strongest: more are a grey sheet, and a file that no program opens."""
+MAX_TITLES = 24
 """Titles of communities."""
-NAMES = 40
+MAX_NAMES = 40
 """Names of entities, the best connected."""
 BETWEEN = "#8a8a8a"
-"""Edges between communities."""
-FACES = ("Arial.ttf", "arial.ttf", "LiberationSans-Regular.ttf", "NotoSans-Regular.ttf", "DejaVuSans.ttf")
-"""Fonts of a PNG, the first that the system has; the one built into Pillow knows few letters beside English ones."""
-WIDE_FACES = ("NotoSansCJK-Regular.ttc", "PingFang.ttc", "msyh.ttc", "wqy-zenhei.ttc", "DroidSansFallbackFull.ttf")
-"""The same for Chinese, Japanese and Korean."""
-FONT = "Helvetica, Arial, 'Noto Sans', sans-serif"
-_SANS = 0.56
-"""Mean width of a letter as a share of its height."""
+"""Colour of edges between communities."""
+FONTS = ("Arial", "Liberation Sans", "Noto Sans", "DejaVu Sans", "Noto Sans CJK JP", "PingFang SC", "Microsoft YaHei",
+         "WenQuanYi Zen Hei", "Droid Sans Fallback")  # fmt: skip
+"""Fonts of the labels: those of them that the system has, each for the letters that those before it lack."""
+LETTER_WIDTH = 0.56
+"""Mean width of a letter as a share of its height, measured on Helvetica."""
+DPI = 64
+"""Pixels per inch of a picture: a power of two, so that a width in pixels survives the division exactly."""
 
 
 @dataclass(frozen=True)
 class Label:
+    """A text centred on a point, in the units of the map."""
+
     x: float
     y: float
     size: float
@@ -47,167 +47,116 @@ class Label:
 
     @property
     def box(self) -> tuple[float, float, float, float]:
-        width = max(map(len, self.lines)) * self.size * _SANS
+        """Left, top, right and bottom."""
+        width = max(map(len, self.lines)) * self.size * LETTER_WIDTH
         height = 1.15 * self.size * len(self.lines)
         return self.x - width / 2, self.y - height / 2, self.x + width / 2, self.y + height / 2
 
 
-def svg(scene: Scene, level: int, width: int = 1600) -> str:
-    """Return the map as an SVG, coloured by the communities of a level; `width` in pixels."""
-    left, top, wide, high = frame(scene.places, scene.radius)
-    height = round(width * high / wide)
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="{left:.1f} {top:.1f} {wide:.1f} {high:.1f}">',
-        f'<rect x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{high:.1f}" fill="#fff"/>',
-        '<g fill="none">',
-    ]
-    for colour, thick, parts in _strokes(scene, level):
-        path = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for a, b, c, d in parts)
-        lines.append(
-            f'<path stroke="{colour}" stroke-opacity="{_opacity(colour)}" stroke-width="{thick:.2f}" d="{path}"/>'
-        )
-    lines.append('</g><g stroke="#fff" stroke-width=".3">')
-    for i in np.argsort(scene.radius, kind="stable").tolist():
-        x, y = scene.places[i].tolist()
-        name = escape(scene.index.entities[i].name)
-        lines.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{scene.radius[i]:.1f}" fill="{_colour(scene, level, i)}">'
-            f"<title>{name}</title></circle>"
-        )
-    lines.append(f'</g><g font-family="{FONT}" text-anchor="middle" fill="#111" stroke="#fff" paint-order="stroke">')
-    for label in labels(scene, level):
-        weight = ' font-weight="600"' if label.bold else ""
-        for place, line in enumerate(label.lines):
-            y = label.y + label.size * (0.35 + 1.15 * (place - (len(label.lines) - 1) / 2))
-            lines.append(
-                f'<text x="{label.x:.1f}" y="{y:.1f}" font-size="{label.size:.1f}" '
-                f'stroke-width="{label.size / 4:.1f}"{weight}>{escape(line)}</text>'
-            )
-    return "\n".join([*lines, "</g></svg>"]) + "\n"
+def picture(scene: Scene, level: int, format: str, width: int = 2000, font: Path | None = None) -> bytes:
+    """Return the map as an SVG or PNG file (`format` is `svg` or `png`), coloured by the communities of a level.
 
+    width: in pixels. font: a TrueType font, for scripts that the fonts of the system lack.
 
-def png(scene: Scene, level: int, path: Path, width: int = 2400, font: Path | None = None) -> None:
-    """Write the map as a PNG of `width` pixels; `font` names a TrueType file, for scripts that those of the
-    system lack.
-
-    Raises UsageError where Pillow is missing or the font cannot be read.
+    Raises UsageError if matplotlib is not installed or the font cannot be read.
     """
     try:
-        from PIL import Image, ImageDraw
+        from matplotlib import rc_context
+        from matplotlib.collections import EllipseCollection, LineCollection
+        from matplotlib.figure import Figure
+        from matplotlib.patheffects import withStroke
     except ImportError:
-        raise UsageError("a PNG needs Pillow: pip install 'conspectus[map]' (SVG and HTML do without)") from None
-    left, top, wide, high = frame(scene.places, scene.radius)
-    twice = 2 * width / wide  # drawn at double size and reduced, which smooths the edges
-    image = Image.new("RGB", (2 * width, round(twice * high)), "#fff")
-    draw = ImageDraw.Draw(image, "RGBA")
-
-    def at(x: float, y: float) -> tuple[float, float]:
-        return (x - left) * twice, (y - top) * twice
-
-    for colour, thick, parts in _strokes(scene, level):
-        shade = (*(int(colour[i : i + 2], 16) for i in (1, 3, 5)), round(255 * _opacity(colour)))
-        for a, b, c, d in parts:
-            draw.line((*at(a, b), *at(c, d)), shade, max(1, round(thick * twice)))
-    for i in np.argsort(scene.radius, kind="stable").tolist():
-        x, y = at(*scene.places[i].tolist())
-        r = float(scene.radius[i]) * twice
-        draw.ellipse((x - r, y - r, x + r, y + r), _colour(scene, level, i), "#fff")
-    shown = labels(scene, level)
-    name = str(font) if font else _font_of("".join(line for label in shown for line in label.lines))
-    for label in shown:
-        pixels = label.size * twice
-        face = _face(name, pixels)
-        middle = at(label.x, label.y)
-        draw.multiline_text(
-            middle, "\n".join(label.lines), "#111", face, "mm", align="center",
-            stroke_width=max(1, round(pixels / 9)), stroke_fill="#fff",
+        raise UsageError("a picture needs matplotlib: pip install 'conspectus[map]' (a .html map does not)") from None
+    families = _families(font)
+    left, top, wide, high = frame(scene.positions, scene.radius)
+    figure = Figure(figsize=(width / DPI, round(width * high / wide) / DPI), dpi=DPI)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(left, left + wide), ylim=(top + high, top))
+    axes.set_axis_off()
+    points = 72 * width / (DPI * wide)  # per unit of the map
+    segments, colours, widths = _edges(scene, level)
+    axes.add_collection(LineCollection(segments, colors=colours, linewidths=widths * points))
+    order = np.argsort(scene.radius, kind="stable")
+    diameter = 2 * scene.radius[order]
+    fill = [scene.entity_colour(entity, level) for entity in order.tolist()]
+    circles: Any = EllipseCollection(
+        diameter, diameter, np.zeros(len(order)), units="xy", offsets=scene.positions[order],
+        offset_transform=axes.transData, facecolors=fill, edgecolors="#fff", linewidths=0.3 * points,
+    )  # fmt: skip
+    axes.add_collection(circles)
+    for label in labels(scene, level):
+        size = label.size * points
+        axes.text(
+            label.x, label.y, "\n".join(label.lines).replace("$", r"\$"), fontsize=size, family=families,
+            weight="semibold" if label.bold else "normal", color="#111", ha="center", va="center",
+            path_effects=[withStroke(linewidth=size / 4, foreground="#fff")],
         )  # fmt: skip
-    image.resize((width, image.height // 2), Image.Resampling.LANCZOS).save(path)
+    content = BytesIO()
+    with rc_context({"svg.hashsalt": "conspectus"}), warnings.catch_warnings():  # same map, same bytes
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # drawn as boxes; `font` is for them
+        figure.savefig(content, format=format, metadata={"Date": None} if format == "svg" else None)
+    return content.getvalue()
 
 
-def _font_of(text: str) -> str:
-    """Return the first font of the system that is likely to know the letters of a text, "" where it has none."""
-    from PIL import ImageFont
+def _families(font: Path | None) -> list[str]:
+    """Return the names of the fonts to use: `font` first, then those of `FONTS` that the system has."""
+    from matplotlib.font_manager import FontProperties, fontManager
 
-    wide = any("\u2e80" <= letter <= "\uffdc" for letter in text)
-    for name in (*WIDE_FACES, *FACES) if wide else FACES:
-        with suppress(OSError):
-            ImageFont.truetype(name, 10)
-            return name
-    return ""
-
-
-def _face(name: str, pixels: float) -> Any:
-    from PIL import ImageFont
-
-    try:
-        return ImageFont.truetype(name, pixels) if name else ImageFont.load_default(pixels)
-    except OSError as error:
-        raise UsageError(f"the font {name} cannot be read ({error}); name a .ttf or .otf file") from None
+    first: list[str] = []
+    if font:
+        try:
+            fontManager.addfont(font)
+            first = [FontProperties(fname=str(font)).get_name()]
+        except (OSError, RuntimeError) as error:
+            raise UsageError(f"the font {font} cannot be read ({error}); name a .ttf or .otf file") from None
+    installed = {entry.name for entry in fontManager.ttflist}
+    return [*first, *(name for name in FONTS if name in installed)]
 
 
-def _colour(scene: Scene, level: int, entity: int) -> str:
-    community = int(scene.home[level][entity]) if scene.home else -1
-    return scene.colour[community] if community >= 0 else GREY
-
-
-def _opacity(colour: str) -> float:
-    return 0.1 if colour == BETWEEN else 0.3
-
-
-def _strokes(scene: Scene, level: int) -> Iterator[tuple[str, float, list[tuple[float, float, float, float]]]]:
-    """Yield edges by colour and width, those between communities first; ends as x, y, x, y."""
+def _edges(scene: Scene, level: int) -> tuple[Any, list[tuple[str, float]], Any]:
+    """Return the ends, colours (with opacity) and widths of the edges, those between communities first."""
     edges = scene.edges
-    count = min(EDGES, len(edges.source))
-    source, target = edges.source[:count], edges.target[:count]
-    home = scene.home[level] if scene.home else np.full(len(scene.places), -1)
+    source, target = edges.source[:MAX_EDGES], edges.target[:MAX_EDGES]
+    home = scene.home[level] if scene.home else np.full(len(scene.positions), -1)
     inside = np.where(home[source] == home[target], home[source], -1)
-    thick = np.digitize(edges.weight[:count], (2, 5, 12))
-    ends = np.hstack((scene.places[source], scene.places[target]))
-    for community in sorted({*inside.tolist()}):
-        for step, width in enumerate((0.25, 0.4, 0.7, 1.1)):
-            chosen = np.flatnonzero((inside == community) & (thick == step))
-            if len(chosen):
-                colour = scene.colour[community] if community >= 0 else BETWEEN
-                yield colour, width, [tuple(row) for row in ends[chosen].tolist()]
+    order = np.argsort(inside, kind="stable")
+    widths = np.array([0.25, 0.4, 0.7, 1.1])[np.digitize(edges.weight[:MAX_EDGES], (2, 5, 12))]
+    segments = np.stack((scene.positions[source], scene.positions[target]), axis=1)
+    colours = [(scene.colour[c], 0.3) if c >= 0 else (BETWEEN, 0.1) for c in inside[order].tolist()]
+    return segments[order], colours, widths[order]
 
 
 def labels(scene: Scene, level: int) -> list[Label]:
-    """Return the titles of the largest communities and the names of the best connected entities that have
-    room."""
+    """Return the titles of the largest communities and the names of the best connected entities that have room."""
     index = scene.index
-    _, _, wide, _ = frame(scene.places, scene.radius)
+    _, _, wide, _ = frame(scene.positions, scene.radius)
     unit = wide / 100
-    wanted: list[Label] = []
-    shown = sorted(index.communities_at(level), key=lambda c: (-scene.circle[c.number].radius, c.number))
-    for community in shown[:LABELS]:
+    candidates: list[Label] = []
+    largest = sorted(index.communities_at(level), key=lambda c: (-scene.circle[c.number].radius, c.number))
+    for community in largest[:MAX_TITLES]:
         circle = scene.circle[community.number]
         if circle.radius < 2 * unit:
             break
         size = min(1.9 * unit, max(0.85 * unit, circle.radius * 0.17))
-        wanted.append(Label(circle.x, circle.y, size, _wrapped(scene.title(community.number)), True))
-    best = sorted(index.entities, key=lambda e: (-e.degree, e.number))[:NAMES]
+        candidates.append(Label(circle.x, circle.y, size, _wrapped(scene.title(community.number)), True))
+    best = sorted(index.entities, key=lambda e: (-e.degree, e.number))[:MAX_NAMES]
     for entity in best:
-        x, y = scene.places[entity.number].tolist()
+        x, y = scene.positions[entity.number].tolist()
         below = float(scene.radius[entity.number]) + 0.5 * unit
-        wanted.append(Label(x, y + below, 0.7 * unit, (entity.name[:40],), False))
+        candidates.append(Label(x, y + below, 0.7 * unit, (entity.name[:40],), False))
     placed: list[Label] = []
-    for label in wanted:
-        if not any(_meet(label.box, other.box) for other in placed):
+    for label in candidates:
+        if not any(_overlap(label.box, other.box) for other in placed):
             placed.append(label)
     return placed
 
 
-def _meet(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def _wrapped(text: str, width: int = 26, most: int = 3) -> tuple[str, ...]:
-    """Return a title in lines of about `width` characters, cut where it is too long."""
-    import textwrap
-
-    if " " not in text:  # a script that writes none
+    """Return a title in lines of about `width` characters, shortened to `most` lines."""
+    if " " not in text:  # a script without spaces
         lines = [text[i : i + width // 2] for i in range(0, len(text), width // 2)]
     else:
         lines = textwrap.wrap(text, width)

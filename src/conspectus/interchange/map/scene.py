@@ -1,16 +1,17 @@
-"""What a map shows: each entity with its place, size and community on every level, edges, colours and
-titles."""
+"""What a map shows: positions, sizes, communities and colours of entities, edges, and titles of communities."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import cos, pi, sin
 from typing import Any
 
 import numpy as np
 
 from conspectus.index import Index
-from conspectus.interchange.map.colours import colours
 from conspectus.interchange.map.layout import Edges, Floats, Ints, lay_out
+from conspectus.rows import Community
 from conspectus.text.words import name_key
 
 SMALLEST, LARGEST = 1.6, 11.0
@@ -19,7 +20,7 @@ SMALLEST, LARGEST = 1.6, 11.0
 
 @dataclass(frozen=True)
 class Circle:
-    """Where a community lies: the middle of its entities, the radius of a disc as large as their share."""
+    """A community on the map: the centre of its entities, and the radius of a disc as large as their area."""
 
     x: float
     y: float
@@ -28,10 +29,10 @@ class Circle:
 
 @dataclass(frozen=True)
 class Scene:
-    """Row `i` of `places` (x, y) and `radius` is entity `i`."""
+    """Row `i` of `positions` (x, y) and `radius` is entity `i`."""
 
     index: Index
-    places: Floats
+    positions: Floats
     radius: Floats
     edges: Edges
     """The strongest first."""
@@ -44,23 +45,28 @@ class Scene:
     circle: list[Circle]
     """Of each community."""
 
-    def title(self, community: int) -> str:
-        """Return what a community is called: the title of its report, else its most connected entities.
+    def entity_colour(self, entity: int, level: int) -> str:
+        """Return the colour of the community of an entity on a level, grey if it has none."""
+        community = int(self.home[level][entity]) if self.home else -1
+        return self.colour[community] if community >= 0 else GREY
 
-        Names that differ in case and spelling alone stand there once.
+    def title(self, community: int) -> str:
+        """Return the title of the report of a community, else the names of its three best connected entities.
+
+        Of names that differ only in case, accents and punctuation the first is taken.
         """
         report = self.index.report_of_community.get(community)
         if report is not None:
             return report.title
         members = self.index.communities[community].entity_numbers
         entities = self.index.entities
-        best = (entities[n].name for n in sorted(members, key=lambda n: (-entities[n].degree, n)))
-        told: dict[str, str] = {}
-        for name in best:
-            told.setdefault(name_key(name), name)
-            if len(told) == 3:
+        names = (entities[n].name for n in sorted(members, key=lambda n: (-entities[n].degree, n)))
+        shown: dict[str, str] = {}
+        for name in names:
+            shown.setdefault(name_key(name), name)
+            if len(shown) == 3:
                 break
-        return ", ".join(told.values())
+        return ", ".join(shown.values())
 
 
 def scene_of(index: Index, seed: int = 0) -> Scene:
@@ -107,3 +113,57 @@ def frame(places: Floats, radius: Floats, margin: float = 0.04) -> tuple[float, 
     aside: Any = margin * (high - low).max()
     (left, top), (width, height) = (low - aside).tolist(), (high - low + 2 * aside).tolist()
     return left, top, width, height
+
+
+GREY = "#9a9a9a"
+"""What is in no community."""
+_GOLDEN = 137.508
+_TONES = ((0.66, 0.15), (0.58, 0.13), (0.74, 0.13))
+"""Lightness and chroma that roots take in turn."""
+
+
+def colours(communities: Sequence[Community]) -> list[str]:
+    """Return a colour `#rrggbb` for each community, the largest roots the farthest apart."""
+    shades: dict[int, tuple[float, float, float]] = {}
+    roots = sorted((c for c in communities if c.parent < 0), key=lambda c: (-c.size, c.number))
+    for place, root in enumerate(roots):
+        lightness, chroma = _TONES[place % len(_TONES)]
+        shades[root.number] = (lightness, chroma, (25 + place * _GOLDEN) % 360)
+    below = [c for c in sorted(communities, key=lambda c: c.level) if c.children]
+    for community in below:
+        _shade(community.children, shades[community.number], 32 / (1 + community.level), shades)
+    return [hexadecimal(*shades[c.number]) if c.number in shades else GREY for c in communities]
+
+
+def _shade(
+    children: Iterable[int],
+    parent: tuple[float, float, float],
+    width: float,
+    shades: dict[int, tuple[float, float, float]],
+) -> None:
+    listed = list(children)
+    lightness, chroma, hue = parent
+    for place, child in enumerate(listed):
+        aside = (place + 0.5) / len(listed) - 0.5
+        lighter = (0.0, 0.07, -0.07)[place % 3]
+        shades[child] = (min(0.82, max(0.5, lightness + lighter)), chroma, (hue + 2 * width * aside) % 360)
+
+
+def hexadecimal(lightness: float, chroma: float, hue: float) -> str:
+    """Return a colour of the OKLCh space (Ottosson 2020; hue in degrees) as `#rrggbb`, cut to what a screen
+    shows."""
+    a, b = chroma * cos(hue * pi / 180), chroma * sin(hue * pi / 180)
+    long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3
+    middle = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3
+    short = (lightness - 0.0894841775 * a - 1.2914855480 * b) ** 3
+    linear = (
+        4.0767416621 * long - 3.3077115913 * middle + 0.2309699292 * short,
+        -1.2684380046 * long + 2.6097574011 * middle - 0.3413193965 * short,
+        -0.0041960863 * long - 0.7034186147 * middle + 1.7076147010 * short,
+    )
+    return "#" + "".join(f"{_eight_bits(value):02x}" for value in linear)
+
+
+def _eight_bits(value: float) -> int:
+    value = min(1.0, max(0.0, value))
+    return round(255 * (12.92 * value if value <= 0.0031308 else 1.055 * value ** (1 / 2.4) - 0.055))

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from conspectus.errors import DocumentError
+from conspectus.indexing.triples import GivenGraph
 from conspectus.readers.encodings import decode
 from conspectus.readers.records import JSON, delimited, json_values
 from conspectus.rows import Failure
-
-Said = tuple[str, str, str]
-"""Head, relation and tail."""
 
 HEADERS = (
     ("head", "subject", "source", "from", "start", "subj", "head_entity", "entity1", "entity_1", "node1", "node_1",
@@ -27,16 +24,6 @@ HEADERS = (
 NAMED = 20
 """Lines without a triple that are named each; of the others the number is told."""
 _OTHER_RDF = {".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".n3"}
-
-
-@dataclass(frozen=True)
-class GivenGraph:
-    """A knowledge graph as a file gives it: each triple once, and what could not be read."""
-
-    triples: Sequence[Said]
-    failures: Sequence[Failure] = ()
-    descriptions: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What the file tells of things at length, by name."""
 
 
 def read_triples(path: Path) -> GivenGraph:
@@ -64,7 +51,7 @@ def read_triples(path: Path) -> GivenGraph:
 
 
 def _of_ntriples(text: str, path: Path) -> GivenGraph:
-    from conspectus.indexing.ntriples import named, statements
+    from conspectus.interchange.ntriples import named, statements
 
     lines = list(statements(text))
     said, told = named([statement for _, statement in lines if statement])

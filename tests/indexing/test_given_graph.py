@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from making import an_entity
 
-from conspectus.interchange.matching import Names
-from conspectus.interchange.placing import find_quotation, find_unit
+from conspectus.indexing.given_graph import Names
+from conspectus.interchange.graphrag import find_unit
+from conspectus.interchange.graphrag_graph import find_quotation
 from conspectus.rows import Entity, Span
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from conspectus.errors import DocumentError
-from conspectus.indexing.triple_files import NAMED, GivenGraph, read_triples
+from conspectus.indexing.triples import GivenGraph
+from conspectus.interchange.triples import NAMED, read_triples
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 BUILT, OWNED = "<http://a.org/p/built_at>", "<http://a.org/p/owned_by>"
