@@ -10,6 +10,7 @@ import textwrap
 import warnings
 from dataclasses import dataclass
 from io import BytesIO
+from math import inf, nextafter
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ FONTS = ("Arial", "Liberation Sans", "Noto Sans", "DejaVu Sans", "Noto Sans CJK 
 """Fonts of the labels: those of them that the system has, each for the letters that those before it lack."""
 LETTER_WIDTH = 0.56
 """Mean width of a letter as a share of its height, measured on Helvetica."""
-DPI = 64
-"""Pixels per inch of a picture: a power of two, so that a width in pixels survives the division exactly."""
+DPI = 72
+"""Pixels per inch of a picture: those of matplotlib's SVG, so that both formats have the same width."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ def picture(scene: Scene, level: int, format: str, width: int = 2000, font: Path
         raise UsageError("a picture needs matplotlib: pip install 'conspectus[map]' (a .html map does not)") from None
     families = _families(font)
     left, top, wide, high = frame(scene.positions, scene.radius)
-    figure = Figure(figsize=(width / DPI, round(width * high / wide) / DPI), dpi=DPI)
+    inches = nextafter(width / DPI, inf), nextafter(round(width * high / wide) / DPI, inf)  # pixels are rounded down
+    figure = Figure(figsize=inches, dpi=DPI)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(left, left + wide), ylim=(top + high, top))
     axes.set_axis_off()
     points = 72 * width / (DPI * wide)  # per unit of the map
@@ -87,7 +89,7 @@ def picture(scene: Scene, level: int, format: str, width: int = 2000, font: Path
         size = label.size * points
         axes.text(
             label.x, label.y, "\n".join(label.lines).replace("$", r"\$"), fontsize=size, family=families,
-            weight="semibold" if label.bold else "normal", color="#111", ha="center", va="center",
+            weight="bold" if label.bold else "normal", color="#111", ha="center", va="center",
             path_effects=[withStroke(linewidth=size / 4, foreground="#fff")],
         )  # fmt: skip
     content = BytesIO()
