@@ -434,7 +434,7 @@ def written(make: Callable[[WriteReport], ReportDraft]) -> ScriptedModel:
 def draft(task: WriteReport) -> ReportDraft:
     from conspectus.rows import Finding
 
-    first = task.evidence.entities[0]
+    first = task.context.entities[0]
     said = f"{first.name} met many. [Data: Entities ({first.number})] Nothing more. [Data: Entities ({first.number})]"
     return ReportDraft(first.name, "Who met whom.", 5.0, "", (Finding("Meetings", said),))
 

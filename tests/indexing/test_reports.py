@@ -68,7 +68,7 @@ def draft(title: str, *findings: str) -> ReportDraft:
 
 
 def by_title(task: WriteReport) -> ReportDraft:
-    return draft(" ".join(e.name for e in task.evidence.entities) or "none")
+    return draft(" ".join(e.name for e in task.context.entities) or "none")
 
 
 async def written(
@@ -188,7 +188,7 @@ async def test_a_parent_waits_for_its_children_and_stands_on_their_reports():
     model = ScriptedModel({WriteReport: by_title})
     await written(communities, entities, edges, model, limit=700)
 
-    asked = [task.evidence for task in model.all_seen(WriteReport)]
+    asked = [task.context for task in model.all_seen(WriteReport)]
     assert [bool(evidence.reports) for evidence in asked] == [False, False, True]
     assert len(asked[2].reports) == 2
 
@@ -237,10 +237,10 @@ async def test_a_failed_report_is_recorded_and_its_gap_closed_in_numbers_and_ref
     communities, entities, edges = a_tree(words=300)
 
     def reply(task: WriteReport) -> ReportDraft | Exception:
-        if task.evidence.reports:
-            numbers = ", ".join(str(r.number) for r in task.evidence.reports)
+        if task.context.reports:
+            numbers = ", ".join(str(r.number) for r in task.context.reports)
             return draft("Root", f"All of it [Data: Reports ({numbers})].")
-        return BadReply("cut off") if task.evidence.entities[0].name not in ("Elk", "Fox") else draft("Last")
+        return BadReply("cut off") if task.context.entities[0].name not in ("Elk", "Fox") else draft("Last")
 
     reports, failures = await written(communities, entities, edges, ScriptedModel({WriteReport: reply}), limit=700)
 

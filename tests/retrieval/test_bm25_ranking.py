@@ -49,8 +49,8 @@ async def test_an_answer_is_made_from_the_best_chunks_alone():
     answer = await bm25.answer("Who sells wax?", INDEX, model, SearchSettings(k=2))
 
     task = model.seen(AnswerFromContext)
-    assert task.evidence.sources == (INDEX.chunks[1],)
-    assert not task.evidence.entities
+    assert task.context.sources == (INDEX.chunks[1],)
+    assert not task.context.entities
     assert answer.text == "By the pound [1]."
     assert answer.context_tokens == pytest.approx(INDEX.chunks[1].n_tokens)
 

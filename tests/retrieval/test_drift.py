@@ -54,8 +54,8 @@ async def test_a_follow_up_is_answered_from_what_local_gathers_for_it():
     await drift.answer("Who?", INDEX, model, settings(depth=1))
 
     task = model.seen(PursueFollowUp)
-    assert [e.name for e in task.evidence.entities] == ["Zorba Orrin"]
-    assert task.evidence.sources[0].text == TEXTS[1]
+    assert [e.name for e in task.context.entities] == ["Zorba Orrin"]
+    assert task.context.sources[0].text == TEXTS[1]
 
 
 async def test_nothing_is_asked_twice_and_what_was_asked_is_told():

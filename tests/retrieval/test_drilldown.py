@@ -92,7 +92,7 @@ async def test_a_report_that_cannot_be_rated_is_just_relevant_and_told():
 async def test_the_answer_is_made_from_the_communities_reached_alone():
     model = rated({0: 4, 1: 0, 2: 0, 3: 3})
     answer = await drilldown.answer("Which lives there?", a_tree(), model, Settings())
-    evidence = model.seen(AnswerFromContext).evidence
+    evidence = model.seen(AnswerFromContext).context
 
     assert [e.name for e in evidence.entities] == ["Cow", "Doe"]
     assert [c.text for c in evidence.sources] == TEXTS[2:4]

@@ -52,7 +52,7 @@ async def test_an_answer_scored_zero_never_reaches_the_final_prompt():
 
 async def test_answers_reach_the_final_prompt_in_descending_helpfulness():
     said = {"On bees": partial("Swarm.", 20), "On wax": partial("Melt.", 90), "On hives": partial("Hum.", 50)}
-    model = ScriptedModel({MapAnswer: lambda t: said[t.evidence.reports[0].title], ReduceAnswer: ["So."]})
+    model = ScriptedModel({MapAnswer: lambda t: said[t.context.reports[0].title], ReduceAnswer: ["So."]})
 
     await answered(long_reports(*said), model)
 

@@ -126,7 +126,7 @@ async def test_the_answer_says_what_it_looked_at():
     assert answer.text == "She rebuilt it [1]."
     assert answer.citations[0].sources[0].text == TEXTS[0]
     assert "Mara Tolan" in answer.why
-    assert answer.context_tokens == tokens.count(model.seen(AnswerFromContext).evidence.text)
+    assert answer.context_tokens == tokens.count(model.seen(AnswerFromContext).context.text)
 
 
 async def test_where_nothing_is_found_no_task_is_asked_and_nothing_cited():

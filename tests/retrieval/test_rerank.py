@@ -173,10 +173,10 @@ def test_a_language_model_reads_what_it_rated_highest():
     answer = api.ask("Ada Brook?", index, method="bm25", settings=settings("model", search={"k": 2}), model=model)
 
     (read,) = model.all_seen(AnswerFromContext)
-    assert read.evidence.sources[0].number == 2
-    assert len(read.evidence.sources) == 2
+    assert read.context.sources[0].number == 2
+    assert len(read.context.sources) == 2
     assert answer.citations[0].sources[0].document == "2.txt"
-    assert answer.context_tokens == sum(chunk.n_tokens for chunk in read.evidence.sources)
+    assert answer.context_tokens == sum(chunk.n_tokens for chunk in read.context.sources)
     assert answer.why == f"read are the best 2 of 4 chunks, by {model.name}"
 
 
@@ -207,7 +207,7 @@ def test_each_thought_of_a_chain_reads_the_best_chunks():
 
     api.ask("Ada Brook?", an_index(*TEXTS), method="ircot", settings=settings("model", search={"k": 1}), model=model)
 
-    assert [chunk.number for chunk in model.all_seen(NextThought)[0].evidence.sources] == [2]
+    assert [chunk.number for chunk in model.all_seen(NextThought)[0].context.sources] == [2]
 
 
 def test_a_method_that_does_not_rank_says_that_nothing_was_reranked(index: Index):

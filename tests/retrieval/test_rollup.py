@@ -181,7 +181,7 @@ async def test_a_language_model_is_asked_for_the_same_report_as_by_indexing_and_
 
     written = model.all_seen(WriteReport)
     assert written
-    assert len({task.evidence.text for task in written}) == len(written)
+    assert len({task.context.text for task in written}) == len(written)
     assert all(task.language == "en" for task in written)
 
 
@@ -221,7 +221,7 @@ async def test_a_whole_that_is_too_large_stands_on_the_reports_of_the_parts_that
 
     await rollup.answer("Ant, Bee, Cow and Doe", index, model, chosen)
 
-    *parts, whole = (task.evidence for task in model.all_seen(WriteReport))
+    *parts, whole = (task.context for task in model.all_seen(WriteReport))
     assert [len(part.reports) for part in parts] == [0, 0]
     assert whole.reports
 
@@ -259,7 +259,7 @@ async def test_windows_are_packed_as_for_a_global_answer():
 
     answer = await rollup.answer("Who rebuilt the weir and who sold oats?", WITH, model, settings)
 
-    read = [r for task in model.all_seen(MapAnswer) for r in task.evidence.reports]
+    read = [r for task in model.all_seen(MapAnswer) for r in task.context.reports]
     assert answer.context_tokens == sum(r.n_tokens for r in read)
     assert len(read) == len(set(read))
     assert isinstance(read[0], Report)

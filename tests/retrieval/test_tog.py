@@ -76,7 +76,7 @@ async def test_a_search_without_an_answer_ends_at_the_depth_and_answers_from_wha
 
     assert answer.short == ("Ada Byrne",)
     assert "not found to be complete" in answer.why
-    assert [trail.names for trail in model.seen(DraftAnswer).trails] == [("Rook", "Ada Byrne")]
+    assert [trail.names for trail in model.seen(DraftAnswer).paths] == [("Rook", "Ada Byrne")]
 
 
 async def test_choices_that_are_no_edges_end_the_search():

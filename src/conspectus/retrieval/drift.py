@@ -79,7 +79,7 @@ async def drift(question: str, reports: Sequence[Report], index: Index, model: M
         ]
         replies = await model.perform_all(tasks)
         result.asked += [follow_up.question for follow_up in step]
-        result.used += sum(tokens.count(task.evidence.text) for task in tasks)
+        result.used += sum(tokens.count(task.context.text) for task in tasks)
         result.failed += [reply for reply in replies if isinstance(reply, ModelError)]
         probes = [reply for reply in replies if not isinstance(reply, ModelError)]
         result.probes += probes

@@ -132,7 +132,7 @@ class ContextRecorder:
 
     def _noted(self, task: Task[R]) -> R:
         if isinstance(task, AnswerFromContext | MapAnswer | MapPoints):
-            self.windows.append(task.evidence)
+            self.windows.append(task.context)
         return cast("R", _REPLIES[type(task)])
 
     async def perform(self, task: Task[R]) -> R:

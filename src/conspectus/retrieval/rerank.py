@@ -126,14 +126,14 @@ class RerankingModel:
 
     async def _chosen(self, task: Task[R]) -> Task[R]:
         """Return a task with the best of its chunks, in their new order."""
-        if not isinstance(task, READING) or not task.evidence.sources:
+        if not isinstance(task, READING) or not task.context.sources:
             return cast("Task[R]", task)
-        sources = task.evidence.sources
+        sources = task.context.sources
         found = await order(task.question, [self._passage(chunk) for chunk in sources], self._reranker)
         kept = tuple(sources[i] for i in found.places[: self._k])
         self._looked_at, self._kept, self._unscored = len(sources), len(kept), found.unscored
         self._left_out = sum(c.n_tokens for c in sources) - sum(c.n_tokens for c in kept)
-        return cast("Any", replace(task, evidence=replace(task.evidence, sources=kept)))
+        return cast("Any", replace(task, context=replace(task.context, sources=kept)))
 
     def _passage(self, chunk: Chunk) -> str:
         return passage(self._index.document_of[chunk.document_id].title, chunk.text)

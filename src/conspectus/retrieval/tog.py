@@ -121,9 +121,9 @@ def _candidates(
     for place, (topic, places) in enumerate(zip(topics, chosen, strict=False)):
         edges = [topic.edges[p] for p in places[:width] if 0 <= p < len(topic.edges)]
         ways = {(edge.relation, edge.inverse) for edge in edges}
-        for step in _onward(topic.trail, graph) if ways else ():
+        for step in _onward(topic.path, graph) if ways else ():
             if (graph.relations[step.relation], step.inverse) in ways:
-                trail = ReasoningPath(topic.trail.start, (*topic.trail.triples, row_of(step.triple, graph)))
+                trail = ReasoningPath(topic.path.start, (*topic.path.triples, row_of(step.triple, graph)))
                 found.append(Candidate(place, trail, step.triple, step.to))
     return found
 
@@ -376,7 +376,7 @@ def _said(asked: Sequence[str], trail: ReasoningPath) -> float:
 async def _from_what_there_is(question: str, found: Explored, evidence: Context, model: Model) -> tuple[str, ...]:
     if not model.generative:
         return ()
-    draft = await model.perform(DraftAnswer(question, trails=found.trails, evidence=evidence))
+    draft = await model.perform(DraftAnswer(question, paths=found.trails, context=evidence))
     return (draft.answer,)
 
 

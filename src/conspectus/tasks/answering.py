@@ -58,7 +58,7 @@ class MapAnswer(Task[PartialAnswer]):
     """Answer a question from one window of reports or sources, and say how helpful that is (GraphRAG appendix E.4)."""
 
     question: str
-    evidence: Context
+    context: Context
     response: str = "multiple paragraphs"
     general_knowledge: bool = False
 
@@ -68,7 +68,7 @@ class MapPoints(Task["tuple[PartialAnswer, ...]"]):
     """Answer a question from one window in single points, each with a score of its own (`map_reply = "points"`)."""
 
     question: str
-    evidence: Context
+    context: Context
     response: str = "multiple paragraphs"
     general_knowledge: bool = False
 
@@ -88,7 +88,7 @@ class AnswerFromContext(Task[str]):
     """Answer a question from one window of evidence."""
 
     question: str
-    evidence: Context
+    context: Context
     response: str = "multiple paragraphs"
     general_knowledge: bool = False
 
@@ -106,7 +106,7 @@ class PrimeAnswer(Task[Probe]):
     """Answer a question from a few reports as far as they go, and say what to ask next (DRIFT: the primer)."""
 
     question: str
-    evidence: Context
+    context: Context
     count: int
     """Follow-up questions at the most."""
 
@@ -117,7 +117,7 @@ class PursueFollowUp(Task[Probe]):
 
     question: str
     follow_up: str
-    evidence: Context
+    context: Context
     count: int
     asked: tuple[str, ...] = ()
     """The follow-up questions so far, which are not to be asked again."""

@@ -165,4 +165,4 @@ class DescribeElement(Task[Description]):
 class WriteReport(Task[ReportDraft]):
     """Write the report of a community from its elements and the reports of its parts (GraphRAG appendix E.2)."""
 
-    evidence: Context
+    context: Context

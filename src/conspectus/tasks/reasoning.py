@@ -22,12 +22,12 @@ class Edge:
 class Topic:
     """An entity that a search over a graph stands on: the path that led to it, and which relations lead on."""
 
-    trail: ReasoningPath
+    path: ReasoningPath
     edges: tuple[Edge, ...]
 
     @property
     def name(self) -> str:
-        return self.trail.end
+        return self.path.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class NextThought(Task[str]):
     """Write the next sentence of a chain of thought about a question (IRCoT)."""
 
     question: str
-    evidence: Context
+    context: Context
     thoughts: tuple[str, ...] = ()
 
 
@@ -75,8 +75,8 @@ class ExamineEvidence(Task[Examined]):
     """Tell whether paths of triples and chunks answer a question, else what to look for next (ToG-2)."""
 
     question: str
-    trails: tuple[ReasoningPath, ...]
-    evidence: Context = field(default_factory=Context)
+    paths: tuple[ReasoningPath, ...]
+    context: Context = field(default_factory=Context)
     clues: tuple[str, ...] = ()
 
 
@@ -87,5 +87,5 @@ class DraftAnswer(Task[Draft]):
     question: str
     stepwise: bool = False
     """Whether to reason step by step first (chain of thought)."""
-    trails: tuple[ReasoningPath, ...] = ()
-    evidence: Context = field(default_factory=Context)
+    paths: tuple[ReasoningPath, ...] = ()
+    context: Context = field(default_factory=Context)

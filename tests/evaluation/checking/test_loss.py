@@ -58,7 +58,7 @@ def a_model(**instead: Callable[[Any], Any]) -> ScriptedModel:
         ClearSentences: lambda task: tuple(Numbered(n, task.sentences[n - 1]) for n in task.chosen),
         FactualClaims: lambda task: tuple(Numbered(n, text) for n, text in enumerate(task.sentences, 1)),
         Entails: lambda task: task.statement in task.text,
-        AnswerFromContext: lambda task: f"Of that: Ada Brook bought the Orran Mill. {len(task.evidence.sources)}",
+        AnswerFromContext: lambda task: f"Of that: Ada Brook bought the Orran Mill. {len(task.context.sources)}",
     }
     names = {kind.__name__: kind for kind in script}
     return ScriptedModel(script | {names[name]: said for name, said in instead.items()})

@@ -104,7 +104,7 @@ def every_task(text: str, language: str = "en", **more: Any) -> list[Task[Any]]:
         NextThought("Who?", Context(sources=(chunk,)), ("Ada mills.",), language=language),
         ChooseRelations("Who?", (Topic(ReasoningPath(text), (Edge("keeps"),)),), 3, ("Where?",), language=language),
         ExamineEvidence("Who?", (ReasoningPath("Ada", (Triple("t", 0, "Ada", "says", text),)),), language=language),
-        DraftAnswer("Who?", stepwise=True, evidence=Context(sources=(chunk,)), language=language),
+        DraftAnswer("Who?", stepwise=True, context=Context(sources=(chunk,)), language=language),
         Personas(text, 3, ("Miller",), language=language),
         Judge("Who?", text, "Bees.", Criterion("candour", "Is it open?"), language=language),
         SelectFactual("Who?", (text, "Owls hoot."), language=language),

@@ -73,7 +73,7 @@ class Watched:
 
 
 def _units(task: Task[Any]) -> Iterator[Report | Chunk]:
-    evidence = getattr(task, "evidence", None)
+    evidence = getattr(task, "context", None)
     if isinstance(evidence, Context):
         yield from evidence.reports
         yield from evidence.sources

@@ -43,14 +43,14 @@ _SECTION = re.compile(r"^### ", re.MULTILINE)
 def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     """Answer from one window: sections for its relevant reports (or chunks), best first; score 0 for none."""
     question = searcher.read(task.question)
-    if question.about_whole and task.evidence.reports:
-        return _overview(task.evidence.reports, searcher)
+    if question.about_whole and task.context.reports:
+        return _overview(task.context.reports, searcher)
     found = searcher.find(question)
-    if task.evidence.sources:
-        return _from_sources(found, task.evidence.sources, searcher)
-    deepest = max((report.level for report in task.evidence.reports), default=0)
+    if task.context.sources:
+        return _from_sources(found, task.context.sources, searcher)
+    deepest = max((report.level for report in task.context.reports), default=0)
     sections: list[tuple[float, str]] = []
-    for report in task.evidence.reports:
+    for report in task.context.reports:
         inside = _inside(question, report, deepest, searcher)
         if inside:
             sections.append((_relevance(question, report, inside), _section(report, inside, searcher)))
@@ -221,11 +221,11 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
     """Answer from a window of rows: the sentences of its chunks that hold most of what is asked."""
     question = searcher.read(task.question)
     if is_short(task.response) and not question.about_whole:
-        short = short_answer(task.question, task.evidence, searcher)
+        short = short_answer(task.question, task.context, searcher)
         return f"{short[0]} {write(_source(short[1].sentence, searcher))}" if short else ""
-    if question.about_whole and task.evidence.reports:
-        return f"{_notice(task.question, searcher)}\n\n{_overview(task.evidence.reports, searcher).text}"
-    lines = [quote(f, searcher) for f in supporting_sentences(task.question, task.evidence, searcher)]
+    if question.about_whole and task.context.reports:
+        return f"{_notice(task.question, searcher)}\n\n{_overview(task.context.reports, searcher).text}"
+    lines = [quote(f, searcher) for f in supporting_sentences(task.question, task.context, searcher)]
     return f"{_notice(task.question, searcher)}\n\n" + "\n".join(lines) if lines else ""
 
 

@@ -26,12 +26,12 @@ STEP = 10
 def prime_answer(task: PrimeAnswer, searcher: Searcher) -> Probe:
     """Answer from reports, and cross the question with what the sentences of their communities name."""
     question = searcher.read(task.question)
-    partial = map_answer(MapAnswer(task.question, task.evidence), searcher)
+    partial = map_answer(MapAnswer(task.question, task.context), searcher)
     if question.about_whole:
-        heads = (names_in_title(report.title)[0] for report in task.evidence.reports)
+        heads = (names_in_title(report.title)[0] for report in task.context.reports)
         asked = (FollowUp(_about(head, task.question), 100 - STEP * i) for i, head in enumerate(heads))
         return Probe(partial.text, partial.score, tuple(asked)[: task.count], section_scores=partial.section_scores)
-    found = [f for r in task.evidence.reports for f in searcher.by_community(question, r.level).get(r.community, ())]
+    found = [f for r in task.context.reports for f in searcher.by_community(question, r.level).get(r.community, ())]
     follow_ups = _crossed(task.question, found, searcher, task.count)
     return Probe(partial.text, partial.score, follow_ups, section_scores=partial.section_scores)
 
@@ -39,11 +39,11 @@ def prime_answer(task: PrimeAnswer, searcher: Searcher) -> Probe:
 @performs(PursueFollowUp)
 def follow_up(task: PursueFollowUp, searcher: Searcher) -> Probe:
     """Answer from the chunks of the evidence, under what the question was crossed with, and cross it once more."""
-    found = supporting_sentences(task.follow_up, task.evidence, searcher)[:QUOTES]
+    found = supporting_sentences(task.follow_up, task.context, searcher)[:QUOTES]
     if not found:
         return Probe("", 0)
     lines = "\n".join(quote(f, searcher) for f in found)
-    new = [e for e in task.evidence.entities if e.name in task.follow_up and e.name not in task.question]
+    new = [e for e in task.context.entities if e.name in task.follow_up and e.name not in task.question]
     if new:
         lines = f"### {upper(new[0].name)} {write([Reference('Entities', new[0].number)])}\n\n{lines}"
     score = percent(sum(f.share for f in found) / len(found))

@@ -44,7 +44,7 @@ def choose_relations(task: ChooseRelations, index: Index) -> tuple[tuple[int, ..
     chosen: list[tuple[int, ...]] = []
     scores: list[float] = []
     for topic in task.topics:
-        start, gone = _gone(topic.trail, planner)
+        start, gone = _gone(topic.path, planner)
         plans = [p for p in planner.feasible(task.question, start, DEPTH) if _continues(p, gone)] if start >= 0 else []
         places = {planner.way(edge.relation, edge.inverse): i for i, edge in enumerate(topic.edges)}
         best = plans[0].score if plans else 0.0
@@ -73,7 +73,7 @@ def examine(task: ExamineEvidence, index: Index) -> Examined:
     """Answer with the ends of the trails that have gone a best plan to its end, and of all like them."""
     planner = planner_of(index)
     ends: list[tuple[float, str, int, tuple[int, ...]]] = []
-    for trail in task.trails:
+    for trail in task.paths:
         start, gone = _gone(trail, planner)
         plans = planner.feasible(task.question, start, DEPTH) if start >= 0 else []
         if plans and plans[0].ways == gone:
@@ -90,7 +90,7 @@ def examine(task: ExamineEvidence, index: Index) -> Examined:
 
 def _unsaid(task: ExamineEvidence, planner: PathFinder) -> str:
     """Return the words of the question that no relation of the trails says: what is still to be found."""
-    said = {t for trail in task.trails for triple in trail.triples for t in terms(triple.relation.replace("_", " "))}
+    said = {t for trail in task.paths for triple in trail.triples for t in terms(triple.relation.replace("_", " "))}
     return " ".join(t for t in terms(task.question) if t not in said)
 
 
@@ -110,7 +110,7 @@ def next_thought(task: NextThought, index: Index) -> str:
         if t in number and t not in thought
     }
     best, chosen = 0.0, ""
-    for place, chunk in enumerate(task.evidence.sources):
+    for place, chunk in enumerate(task.context.sources):
         for start, end in sentences(chunk.text):
             sentence = " ".join(chunk.text[start:end].split())
             held = sum(weights.get(t, 0.0) for t in set(index.terms(sentence))) / (1 + PLACE * place)
@@ -137,4 +137,4 @@ def entities_named(task: NameEntities) -> tuple[str, ...]:
 @performs(DraftAnswer)
 def draft_answer(task: DraftAnswer) -> Draft:
     """Answer with the ends of the given trails; without a model nothing is known beside them."""
-    return Draft(task.trails[0].end if task.trails else "")
+    return Draft(task.paths[0].end if task.paths else "")

@@ -53,13 +53,13 @@ def report_with_references(task: WriteReport, worth: Mapping[str, float], multil
     has several.
     """
     if multilingual:
-        context = task.evidence
+        context = task.context
         texts = (
             *(e.description for e in context.entities[:LOOKED_AT]),
             *(r.summary for r in context.reports[:LOOKED_AT]),
         )
         task = replace(task, language=language_of(texts, [task.language]))
-    return globalized(write_report(task, worth), task.evidence)
+    return globalized(write_report(task, worth), task.context)
 
 
 def globalized(draft: ReportDraft, context: Context) -> ReportDraft:
@@ -70,7 +70,7 @@ def globalized(draft: ReportDraft, context: Context) -> ReportDraft:
 
 def write_report(task: WriteReport, worth: Mapping[str, float]) -> ReportDraft:
     """Write the report of a community; `worth` is what set phrases leave of a statement's worth."""
-    evidence, language = task.evidence, task.language
+    evidence, language = task.context, task.language
     words = wording(language)
     topics = _topics(evidence)
     candidates = _ranked(statements(evidence, worth, language), topics)

@@ -286,8 +286,8 @@ def _translated(task: Task[Any], text: str) -> tuple[str, int]:
     if isinstance(task, ReduceAnswer):  # its inputs are in the index's numbers already; it may use those only
         given = {reference for answer in task.answers for reference in references.find(answer.text)}
         return references.translate(text, lambda reference: reference if reference in given else None)
-    evidence = getattr(task, "evidence", None)
-    return evidence.globalize(text) if evidence is not None else (text, 0)
+    context = getattr(task, "context", None)
+    return context.globalize(text) if context is not None else (text, 0)
 
 
 def _without(request: Request, feature: str, max_tokens: int | None) -> Request:
@@ -321,6 +321,6 @@ def about(task: Task[Any]) -> str:
     for field in ("name", "question"):
         if value := getattr(turn, field, None):
             return f"{name} of {value!r}"
-    if (evidence := getattr(turn, "evidence", None)) and evidence.entities:
-        return f"{name} of the community of {', '.join(e.name for e in evidence.entities[:3])}"
+    if (context := getattr(turn, "context", None)) and context.entities:
+        return f"{name} of the community of {', '.join(e.name for e in context.entities[:3])}"
     return name

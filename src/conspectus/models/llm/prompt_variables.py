@@ -93,9 +93,9 @@ def _analysts_data(task: ReduceAnswer) -> str:
 
 def _trails_data(task: ExamineEvidence | DraftAnswer) -> str:
     """Return paths of triples and chunks as they are shown; empty where there are none."""
-    paths = (f"{n}. {'; '.join(map(_fact, trail.triples))}" for n, trail in enumerate(task.trails, 1))
-    blocks = ["-----Paths-----\n" + "\n".join(paths)] if task.trails else []
-    return fence("\n".join((*blocks, task.evidence.text))) if blocks or task.evidence.text else ""
+    paths = (f"{n}. {'; '.join(map(_fact, trail.triples))}" for n, trail in enumerate(task.paths, 1))
+    blocks = ["-----Paths-----\n" + "\n".join(paths)] if task.paths else []
+    return fence("\n".join((*blocks, task.context.text))) if blocks or task.context.text else ""
 
 
 def _fact(triple: Triple) -> str:
@@ -105,7 +105,7 @@ def _fact(triple: Triple) -> str:
 def _topics_data(task: ChooseRelations) -> str:
     lines: list[str] = []
     for n, topic in enumerate(task.topics, 1):
-        reached = f" (reached by {'; '.join(map(_fact, topic.trail.triples))})" if topic.trail.triples else ""
+        reached = f" (reached by {'; '.join(map(_fact, topic.path.triples))})" if topic.path.triples else ""
         lines.append(f"Entity {n}: {topic.name}{reached}")
         for place, edge in enumerate(topic.edges, 1):
             shown = f"(?, {edge.relation}, {topic.name})" if edge.inverse else f"({topic.name}, {edge.relation}, ?)"
@@ -160,16 +160,16 @@ FIELDS: Mapping[str, Fields] = {
         "language": _language,
         "data": lambda task, _: _element_data(task),
     },
-    WriteReport.__name__: {"language": _language, "data": lambda task, _: fence(task.evidence.text)},
+    WriteReport.__name__: {"language": _language, "data": lambda task, _: fence(task.context.text)},
     MapAnswer.__name__: {
         **_ANSWER,
-        "table": lambda task, _: ", ".join(_tables(task.evidence)),
-        "data": lambda task, _: fence(task.evidence.text),
+        "table": lambda task, _: ", ".join(_tables(task.context)),
+        "data": lambda task, _: fence(task.context.text),
     },
     MapPoints.__name__: {
         **_ANSWER,
-        "table": lambda task, _: ", ".join(_tables(task.evidence)),
-        "data": lambda task, _: fence(task.evidence.text),
+        "table": lambda task, _: ", ".join(_tables(task.context)),
+        "data": lambda task, _: fence(task.context.text),
     },
     ProfileCorpus.__name__: {"language": _language, "data": lambda task, _: _samples_data(task)},
     ReduceAnswer.__name__: {
@@ -180,10 +180,10 @@ FIELDS: Mapping[str, Fields] = {
     },
     AnswerFromContext.__name__: {
         **_ANSWER,
-        "tables": lambda task, _: ", ".join(_tables(task.evidence)),
-        "table": lambda task, _: _tables(task.evidence)[0],
-        "reference": lambda task, _: _reference(_tables(task.evidence)),
-        "data": lambda task, _: fence(task.evidence.text),
+        "tables": lambda task, _: ", ".join(_tables(task.context)),
+        "table": lambda task, _: _tables(task.context)[0],
+        "reference": lambda task, _: _reference(_tables(task.context)),
+        "data": lambda task, _: fence(task.context.text),
     },
     RateReport.__name__: {
         "question": lambda task, _: task.question,
@@ -192,15 +192,15 @@ FIELDS: Mapping[str, Fields] = {
     PrimeAnswer.__name__: {
         "question": lambda task, _: task.question,
         "count": lambda task, _: str(task.count),
-        "data": lambda task, _: fence(task.evidence.text),
+        "data": lambda task, _: fence(task.context.text),
     },
     PursueFollowUp.__name__: {
         "question": lambda task, _: task.question,
         "follow_up": lambda task, _: task.follow_up,
         "asked": lambda task, _: _numbered(task.asked),
         "count": lambda task, _: str(task.count),
-        "reference": lambda task, _: _reference(_tables(task.evidence)),
-        "data": lambda task, _: fence(task.evidence.text),
+        "reference": lambda task, _: _reference(_tables(task.context)),
+        "data": lambda task, _: fence(task.context.text),
     },
     StandaloneQuestion.__name__: {
         "question": lambda task, _: task.question,
@@ -221,7 +221,7 @@ FIELDS: Mapping[str, Fields] = {
     NextThought.__name__: {
         "question": lambda task, _: task.question,
         "thoughts": lambda task, _: " ".join(task.thoughts) or "-",
-        "data": lambda task, _: fence(task.evidence.text),
+        "data": lambda task, _: fence(task.context.text),
     },
     ChooseRelations.__name__: {
         "question": lambda task, _: task.question,
