@@ -41,9 +41,6 @@ DIGITS = 10
 """Hexadecimal digits kept of a hash: among a few thousand values two are mistaken for one in 2 of 10^6 records."""
 LINES = 12
 """Lines shown of one difference; the rest is counted."""
-UNREAD = {"direct", "cot", "cot-sc"}
-"""Methods that answer from no index, and so need a model."""
-NEED_VECTORS = {"vector", "hybrid"}
 
 SAMPLE_QUESTIONS = (
     "What are the main themes?",
@@ -258,9 +255,8 @@ def asked(index: Any, questions: Mapping[str, str], settings: Mapping[str, Any],
     """Return what every method answers to every question, in parts: text, citations, remarks."""
     from conspectus.retrieval import METHODS
 
-    has_vectors = "vectors.chunks" in index.arrays
-    left_out = UNREAD if has_vectors else UNREAD | NEED_VECTORS
-    methods = ["auto", *(method for method in METHODS if method not in left_out)]
+    lacking = {"model"} if "vectors.chunks" in index.arrays else {"model", "vectors"}
+    methods = ["auto", *(name for name in METHODS if not METHODS[name].needs & lacking)]
     return {
         name: {method: answered(question, index, method, settings, hidden) for method in methods}
         for name, question in questions.items()

@@ -10,7 +10,7 @@ from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
-from conspectus.retrieval import closed_book, propositions, raptor
+from conspectus.retrieval import METHODS, closed_book, propositions, raptor
 from conspectus.retrieval.base import run_ready
 from conspectus.settings import RaptorSettings, SearchSettings, Settings, TogSettings
 from conspectus.tasks import AnswerFromContext, Draft, DraftAnswer, WritePropositions
@@ -50,9 +50,9 @@ async def test_a_failure_of_every_chain_is_a_failure_and_no_empty_answer():
 
 async def test_what_a_model_knows_cannot_be_asked_without_one():
     index = an_index(*BARGES)
-    for method in (closed_book.direct, closed_book.chain_of_thought, closed_book.self_consistency):
+    for method in ("direct", "cot", "cot-sc"):
         with pytest.raises(NotSupported, match="--model"):
-            await method("Where?", index, ExtractiveModel.of_index(index), Settings())
+            await METHODS[method]("Where?", index, ExtractiveModel.of_index(index), Settings())
 
 
 async def test_a_direct_answer_says_that_it_stands_on_nothing():

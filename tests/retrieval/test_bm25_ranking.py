@@ -6,9 +6,9 @@ import pytest
 from making import an_index
 
 from conspectus.models.scripted import ScriptedModel
-from conspectus.retrieval import bm25
+from conspectus.retrieval import METHODS, bm25
 from conspectus.retrieval.base import NOTHING
-from conspectus.settings import SearchSettings
+from conspectus.settings import SearchSettings, Settings
 from conspectus.tasks import AnswerFromContext
 
 INDEX = an_index(
@@ -46,7 +46,7 @@ def test_scores_fall_and_a_hit_says_where_it_stands():
 
 async def test_an_answer_is_made_from_the_best_chunks_alone():
     model = ScriptedModel({AnswerFromContext: ["By the pound [Data: Sources (1)]."]})
-    answer = await bm25.answer("Who sells wax?", INDEX, model, SearchSettings(k=2))
+    answer = await METHODS["bm25"]("Who sells wax?", INDEX, model, Settings(search=SearchSettings(k=2)))
 
     task = model.seen(AnswerFromContext)
     assert task.context.sources == (INDEX.chunks[1],)
@@ -56,6 +56,6 @@ async def test_an_answer_is_made_from_the_best_chunks_alone():
 
 
 async def test_where_nothing_is_found_no_task_is_asked_and_nothing_cited():
-    answer = await bm25.answer("zebras", INDEX, ScriptedModel({}), SearchSettings())
+    answer = await METHODS["bm25"]("zebras", INDEX, ScriptedModel({}), Settings())
 
     assert (answer.text, answer.citations) == (NOTHING, ())

@@ -19,7 +19,7 @@ from conspectus.models.base import Tick, no_tick
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.search import QUESTIONS as QUESTIONS_CACHED
 from conspectus.models.extractive.search import Searcher
-from conspectus.retrieval import METHODS, READS_NOTHING
+from conspectus.retrieval import METHODS
 from conspectus.retrieval.base import extractive
 from conspectus.rows import Answer
 from conspectus.text.mentions import is_name
@@ -33,7 +33,7 @@ QUESTIONS = (
     "What happened to the bridge?",
     "How are the council and the harbour office related?",
 )
-WITHOUT_A_MODEL = [m for m in METHODS if m not in (*READS_NOTHING, "vector", "hybrid")]
+WITHOUT_A_MODEL = [m for m in METHODS if not METHODS[m].needs]
 
 
 class Recording:

@@ -10,7 +10,6 @@ from conspectus.api.asking import acontext
 from conspectus.errors import UsageError
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import METHODS
-from conspectus.retrieval.model_wrappers import NO_PREVIEW
 from conspectus.tasks import AnswerFromContext, DraftAnswer, MapAnswer, NextThought, RateReport, WriteReport
 
 TEXTS = (
@@ -19,8 +18,7 @@ TEXTS = (
 )
 INDEX = a_built_index(*TEXTS, reports={"min_report_entities": 2})
 QUESTION = "Who rebuilt the weir?"
-NEED_VECTORS = ("vector", "hybrid")
-SHOWN = [name for name in METHODS if name not in (*NO_PREVIEW, *NEED_VECTORS, "tog")]
+SHOWN = [name for name in METHODS if not METHODS[name].no_preview and not METHODS[name].needs and name != "tog"]
 
 
 @pytest.mark.parametrize("method", SHOWN)
@@ -34,7 +32,7 @@ def test_it_is_what_the_answer_says_it_has_read(method: str):
     assert context.why == answer.why
 
 
-@pytest.mark.parametrize("method", [*NO_PREVIEW])
+@pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].no_preview])
 def test_a_method_that_has_nothing_to_show_says_so_in_a_line(method: str):
     with pytest.raises(UsageError, match=method) as error:
         api.context(QUESTION, INDEX, method=method)

@@ -114,7 +114,7 @@ async def aask(
     **options: Unpack[Options],
 ) -> Answer:
     """Do what `ask` does, inside a running event loop."""
-    from conspectus.retrieval import METHODS, READS_NOTHING  # not at the top: building needs none of it
+    from conspectus.retrieval import METHODS  # not at the top: building needs none of it
     from conspectus.retrieval.base import unknown_name_notice
     from conspectus.retrieval.model_wrappers import StreamingModel, WithAnswerOptions
     from conspectus.retrieval.rerank import answer_reranked, reranker_for
@@ -128,7 +128,7 @@ async def aask(
     known, model = known_by(options, view.built)
     method, why, chosen = _chosen(question, opened, method, level, known.settings)
     answering = named(METHODS, method)
-    view.check(method)
+    view.check(answering.needs)
     async with (
         session_for(chosen, opened.folder, model, remembered=known.remembers_model) as session,
         reranker_for(method, chosen, opened.folder, model=model, session=session) as reranker,
@@ -141,8 +141,8 @@ async def aask(
         result = await answer_reranked(answering, question, opened, performer, chosen, reranker)
         usage = session.total if session else reranker.usage if reranker else result.usage
     reason = "; ".join(part for part in (why, result.why) if part)
-    absent = unknown_name_notice(question, opened) if result.method not in READS_NOTHING else ()
-    notices = (*view.notices(result.method), *absent, *missing(opened), *said_in(result.citations), *result.notices)
+    absent = unknown_name_notice(question, opened) if answering.reads else ()
+    notices = (*view.notices(answering.reads), *absent, *missing(opened), *said_in(result.citations), *result.notices)
     language, seconds = opened.language_of(question), time.perf_counter() - began
     return replace(result, why=reason, notices=notices, usage=usage, seconds=seconds, language=language)
 
@@ -212,7 +212,7 @@ async def acontext(
 ) -> QuestionContext:
     """Do what `context` does, inside a running event loop."""
     from conspectus.retrieval import METHODS
-    from conspectus.retrieval.model_wrappers import NO_PREVIEW, ContextRecorder, WithAnswerOptions
+    from conspectus.retrieval.model_wrappers import ContextRecorder, WithAnswerOptions
     from conspectus.retrieval.rerank import answer_reranked, reranker_for
 
     _check_order(question, index)
@@ -223,9 +223,9 @@ async def acontext(
     known, model = known_by(options, view.built)
     method, why, chosen = _chosen(question, opened, method, level, known.settings)
     answering = named(METHODS, method)
-    view.check(method)
-    if method in NO_PREVIEW:
-        raise UsageError(NO_PREVIEW[method])
+    view.check(answering.needs)
+    if answering.no_preview:
+        raise UsageError(answering.no_preview)
     async with (
         session_for(chosen, opened.folder, model, remembered=known.remembers_model) as session,
         reranker_for(method, chosen, opened.folder, model=model, session=session) as reranker,
@@ -271,18 +271,19 @@ async def asearch(
     _check_order(question, index)
     check_question(question)
     check_names(options)
+    from conspectus.retrieval import METHODS, RANKINGS  # not at the top: building needs none of it
+
     view = viewed(index, where)
-    view.check(method)
+    ranking = named(RANKINGS, method)
+    view.check(METHODS[method].needs)
     known, _ = known_by(options, view.built, language_model=None)
     chosen = known.settings
     if k is not None:
         if k < 1:
             raise UsageError(f"k is the number of chunks to return, at least 1, and not {k}")
         chosen = chosen.model_copy(update={"search": chosen.search.model_copy(update={"k": k})})
-    from conspectus.retrieval import RANKINGS
     from conspectus.retrieval.rerank import rank_reranked, wanted
 
-    ranking = named(RANKINGS, method)
     if not wanted(chosen):
         return ranking(question, view.index, chosen)
     return await rank_reranked(ranking, question, view.index, chosen)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from conspectus.api.asking import Asked, model_of, viewed
 from conspectus.errors import UsageError
 from conspectus.models.base import Model
-from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, run_sync, session_for
+from conspectus.runtime import DEFAULT_FOLDER, Given, named, path_of, resolved, run_sync, session_for
 from conspectus.storage import locks
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def evaluate_answers(
     from conspectus.evaluation.answering import runs as answering
     from conspectus.evaluation.answering.asked import read_questions
     from conspectus.models.rerankers import open_reranker
+    from conspectus.retrieval import METHODS
 
     scores = {"qa": answering.answers_qa, "kgqa": answering.answers_kgqa}
     if kind not in scores:
@@ -69,7 +70,7 @@ def evaluate_answers(
     view = viewed(index, where)
     opened = view.index
     for method in methods:
-        view.check(method)
+        view.check(named(METHODS, method).needs)
     chosen = resolved(settings)
     kept = None if answers is None else Path(answers)
 

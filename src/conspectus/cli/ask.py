@@ -12,7 +12,7 @@ import typer
 
 from conspectus.cli import show
 from conspectus.cli.guard import WITH_FAILURES
-from conspectus.cli.help import OUTPUT
+from conspectus.cli.help import METHODS_LISTED, OUTPUT, RANKINGS_LISTED
 from conspectus.cli.options import (
     FOLDERS,
     AsJson,
@@ -47,9 +47,7 @@ Method = Annotated[
     typer.Option(
         metavar="NAME",
         autocompletion=methods,
-        help="Search method. auto chooses by the question: global (reports of one level), local (an "
-        "entity and its neighbourhood), walk or bm25 (passages). Others: drift, drilldown, rollup, "
-        "hippo, tog, ircot, vector, hybrid, raptor.",
+        help=f"Search method. auto: chosen by the question; {METHODS_LISTED}.",
     ),
 ]
 Level = Annotated[
@@ -267,10 +265,7 @@ def _window(evidence: Context) -> dict[str, Any]:
     return {name: [row.id for row in rows] for name, rows in evidence.tables()} | {"text": evidence.text}
 
 
-RANKING = (
-    "Retrieval method: bm25, walk, hippo, tog, ircot, raptor or propositions; vector and hybrid if the index has "
-    "embeddings."
-)
+RANKING = f"Retrieval method. {RANKINGS_LISTED}."
 
 
 def rankings(incomplete: str) -> list[str]:

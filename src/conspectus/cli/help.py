@@ -15,6 +15,8 @@ EXAMPLE = "Example: "
 OWN, READING, MODEL, COST, OUTPUT, OTHER = "Options", "Reading", "Model", "Cost", "Output", "Other options"
 PANELS = (OWN, READING, MODEL, COST, OUTPUT, OTHER)
 """The groups of options, in the order in which they are shown (`rich_help_panel`)."""
+METHODS_LISTED, RANKINGS_LISTED = "{methods}", "{rankings}"
+"""In the help of an option: the methods that answer, or those that rank, each with what it does."""
 HELP_OPTIONS = ["-h", "--help"]
 
 ASK = 'conspectus ask "..."'
@@ -110,7 +112,7 @@ class _Laid:
     def write_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options by their groups."""
         params: list[Any] = getattr(self, "get_params")(ctx)  # noqa: B009 - of the class that this is mixed into
-        records = [(param, record) for param in params if (record := param.get_help_record(ctx))]
+        records = [(param, _filled(record)) for param in params if (record := param.get_help_record(ctx))]
         arguments = [(_written(p), record[1]) for p, record in records if isinstance(p, TyperArgument)]
         options = [(_panel_of(p), record) for p, record in records if not isinstance(p, TyperArgument)]
         for title, rows in {"Arguments": arguments, **in_panels(options, PANELS)}.items():
@@ -167,6 +169,19 @@ class Group(_Laid, TyperGroup):
 
 def _written(argument: Any) -> str:
     return argument.metavar or str(argument.name).upper()
+
+
+def _filled(record: tuple[str, str]) -> tuple[str, str]:
+    """Fill in the methods where a help text lists them: they are looked up for help alone, to start quickly."""
+    option, text = record
+    for placeholder in (METHODS_LISTED, RANKINGS_LISTED):
+        if placeholder in text:
+            from conspectus.retrieval import METHODS
+
+            listed = [METHODS[name] for name in METHODS]
+            shown = [m for m in listed if placeholder == METHODS_LISTED or m.rank is not None]
+            text = text.replace(placeholder, "; ".join(f"{m.name}: {m.help}" for m in shown))
+    return option, text
 
 
 def _panel_of(option: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,6 @@ from conspectus.storage.lazy import BoundedCache
 
 KEPT = 4
 """Views of an index that are kept while it is open."""
-NEED_VECTORS = ("vector", "hybrid")
-READ_REPORTS = ("global", "local", "rollup", "drilldown", "drift")
-"""Methods by what they need or read."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +33,14 @@ class View:
         """The settings that its indexes were built by."""
         return self.others or (self.index.settings,)
 
-    def check(self, method: str) -> None:
-        """Raise UsageError where a method cannot do without vectors that were left out."""
-        if self.no_vectors and method in NEED_VECTORS:
+    def check(self, needs: Collection[str]) -> None:
+        """Raise UsageError where a method, of which this is what it needs, lacks vectors that were left out."""
+        if self.no_vectors and "vectors" in needs:
             raise UsageError(self.no_vectors)
 
-    def notices(self, method: str) -> tuple[str, ...]:
-        """Return what to say of an answer by a method, a line each."""
-        return (*self.remarks, *self._of_reports()) if method in READ_REPORTS else self.remarks
+    def notices(self, reads: Collection[str]) -> tuple[str, ...]:
+        """Return what to say of an answer by a method that reads these parts of an index, a line each."""
+        return (*self.remarks, *self._of_reports()) if "reports" in reads else self.remarks
 
     def _of_reports(self) -> Iterator[str]:
         reports = self.index.reports

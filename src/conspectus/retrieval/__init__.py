@@ -1,121 +1,192 @@
-"""The methods of answering and ranking, one file each.
+"""The methods of retrieval and answering: one file each, each declared by one decorator.
 
-A method is imported when it is first used: some need libraries that take longer to import than others to answer.
+    @ranking("bm25", help="the words of the question", settings=SearchSettings)
+    def rank(question: str, index: Index, settings: SearchSettings) -> list[Hit]: ...
+
+    @method("drift", help="follow-up questions over reports", reads={"reports", "graph", "chunks"}, no_preview="...")
+    async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer: ...
+
+Everything that depends on a method is said there: `--method` and its help, what `--where` and previews do with it, and
+which settings it takes are read from the declaration. A method of this package also has a line in `MODULES`, so that
+its file, and the libraries that it needs, are imported when it is first used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Any, Literal, TypeVar
 
-from conspectus.errors import UsageError
+from conspectus.errors import NotSupported
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.rows import Answer, Hit
-from conspectus.settings import Settings
+from conspectus.settings import Section, Settings
 
 Answering = Callable[[str, Index, Model, Settings], Awaitable[Answer]]
 Ranking = Callable[[str, Index, Settings], list[Hit]]
-T = TypeVar("T")
+Reads = Literal["reports", "graph", "chunks"]
+"""What a method takes its contexts from; a closed-book method reads nothing."""
+Needs = Literal["vectors", "model"]
+"""What a method cannot do without: vectors of the chunks, or a language model."""
+F = TypeVar("F", bound=Callable[..., Any])
+
+MODULES: Mapping[str, str] = {
+    "global": "global_",
+    "local": "local",
+    "rollup": "rollup",
+    "drilldown": "drilldown",
+    "drift": "drift",
+    "source-summary": "global_",
+    "bm25": "bm25",
+    "vector": "vector",
+    "hybrid": "vector",
+    "walk": "walk",
+    "hippo": "hippo",
+    "ircot": "ircot",
+    "tog": "tog",
+    "tog1": "tog",
+    "raptor": "raptor",
+    "propositions": "propositions",
+    "direct": "closed_book",
+    "cot": "closed_book",
+    "cot-sc": "closed_book",
+}
+"""The module of each method of this package, in the order in which methods are listed."""
 
 
-class Methods(Mapping[str, T], Generic[T]):
-    """Methods by name; each is imported when it is taken."""
+@dataclass(frozen=True)
+class Method:
+    """A method of answering, and all that depends on it; called, it answers a question."""
 
-    def __init__(self, entries: Mapping[str, Callable[[], T]]) -> None:
-        self._entries = entries
+    name: str
+    help: str
+    """What it does, in a few words that complete a line of `--help`."""
+    answer: Answering
+    rank: Ranking | None
+    """How it ranks chunks, for `search`; None where it ranks none."""
+    reads: frozenset[Reads]
+    needs: frozenset[Needs]
+    no_preview: str
+    """Why its context cannot be shown without answering; empty where it can."""
 
-    def __getitem__(self, name: str) -> T:
-        return self._entries[name]()
+    async def __call__(self, question: str, index: Index, model: Model, settings: Settings) -> Answer:
+        """Answer a question; NotSupported where the method needs a language model and this is none."""
+        if "model" in self.needs and not model.generative:
+            raise NotSupported(f"{self.name} asks for what a language model knows: name one with --model")
+        return await self.answer(question, index, model, settings)
+
+
+_registered: dict[str, Method] = {}
+
+
+class Methods(Mapping[str, Method]):
+    """All methods by name; the file of one is imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> Method:
+        if name not in _registered and name in MODULES:
+            import_module(f"{__name__}.{MODULES[name]}")
+        return _registered[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
+        yield from MODULES
+        yield from (name for name in _registered if name not in MODULES)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len({*MODULES, *_registered})
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in MODULES or name in _registered
 
 
-def _at(module: str, function: str, part: str = "") -> Callable[[], Any]:
-    """Return what imports a function of a module here; `part` names the only settings that it takes."""
+class Rankings(Mapping[str, Ranking]):
+    """The rankings of the methods that rank chunks, by name."""
 
-    def load() -> Any:
-        found = getattr(import_module(f"conspectus.retrieval.{module}"), function)
-        if not part:
-            return found
+    def __getitem__(self, name: str) -> Ranking:
+        if (rank := METHODS[name].rank) is None:
+            raise KeyError(name)
+        return rank
 
-        def with_part(*given: Any) -> Any:
-            return found(*given[:-1], getattr(given[-1], part))
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in METHODS if METHODS[name].rank is not None)
 
-        return with_part
+    def __contains__(self, name: object) -> bool:
+        return name in METHODS and METHODS[str(name)].rank is not None
 
-    return load
-
-
-def _around(function: str) -> Callable[[], Any]:
-    """Return what imports the form of `ircot` that goes around the ranker of the settings."""
-
-    def load() -> Any:
-        found = getattr(import_module("conspectus.retrieval.ircot"), function)
-
-        def with_ranker(*given: Any) -> Any:
-            return found(*given, ranker(given[-1]))
-
-        return with_ranker
-
-    return load
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
-METHODS: Methods[Answering] = Methods(
-    {
-        "global": _at("global_", "answer", "global_"),
-        "local": _at("local", "answer", "local"),
-        "rollup": _at("rollup", "answer"),
-        "drilldown": _at("drilldown", "answer"),
-        "drift": _at("drift", "answer"),
-        "source-summary": _at("global_", "source_summary", "global_"),
-        "bm25": _at("bm25", "answer", "search"),
-        "vector": _at("vector", "answer"),
-        "hybrid": _at("vector", "answer_hybrid"),
-        "walk": _at("walk", "answer"),
-        "hippo": _at("hippo", "answer"),
-        "ircot": _around("answer"),
-        "tog": _at("tog", "answer"),
-        "tog1": _at("tog", "answer_on_graph"),
-        "raptor": _at("raptor", "answer"),
-        "propositions": _at("propositions", "answer"),
-        "direct": _at("closed_book", "direct"),
-        "cot": _at("closed_book", "chain_of_thought"),
-        "cot-sc": _at("closed_book", "self_consistency"),
-    }
-)
-"""Methods that answer, by name."""
-READS_NOTHING = ("direct", "cot", "cot-sc")
-"""Those that answer from no index."""
-
-RANKINGS: Methods[Ranking] = Methods(
-    {
-        "bm25": _at("bm25", "rank", "search"),
-        "vector": _at("vector", "rank"),
-        "hybrid": _at("vector", "rank_hybrid"),
-        "walk": _at("walk", "rank"),
-        "hippo": _at("hippo", "rank"),
-        "ircot": _around("rank"),
-        "tog": _at("tog", "rank"),
-        "raptor": _at("raptor", "rank"),
-        "propositions": _at("propositions", "rank"),
-    }
-)
-"""Methods that rank chunks, by name."""
+METHODS = Methods()
+RANKINGS = Rankings()
 
 
-def ranker(settings: Settings) -> Ranking:
-    """Return the ranking that `ircot` goes around; UsageError where there is none of that name."""
-    name = settings.ircot.retriever
-    around = [method for method in RANKINGS if method != "ircot"]
-    if name not in around:
-        raise UsageError(f"ircot goes around a method that ranks: {', '.join(around)}; not {name!r}")
-    return RANKINGS[name]
+def method(
+    name: str,
+    *,
+    help: str,
+    reads: Collection[Reads] = ("chunks",),
+    needs: Collection[Needs] = (),
+    settings: type[Section] = Settings,
+    rank: Callable[[str, Index, Any], list[Hit]] | None = None,
+    no_preview: str = "",
+) -> Callable[[F], F]:
+    """Register an async function (question, index, model, settings) -> Answer as a method.
+
+    `settings` is the section that it takes, all of them by default; `rank` is its ranking of chunks, which takes the
+    same section. The function itself is returned unchanged.
+    """
+
+    def register(answer: F) -> F:
+        _registered[name] = Method(
+            name,
+            help,
+            _taking(settings, answer),
+            _taking(settings, rank) if rank else None,
+            frozenset(reads),
+            frozenset(needs),
+            no_preview,
+        )
+        return answer
+
+    return register
+
+
+def ranking(
+    name: str,
+    *,
+    help: str,
+    reads: Collection[Reads] = ("chunks",),
+    needs: Collection[Needs] = (),
+    settings: type[Section] = Settings,
+) -> Callable[[F], F]:
+    """Register a function (question, index, settings) -> hits as a method that answers from the best chunks."""
+
+    def register(rank: F) -> F:
+        async def answer(question: str, index: Index, model: Model, given: Any) -> Answer:
+            from conspectus.retrieval.base import answer_from
+
+            return await answer_from(rank(question, index, given), question, index, model, method=name)
+
+        method(name, help=help, reads=reads, needs=needs, settings=settings, rank=rank)(answer)
+        return rank
+
+    return register
+
+
+def unregister(name: str) -> None:
+    """Forget a method that was registered outside of this package."""
+    del _registered[name]
+
+
+def _taking(section: type[Section], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes all settings, and hands on the section that `function` takes."""
+    if section is Settings:
+        return function
+    key = next(key for key, field in Settings.model_fields.items() if field.annotation is section)
+
+    def with_section(*arguments: Any) -> Any:
+        return function(*arguments[:-1], getattr(arguments[-1], key))
+
+    return with_section

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from conspectus.index import Index
 from conspectus.retrieval.local import entities_in
 from conspectus.rows import Entity
 from conspectus.text.intent import ASKING_ZH, Intent
 
+Choice = Literal["global", "rollup", "local", "walk", "bm25", "tog"]
+"""The methods that it chooses among."""
 COMMON = 0.25
 """What a larger share of the chunks mentions does not tell one question from another."""
 
 
-def choose(question: str, index: Index) -> tuple[str, str]:
+def choose(question: str, index: Index) -> tuple[Choice, str]:
     """Return the method for a question, and the reason in a few words.
 
     What asks for the whole, or for what many say of a subject, is global (or a roll-up, where the index has no
@@ -22,7 +25,7 @@ def choose(question: str, index: Index) -> tuple[str, str]:
     if len(index.triples) and not len(index.chunks):
         return "tog", "the index is a graph without text"
     intent = Intent(question, index.languages)
-    of_all = "global" if index.reports else "rollup" if index.communities else ""
+    of_all: Choice | None = "global" if index.reports else "rollup" if index.communities else None
     if of_all and intent.whole:
         return of_all, "it asks about the corpus as a whole"
     subjects = entities_in(question, index)
@@ -31,7 +34,7 @@ def choose(question: str, index: Index) -> tuple[str, str]:
     named = [e for e in proper if e.frequency <= everywhere]
     if of_all and intent.many and not named and not intent.read.names:
         return of_all, "it asks what several sources say"
-    lookup = "walk" if "walk.names" in index.arrays else "bm25"
+    lookup: Choice = "walk" if "walk.names" in index.arrays else "bm25"
     if subjects and index.settings.get("imported", {}).get("format") == "triples":
         lookup = "tog"  # whose graph was given, and knows more than its texts say
     if intent.relation and proper and len(subjects) > 1:

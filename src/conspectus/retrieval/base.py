@@ -7,16 +7,19 @@ from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
+
 from conspectus import tokens
+from conspectus.algorithms.fusion import highest
 from conspectus.errors import ModelError, NotSupported
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.retrieval.citations import cite
-from conspectus.rows import Answer, Chunk, Claim, Entity, Relationship, Report
+from conspectus.rows import Answer, Chunk, Claim, Entity, Hit, Relationship, Report
 from conspectus.settings import GlobalSettings, LocalSettings
-from conspectus.tasks import MapAnswer, MapPoints, PartialAnswer, ReduceAnswer, Task
+from conspectus.tasks import AnswerFromContext, MapAnswer, MapPoints, PartialAnswer, ReduceAnswer, Task
 from conspectus.tasks.context import Context, Row, render
 from conspectus.text.language import ENGLISH
 from conspectus.text.question import read_question
@@ -212,3 +215,26 @@ def extractive(index: Index) -> Model:
     """Return the extractive model of an open index: the one that all who ask the index share, also from threads."""
     model: Model = index.derived.setdefault("extractive", ExtractiveModel.of_index(index))
     return model
+
+
+def hit(chunk: int, score: float, index: Index) -> Hit:
+    """Return a chunk as a hit of a ranking."""
+    row = index.chunks[chunk]
+    document = index.document_of[row.document_id]
+    where = document.place(row.start, row.end)
+    return Hit(document.path, document.title, row.id, row.start, row.end, score, row.text, where)
+
+
+def hits_of(scores: np.ndarray[Any, Any], index: Index, k: int) -> list[Hit]:
+    """Return the `k` chunks of the highest scores above 0."""
+    return [hit(int(i), float(scores[i]), index) for i in highest(scores, k) if scores[i] > 0]
+
+
+async def answer_from(hits: Sequence[Hit], question: str, index: Index, model: Model, *, method: str) -> Answer:
+    """Answer from the chunks of a ranking, whatever method made it."""
+    if not hits:
+        return nothing_found(question, index, method=method)
+    chunks = tuple(index.chunk_of[h.chunk] for h in hits)
+    task = AnswerFromContext(question, Context(sources=chunks))
+    used = sum(chunk.n_tokens for chunk in chunks)
+    return await finish(task, question, index, model, method=method, context_tokens=used)

@@ -15,7 +15,7 @@ from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
-from conspectus.retrieval import local
+from conspectus.retrieval import local, method
 from conspectus.retrieval.base import finish, fitting, nothing_found
 from conspectus.retrieval.rollup import communities_of, match_annotations
 from conspectus.rows import Answer, Report
@@ -39,6 +39,12 @@ class Drifted:
     failed: list[ModelError] = field(default_factory=list[ModelError])
 
 
+@method(
+    "drift",
+    help="a first answer over reports, then follow-up questions",
+    reads={"reports", "graph", "chunks"},
+    no_preview="each step of drift reads what the step before it asks for: nothing can be shown before the answer",
+)
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the best reports and from the follow-up questions that they lead to.
 

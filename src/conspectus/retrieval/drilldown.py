@@ -15,6 +15,7 @@ from conspectus.algorithms.bm25 import Postings, idf
 from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
+from conspectus.retrieval import method
 from conspectus.retrieval.base import finish, nothing_found, pack_rows
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.local import claims_of
@@ -54,6 +55,7 @@ class Followed:
     failed: list[ModelError] = field(default_factory=list[ModelError])
 
 
+@method("drilldown", help="from the root reports down to the chunks", reads={"reports", "graph", "chunks"})
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the elements and chunks of the communities that the reports lead down to.
 

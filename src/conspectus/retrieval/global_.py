@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
+from conspectus.retrieval import method
 from conspectus.retrieval.base import map_reduce, nothing_found, pack_windows
 from conspectus.rows import Answer, Chunk, Report
 from conspectus.settings import GlobalSettings
@@ -29,6 +30,7 @@ fewest tokens. A level of a few reports gives an answer of one section.
 """
 
 
+@method("global", help="map-reduce over the community reports of one level", reads={"reports"}, settings=GlobalSettings)
 async def answer(question: str, index: Index, model: Model, settings: GlobalSettings) -> Answer:
     """Answer from the reports of a level, or with `descend` from those that are relevant from the root down.
 
@@ -134,6 +136,7 @@ async def select_communities(question: str, index: Index, model: Model, settings
 SOURCE_SUMMARY = "source-summary"
 
 
+@method("source-summary", help="map-reduce over all source texts", settings=GlobalSettings)
 async def source_summary(question: str, index: Index, model: Model, settings: GlobalSettings) -> Answer:
     """Answer from windows of all chunks, shuffled by the seed, with the prompts of global answers."""
     windows = chunk_windows(index, settings)

@@ -29,7 +29,9 @@ from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
 from conspectus.models.extractive.reason import name_entities
-from conspectus.retrieval.bm25 import answer_from, hits_of, scores_of
+from conspectus.retrieval import method
+from conspectus.retrieval.base import answer_from, hits_of
+from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.vector import cosines, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
@@ -301,6 +303,7 @@ def _postings(phrases: PhraseGraph, index: Index) -> tuple[dict[str, int], Posti
     return index.derived["triple words"]
 
 
+@method("hippo", help="Personalized PageRank over noun phrases (HippoRAG)", reads={"graph", "chunks"}, rank=rank)
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the best chunks, and say what the ranking stands on."""
     hits = await rank_with(question, index, model, settings)

@@ -8,35 +8,33 @@ where the second passage is called by a name that only the first one gives, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
-from conspectus.retrieval.base import extractive, run_ready
-from conspectus.retrieval.bm25 import answer_from
+from conspectus.retrieval import RANKINGS, Ranking, method
+from conspectus.retrieval.base import answer_from, extractive, run_ready
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tasks import NextThought
 from conspectus.tasks.context import Context
 
-Ranker = Callable[[str, Index, Settings], list[Hit]]
-
 _DONE = re.compile(r"\bso,? the answer is\b|因此,?，?答案是", re.IGNORECASE)
 
 
-def rank(question: str, index: Index, settings: Settings, ranker: Ranker) -> list[Hit]:
-    """Do what `rank_with` does without a language model."""
-    return run_ready(rank_with(question, index, extractive(index), settings, ranker))
-
-
-async def rank_with(question: str, index: Index, model: Model, settings: Settings, ranker: Ranker) -> list[Hit]:
-    """Return the `k` chunks of the best score over the steps; each step's are taken over its highest."""
-    return (await steps(question, index, model, settings, ranker))[0]
+def ranker_of(settings: Settings) -> Ranking:
+    """Return the ranking that the settings have IRCoT retrieve by; UsageError where there is none of that name."""
+    name = settings.ircot.retriever
+    if name == "ircot" or name not in RANKINGS:
+        others = ", ".join(other for other in RANKINGS if other != "ircot")
+        raise UsageError(f"ircot goes around a method that ranks: {others}; not {name!r}")
+    return RANKINGS[name]
 
 
 async def steps(
-    question: str, index: Index, model: Model, settings: Settings, ranker: Ranker
+    question: str, index: Index, model: Model, settings: Settings, ranker: Ranking
 ) -> tuple[list[Hit], tuple[str, ...]]:
     """Return the ranking and the thoughts: until one states the answer, none comes, or the steps end."""
     found: dict[str, Hit] = {}
@@ -68,8 +66,14 @@ def _best(found: dict[str, Hit], k: int) -> list[Hit]:
     return sorted(found.values(), key=lambda hit: -hit.score)[:k]  # of equal scores the one found first
 
 
-async def answer(question: str, index: Index, model: Model, settings: Settings, ranker: Ranker) -> Answer:
-    """Answer from the best chunks; the thoughts are told as the reason."""
-    hits, thoughts = await steps(question, index, model, settings, ranker)
+def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
+    """Return the `k` chunks of the best score over the steps, without a language model."""
+    return run_ready(steps(question, index, extractive(index), settings, ranker_of(settings)))[0]
+
+
+@method("ircot", help="alternates between retrieving and reasoning (IRCoT)", rank=rank)
+async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer from the best chunks; the thoughts are given as the reason."""
+    hits, thoughts = await steps(question, index, model, settings, ranker_of(settings))
     result = await answer_from(hits, question, index, model, method="ircot")
     return replace(result, why=f"{settings.ircot.retriever}, by way of: {' '.join(thoughts)}" if thoughts else "")

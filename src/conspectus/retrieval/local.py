@@ -10,6 +10,7 @@ import numpy as np
 from conspectus import tokens
 from conspectus.index import Index
 from conspectus.models.base import Model
+from conspectus.retrieval import method
 from conspectus.retrieval.base import finish, nothing_found, pack_rows
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.rows import Answer, Chunk, Claim, Entity, Relationship, Report
@@ -25,6 +26,12 @@ LONGEST, LONGEST_UNSPACED = 6, 14
 """Words of a name that a question is searched for at the most, and characters where there are no spaces."""
 
 
+@method(
+    "local",
+    help="entities that the question names and their neighbourhood",
+    reads={"reports", "graph", "chunks"},
+    settings=LocalSettings,
+)
 async def answer(question: str, index: Index, model: Model, settings: LocalSettings) -> Answer:
     """Answer from entities, relationships, reports, claims and chunks around what the question names."""
     evidence = context(question, index, settings)

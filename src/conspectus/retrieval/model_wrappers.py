@@ -15,7 +15,6 @@ from conspectus.errors import ModelError
 from conspectus.index import Index
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.references import CLOSING
-from conspectus.retrieval import READS_NOTHING
 from conspectus.retrieval.citations import cite
 from conspectus.settings import AnswerSettings
 from conspectus.tasks import (
@@ -105,13 +104,6 @@ class StreamingModel:
         return self._model.stream(task)
 
 
-_KNOWING = "{} reads nothing: it asks for what a language model knows"
-NO_PREVIEW = {
-    "drift": "each step of drift reads what the step before it asks for: nothing can be shown before the answer",
-    "tog1": "tog1 goes along the graph, step by step: nothing can be shown before the answer",
-    **{name: _KNOWING.format(name) for name in READS_NOTHING},
-}
-"""Why there is nothing to show, by method."""
 _REPLIES: dict[type[Task[Any]], Any] = {
     AnswerFromContext: "",
     MapAnswer: PartialAnswer("", 0),

@@ -17,7 +17,8 @@ from conspectus.algorithms.bm25 import Postings, bm25, postings
 from conspectus.algorithms.neighbours import products
 from conspectus.index import Index
 from conspectus.models.base import Model
-from conspectus.retrieval.bm25 import answer_from, hits_of
+from conspectus.retrieval import method
+from conspectus.retrieval.base import answer_from, hits_of
 from conspectus.retrieval.vector import has_vectors, question_vectors
 from conspectus.rows import Answer, Chunk, Hit
 from conspectus.settings import Settings
@@ -94,6 +95,7 @@ def _ranked(question: str, statements: Statements, index: Index, settings: Setti
     return hits_of(best, index, settings.search.k)
 
 
+@method("propositions", help="single statements are ranked, their chunks read", rank=rank)
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the chunks of the best statements."""
     if model.generative:

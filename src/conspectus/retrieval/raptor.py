@@ -20,8 +20,8 @@ from conspectus.algorithms.similarity import Grams
 from conspectus.errors import ModelError
 from conspectus.index import Index
 from conspectus.models.base import Model
-from conspectus.retrieval.base import run_ready
-from conspectus.retrieval.bm25 import answer_from, hit
+from conspectus.retrieval import method
+from conspectus.retrieval.base import answer_from, hit, run_ready
 from conspectus.retrieval.vector import embedder_of, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import RaptorSettings, Settings
@@ -194,6 +194,7 @@ def _ranked(question: str, tree: Tree, index: Index, settings: Settings) -> list
     return [hit(chunk, score, index) for chunk, score in list(best.items())[: settings.search.k]]
 
 
+@method("raptor", help="a tree of summaries of clustered chunks", rank=rank)
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the chunks that were found."""
     if model.generative and "raptor written" not in index.derived:

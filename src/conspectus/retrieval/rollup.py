@@ -21,6 +21,7 @@ from conspectus.algorithms.fusion import highest, scaled
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
+from conspectus.retrieval import method
 from conspectus.retrieval.base import map_reduce, nothing_found
 from conspectus.retrieval.global_ import packed_windows
 from conspectus.retrieval.local import entities_in
@@ -166,6 +167,11 @@ class Rolled:
     parts: frozenset[int] = frozenset()
 
 
+@method(
+    "rollup",
+    help="communities of what the question matches, with reports written on demand",
+    reads={"reports", "graph"},
+)
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the reports of what a question matches; those that are missing are written first.
 

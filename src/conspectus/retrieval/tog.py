@@ -18,8 +18,9 @@ from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
-from conspectus.retrieval.base import extractive, finish, nothing_found, run_ready
-from conspectus.retrieval.bm25 import hit, scores_of
+from conspectus.retrieval import method
+from conspectus.retrieval.base import extractive, finish, hit, nothing_found, run_ready
+from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.vector import has_vectors, question_vectors
 from conspectus.rows import Answer, Hit, ReasoningPath, Relationship, Triple
 from conspectus.settings import Settings, TogSettings
@@ -309,6 +310,20 @@ MOST_SHOWN = 20
 """Answers named in the text; `short` holds all."""
 
 
+def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
+    """Return the ranking with the extractive model, which prunes by similarity."""
+    return run_ready(rank_with(question, index, extractive(index), settings))
+
+
+async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
+    """Return the `k` chunks that the search found most telling."""
+    found = await explore(question, index, model, settings)
+    return [hit(chunk, score, index) for chunk, score in found.chunks[: settings.search.k]]
+
+
+@method(
+    "tog", help="explores the graph and reads texts in turns (Think-on-Graph 2)", reads={"graph", "chunks"}, rank=rank
+)
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer by ToG-2, over the graph and the chunks of the index.
 
@@ -317,6 +332,12 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     return await _answer(question, index, model, settings, "tog")
 
 
+@method(
+    "tog1",
+    help="explores the graph alone (Think-on-Graph)",
+    reads={"graph"},
+    no_preview="tog1 goes along the graph, step by step: nothing can be shown before the answer",
+)
 async def answer_on_graph(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer by Think-on-Graph: the same on the graph alone."""
     return await _answer(question, index, model, settings, "tog1")
@@ -405,14 +426,3 @@ def evidence_of(found: Explored, index: Index, settings: Settings) -> Context:
             if frozenset((row.source, row.target)) in pairs and row not in rows:
                 rows.append(row)
     return Context(relationships=tuple(sorted(rows, key=lambda r: r.number)), sources=chunks)
-
-
-def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
-    """Return the ranking with the extractive model, which prunes by similarity."""
-    return run_ready(rank_with(question, index, extractive(index), settings))
-
-
-async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks that the search found most telling."""
-    found = await explore(question, index, model, settings)
-    return [hit(chunk, score, index) for chunk, score in found.chunks[: settings.search.k]]

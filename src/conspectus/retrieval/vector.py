@@ -15,7 +15,9 @@ from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.models.embedders import MOST_UNREAD, NONE, Embedder, open_embedder, same_model
 from conspectus.remembered import checked_address, memory_of
-from conspectus.retrieval.bm25 import answer_from, hit, hits_of, scores_of
+from conspectus.retrieval import method, ranking
+from conspectus.retrieval.base import answer_from, hit, hits_of
+from conspectus.retrieval.bm25 import scores_of
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 
@@ -123,6 +125,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     return [hit(c, s, index) for c, s in zip(chunks.tolist(), near.tolist(), strict=True)]
 
 
+@method("vector", help="chunks with the nearest vectors", needs={"vectors"}, rank=rank)
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from one window filled with the nearest chunks alone (GraphRAG §4.1.2: SS)."""
     query = question_vectors([question], index, settings)[0]
@@ -145,6 +148,7 @@ SENTENCE, WORDS = 0.5, 0.4
 """The weights of the best sentence and of BM25, where the chunk's vector has 1."""
 
 
+@ranking("hybrid", help="BM25 and vectors together", needs={"vectors"})
 def rank_hybrid(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks of the highest fused score."""
     query = question_vectors([question], index, settings)[0]
@@ -169,8 +173,3 @@ def hybrid_scores(query: Floats, words: Floats, index: Index) -> Floats:
     ends = np.searchsorted(sentences, last[near])
     best[near] = [like[a:b].max() for a, b in zip(starts, ends, strict=True)]
     return fused([(1.0, chunk), (SENTENCE, best), (WORDS, words)])
-
-
-async def answer_hybrid(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer from the best chunks alone."""
-    return await answer_from(rank_hybrid(question, index, settings), question, index, model, method="hybrid")

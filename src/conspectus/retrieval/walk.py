@@ -30,10 +30,10 @@ from conspectus.algorithms.sentence_walk import (
 )
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.models.base import Model
-from conspectus.retrieval.bm25 import answer_from, hits_of
+from conspectus.retrieval import ranking
+from conspectus.retrieval.base import hits_of
 from conspectus.retrieval.vector import has_vectors, hybrid_scores, question_vectors, reads_texts
-from conspectus.rows import Answer, Hit
+from conspectus.rows import Hit
 from conspectus.settings import Settings
 from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_mentions, hash_of, units
 from conspectus.text.vocabulary import read_vocabulary
@@ -220,14 +220,10 @@ BY_WORDS = Weights(sentence=2, passage=5, reset=0.12, floor=0.1)
 BY_MEANING = Weights(sentence=4, passage=5, reset=0.2, floor=0.05)
 
 
+@ranking("walk", help="random walk over sentences and entities, from what the question names")
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks that the walk is on most, or that hold all that the question says."""
     return hits_of(scores_of(question, index, settings), index, settings.search.k)
-
-
-async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer from the best chunks alone."""
-    return await answer_from(rank(question, index, settings), question, index, model, method="walk")
 
 
 def scores_of(question: str, index: Index, settings: Settings) -> Floats:

@@ -19,7 +19,7 @@ from typing import Any
 from conspectus import __version__
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.retrieval import METHODS, READS_NOTHING, Answering
+from conspectus.retrieval import METHODS, Answering
 from conspectus.retrieval.auto import choose
 from conspectus.retrieval.global_ import level_of
 from conspectus.settings import Settings
@@ -99,16 +99,17 @@ def settings_for(condition: Condition, settings: Settings, index: Index) -> Sett
 
 def check(condition: Condition, index: Index, settings: Settings, *, generative: bool) -> None:
     """Raise UsageError, before any question is asked, where an index or its model cannot answer by a condition."""
+    needs = METHODS[condition.method].needs if condition.method != AUTO else ()
     try:
         if condition.method == "global":
             level_of(index, settings.global_)
-        if condition.method in ("vector", "hybrid"):
+        if "vectors" in needs:
             from conspectus.retrieval.vector import embedder_of
 
             embedder_of(index, settings)
     except UsageError as error:
         raise UsageError(f"{condition.name}: {error}") from None
-    if condition.method in READS_NOTHING and not generative:
+    if "model" in needs and not generative:
         raise UsageError(f"{condition.name} asks for what a language model knows: name one with --model")
 
 
