@@ -47,7 +47,7 @@ def test_a_last_name_that_only_one_has_stands_for_the_person():
     names = Names(people("JACOB MARLEY", "BOB CRATCHIT", "MARTHA CRATCHIT", "RUBEN VALE"), sentences)
 
     assert [names.find(s) for s in sentences] == [[0], [], []]
-    assert names.short == {0: "Marley"}
+    assert names.last_names == {0: "Marley"}
 
 
 def test_a_unit_is_looked_for_behind_the_one_before_it():

@@ -20,7 +20,7 @@ from conspectus.indexing.triples import GivenGraph, index_of
 from conspectus.interchange.exports import graphml, json_parts
 from conspectus.interchange.map.scene import scene_of
 from conspectus.interchange.neo4j import cypher, literal, write_csv
-from conspectus.interchange.obsidian import LONGEST, file_names, write_vault
+from conspectus.interchange.obsidian import MAX_NAME_CHARS, file_names, write_vault
 from conspectus.rows import Community
 
 SPACE = {"g": "http://graphml.graphdrawing.org/xmlns"}
@@ -161,7 +161,7 @@ def test_file_names_are_safe_and_unique_on_every_system(titles: list[str]):
     assert len(names) == len(titles)
     assert len({unicodedata.normalize("NFKC", n).casefold() for n in names}) == len(names)
     assert all(n == n.strip(". ") and n and not re.search(r'[\\/:*?"<>|#^\[\]\x00-\x1f]', n) for n in names)
-    assert all(len(f"{n}.md".encode()) <= 255 and len(n) <= LONGEST + 10 for n in names)
+    assert all(len(f"{n}.md".encode()) <= 255 and len(n) <= MAX_NAME_CHARS + 10 for n in names)
 
 
 def test_names_that_a_system_keeps_for_itself_are_not_used():

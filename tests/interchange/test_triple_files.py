@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from conspectus.errors import DocumentError
+from conspectus.errors import DocumentError, UsageError
 from conspectus.indexing.triples import GivenGraph
-from conspectus.interchange.triples import NAMED, read_triples
+from conspectus.interchange.triples import MAX_FAILURES, read_triples
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 BUILT, OWNED = "<http://a.org/p/built_at>", "<http://a.org/p/owned_by>"
@@ -63,13 +64,13 @@ def test_a_cell_of_a_megabyte_is_read(tmp_path: Path):
 def test_of_many_bad_lines_some_are_named_and_the_others_counted(tmp_path: Path):
     graph = read(tmp_path, "kb.txt", "Rook|built at|Kell\n" + "nothing\n" * 1_000)
 
-    assert len(graph.failures) == NAMED + 1
+    assert len(graph.failures) == MAX_FAILURES + 1
     assert graph.failures[-1].error == "980 more lines are no triples"
 
 
 @pytest.mark.parametrize("name", ["kb.ttl", "kb.rdf", "kb.jsonld"])
 def test_rdf_in_another_form_says_what_makes_n_triples_of_it(tmp_path: Path, name: str):
-    with pytest.raises(DocumentError, match=r"N-Triples.*save them as kb\.nt"):
+    with pytest.raises(DocumentError, match=r"N-Triples.*kb\.nt"):
         read(tmp_path, name, "@prefix a: <http://a.org/> .\na:Rook a:is a:Boat .\n")
 
 
@@ -83,11 +84,19 @@ def test_a_table_without_known_columns_says_what_to_call_them(tmp_path: Path):
 # N-Triples
 
 
+def test_without_rdflib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delitem(sys.modules, "conspectus.interchange.ntriples", raising=False)
+    monkeypatch.setitem(sys.modules, "rdflib", None)
+
+    with pytest.raises(UsageError, match=r"conspectus\[graph\]"):
+        read(tmp_path, "kb.nt", f'<http://a.org/Rook> {BUILT} "Kell" .\n')
+
+
 def test_terms_of_every_kind_are_read(tmp_path: Path):
     text = (
         "# from elsewhere\r\n"
         f'<http://a.org/Rook> {OWNED} "Ada \\"Oar\\" Byrne"@en-GB . # who owned it\r\n'
-        f"<http://a.org/Rook>{BUILT}<http://b.org/Port_Kell> .\r\n"
+        f"<http://a.org/Rook> {BUILT} <http://b.org/Port_Kell> .\r\n"
         '<http://a.org/Rook> <http://a.org/p#year> "1901"^^<http://www.w3.org/2001/XMLSchema#gYear> .\n'
         f"_:b0 {OWNED} _:b1 .\n"
         f'<http://a.org/Caf%C3%A9_Nord> <http://a.org/p#sign> "Caf\\u00E9\\nNord \\U0001F600" .\n'

@@ -1,8 +1,7 @@
-"""A knowledge graph and documents that are linked to its entities, as one index.
+"""Import a knowledge graph together with documents that are linked to its entities.
 
-A document is linked to the entities that it lists itself (a field `entities` of its record), to the one
-whose name is its title, and to those that a table of links gives it. The links of an entity are the chunks
-of its documents; its triples say nothing of texts, and stay as they were given.
+A document is linked to the entities that it lists (a field `entities` of its record), to the entity whose name is its
+title, and to those in a table of links. An entity is linked to all chunks of its documents.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ from conspectus.settings import Settings
 from conspectus.text.words import name_key
 
 ENTITIES = "entities"
-"""The field of a record that lists the entities of its document."""
+"""The field of a record that lists the entities of the document."""
 HEADERS = (("entity", "name", "node", "head"), ("document", "doc", "id", "_id", "path", "title", "text"))
-"""What the header of a table of links may call its two columns."""
+"""Names of the two columns in the header of a table of links."""
 
 MARKDOWN = (".md", ".markdown")
 
 Link = tuple[str, str]
-"""What an entity is called, and what a document is called."""
+"""The name of an entity, and the name, path or id of a document."""
 
 
 @dataclass(frozen=True)
 class Linked:
-    """How many documents and entities of an index are linked."""
+    """The number of documents and entities of an index that are linked, and of links."""
 
     documents: int
     entities: int
@@ -49,7 +48,7 @@ class Linked:
 
     @classmethod
     def of(cls, index: Index) -> Linked:
-        """Count them."""
+        """Count the links of an index."""
         document = {c.id: c.document_id for c in index.chunks}
         pairs = {(e.number, document[c]) for e in index.entities for c in e.chunk_ids if c in document}
         return cls(len({d for _, d in pairs}), len({e for e, _ in pairs}), len(pairs))
@@ -64,21 +63,21 @@ def linked_index(
 ) -> Index:
     """Return an index of a graph and of documents that are linked to its entities.
 
-    `failures` are those of reading the documents. Links that name no entity or no document are failures of
-    stage `import`; entities and documents that are linked to nothing stay.
+    failures: those of reading the documents. Links that name an unknown entity or document are added as failures of
+        stage `import`.
     """
     chunks = chunk(documents, settings.chunk)
     rows = graph_rows(graph)
     entities: list[Entity] = rows.pop("entities")
-    found, unknown = _resolved(links, entities, documents)
-    found += _titled(entities, documents)
+    pairs, unknown = _resolve(links, entities, documents)
+    pairs += _title_links(entities, documents)
     of_document: dict[str, list[str]] = defaultdict(list)
     for c in chunks:
         of_document[c.document_id].append(c.id)
-    held: dict[int, dict[str, None]] = defaultdict(dict)
-    for entity, document in sorted(set(found)):
-        held[entity] |= dict.fromkeys(of_document[documents[document].id])
-    entities = [replace(e, chunk_ids=tuple(held.get(e.number, ()))) for e in entities]
+    chunk_ids: dict[int, dict[str, None]] = defaultdict(dict)
+    for entity, document in sorted(set(pairs)):
+        chunk_ids[entity] |= dict.fromkeys(of_document[documents[document].id])
+    entities = [replace(e, chunk_ids=tuple(chunk_ids.get(e.number, ()))) for e in entities]
     index = Index(
         documents=documents,
         chunks=chunks,
@@ -91,53 +90,53 @@ def linked_index(
     return with_sentences(index)
 
 
-# What entities and documents are called
+# Names of entities and documents
 
 
-class _Names:
-    """Finds rows by what they are called: spelt the same, else alike but for case, accents and marks."""
+class _NameTable:
+    """Finds rows by name: by equal spelling, else regardless of case, accents and punctuation."""
 
-    def __init__(self, named: Iterable[tuple[str, int]]) -> None:
+    def __init__(self, names: Iterable[tuple[str, int]]) -> None:
         self._exact: dict[str, list[int]] = defaultdict(list)
-        self._alike: dict[str, list[int]] = defaultdict(list)
-        for name, number in named:
+        self._normalised: dict[str, list[int]] = defaultdict(list)
+        for name, number in names:
             self._exact[name].append(number)
-            self._alike[name_key(name)].append(number)
+            self._normalised[name_key(name)].append(number)
 
     def find(self, name: str) -> list[int]:
-        return self._exact.get(name) or self.alike(name)
+        return self._exact.get(name) or self.find_normalised(name)
 
-    def alike(self, name: str) -> list[int]:
+    def find_normalised(self, name: str) -> list[int]:
         key = name_key(name)
-        return self._alike.get(key, []) if key else []
+        return self._normalised.get(key, []) if key else []
 
 
-def _resolved(
+def _resolve(
     links: Iterable[Link], entities: Sequence[Entity], documents: Sequence[Document]
 ) -> tuple[list[tuple[int, int]], list[Failure]]:
-    """Return the links in numbers of entities and documents, and what names none."""
-    by_name = _Names((e.name, e.number) for e in entities)
-    tiers = [_Names(tier) for tier in _calls(documents)]
-    found: list[tuple[int, int]] = []
+    """Return the links as numbers of entities and documents, and a failure for names that are unknown."""
+    by_name = _NameTable((e.name, e.number) for e in entities)
+    tiers = [_NameTable(tier) for tier in _document_names(documents)]
+    pairs: list[tuple[int, int]] = []
     unknown: dict[str, dict[str, None]] = {"entity": {}, "document": {}}
     for entity, document in links:
         numbers = by_name.find(entity)
-        places = next((at for tier in tiers if (at := tier.find(document))), list[int]())
-        found += ((number, place) for number in numbers for place in places)
-        for what, name, there in (("entity", entity, numbers), ("document", document, places)):
-            if not there:
-                unknown[what][name] = None
-    return found, [_unknown(what, list(names)) for what, names in unknown.items() if names]
+        matches = next((rows for tier in tiers if (rows := tier.find(document))), list[int]())
+        pairs += ((number, match) for number in numbers for match in matches)
+        for kind, name, rows in (("entity", entity, numbers), ("document", document, matches)):
+            if not rows:
+                unknown[kind][name] = None
+    return pairs, [_unknown(kind, list(names)) for kind, names in unknown.items() if names]
 
 
-def _unknown(what: str, names: list[str]) -> Failure:
-    where = "the graph has no entity" if what == "entity" else "there is no document"
+def _unknown(kind: str, names: list[str]) -> Failure:
+    where = "the graph has no entity" if kind == "entity" else "there is no document"
     more = f" (and {len(names) - 1:,} more)" if len(names) > 1 else ""
     return Failure("import", f"{where} {names[0]!r}{more}, which the links name; they were left out")
 
 
-def _calls(documents: Sequence[Document]) -> Iterator[list[tuple[str, int]]]:
-    """Yield what documents are called: their ids, paths, file names, stems, titles; the surest first."""
+def _document_names(documents: Sequence[Document]) -> Iterator[list[tuple[str, int]]]:
+    """Yield the names of documents: ids, paths, file names, stems, titles; the most specific first."""
     yield [(d.metadata[key], d.number) for d in documents for key in ("_id", "id") if key in d.metadata]
     yield [(d.path, d.number) for d in documents]
     yield [(PurePosixPath(d.path).name, d.number) for d in documents]
@@ -145,24 +144,24 @@ def _calls(documents: Sequence[Document]) -> Iterator[list[tuple[str, int]]]:
     yield [(d.title, d.number) for d in documents]
 
 
-def _titled(entities: Sequence[Entity], documents: Sequence[Document]) -> Iterator[tuple[int, int]]:
-    """Yield the links of documents to the entities that have their titles for names, in whatever case."""
-    by_name = _Names((e.name, e.number) for e in entities)
-    yield from ((number, d.number) for d in documents for number in by_name.alike(d.title))
+def _title_links(entities: Sequence[Entity], documents: Sequence[Document]) -> Iterator[tuple[int, int]]:
+    """Yield links of documents to the entities whose name is their title."""
+    by_name = _NameTable((e.name, e.number) for e in entities)
+    yield from ((number, d.number) for d in documents for number in by_name.find_normalised(d.title))
 
 
-# Where links are given
+# Sources of links
 
 
 def listed_links(documents: Sequence[Document]) -> Iterator[Link]:
-    """Yield the links to what documents list: a list in a JSON record, else a text parted by `;` or `|`, or the
-    list of front matter, which commas part.
+    """Yield the links to entities that documents list: a list in a JSON record, a text separated by `;` or `|`, or a
+    list in front matter, separated by commas.
     """
     files = {file for d in documents if (file := _json_file(d.path))}
     lists = {path: names for file in sorted(files) for path, names in _lists_of(file)}
     for d in documents:
-        parted = "[;|,]" if suffix_of(d.path) in MARKDOWN else "[;|]"
-        stated = (name.strip() for name in re.split(parted, d.metadata.get(ENTITIES, "")))
+        separators = "[;|,]" if suffix_of(d.path) in MARKDOWN else "[;|]"
+        stated = (name.strip() for name in re.split(separators, d.metadata.get(ENTITIES, "")))
         yield from ((name, d.path) for name in dict.fromkeys((*lists.get(d.path, ()), *stated)) if name)
 
 
@@ -172,7 +171,7 @@ def _json_file(path: str) -> str:
 
 
 def _lists_of(file: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield path and listed entities of each record of a file that was read before: only its lists are new."""
+    """Yield the path and the listed entities of each record of a JSON file."""
     for number, record in json_values(decode(Path(file).read_bytes()).text, PurePosixPath(file).suffix.lower()):
         names = cast("Mapping[str, Any]", record).get(ENTITIES) if isinstance(record, Mapping) else None
         if isinstance(names, list):
@@ -180,9 +179,9 @@ def _lists_of(file: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def read_links(path: Path) -> list[Link]:
-    """Read a table of links, entity and document, with a header or without one.
+    """Read a table of links with the columns entity and document, with or without a header.
 
-    Raises UsageError where the file cannot be read or a row has not two columns.
+    Raises UsageError if the file cannot be read or a row does not have two columns.
     """
     try:
         text = decode(path.read_bytes()).text
@@ -191,10 +190,10 @@ def read_links(path: Path) -> list[Link]:
     except DocumentError as error:
         raise UsageError(f"the links {path} cannot be read: the file {error}") from None
     rows = [(n, row) for n, row in delimited(text, delimiter_of(text, "entity")) if any(map(str.strip, row))]
-    picked = columns_of(rows[0][1], HEADERS) if rows else None
+    columns = columns_of(rows[0][1], HEADERS) if rows else None
     links: list[Link] = []
-    for n, row in rows[1 if picked else 0 :]:
-        values = [row[i].strip() for i in picked if i < len(row)] if picked else [cell.strip() for cell in row]
+    for n, row in rows[1 if columns else 0 :]:
+        values = [row[i].strip() for i in columns if i < len(row)] if columns else [cell.strip() for cell in row]
         if len(values) != 2 or not all(values):
             raise UsageError(f"{path}, line {n}: not an entity and a document; each line has the two, in that order")
         links.append((values[0], values[1]))

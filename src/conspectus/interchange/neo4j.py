@@ -1,4 +1,4 @@
-"""An index for Neo4j: CSV files for its bulk import, or Cypher for a database that runs."""
+"""Export an index to Neo4j as a property graph: CSV files for its bulk import, or Cypher for a running database."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from conspectus.index import Index
 from conspectus.readers.found import list_generated
 
 BATCH = 500
-"""Rows of one Cypher statement."""
+"""Rows per Cypher statement: larger statements take the database longer to parse than to run."""
 _KINDS = {int: ":long", float: ":double", str: ""}
 
 
 def write_csv(index: Index, folder: Path) -> list[Path]:
-    """Write one CSV file for each label and type, and `import.txt` with the command that reads them; return
-    the files.
+    """Write one CSV file per label and type, and `import.txt` with the command that imports them; return the files.
 
-    Edges name their ends by ids that are unique over all labels. Text is UTF-8, quoted where it must be, and
-    may hold newlines: `--multiline-fields=true` lets them through.
+    Edges name their ends by ids that are unique over all labels. Texts may contain newlines, which need
+    `--multiline-fields=true`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files: list[Path] = []
@@ -31,8 +30,8 @@ def write_csv(index: Index, folder: Path) -> list[Path]:
         rows = [({":ID": node.id} | node.properties) for node in group]
         files.append(_write(folder / f"{label.lower()}.csv", rows))
         command.append(f"--nodes={label}={files[-1].name}")
-    for type_, found in sorted(_by_type(edges(index)).items()):
-        rows = [{":START_ID": edge.source, ":END_ID": edge.target} | edge.properties for edge in found]
+    for type_, group in sorted(_by_type(edges(index)).items()):
+        rows = [{":START_ID": edge.source, ":END_ID": edge.target} | edge.properties for edge in group]
         files.append(_write(folder / f"{type_.lower()}.csv", rows))
         command.append(f"--relationships={type_}={files[-1].name}")
     (folder / "import.txt").write_text(" \\\n  ".join(command) + "\n", "utf-8")
@@ -40,9 +39,9 @@ def write_csv(index: Index, folder: Path) -> list[Path]:
     return [*files, folder / "import.txt"]
 
 
-def _by_type(found: Iterable[Edge]) -> dict[str, list[Edge]]:
+def _by_type(all_edges: Iterable[Edge]) -> dict[str, list[Edge]]:
     by_type: dict[str, list[Edge]] = {}
-    for edge in found:
+    for edge in all_edges:
         by_type.setdefault(edge.type, []).append(edge)
     return by_type
 
@@ -57,17 +56,17 @@ def _write(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def cypher(index: Index) -> Iterator[str]:
-    """Yield statements, one a line, that put an index into a database; run again, they change nothing."""
+    """Yield statements, one per line, that add an index to a database; running them again changes nothing."""
     yield "CREATE CONSTRAINT conspectus_id IF NOT EXISTS FOR (n:Conspectus) REQUIRE n.id IS UNIQUE;"
     for label, group in groupby(nodes(index), key=lambda node: node.label):
         for rows in _batches([{"id": n.id, "set": n.properties} for n in group]):
             yield f"UNWIND {rows} AS row MERGE (n:Conspectus {{id: row.id}}) SET n:{label}, n += row.set;"
-    for type_, found in sorted(_by_type(edges(index)).items()):
-        one = " {key: row.set.key}" if "key" in found[0].properties else ""  # there may be several between two nodes
-        for rows in _batches([{"a": e.source, "b": e.target, "set": e.properties} for e in found]):
+    for type_, group in sorted(_by_type(edges(index)).items()):
+        key = " {key: row.set.key}" if "key" in group[0].properties else ""  # several may join the same two nodes
+        for rows in _batches([{"a": e.source, "b": e.target, "set": e.properties} for e in group]):
             yield (
                 f"UNWIND {rows} AS row MATCH (a:Conspectus {{id: row.a}}), (b:Conspectus {{id: row.b}}) "
-                f"MERGE (a)-[r:{type_}{one}]->(b) SET r += row.set;"
+                f"MERGE (a)-[r:{type_}{key}]->(b) SET r += row.set;"
             )
 
 
@@ -77,7 +76,7 @@ def _batches(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def literal(value: Any) -> str:
-    """Return a value as Cypher writes it; every string stays one string, whatever stands in it."""
+    """Return a value as a Cypher literal, with every character of a string escaped that could end it."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_key(key)}: {literal(inner)}" for key, inner in value.items()) + "}"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if isinstance(value, list):
@@ -92,16 +91,7 @@ def _key(name: str) -> str:
 
 
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\x00": ""}
-"""A backslash goes first of all: Cypher also reads \\uXXXX, even outside of strings."""
-
-
-def write_cypher(index: Index, path: Path) -> None:
-    """Write the statements to a file, for `cypher-shell -f`."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(line + "\n" for line in cypher(index))
-
-
-__all__ = ["Node", "cypher", "literal", "write_csv", "write_cypher"]
+"""The backslash matters most: Cypher reads \\uXXXX everywhere, even outside of strings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +110,10 @@ class Edge:
 
 
 def nodes(index: Index) -> Iterator[Node]:
-    """Yield documents, chunks, entities, claims and communities with their reports; those of a label have
-    equal keys."""
+    """Yield documents, chunks, entities, claims and communities with their reports, grouped by label.
+
+    Nodes of the same label have the same properties.
+    """
     for d in index.documents:
         yield Node(f"d{d.number}", "Document", {"key": d.id, "title": d.title, "date": d.date or ""})
     for c in index.chunks:
@@ -139,18 +131,14 @@ def nodes(index: Index) -> Iterator[Node]:
         yield Node(f"k{c.number}", "Claim", facts | {"description": c.description} | dates)
     for c in index.communities:
         report = index.report_of_community.get(c.number)
-        told = (
-            (report.title, report.summary, report.text, report.rating)
-            if report
-            else (f"Community {c.number}", "", "", 0.0)
-        )
-        facts = dict(zip(("title", "summary", "report", "rating"), told, strict=True))
+        facts: dict[str, Any] = {"title": f"Community {c.number}", "summary": "", "report": "", "rating": 0.0}
+        if report:
+            facts = {"title": report.title, "summary": report.summary, "report": report.text, "rating": report.rating}
         yield Node(f"c{c.number}", "Community", {"key": c.id, "level": c.level, "size": c.size} | facts)
 
 
 def edges(index: Index) -> Iterator[Edge]:
-    """Yield what joins them; an entity is `IN_COMMUNITY` of the deepest that holds it, the rest follows by
-    `PART_OF`."""
+    """Yield the edges between them; an entity is `IN_COMMUNITY` of its deepest one only, which is `PART_OF` others."""
     entity = index.entity_of_name
     for c in index.chunks:
         yield Edge(f"s{c.number}", f"d{index.document_of[c.document_id].number}", "OF_DOCUMENT", {})

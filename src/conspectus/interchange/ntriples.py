@@ -1,133 +1,129 @@
-"""N-Triples (RDF 1.1): statements a line each, and the names that their addresses are told by.
+"""Read N-Triples (RDF 1.1) by rdflib, and give every IRI a readable name.
 
-A thing is called by its label where the file gives it one, else by what its address ends in. Of several
-things of one name the one with the most statements keeps it; the others bear what sets them apart.
+An entity is named by its label, else by the last part of its IRI. Of several entities with the same name, the one with
+the most statements keeps it; the others get a suffix that tells them apart.
+
+Needs the extra `graph`: pip install "conspectus[graph]".
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 from urllib.parse import unquote
 
-Statement = tuple[str, str, str]
-"""Its terms as they are written: `<address>`, `_:blank`, `"literal"@en` or `"literal"^^<type>`."""
+from conspectus.errors import UsageError
 
-_RDFS, _SKOS = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2004/02/skos/core#"
-LABELS = (f"<{_RDFS}label>", f"<{_SKOS}prefLabel>")
-"""The relations that name a thing."""
-LONGEST = 200
-"""Characters of a literal that is a name; longer ones are texts about the thing."""
+try:
+    from rdflib import RDFS, SKOS, BNode, Literal, URIRef
+    from rdflib.exceptions import ParserError
+    from rdflib.plugins.parsers.ntriples import W3CNTriplesParser
+except ImportError as error:
+    raise UsageError("N-Triples need rdflib: pip install 'conspectus[graph]'") from error
 
-_STATEMENT = re.compile(
-    r"\s*(<[^<>\"\s]*>|_:\S+)\s*(<[^<>\"\s]*>)\s*"
-    r"(<[^<>\"\s]*>|_:\S+?|\"(?:[^\"\\]|\\.)*\"(?:@[A-Za-z][\w-]*|\^\^<[^<>\"\s]*>)?)\s*\.\s*(?:#.*)?"
-)
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
-_LITERAL = re.compile(r"\"(.*)\"(?:@([\w-]+)|\^\^\S+)?", re.DOTALL)
+Term = URIRef | BNode | Literal
+Statement = tuple[Term, URIRef, Term]
+"""Subject, predicate and object."""
 
-
-def statements(text: str) -> Iterator[tuple[int, Statement | None]]:
-    """Yield line number and statement of each line that is not empty or a comment, None for one that is neither."""
-    for n, line in enumerate(text.split("\n"), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            found = _STATEMENT.fullmatch(line)
-            yield n, (found[1], found[2], found[3]) if found else None
+LABELS = (RDFS.label, SKOS.prefLabel)
+"""Predicates whose literal names the subject; the first is preferred."""
+MAX_NAME_CHARS = 200
+"""Characters of a literal that is taken as a name; a longer one is a text about the subject."""
 
 
-def named(said: Sequence[Statement]) -> tuple[list[Statement], dict[str, str]]:
-    """Return statements in names, in their order, and by name what long literals tell of things.
+def read_statements(text: str) -> tuple[list[Statement], list[int]]:
+    """Return the statements of an N-Triples file in order, and the numbers of the lines that are invalid."""
+    statements: list[Statement] = []
+    invalid: list[int] = []
+    blank_nodes: dict[str, BNode] = {}
 
-    What gives a thing the name that it bears is left out.
+    def add(*statement: Any) -> None:
+        statements.append(cast("Statement", statement))
+
+    parser = W3CNTriplesParser(cast("Any", SimpleNamespace(triple=add)), blank_nodes)
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            parser.line = line.rstrip("\r")
+            parser.parseline()
+        except (ParserError, ValueError):
+            invalid.append(number)
+    labels: dict[Term, Term] = {node: BNode(label) for label, node in blank_nodes.items()}  # rdflib's are random
+    return [(labels.get(s, s), p, labels.get(o, o)) for s, p, o in statements], invalid
+
+
+def named_triples(statements: Sequence[Statement]) -> tuple[list[tuple[str, str, str]], dict[str, str]]:
+    """Return statements as triples of names, in their order, and the long literals of entities by name.
+
+    Statements that only give an entity the name that it has here are left out.
     """
-    labels = _labels(said)
-    names = _names(said, labels)
-    triples: list[Statement] = []
-    told: dict[str, list[str]] = defaultdict(list)
-    for head, relation, tail in said:
-        literal = tail.startswith('"')
-        text = literal_of(tail)[0] if literal else ""
-        if literal and len(text) > LONGEST:
-            told[names[head]].append(" ".join(text.split()))
-        elif not (relation in LABELS and literal and text == labels.get(head)):
-            triples.append((names[head], relation_of(relation), text if literal else names[tail]))
-    return triples, {name: " ".join(dict.fromkeys(texts)) for name, texts in told.items()}
+    labels = _labels(statements)
+    names = _names(statements, labels)
+    triples: list[tuple[str, str, str]] = []
+    texts: dict[str, list[str]] = defaultdict(list)
+    for subject, predicate, object_ in statements:
+        if not isinstance(object_, Literal):
+            triples.append((names[subject], _last_part(predicate), names[object_]))
+        elif len(object_) > MAX_NAME_CHARS:
+            texts[names[subject]].append(" ".join(object_.split()))
+        elif predicate not in LABELS or str(object_) != labels.get(subject):
+            triples.append((names[subject], _last_part(predicate), str(object_)))
+    return triples, {name: " ".join(dict.fromkeys(parts)) for name, parts in texts.items()}
 
 
-def literal_of(term: str) -> tuple[str, str]:
-    """Return the text of a literal, its escapes resolved, and its language, "" where none is said."""
-    found = _LITERAL.fullmatch(term)
-    assert found
-    return _unescaped(found[1]), found[2] or ""
+def _labels(statements: Sequence[Statement]) -> dict[Term, str]:
+    """Return the label of each entity that has one: the English one, else one without a language, else the first."""
+    best: dict[Term, tuple[tuple[int, int], str]] = {}
+    for subject, predicate, object_ in statements:
+        if predicate in LABELS and isinstance(object_, Literal):
+            language = (object_.language or "")[:2]
+            rank = (("en", "").index(language) if language in ("en", "") else 2, LABELS.index(predicate))
+            usable = object_.strip() and len(object_) <= MAX_NAME_CHARS
+            if usable and (subject not in best or rank < best[subject][0]):
+                best[subject] = (rank, str(object_))
+    return {subject: label for subject, (_, label) in best.items()}
 
 
-def relation_of(address: str) -> str:
-    """Return what a relation is called: what its address ends in."""
-    return _ending(address)
-
-
-def _labels(said: Sequence[Statement]) -> dict[str, str]:
-    """Return the label of each thing that has some: in English, else in no language, else the first."""
-    best: dict[str, tuple[tuple[int, int], str]] = {}
-    for head, relation, tail in said:
-        if relation in LABELS and tail.startswith('"'):
-            text, language = literal_of(tail)
-            rank = (("en", "").index(language[:2]) if language[:2] in ("en", "") else 2, LABELS.index(relation))
-            if text.strip() and len(text) <= LONGEST and (head not in best or rank < best[head][0]):
-                best[head] = (rank, text)
-    return {head: text for head, (_, text) in best.items()}
-
-
-def _names(said: Sequence[Statement], labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the name of each address and blank node, no two of them the same."""
-    count: Counter[str] = Counter()
-    for head, _, tail in said:
-        count[head] += 1
-        if not tail.startswith('"'):
-            count[tail] += 1
-    names: dict[str, str] = {}
-    same: dict[str, list[str]] = defaultdict(list)
+def _names(statements: Sequence[Statement], labels: Mapping[Term, str]) -> dict[Term, str]:
+    """Return a unique name for each IRI and blank node."""
+    count: Counter[Term] = Counter()
+    for subject, _, object_ in statements:
+        count[subject] += 1
+        if not isinstance(object_, Literal):
+            count[object_] += 1
+    names: dict[Term, str] = {}
+    same_name: dict[str, list[Term]] = defaultdict(list)
     for term in count:
-        names[term] = " ".join((labels.get(term) or _ending(term)).split()) or term
-        same[names[term]].append(term)
-    for name, terms in same.items():
+        names[term] = " ".join((labels.get(term) or _last_part(term)).split()) or f"<{term}>"
+        same_name[names[term]].append(term)
+    for name, terms in same_name.items():
         if len(terms) > 1:
-            most, *others = sorted(terms, key=lambda term: -count[term])
-            for term, mark in zip(others, _apart(others, most, labels), strict=True):
-                names[term] = f"{name} ({mark})"
+            first, *others = sorted(terms, key=lambda term: -count[term])
+            for term, suffix in zip(others, _suffixes(others, first, labels), strict=True):
+                names[term] = f"{name} ({suffix})"
     return names
 
 
-def _apart(terms: Sequence[str], other: str, labels: Mapping[str, str]) -> list[str]:
-    """Return what tells things of one name apart: the ends of their addresses, else more of them, else all."""
-    for marks in ([_ending(t) if t in labels else "" for t in terms], [_before_ending(t) for t in terms]):
-        if len({*marks, _before_ending(other), ""}) == len(terms) + 2:
-            return marks
-    return [term.strip("<>") for term in terms]
+def _suffixes(terms: Sequence[Term], first: Term, labels: Mapping[Term, str]) -> Sequence[str]:
+    """Return what tells entities of one name apart: the last parts of their IRIs, else those before, else the IRIs."""
+    for suffixes in ([_last_part(t) if t in labels else "" for t in terms], [_part_before(t) for t in terms]):
+        if len({*suffixes, _part_before(first), ""}) == len(terms) + 2:
+            return suffixes
+    return [str(term) for term in terms]
 
 
-def _ending(term: str) -> str:
-    if not term.startswith("<"):
-        return term
-    return _readable(re.split(r"[/#]", _unescaped(term[1:-1]).rstrip("/#"))[-1])
+def _last_part(term: Term) -> str:
+    if isinstance(term, BNode):
+        return f"_:{term}"
+    return _readable(re.split(r"[/#]", term.rstrip("/#"))[-1])
 
 
-def _before_ending(term: str) -> str:
-    parts = [part for part in re.split(r"[/#]", term.strip("<>")) if part]
+def _part_before(term: Term) -> str:
+    parts = [part for part in re.split(r"[/#]", term) if part]
     return _readable(parts[-2]) if len(parts) > 1 else ""
 
 
 def _readable(part: str) -> str:
     return unquote(part).replace("_", " ")
-
-
-def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(_character, text) if "\\" in text else text
-
-
-def _character(escape: re.Match[str]) -> str:
-    if code := escape[1] or escape[2]:
-        number = int(code, 16)
-        return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else "\ufffd"
-    return {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}.get(escape[3], escape[3])

@@ -1,4 +1,4 @@
-"""An index as an Obsidian vault: a note for each entity, report and document, joined by links."""
+"""Export an index as an Obsidian vault: one note per entity, report and document, connected by links."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from conspectus.index import Index
 from conspectus.retrieval.citations import cite
 from conspectus.rows import Citation, Entity, Report
 
-LONGEST = 100
-"""Characters of a file name; with a suffix it stays below 255 bytes in any script."""
-MOST = 60
-"""Relationships that a note lists, the strongest."""
+MAX_NAME_CHARS = 100
+"""Characters of a file name: with number and suffix it stays below the 255 bytes that file systems allow."""
+MAX_RELATIONSHIPS = 60
+"""Relationships listed in a note, the strongest."""
+QUOTE_CHARS = 240
+"""Characters shown of a cited source."""
 _UNSAFE = re.compile(r'[\\/:*?"<>|#^\[\]%\x00-\x1f\x7f]+')
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
 
 def file_names(titles: Iterable[str]) -> list[str]:
-    """Return a file name for each title, safe on every system and unique whatever the case and Unicode form.
+    """Return a file name per title: valid on every system, and unique regardless of case and Unicode form.
 
-    What links and file systems do not take becomes a space; a name that is taken gets a number.
+    Characters that links or file systems do not allow become spaces; a name that is in use gets a number.
     """
     taken: set[str] = set()
     names: list[str] = []
@@ -43,7 +45,7 @@ def file_names(titles: Iterable[str]) -> list[str]:
 
 
 def _cut(text: str) -> str:
-    text = text[:LONGEST]
+    text = text[:MAX_NAME_CHARS]
     while len(text.encode()) > 200:
         text = text[:-1]
     return text
@@ -54,9 +56,9 @@ def _folded(name: str) -> str:
 
 
 def write_vault(index: Index, folder: Path) -> int:
-    """Write the notes into a folder, which must be new, empty or an earlier vault of ours; return how many.
+    """Write the notes into a folder, which must be new, empty or a vault written before; return their number.
 
-    Raises UsageError where the folder holds anything else. Notes that this index no longer has are removed.
+    Notes of the vault that the index no longer has are removed. Raises UsageError if the folder contains other files.
     """
     marker = folder / ".conspectus-vault"
     if folder.is_dir() and any(folder.iterdir()) and not marker.is_file():
@@ -84,9 +86,9 @@ def _write(folder: Path, marker: Path, notes: Mapping[str, str]) -> None:
     before = set(json.loads(marker.read_text("utf-8"))) if marker.is_file() else set[str]()
     for part in ("entities", "reports", "documents"):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    for gone in before - set(notes):
-        if re.fullmatch(r"(?:(?:entities|reports|documents)/)?[^/\\]+\.md", gone):
-            (folder / gone).unlink(missing_ok=True)
+    for name in before - set(notes):
+        if re.fullmatch(r"(?:(?:entities|reports|documents)/)?[^/\\]+\.md", name):
+            (folder / name).unlink(missing_ok=True)
     for name, text in notes.items():
         (folder / name).write_text(text.rstrip() + "\n", "utf-8", newline="\n")
     marker.write_text(json.dumps(sorted(notes), ensure_ascii=False), "utf-8")
@@ -113,11 +115,11 @@ def _entity(entity: Entity, index: Index, entities: list[str], reports: list[str
     number = index.entity_of_name
     edges = sorted((index.relationships[r] for r in index.edges_of(entity.number)), key=lambda r: (-r.weight, r.number))
     related: list[str] = []
-    for r in edges[:MOST]:
+    for r in edges[:MAX_RELATIONSHIPS]:
         other = r.target if r.source == entity.name else r.source
         related.append(f"- {_link(entities[number[other]], other)} ({r.weight:g}): {line(r.description)}")
-    held = [r for c in index.communities_of(entity.number) if (r := index.report_of_community.get(c))]
-    places = [
+    own_reports = [r for c in index.communities_of(entity.number) if (r := index.report_of_community.get(c))]
+    quotations = [
         f"- {_link(documents[index.document_of[span.document_id].number])}: "
         f"“{line(index.document_of[span.document_id].text[span.start : span.end])}”"
         for span in entity.spans[:5]
@@ -128,9 +130,9 @@ def _entity(entity: Entity, index: Index, entities: list[str], reports: list[str
     }
     parts = [_head(**names, degree=entity.degree), f"# {line(entity.name)}", paragraphs(entity.description)]
     for title, lines in (
-        ("Reports", [f"- {_link(reports[r.number], r.title)}" for r in held]),
+        ("Reports", [f"- {_link(reports[r.number], r.title)}" for r in own_reports]),
         ("Relationships", related),
-        ("Told in", places),
+        ("Told in", quotations),
     ):
         if lines:
             parts += [f"## {title}", "\n".join(lines)]
@@ -139,17 +141,17 @@ def _entity(entity: Entity, index: Index, entities: list[str], reports: list[str
 
 def _report(report: Report, index: Index, entities: list[str], reports: list[str]) -> str:
     community = index.communities[report.community]
-    above = index.report_of_community.get(report.parent)
-    below = [p for c in report.children if (p := index.report_of_community.get(c))]
+    parent = index.report_of_community.get(report.parent)
+    children = [p for c in report.children if (p := index.report_of_community.get(c))]
     text, citations = prose(report, index, 2)
     facts = {"aliases": [report.title], "tags": ["report", f"level-{report.level}"], "rating": report.rating}
     parts = [_head(**facts, level=report.level), f"# {line(report.title)}"]
-    if above:
-        parts.append(f"Part of {_link(reports[above.number], above.title)}.")
+    if parent:
+        parts.append(f"Part of {_link(reports[parent.number], parent.title)}.")
     parts.append(text)
     members = sorted(community.entity_numbers, key=lambda n: (-index.entities[n].degree, n))
     for title, lines in (
-        ("Parts", [f"- {_link(reports[p.number], p.title)}" for p in below]),
+        ("Parts", [f"- {_link(reports[p.number], p.title)}" for p in children]),
         ("Things", [f"- {_link(entities[n], index.entities[n].name)}" for n in members]),
         ("Sources", sources(citations)),
     ):
@@ -158,19 +160,15 @@ def _report(report: Report, index: Index, entities: list[str], reports: list[str
     return "\n\n".join(parts)
 
 
-QUOTED = 240
-"""Characters of a source that are shown."""
-
-
 def prose(report: Report, index: Index, heading: int) -> tuple[str, tuple[Citation, ...]]:
-    """Return a report without its title, its findings under headings of a depth, and its citations."""
+    """Return the summary and findings of a report, findings below headings of a depth, and the citations."""
     findings = [f"{'#' * heading} {line(f.summary)}\n\n{paragraphs(f.explanation)}" for f in report.findings]
     text, citations, _ = cite("\n\n".join([paragraphs(report.summary), *findings]), index)
     return text, citations
 
 
 def paragraphs(text: str) -> str:
-    """Return a text in which every line is a paragraph, and none opens a heading or a list by accident."""
+    """Return a text whose lines are paragraphs, so that none becomes a heading or a list by accident."""
     return "\n\n".join(stripped for part in text.splitlines() if (stripped := part.strip()))
 
 
@@ -180,7 +178,7 @@ def line(text: str) -> str:
 
 
 def sources(citations: Sequence[Citation]) -> list[str]:
-    """Return a line for each citation: its number, what it is, and the first place that it leads to."""
+    """Return a line per citation: number, kind and title, and the first source that it leads to."""
     return [f"{c.marker}. {_source(c)}" for c in citations]
 
 
@@ -189,6 +187,6 @@ def _source(citation: Citation) -> str:
     if not citation.sources:
         return head
     first = citation.sources[0]
-    said = line(first.text)
-    shown = said if len(said) <= QUOTED else said[: QUOTED - 1].rstrip() + "…"
+    text = line(first.text)
+    shown = text if len(text) <= QUOTE_CHARS else text[: QUOTE_CHARS - 1].rstrip() + "…"
     return f"{head}. {line(first.document)}, characters {first.start}-{first.end}: “{shown}”"
