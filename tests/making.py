@@ -11,7 +11,7 @@ import numpy as np
 from conspectus import tokens
 from conspectus.algorithms.bm25 import postings
 from conspectus.index import Index
-from conspectus.indexing.pipeline import build_index
+from conspectus.indexing.pipeline import BuildInput, build_index
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore
@@ -141,10 +141,8 @@ def a_built_index(*texts: str, **settings: Any) -> Index:
     """What the pipeline makes of texts without a language model; settings as `{"chunk": {"tokens": 100}}`."""
     return asyncio.run(
         build_index(
-            some_documents(*texts),
-            (),
+            BuildInput(some_documents(*texts), Settings.model_validate(settings)),
             lambda documents, lexicon: ExtractiveModel(SentenceStore.read(documents, lexicon)),
-            Settings.model_validate(settings),
         )
     )
 

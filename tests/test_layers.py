@@ -20,7 +20,7 @@ FORBIDDEN = {
     "indexing": ("retrieval", "evaluation", "api", "cli"),
     "retrieval": ("indexing", "evaluation", "api", "cli"),
     "filters": ("indexing", "retrieval", "evaluation", "api", "cli"),
-    "corrections": ("models", "indexing", "retrieval", "evaluation", "api", "cli"),
+    "corrections.py": ("models", "indexing", "retrieval", "evaluation", "api", "cli"),
     "community_context.py": ("models", "indexing", "retrieval", "storage", "evaluation", "api", "cli"),
     "storage/manifests.py": ("models", "indexing", "retrieval", "api", "cli"),
     "evaluation": ("api", "cli"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conspectus.corrections import documents_read, is_said
+from conspectus.corrections import is_added_facts, source_documents
 from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.index import Index
 from conspectus.rows import Failure, Usage
@@ -100,7 +100,7 @@ def status_of(index: Index) -> Status:
     """Return the figures of an index (the levels are GraphRAG's Table 2)."""
     tokens = sum(chunk.n_tokens for chunk in index.chunks)
     return Status(
-        documents=len(documents_read(index.documents) if "corrections" in index.origin else index.documents),
+        documents=len(source_documents(index.documents) if "corrections" in index.origin else index.documents),
         chunks=len(index.chunks),
         tokens=tokens,
         entities=len(index.entities),
@@ -167,7 +167,7 @@ def _documents(folder: Path, manifest: Manifest) -> int:
     count = manifest.counts["documents"]
     if count and "corrections" in manifest.origin:
         with suppress(IndexDamaged):  # a commit has taken it away meanwhile
-            return count - is_said(store.read_kept(folder, manifest).documents[-1].path)
+            return count - is_added_facts(store.read_kept(folder, manifest).documents[-1].path)
     return count
 
 

@@ -35,8 +35,8 @@ def test_each_kind_of_correction_is_kept_and_said_back(run: Run, own: Path):
         (("retype", "Ada Brook", "person"), "retype Dame Ada as person"),
         (("delete", "the hollin council"), "delete Hollin Council"),
         (
-            ("split", "Orran Mill", "--into", "The Sluice", "--where", "path~letter*"),
-            "split Orran Mill: what is it where path~letter* is The Sluice",
+            ("split", "Orran Mill", "--into", "The Sluice", "--document", "letter*"),
+            "split Orran Mill in letter* into The Sluice",
         ),
         (("add-fact", "Ada Brook", "Ruben Vale", "They wed."), "add fact Dame Ada - Ruben Vale: They wed"),
     ]
@@ -71,7 +71,7 @@ def test_corrections_are_told_to_machines(told: Told, own: Path):
         "note": "see the deed",
     }
     assert made.items() >= kept.items()
-    assert listed["corrections"] == [made | {"state": "waiting", "why": ""}]
+    assert listed["corrections"] == [made | {"state": "waiting", "reason": ""}]
     assert listed["undone"] == []
     assert told("status", "--index", own)["corrections"] == {
         "file": str(own / "corrections.toml"), "applied": 0, "waiting": 1, "failing": 0, "undone": 0,
@@ -85,7 +85,7 @@ def test_corrections_are_told_to_machines(told: Told, own: Path):
     [
         (("rename", "Ada Brok", "Dame Ada"), 1, "error: there is no 'Ada Brok' in the graph; did you mean Ada Brook"),
         (("merge", "Ada Brook"), 2, "error: merge takes two names or more"),
-        (("split", "Ada Brook", "--into", "Ada"), 2, "error: split takes documents (where) or aliases"),
+        (("split", "Ada Brook", "--into", "Ada"), 2, "error: split takes documents or aliases"),
         (("undo", "3"), 1, "has no correction 3; it has none"),
         (("add-fact", "Ada Brook", "Ruben Vale", "x", "--strength", "11"), 2, "less than or equal to 10"),
     ],

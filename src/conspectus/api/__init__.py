@@ -51,7 +51,7 @@ from conspectus.api.comparing import (
     make_questions,
     table2,
 )
-from conspectus.api.correcting import Corrections, correct, corrections, undo
+from conspectus.api.correcting import Corrections, apply_corrections, correct, corrections, undo
 from conspectus.api.embedding import embed, estimate_embedding
 from conspectus.api.exporting import draw_map, export
 from conspectus.api.measuring import (
@@ -64,7 +64,6 @@ from conspectus.api.measuring import (
 )
 from conspectus.api.people import export_pairs, import_ratings, rater_agreement
 from conspectus.api.previewing import Preview, costs, estimate, is_free, preview
-from conspectus.api.remaking import apply_corrections
 from conspectus.api.reporting import write_report
 from conspectus.index_status import history
 from conspectus.runtime import DEFAULT_FOLDER, resolved

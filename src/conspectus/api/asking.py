@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from conspectus.api.building import open_index
-from conspectus.corrections import said_in
+from conspectus.corrections import added_fact_notices
 from conspectus.errors import UsageError
 from conspectus.filters.view import View, select_view
 from conspectus.index import Index
@@ -142,7 +142,8 @@ async def aask(
         usage = session.total if session else reranker.usage if reranker else result.usage
     reason = "; ".join(part for part in (why, result.why) if part)
     absent = unknown_name_notice(question, opened) if answering.reads else ()
-    notices = (*view.notices(answering.reads), *absent, *missing(opened), *said_in(result.citations), *result.notices)
+    facts = added_fact_notices(result.citations)
+    notices = (*view.notices(answering.reads), *absent, *missing(opened), *facts, *result.notices)
     language, seconds = opened.language_of(question), time.perf_counter() - began
     return replace(result, why=reason, notices=notices, usage=usage, seconds=seconds, language=language)
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from conspectus.api.embedding import check_embedder, with_vectors
 from conspectus.api.previewing import costs, estimate_of
 from conspectus.configuration import INDEX, Resolved
-from conspectus.corrections import Entry
-from conspectus.corrections.file import corrections_for
+from conspectus.corrections import Entry, corrections_for
 from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.indexing.update import Update, origin_of, own_embedder, update_of
@@ -130,12 +129,12 @@ async def abuild(
         if bars:
             bars.stage("read", 0)
         read = read_sources(sources, documents, chosen)
-        return await build_of(
+        return await build_read(
             read, target, replace(known, settings=chosen), corrections, bars, fresh=fresh, agree=agree
         )
 
 
-async def build_of(
+async def build_read(
     read: Read,
     target: Path,
     known: Resolved,
@@ -153,7 +152,10 @@ async def build_of(
         if update.nothing and (standing := update.standing):
             store.trim(target, chosen.model_dump(mode="json"))
             return Built(standing, standing.snapshot, target, tuple(skipped), tuple(warnings), update=update)
-        from conspectus.indexing.pipeline import build_index  # here, for nobody else need wait until it is imported
+        from conspectus.indexing.pipeline import (  # here, for nobody else need wait until it is imported
+            BuildInput,
+            build_index,
+        )
 
         chosen = _with_own_embedder(known, update, target)
         if agree and costs(chosen):
@@ -163,9 +165,8 @@ async def build_of(
                 progress.watch(lambda: session.total)
             performer = session.model if session else _fitted
             check = _rest_fits(session, chosen, progress) if session else None
-            index = await build_index(
-                index_documents, failures, performer, chosen, progress, check, update.before, corrections
-            )
+            inputs = BuildInput(index_documents, chosen, failures, corrections, update.before)
+            index = await build_index(inputs, performer, progress, check)
             index = replace(
                 index,
                 usage=session.usage if session else {},

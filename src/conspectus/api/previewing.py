@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from conspectus.api.embedding import estimate_vectors
-from conspectus.corrections.file import corrections_for
+from conspectus.corrections import corrections_for
 from conspectus.errors import UsageError
 from conspectus.indexing.update import update_of
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from conspectus.cli import show
-from conspectus.cli.corrections import counted, summary
+from conspectus.cli.correct import counted, summary
 from conspectus.cli.history import print_history
 from conspectus.cli.options import FOLDER, AsJson, ConfigFile, IndexFolder, LogFile, entity_names, settings_of
 from conspectus.errors import IndexMissing, UsageError

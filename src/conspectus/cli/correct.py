@@ -1,21 +1,39 @@
-"""`conspectus correct`: say what the graph gets wrong, in a file that every run of `conspectus index` applies."""
+"""`conspectus correct`: correct the graph, in a file that every run of `conspectus index` applies."""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from conspectus.cli import corrections as kept
 from conspectus.cli import show
-from conspectus.cli.guard import Group
+from conspectus.cli.guard import DONE, WITH_FAILURES, Group
 from conspectus.cli.help import OTHER
-from conspectus.cli.options import FOLDER, AsJson, IndexFolder, LogFile, entity_names
+from conspectus.cli.options import (
+    FOLDER,
+    AsJson,
+    BaseUrl,
+    Budget,
+    BudgetTokens,
+    IndexFolder,
+    LogFile,
+    Quiet,
+    SetKeys,
+    TraceFile,
+    entity_names,
+    model_flags,
+    overrides,
+)
 
 if TYPE_CHECKING:
-    from conspectus.corrections import Correction
+    from conspectus.api import Built
+    from conspectus.api.correcting import Corrections, CorrectionState
+    from conspectus.corrections import Correction, Entry
 
 app = typer.Typer(
     cls=Group,
@@ -23,6 +41,26 @@ app = typer.Typer(
     help="Edit the graph: merge, split, rename, retype, delete, add.\n\nCorrections are saved in a "
     "file, and every run of conspectus index applies them.",
 )
+
+
+STATES = ("applied", "waiting", "failing")
+WHEN = "This takes effect with the next conspectus index, or at once with conspectus correct apply."
+CARRIED_ON = (
+    "The graph will be as before; communities and reports are carried on and may differ. For those as before, too: "
+    "conspectus index SOURCE --fresh."
+)
+"""A build begins its communities with those of the index that it replaces, so that few reports are written again."""
+
+File = Annotated[
+    Path | None,
+    typer.Option(
+        "--corrections",
+        metavar="FILE",
+        rich_help_panel=OTHER,
+        help="File of corrections, e.g. beside the corpus (default: corrections.toml in the index folder).",
+        show_default=False,
+    ),
+]
 
 
 def _name(metavar: str, text: str) -> Any:
@@ -53,7 +91,7 @@ def merge(
         ),
     ] = "",
     folder: IndexFolder = FOLDER,
-    corrections: kept.File = None,
+    corrections: File = None,
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
@@ -74,13 +112,12 @@ def merge(
 def split(
     name: Annotated[str, _name("NAME", "The entity to split.")],
     into: Annotated[str, typer.Option(metavar="NAME", help="Name of the entity that is split off, new or existing.")],
-    where: Annotated[
+    document: Annotated[
         list[str] | None,
         typer.Option(
-            "--where",
-            metavar="CONDITION",
-            help="Documents in which NAME means the entity that is split off, e.g. 'path~planets*' or "
-            "'date>=2023'. If repeated, all conditions must hold.",
+            metavar="PATH",
+            help="Document in which NAME means the entity that is split off: a path, the end of a path or a pattern "
+            "such as 'planets/*'. Repeatable.",
         ),
     ] = None,
     alias: Annotated[
@@ -88,7 +125,7 @@ def split(
         typer.Option(metavar="NAME", help="Alias that belongs to the entity that is split off. Repeatable."),
     ] = None,
     folder: IndexFolder = FOLDER,
-    corrections: kept.File = None,
+    corrections: File = None,
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
@@ -96,13 +133,13 @@ def split(
 ) -> None:
     """Split an entity: one name stands for two entities.
 
-    --where or --alias says which mentions belong to the entity that is split off.
+    --document or --alias says which mentions belong to the entity that is split off.
 
-    Example: conspectus correct split Mercury --into "Mercury (planet)" --where "path~planets*"
+    Example: conspectus correct split Mercury --into "Mercury (planet)" --document "planets/*"
     """
     from conspectus.corrections import Split
 
-    _keep(Split(name, into, tuple(where or ()), tuple(alias or ())), folder, corrections, author, note, json)
+    _keep(Split(name, into, tuple(document or ()), tuple(alias or ())), folder, corrections, author, note, json)
 
 
 @app.command()
@@ -110,7 +147,7 @@ def rename(
     name: Annotated[str, _name("NAME", "Name of the entity.")],
     to: Annotated[str, typer.Argument(metavar="TO", help="The new name.", show_default=False)],
     folder: IndexFolder = FOLDER,
-    corrections: kept.File = None,
+    corrections: File = None,
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
@@ -132,7 +169,7 @@ def retype(
         str, typer.Argument(metavar="TYPE", help="Entity type, e.g. person, organization or place.", show_default=False)
     ],
     folder: IndexFolder = FOLDER,
-    corrections: kept.File = None,
+    corrections: File = None,
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
@@ -163,7 +200,7 @@ def _tell_types(type: str, folder: Path) -> None:
 def delete(
     name: Annotated[str, _name("NAME", "Name of the entity to delete.")],
     folder: IndexFolder = FOLDER,
-    corrections: kept.File = None,
+    corrections: File = None,
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
@@ -205,7 +242,7 @@ def add_fact(
     ] = "",
     create: Annotated[bool, typer.Option("--create", help="Create the entities if they do not exist yet.")] = False,
     folder: IndexFolder = FOLDER,
-    corrections: kept.File = None,
+    corrections: File = None,
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
@@ -229,12 +266,141 @@ def _keep(correction: Correction, folder: Path, file: Path | None, author: str, 
 
     entry = api.correct(folder, correction, file=file or "", author=author, note=note)
     if json:
-        show.as_json(kept.flat(entry))
+        show.as_json(flat(entry))
     else:
         show.out(f"Correction {entry.number}: {str(entry.correction).rstrip('.。')}.")
-        show.note(kept.WHEN)
+        show.note(WHEN)
 
 
-app.command("list")(kept.list_)
-app.command()(kept.undo)
-app.command()(kept.apply)
+@app.command("list")
+def list_(folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson = False, log: LogFile = None) -> None:
+    """List all corrections with their state.
+
+    The state is applied, waiting (for the next conspectus index or correct apply) or failing, in the order in which
+    corrections are applied.
+
+    Example: conspectus correct list
+    """
+    from conspectus import api
+
+    found = api.corrections(folder, file=corrections or "")
+    if json:
+        rows = [flat(row.entry) | {"state": row.state, "reason": row.reason} for row in found.rows]
+        show.as_json({"file": str(found.file), "corrections": rows, "undone": found.undone})
+        return
+    if found.rows:
+        show.table([["", "State", "Correction"], *(_row(row) for row in found.rows)], texts=3)
+        for row in found.rows:
+            if row.reason:
+                show.out(f"\n{row.entry.number} is not in force, or not wholly: {row.reason}.")
+    else:
+        show.out("There are no corrections.")
+    if found.undone:
+        show.out(f"\nUndone or edited, and still in the index as it was: {', '.join(map(str, found.undone))}.")
+    show.note(f"\nThey are kept in {found.file}.")
+    if found.undone or any(row.state == "waiting" for row in found.rows):
+        show.note(WHEN)
+
+
+@app.command()
+def undo(
+    number: Annotated[
+        int,
+        typer.Argument(
+            metavar="N", help="Number of the correction, as shown by conspectus correct list.", show_default=False
+        ),
+    ],
+    folder: IndexFolder = FOLDER,
+    corrections: File = None,
+    json: AsJson = False,
+    log: LogFile = None,
+) -> None:
+    """Remove a correction.
+
+    The graph is then what it was before. Communities and reports are carried on from the index as it is, and may
+    differ from before; conspectus index SOURCE --fresh computes them as if the correction had never been made.
+
+    Example: conspectus correct undo 2
+    """
+    from conspectus import api
+
+    entry = api.undo(folder, number, file=corrections or "")
+    if json:
+        show.as_json(flat(entry))
+    else:
+        show.out(f"Undone: {entry}.")
+        show.note(WHEN)
+        show.note(CARRIED_ON)
+
+
+@app.command()
+def apply(
+    folder: IndexFolder = FOLDER,
+    corrections: File = None,
+    base_url: BaseUrl = None,
+    budget: Budget = None,
+    budget_tokens: BudgetTokens = None,
+    trace: TraceFile = None,
+    json: AsJson = False,
+    quiet: Quiet = False,
+    set_: SetKeys = None,
+    log: LogFile = None,
+) -> None:
+    """Apply the corrections to the index now.
+
+    Rebuilds the index from the documents that it holds, without reading the files again. Cached model responses are
+    reused; only what changes is asked anew.
+
+    Example: conspectus correct apply
+    """
+    from conspectus import api
+    from conspectus.cli.index import tell  # which says of corrections what is here
+    from conspectus.cli.progress import Bars
+
+    said = overrides(set_, model_flags(None, base_url, None, budget, budget_tokens, trace))
+    began = time.perf_counter()
+    with Bars(quiet=quiet or json) as bars:
+        built = api.apply_corrections(folder, file=corrections or "", settings=said, progress=bars)
+    tell(built, time.perf_counter() - began, json=json, quiet=quiet)
+    raise typer.Exit(WITH_FAILURES if built.failures else DONE)
+
+
+def flat(entry: Entry) -> dict[str, Any]:
+    """Return a correction as one object, its kind under `kind`."""
+    return {
+        "number": entry.number,
+        "kind": entry.correction.kind,
+        **asdict(entry.correction),
+        "date": entry.date,
+        "author": entry.author,
+        "note": entry.note,
+    }
+
+
+def _row(row: CorrectionState) -> Sequence[str]:
+    said = ", ".join(part for part in (row.entry.date, row.entry.author, row.entry.note) if part)
+    return [str(row.entry.number), row.state, f"{row.entry.correction}" + (f"  ({said})" if said else "")]
+
+
+def of_built(built: Built) -> Corrections:
+    """Return the corrections that an index was just made with."""
+    from conspectus.api import corrections
+    from conspectus.corrections import FILE_NAME
+
+    kept = str(built.index.settings.get("store", {}).get("corrections", ""))
+    return corrections(built.folder, file=kept or built.folder / FILE_NAME)
+
+
+def summary(found: Corrections) -> Iterator[str]:
+    """Yield a line that says how many corrections there are, if there are any."""
+    counts = Counter(row.state for row in found.rows)
+    told = [f"{counts[state]:,} {state}" for state in STATES if counts[state]]
+    told += [f"{len(found.undone):,} undone since"] if found.undone else []
+    if told:
+        yield f"Corrections: {', '.join(told)} ({found.file})."
+
+
+def counted(found: Corrections) -> dict[str, Any]:
+    """Return the same for machines."""
+    counts = Counter(row.state for row in found.rows)
+    return {"file": str(found.file), **{state: counts[state] for state in STATES}, "undone": len(found.undone)}

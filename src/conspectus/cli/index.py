@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from conspectus.cli import changes, show
-from conspectus.cli import corrections as kept
+from conspectus.cli.correct import counted as correction_counts
+from conspectus.cli.correct import of_built as corrections_of
+from conspectus.cli.correct import summary as correction_summary
 from conspectus.cli.guard import DONE, WITH_FAILURES, interrupted
 from conspectus.cli.help import COST, MODEL, OTHER, READING
 from conspectus.cli.options import (
@@ -295,7 +297,7 @@ def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
             "warnings": [asdict(w) for w in built.warnings],
             "notices": built.notices,
             "seconds": seconds,
-            "corrections": kept.counted(kept.of_built(built)),
+            "corrections": correction_counts(corrections_of(built)),
         }
         show.as_json(asdict(status) | more | changes.as_json(built.update))
         return
@@ -305,7 +307,7 @@ def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     show.out(f"Graph: {graph}.")
     levels = ", ".join(f"{r.communities:,}" for r in status.levels) if status.reports else ""
     show.out(f"Reports by level: {levels or 'none'}.")
-    for line in (*changes.done(built), *kept.summary(kept.of_built(built))):
+    for line in (*changes.done(built), *correction_summary(corrections_of(built))):
         show.out(line)
     show.out(f"Snapshot: {status.snapshot}")
     if not quiet:

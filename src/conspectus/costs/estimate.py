@@ -17,7 +17,7 @@ from conspectus.costs.entity_estimates import GLEANED, GRAPH, EntityEstimate, Ta
 from conspectus.costs.ranges import NONE, Range, exactly, share, total
 from conspectus.index import Index
 from conspectus.indexing.describe import DescribedGraph
-from conspectus.indexing.pipeline import build_graph
+from conspectus.indexing.pipeline import BuildInput, build_graph
 from conspectus.indexing.reports import reported
 from conspectus.models.llm.budget import Budget
 from conspectus.models.llm.client import prompt_tokens
@@ -151,7 +151,7 @@ class Estimator:
         evidence: Range | None = None
         if left < len(walks):
             found, settings = found_by(walks), self._settings
-            drawn = build_graph(documents, chunks, found, settings, before, corrections=corrections, language=language)
+            drawn = build_graph(BuildInput(documents, settings, (), corrections, before), chunks, found, language)
             evidence = None if left else self._evidence(drawn.graph, drawn.communities, language)
             steps = await rehearse_rest(drawn.graph, drawn.communities, self._sender, settings, language)
         usual = self._usual(chunks, language) if left else {}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from conspectus import __version__
-from conspectus.corrections import Entry, documents_read, marks
+from conspectus.corrections import Entry, marks, source_documents
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated
 from conspectus.index import Index
 from conspectus.models.embedders.prefixes import PREFIXES
@@ -147,7 +147,7 @@ def update_of(
     documents = in_languages(documents, settings.language)
     try:
         standing = store.read(folder)
-        changes = changes_of(documents_read(standing.documents), documents)
+        changes = changes_of(source_documents(standing.documents), documents)
     except IndexDamaged as error:
         return Update(anew=(str(error).partition(";")[0],))
     if fresh:
@@ -232,7 +232,7 @@ def _open(
         yield f"{failed:,} calls that failed"
     if [f for f in standing.failures if f.stage == "read"] != list(failures):
         yield "what could not be read"
-    if [(d.id, d.path) for d in documents_read(standing.documents)] != [(d.id, d.path) for d in documents]:
+    if [(d.id, d.path) for d in source_documents(standing.documents)] != [(d.id, d.path) for d in documents]:
         yield "where the documents stand"
     if settings.vectors.embedder not in ("none", own_embedder(standing)):
         yield f"vectors by {settings.vectors.embedder}"

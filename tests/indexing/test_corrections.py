@@ -12,11 +12,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import a_document, whole_chunk
 
-from conspectus.corrections import SAID, AddFact, Correction, Delete, Entry, Merge, Rename, Retype, Split, is_said
-from conspectus.indexing.added_facts import FactDocument, facts_as_document
-from conspectus.indexing.apply_corrections import apply_to_claims, apply_to_graph, apply_to_triples, drop_names
-from conspectus.indexing.correct import decide
-from conspectus.indexing.correction_results import CorrectionResult
+from conspectus.corrections import (
+    ADDED_FACTS,
+    AddFact,
+    Correction,
+    Delete,
+    Entry,
+    Merge,
+    Rename,
+    Retype,
+    Split,
+    is_added_facts,
+)
+from conspectus.indexing.corrections import (
+    CorrectionResult,
+    FactDocument,
+    correct_claims,
+    correct_graph,
+    correct_names,
+    correct_triples,
+    drop_names,
+    facts_as_document,
+)
 from conspectus.indexing.merge import Merged, merge, merge_claims
 from conspectus.indexing.resolve import resolve
 from conspectus.rows import Entity, Relationship, Span
@@ -90,7 +107,7 @@ class Made:
 
     @property
     def whys(self) -> list[str]:
-        return [outcome.why for outcome in self.decided.outcomes]
+        return [outcome.problem for outcome in self.decided.outcomes]
 
     @property
     def joins(self) -> list[tuple[str, str]]:
@@ -106,10 +123,10 @@ def entries(*corrections: Correction) -> list[Entry]:
 
 def made(*corrections: Correction, graphs: Sequence[Extraction] = GRAPHS) -> Made:
     names = resolve(CHUNKS, graphs, DOCUMENTS, ResolveSettings())
-    decided = decide(entries(*corrections), names, CHUNKS, graphs, DOCUMENTS)
+    decided = correct_names(entries(*corrections), names, CHUNKS, graphs, DOCUMENTS)
     said = facts_as_document(decided.facts, len(DOCUMENTS), len(CHUNKS))
-    merged = apply_to_graph(merge(CHUNKS, graphs, decided.names), decided, said)
-    claims = apply_to_claims(CHUNKS, CLAIMS, decided)
+    merged = correct_graph(merge(CHUNKS, graphs, decided.names), decided, said)
+    claims = correct_claims(CHUNKS, CLAIMS, decided)
     return Made(decided, said, merge_claims(CHUNKS, claims, decided.names, merged))
 
 
@@ -172,7 +189,7 @@ def test_what_was_merged_is_found_by_any_of_its_names():
 
 
 def test_an_entity_is_split_by_documents():
-    now = made(Split("Mercury", "Mercury (planet)", where=("path~planets*",)))
+    now = made(Split("Mercury", "Mercury (planet)", documents=("planets/*",)))
 
     assert now.spans("Mercury (planet)") == {spot(0, CIRCLES)}
     assert now.spans("Mercury") == {spot(1, FILLS)}
@@ -189,17 +206,17 @@ def test_an_entity_is_split_by_what_it_is_called():
 
 
 def test_part_of_an_entity_is_given_to_another_one():
-    now = made(Split("Mercury", "Quicksilver", where=("folder=metals",)))
+    now = made(Split("Mercury", "Quicksilver", documents=("metals/*",)))
 
     assert now.spans("Quicksilver") == {spot(1, FILLS), spot(1, IS)}
     assert now.spans("Mercury") == {spot(0, CIRCLES)}
 
 
 def test_a_split_that_takes_nothing_is_told():
-    now = made(Split("Mercury", "M", where=("folder=nowhere",)), Split("Mercury", "M", aliases=("Hermes",)))
+    now = made(Split("Mercury", "M", documents=("nowhere/*",)), Split("Mercury", "M", aliases=("Hermes",)))
 
     assert now.entities == BEFORE.entities
-    assert "no document meets folder=nowhere" in now.whys[0]
+    assert "no document is at nowhere/*" in now.whys[0]
     assert now.whys[1] == "nothing of 'Mercury' is called Hermes"
 
 
@@ -256,17 +273,17 @@ def test_what_is_deleted_leaves_no_trace():
     assert named == BEFORE.entities.keys() - {"Mercury"}
     assert [claim.subject for claim in now.merged.claims] == ["Quicksilver"]
     assert now.entities["Sun"].degree == 0
-    assert now.decided.gone == {"mercury"}
+    assert now.decided.deleted == {"mercury"}
     triples = [(chunk.id, chunk) for chunk in CHUNKS]
     found = zip((chunk for _, chunk in triples), (graph.triples for graph in GRAPHS), strict=True)
-    assert not [t for _, kept in apply_to_triples(found, now.decided, now.said) for t in kept]
+    assert not [t for _, kept in correct_triples(found, now.decided, now.said) for t in kept]
 
 
 def test_a_name_that_others_still_have_is_not_gone():
-    now = made(Split("Mercury", "Mercury (planet)", where=("path~planets*",)), Delete("Mercury (planet)"))
+    now = made(Split("Mercury", "Mercury (planet)", documents=("planets/*",)), Delete("Mercury (planet)"))
 
     assert now.spans("Mercury") == {spot(1, FILLS)}
-    assert now.decided.gone == {"mercury planet"}
+    assert now.decided.deleted == {"mercury planet"}
 
 
 def test_what_was_deleted_is_not_corrected_any_more():
@@ -286,7 +303,7 @@ def test_a_fact_that_a_person_says_stands_on_their_words():
     (document,) = now.said.documents
     assert not others
     assert (edge.weight, edge.strength) == (1, 9)
-    assert document.path == SAID
+    assert document.path == ADDED_FACTS
     assert document.text[span.start : span.end] == text == 'A person: "Ada Brook discovered Mercury."'
     assert document.place(span.start, span.end) == "correction 1"
     assert edge.chunk_ids == (now.said.chunks[0].id,)
@@ -301,9 +318,9 @@ def test_what_people_say_is_told_in_the_language_of_the_corpus():
 
 
 def test_what_people_said_is_known_in_several_indexes_that_are_asked_as_one():
-    assert is_said(SAID)
-    assert is_said(f"letters:{SAID}")
-    assert not is_said(f"letters/{SAID}.txt")
+    assert is_added_facts(ADDED_FACTS)
+    assert is_added_facts(f"letters:{ADDED_FACTS}")
+    assert not is_added_facts(f"letters/{ADDED_FACTS}.txt")
 
 
 def test_facts_that_do_not_name_their_ends_are_told_with_them():
@@ -379,7 +396,7 @@ def test_facts_are_triples_where_chunks_were_read_for_triples():
     now = made(AddFact("Ada Brook", "Sun", "Ada Brook painted the Sun."), Rename("Mercury", "Hg"))
     found = zip(CHUNKS, (graph.triples for graph in GRAPHS), strict=True)
 
-    said = {(t.head, t.relation, t.tail) for _, kept in apply_to_triples(found, now.decided, now.said) for t in kept}
+    said = {(t.head, t.relation, t.tail) for _, kept in correct_triples(found, now.decided, now.said) for t in kept}
     assert said == {("Hg", "circles", "Sun"), ("Ada Brook", "painted the", "Sun")}
 
 
@@ -388,7 +405,7 @@ def test_facts_are_triples_where_chunks_were_read_for_triples():
 
 ALL: list[Correction] = [
     Merge(("Quicksilver", "Mercury"), "Hg"),
-    Split("Mercury", "Mercury (planet)", where=("path~planets*",)),
+    Split("Mercury", "Mercury (planet)", documents=("planets/*",)),
     Rename("Venus", "Morning Star"),
     Retype("Sun", "star"),
     Delete("lamp"),
@@ -450,7 +467,7 @@ def test_without_a_name_the_walk_is_that_of_the_others():
 
 def test_no_corrections_change_nothing():
     names = resolve(CHUNKS, GRAPHS, DOCUMENTS, ResolveSettings())
-    decided = decide([], names, CHUNKS, GRAPHS, DOCUMENTS)
+    decided = correct_names([], names, CHUNKS, GRAPHS, DOCUMENTS)
 
     assert decided.names is names
-    assert apply_to_graph(BEFORE.merged, decided, FactDocument()) is BEFORE.merged
+    assert correct_graph(BEFORE.merged, decided, FactDocument()) is BEFORE.merged

@@ -9,10 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.corrections import AddFact, Correction, Delete, Entry, Merge, Rename, Retype, Split
-from conspectus.corrections.file import (
+from conspectus.corrections import (
     FILE_NAME,
     HEAD,
+    AddFact,
+    Correction,
+    Delete,
+    Entry,
+    Merge,
+    Rename,
+    Retype,
+    Split,
     append,
     corrections_for,
     file_of,
@@ -140,30 +147,30 @@ def test_no_file_holds_no_corrections(tmp_path: Path):
         ),
         (
             "[[correction]]\nnumber = 1\nremove = 'a'",
-            "line 1: correction 1 says nothing of that; it takes one of merge",
+            "line 1: correction 1 has no kind; it takes one of merge",
         ),
         ("[[correction]]\nnumber = 1\ndelete = 'a'\nrename = 'b'", "says rename and delete at once"),
         ("[[correction]]\nnumber = 1\nrename = 'a'", "line 1: rename needs `to`, a text"),
-        ("[[correction]]\nnumber = 1\nrename = 'a'\nto = 3", "`to` is a text, and not 3"),
-        ("[[correction]]\nnumber = 1\nmerge = 'a'\ninto = 'b'", "`merge` is a list of texts, and not 'a'"),
-        ("[[correction]]\nnumber = 1\ndelete = 'a'\ninto = 'b'", "delete takes no `into`; it takes no more"),
+        ("[[correction]]\nnumber = 1\nrename = 'a'\nto = 3", "`to` is a text, not 3"),
+        ("[[correction]]\nnumber = 1\nmerge = 'a'\ninto = 'b'", "`merge` is a list of texts, not 'a'"),
+        ("[[correction]]\nnumber = 1\ndelete = 'a'\ninto = 'b'", "delete takes no `into`$"),
         ("[[correction]]\nnumber = 1\nretype = 'a'\ntipe = 'b'", "retype takes no `tipe`; it takes type"),
         ("[[correction]]\nnumber = 1\nmerge = ['a', 'A']", "merge takes two names or more"),
-        ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'b'", "split takes documents .where. or aliases"),
+        ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'b'", "split takes documents or aliases"),
         ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'A'\naliases = ['x']", "needs another name"),
         (
             "[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'b'\nstrength = 11",
             "strength of a fact is 1 to 10",
         ),
-        ("[[correction]]\nnumber = 1\nadd-fact = ''\nsource = 'a'\ntarget = 'b'", "description is empty"),
+        ("[[correction]]\nnumber = 1\nadd-fact = ''\nsource = 'a'\ntarget = 'b'", "description of the fact is empty"),
         ("[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'A'", "joins two entities"),
         (
             "[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'b'\ndocument = 'c.txt'",
             "give the quote",
         ),
         ("[[correction]]\nnumber = 1\ndelete = ' '", "a name is empty"),
-        ("[[correction]]\nnumber = 1\ndelete = 'a'\ndate = 3", "the date of correction 1 is none"),
-        ("[[correction]]\nnumber = 1\ndelete = 'a'\nnote = 3", "`note` is a text, and not 3"),
+        ("[[correction]]\nnumber = 1\ndelete = 'a'\ndate = 3", "the date of correction 1 is not valid"),
+        ("[[correction]]\nnumber = 1\ndelete = 'a'\nnote = 3", "`note` is a text, not 3"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, said: str):
