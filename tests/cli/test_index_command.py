@@ -267,10 +267,10 @@ def test_files_that_want_a_package_are_told_as_one_and_end_with_3(
         (tmp_path / name).write_bytes(b"%PDF-1.4")
     (tmp_path / "notes.txt").write_text("Mara Tolan keeps the weir.")
     (tmp_path / "photo.png").write_bytes(b"")
-    readers.lacking.cache_clear()
+    readers.missing_package.cache_clear()
     monkeypatch.setattr(readers, "find_spec", lambda name: None)
     result = run("index", tmp_path, code=3)
-    readers.lacking.cache_clear()
+    readers.missing_package.cache_clear()
 
     assert result.stderr.count("pip install pypdfium2") == 1
     assert all(name in result.stderr for name in ("a.pdf", "b.pdf", "c.pdf", "photo.png"))

@@ -9,7 +9,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from conspectus.errors import DocumentError
-from conspectus.readers import FORMATS, lacking, parse, suffix_of
+from conspectus.readers import FORMATS, missing_package, parse, suffix_of
 from conspectus.readers.found import Options, Outcome, ParsedDocument
 from conspectus.rows import Document, EncodingWarning
 
@@ -26,7 +26,7 @@ CORE = (
 
 def outcomes(name: str, data: bytes | str, options: Options | None = None) -> list[Outcome]:
     """What comes of a file, parsed in this process."""
-    if package := lacking(FORMATS[suffix_of(name)]):
+    if package := missing_package(FORMATS[suffix_of(name)]):
         pytest.skip(f"{package} is not installed")
     return list(parse(name, data.encode() if isinstance(data, str) else data, options or Options()))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from making_files import DC, archive, document, docx, outcomes, paragraph, pdf, reason, slides, where
 
-from conspectus.readers.dates import of_mail, of_pdf
+from conspectus.readers.dates import mail_date, pdf_date
 from conspectus.readers.found import Options
 from conspectus.rows import Document, Place
 
@@ -75,12 +75,12 @@ def test_a_pdf_that_cannot_be_read_says_why(data: bytes, why: str):
     ],
 )
 def test_dates_of_pdf_become_iso(stated: str, date: str | None):
-    assert of_pdf(stated) == date
+    assert pdf_date(stated) == date
 
 
 def test_dates_of_mail_become_iso_and_what_is_no_date_is_none():
-    assert of_mail("Mon, 09 Dec 2024 20:26:59 +0000") == "2024-12-09T20:26:59+00:00"
-    assert [of_mail(text) for text in ("2024-12-09", "soon", "")] == ["2024-12-09", None, None]
+    assert mail_date("Mon, 09 Dec 2024 20:26:59 +0000") == "2024-12-09T20:26:59+00:00"
+    assert [mail_date(text) for text in ("2024-12-09", "soon", "")] == ["2024-12-09", None, None]
 
 
 # DOCX
@@ -256,12 +256,12 @@ def test_an_extra_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.M
     from conspectus.indexing.read import read
     from conspectus.settings import ReadSettings
 
-    readers.lacking.cache_clear()
+    readers.missing_package.cache_clear()
     monkeypatch.setattr(readers, "find_spec", lambda name: None)
     (tmp_path / "a.pdf").write_bytes(pdf(["Bees"]))
     (tmp_path / "b.txt").write_text("bees")
     documents, failures, (skipped,), _ = read([tmp_path], ReadSettings())
-    readers.lacking.cache_clear()
+    readers.missing_package.cache_clear()
 
     assert ([d.text for d in documents], failures) == (["bees"], [])
     assert "pip install pypdfium2" in skipped.reason

@@ -13,7 +13,7 @@ from making_files import archive, document, docx, paragraph, reason, slides, wor
 
 from conspectus.indexing.read import read
 from conspectus.readers import encryption
-from conspectus.readers.encryption import OLE, USUAL
+from conspectus.readers.encryption import EXCEL_DEFAULT_PASSWORD, OLE
 from conspectus.readers.found import Options
 from conspectus.settings import ReadSettings
 
@@ -50,7 +50,7 @@ def test_an_encrypted_document_says_what_is_lacking(name: str):
 
 
 def test_what_excel_protects_without_a_password_opens_without_one():
-    assert "Bees dance." in document("a.xlsx", locked(FILES["a.xlsx"], USUAL)).text
+    assert "Bees dance." in document("a.xlsx", locked(FILES["a.xlsx"], EXCEL_DEFAULT_PASSWORD)).text
 
 
 def test_an_encrypted_document_that_is_cut_off_says_so():

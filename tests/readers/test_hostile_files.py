@@ -25,9 +25,9 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path / "lib")
-    readers.lacking.cache_clear()
+    readers.missing_package.cache_clear()
     yield package / "striprtf.py"
-    readers.lacking.cache_clear()
+    readers.missing_package.cache_clear()
 
 
 def read_beside_a_good_file(folder: Path, settings: ReadSettings) -> list[Failure]:

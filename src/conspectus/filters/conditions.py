@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fnmatch import translate
 
 from conspectus.errors import NotFound, UsageError
-from conspectus.readers.dates import iso
+from conspectus.readers.dates import iso_date
 from conspectus.rows import Document
 
 OWN = ("path", "folder", "title", "date")
@@ -145,7 +145,7 @@ def _test(condition: Condition, field: str) -> Callable[[Document], bool]:
         return _like(field, value)
     if comparison == "=" and field in ("path", "folder"):
         return _within(value) if field == "folder" else _ending(value)
-    if field == "date" and not iso(value):
+    if field == "date" and not iso_date(value):
         raise UsageError(
             f"dates are written as 2023-01-31, 2023-01 or 2023, and not {value!r} (in --where {condition})"
         )
@@ -196,7 +196,7 @@ def _same(own: str, value: str) -> bool:
     numbers = _number(own), _number(value)
     if None not in numbers:
         return numbers[0] == numbers[1]
-    day, wanted = iso(own), iso(value)
+    day, wanted = iso_date(own), iso_date(value)
     if day and wanted:
         return day.startswith(wanted)
     return own.casefold().split() == value.casefold().split()
@@ -207,8 +207,8 @@ def _ordered(own: str, value: str, holds: Callable[[int], bool]) -> bool:
     number, wanted = _number(own), _number(value)
     if number is not None and wanted is not None:
         return holds((number > wanted) - (number < wanted))
-    if date := iso(value):
-        day = iso(own)
+    if date := iso_date(value):
+        day = iso_date(own)
         if day is None:
             return False
         known = min(len(day), len(date))  # a month compares with a day by their months

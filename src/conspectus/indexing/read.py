@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from conspectus.errors import DocumentError, NothingToIndex, UsageError
 from conspectus.indexing.files import files_of, natural_order, unreadable
-from conspectus.readers import FORMATS, lacking, parse, suffix_of
+from conspectus.readers import FORMATS, missing_package, parse, suffix_of
 from conspectus.readers.found import Options, Outcome, ParsedDocument, too_large
 from conspectus.readers.records import record
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped, content_id
@@ -177,7 +177,7 @@ def _refusal(real: str, name: str, options: Options) -> Failure | Skipped | None
     if suffix not in FORMATS:
         kind = f"{suffix} files are" if suffix else "files whose names have no suffix are"
         return Skipped(name, f"{kind} not read", "format")
-    if package := lacking(FORMATS[suffix]):
+    if package := missing_package(FORMATS[suffix]):
         install = f"pip install {package.replace('_', '-')}"
         return Skipped(name, f"{suffix} files are read with {package}, which is not installed: {install}", "package")
     try:

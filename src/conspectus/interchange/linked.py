@@ -22,7 +22,7 @@ from conspectus.indexing.triples import graph_rows
 from conspectus.interchange.triples import GivenGraph, columns_of
 from conspectus.readers import suffix_of
 from conspectus.readers.encodings import decode
-from conspectus.readers.records import JSON, delimited, delimiter_of, json_values
+from conspectus.readers.records import JSON_SUFFIXES, delimited, delimiter_of, json_values
 from conspectus.rows import Document, Entity, Failure
 from conspectus.settings import Settings
 from conspectus.text.words import name_key
@@ -167,7 +167,7 @@ def listed_links(documents: Sequence[Document]) -> Iterator[Link]:
 
 def _json_file(path: str) -> str:
     file = path.rpartition("#")[0]
-    return file if PurePosixPath(file).suffix.lower() in JSON else ""
+    return file if PurePosixPath(file).suffix.lower() in JSON_SUFFIXES else ""
 
 
 def _lists_of(file: str) -> Iterator[tuple[str, list[str]]]:

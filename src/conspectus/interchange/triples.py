@@ -10,7 +10,7 @@ from typing import cast
 from conspectus.errors import DocumentError
 from conspectus.indexing.triples import GivenGraph
 from conspectus.readers.encodings import decode
-from conspectus.readers.records import JSON, delimited, json_values
+from conspectus.readers.records import JSON_SUFFIXES, delimited, json_values
 from conspectus.rows import Failure
 
 HEADERS = (
@@ -48,7 +48,7 @@ def read_triples(path: Path) -> GivenGraph:
         raise DocumentError(f"{path} {error}") from None
     if suffix == ".nt":
         return _from_ntriples(text, path)
-    return _from_json(text, path) if suffix in JSON else _from_columns(text, path)
+    return _from_json(text, path) if suffix in JSON_SUFFIXES else _from_columns(text, path)
 
 
 def columns_of(header: Sequence[str], names: Sequence[Sequence[str]]) -> list[int] | None:

@@ -19,9 +19,9 @@ from conspectus.readers.found import EMPTY, Options, Outcome, Parser
 
 
 class Format(NamedTuple):
-    family: str
+    module: str
     """The module of this package whose `parse` reads it."""
-    needs: str = ""
+    package: str = ""
     """The package that it takes."""
     isolated: bool = True
     """Whether it is parsed in a process of its own."""
@@ -73,9 +73,9 @@ def suffix_of(path: str) -> str:
 
 
 @cache
-def lacking(format_: Format) -> str:
+def missing_package(format_: Format) -> str:
     """Return the package that a format takes and that is not installed; empty where nothing is lacking."""
-    return format_.needs if format_.needs and find_spec(format_.needs) is None else ""
+    return format_.package if format_.package and find_spec(format_.package) is None else ""
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
@@ -86,5 +86,5 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
     """
     if not data:
         raise DocumentError(EMPTY)
-    family = import_module(f"conspectus.readers.{FORMATS[suffix_of(path)].family}")
+    family = import_module(f"conspectus.readers.{FORMATS[suffix_of(path)].module}")
     yield from cast("Parser", family.parse)(path, data, options)

@@ -12,13 +12,13 @@ from xml.etree.ElementTree import Element
 from zipfile import BadZipFile, ZipFile
 
 from conspectus.errors import DocumentError
-from conspectus.readers.encryption import OLE, UNLOCK, holds_encrypted, unlocked
+from conspectus.readers.encryption import OLE, UNLOCK, decrypt, is_encrypted_office
 from conspectus.readers.found import MEGABYTE, Options, too_large
-from conspectus.readers.trees import tree
+from conspectus.readers.trees import parse_xml
 
 ENCRYPTED = f"is encrypted in a way that is not opened here; {UNLOCK}"
 _OPEN_DOCUMENT = f"is encrypted; --password-file opens PDF and Microsoft Office, and not OpenDocument: {UNLOCK}"
-DAMAGED = (BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)
+ARCHIVE_ERRORS = (BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)
 """What reading a part of an archive may raise."""
 _MANIFEST = "META-INF/manifest.xml"
 
@@ -31,8 +31,8 @@ class Archive:
 
     def __init__(self, path: str, data: bytes, options: Options) -> None:
         self._limit = self._left = options.max_bytes
-        if holds_encrypted(data):
-            data = unlocked(data, options)
+        if is_encrypted_office(data):
+            data = decrypt(data, options)
         elif data.startswith(OLE):
             raise DocumentError("is of an old binary format of Office, whatever its name says; save it in the new one")
         if not data.startswith(b"PK"):
@@ -56,7 +56,7 @@ class Archive:
         try:
             with self._zip.open(name) as part:
                 content = part.read(self._left + 1)
-        except DAMAGED as error:
+        except ARCHIVE_ERRORS as error:
             raise DocumentError(f"is damaged at its part {name}: {error}; copy or save it again") from None
         self._left -= len(content)
         if self._left < 0:
@@ -65,7 +65,7 @@ class Archive:
 
     def tree(self, name: str) -> Element:
         """Return the root of a part that is XML."""
-        return tree(self.read(name), f"its part {name} ")
+        return parse_xml(self.read(name), f"its part {name} ")
 
     def optional(self, name: str) -> Element | None:
         """Return the root of a part that need not be there."""
@@ -76,7 +76,7 @@ class Archive:
         folder, file = posixpath.split(name)
         root = self.optional(f"{folder}/_rels/{file}.rels".lstrip("/"))
         return {
-            r.get("Id", ""): (r.get("Type", "").rpartition("/")[2], beside(name, r.get("Target", "")))
+            r.get("Id", ""): (r.get("Type", "").rpartition("/")[2], resolve_path(name, r.get("Target", "")))
             for r in (root if root is not None else ())
             if r.get("TargetMode") != "External"
         }
@@ -88,11 +88,11 @@ class Archive:
 def refuse_encrypted(parts: ZipFile) -> None:
     """Raise DocumentError for an OpenDocument file that is encrypted in parts or as a whole, as its manifest tells."""
     if _MANIFEST in parts.namelist() and not parts.getinfo(_MANIFEST).flag_bits & 1:
-        with suppress(*DAMAGED), parts.open(_MANIFEST) as manifest:
+        with suppress(*ARCHIVE_ERRORS), parts.open(_MANIFEST) as manifest:
             if b"encryption-data" in manifest.read(MEGABYTE):
                 raise DocumentError(_OPEN_DOCUMENT)
 
 
-def beside(part: str, target: str) -> str:
+def resolve_path(part: str, target: str) -> str:
     """Return the name of the part that a reference in another part leads to."""
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(part), target)).lstrip("/")

@@ -8,23 +8,23 @@ _ISO = re.compile(r"\s*(\d{4}(?:-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)
 _PDF = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d))?([Z+-])?(?:(\d\d)'?(\d\d))?")
 
 
-def iso(text: str) -> str | None:
+def iso_date(text: str) -> str | None:
     """Return a date that is ISO 8601, None for another text."""
     found = _ISO.fullmatch(text)
     return found[1].replace(" ", "T", 1) if found else None
 
 
-def of_mail(text: str) -> str | None:
+def mail_date(text: str) -> str | None:
     """Return the date of a mail header or an RSS item (RFC 5322), or one that is ISO 8601 already."""
     from email.utils import parsedate_to_datetime
 
     try:
         return parsedate_to_datetime(text).isoformat()
     except (ValueError, IndexError):
-        return iso(text)
+        return iso_date(text)
 
 
-def of_pdf(text: str) -> str | None:
+def pdf_date(text: str) -> str | None:
     """Return the date of a PDF, `D:20240501123000+02'00'`."""
     found = _PDF.match(text)
     if not found or found[1] == "0000":

@@ -105,7 +105,7 @@ def decode(data: bytes, stated: str = "") -> Decoded:
     marked = next((name for bom, name in _BOMS if data.startswith(bom)), "")
     if marked in ("", "utf-8-sig") and _is_binary(data):
         raise DocumentError(BINARY)
-    decoded = _marked(data, marked) if marked else _unmarked(data, stated)
+    decoded = _with_bom(data, marked) if marked else _without_bom(data, stated)
     if "\0" in decoded.text:
         if decoded.encoding in ("utf-16", "utf-32"):
             raise DocumentError(BINARY)
@@ -125,7 +125,7 @@ def _without_nul(decoded: Decoded, data: bytes) -> Decoded:
     return decoded._replace(text=text, invalid=decoded.invalid + data.count(b"\0"), first=first)
 
 
-def _marked(data: bytes, encoding: str) -> Decoded:
+def _with_bom(data: bytes, encoding: str) -> Decoded:
     """Return a text by its byte order mark."""
     if encoding == "utf-8-sig":
         skipped = len(codecs.BOM_UTF8)
@@ -133,8 +133,8 @@ def _marked(data: bytes, encoding: str) -> Decoded:
         first = decoded.first + skipped if decoded.invalid else -1
         decoded = decoded._replace(first=first)
     else:
-        decoded = _in(data, encoding)
-    if decoded.invalid and _damaged(decoded) > _DAMAGED:
+        decoded = _decode_as(data, encoding)
+    if decoded.invalid and _damaged_share(decoded) > _DAMAGED:
         name = encoding.removesuffix("-sig").upper()
         raise DocumentError(
             f"begins with the byte order mark of {name} but is not valid in it at byte {decoded.first}; "
@@ -143,16 +143,18 @@ def _marked(data: bytes, encoding: str) -> Decoded:
     return decoded
 
 
-def _unmarked(data: bytes, stated: str) -> Decoded:
-    if _known(stated).startswith(_SEVEN_BITS) and not (shifted := _in(data, _known(stated))).invalid:
+def _without_bom(data: bytes, stated: str) -> Decoded:
+    if _codec_name(stated).startswith(_SEVEN_BITS) and not (shifted := _decode_as(data, _codec_name(stated))).invalid:
         return shifted
     utf8 = _as_utf8(data)
     valid = _beyond_ascii(utf8.text)
     if not utf8.invalid or valid >= utf8.invalid:
         return utf8
-    if (known := _known(stated)) not in ("", "utf-8") and _damaged(legacy := _in(data, known)) <= _DAMAGED:
+    if (known := _codec_name(stated)) not in ("", "utf-8") and _damaged_share(
+        legacy := _decode_as(data, known)
+    ) <= _DAMAGED:
         return legacy
-    return _legacy(data, utf8, valid / (valid + utf8.invalid))
+    return _as_legacy(data, utf8, valid / (valid + utf8.invalid))
 
 
 def _as_utf8(data: bytes) -> Decoded:
@@ -170,7 +172,7 @@ def _as_utf8(data: bytes) -> Decoded:
     return Decoded(text, "utf-8", invalid, first)
 
 
-def _in(data: bytes, encoding: str) -> Decoded:
+def _decode_as(data: bytes, encoding: str) -> Decoded:
     """Return bytes in an encoding, U+FFFD for what is invalid in it."""
     try:
         return Decoded(data.decode(encoding), encoding)
@@ -179,7 +181,7 @@ def _in(data: bytes, encoding: str) -> Decoded:
         return Decoded(text, encoding, text.count(REPLACEMENT), error.start)
 
 
-def _known(encoding: str) -> str:
+def _codec_name(encoding: str) -> str:
     """Return the name by which Python knows an encoding of text; empty where it does not."""
     try:
         b"".decode(encoding or "?")  # raises for what is a codec, but not of text
@@ -193,7 +195,7 @@ def _beyond_ascii(text: str) -> int:
     return len(text) - len(text.encode("ascii", "ignore")) - text.count(REPLACEMENT)
 
 
-def _damaged(decoded: Decoded) -> float:
+def _damaged_share(decoded: Decoded) -> float:
     """Return the share of the characters beyond ASCII, and at least of a tenth of all, that are invalid."""
     return decoded.invalid / max(_beyond_ascii(decoded.text) + decoded.invalid, len(decoded.text) / 10)
 
@@ -201,21 +203,21 @@ def _damaged(decoded: Decoded) -> float:
 # Encodings older than UTF-8
 
 
-def _legacy(data: bytes, utf8: Decoded, share: float) -> Decoded:
+def _as_legacy(data: bytes, utf8: Decoded, share: float) -> Decoded:
     """Return a text that is hardly UTF-8, `share` of its characters beyond ASCII, in the likeliest encoding."""
-    detected = _detected(data)
+    detected = _detect(data)
     if detected and not _is_latin(detected.text[:_SAMPLE]):
         return detected._replace(guessed=True)
     best = Decoded("")
     highest = max(share, _PLAUSIBLE)
     for encoding in ENCODINGS:
-        decoded = _in(data, encoding)
+        decoded = _decode_as(data, encoding)
         if _beyond_ascii(decoded.text) * 2 > max(len(decoded.text), _SHORT):  # no language has so many accents
             continue
         sample = decoded.text[:_SAMPLE]
         if not encoding.startswith("cp125"):  # their bytes for it are far likelier damaged than meant
             sample = sample.replace("\xa0", REPLACEMENT)
-        if (plausible := _share(sample)) > highest:
+        if (plausible := _latin_share(sample)) > highest:
             highest, best = plausible, decoded
     if best.text:
         return best._replace(guessed=True)
@@ -226,7 +228,7 @@ def _legacy(data: bytes, utf8: Decoded, share: float) -> Decoded:
     raise DocumentError("is in no text encoding that could be told; save it as UTF-8")
 
 
-def _detected(data: bytes) -> Decoded | None:
+def _detect(data: bytes) -> Decoded | None:
     """Return a text in the encoding that the detector finds in most of it."""
     try:
         from charset_normalizer import from_bytes
@@ -241,7 +243,7 @@ def _detected(data: bytes) -> Decoded | None:
             if best := from_bytes(piece).best():
                 found[best.encoding] += len(piece)
         if found:
-            return _in(data, found.most_common(1)[0][0])
+            return _decode_as(data, found.most_common(1)[0][0])
     return None
 
 
@@ -267,7 +269,7 @@ def _is_latin(text: str) -> bool:
     return beside > _MIXED * len(others)
 
 
-def _share(text: str) -> float:
+def _latin_share(text: str) -> float:
     """Return which share of the characters beyond ASCII one language, and the marks of all, account for."""
     marks = len(_MARK.findall(text))
     words = _MARK.sub(" ", text)

@@ -16,19 +16,19 @@ from conspectus.readers.found import Options
 
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 """What the compound files of older programs begin with, and those that hold an encrypted document."""
-USUAL = "VelvetSweatshop"
+EXCEL_DEFAULT_PASSWORD = "VelvetSweatshop"
 """What Excel encrypts by when it is asked for protection and given no password; it tries that itself."""
 UNLOCK = "open it with its password and save it without one"
 NO_PASSWORD = "put its password on a line of a file, and name that by --password-file FILE"  # noqa: S105
 WRONG_PASSWORD = "no line of the file of --password-file is its password; add it there"  # noqa: S105
 
 
-def holds_encrypted(data: bytes) -> bool:
+def is_encrypted_office(data: bytes) -> bool:
     """Tell whether a file is a compound file that holds an encrypted document of Office 2007 or later."""
     return data.startswith(OLE) and "EncryptedPackage".encode("utf-16-le") in data
 
 
-def unlocked(data: bytes, options: Options) -> bytes:
+def decrypt(data: bytes, options: Options) -> bytes:
     """Return an encrypted document of Office as it was before, by the first of the passwords that opens it.
 
     Raises:
@@ -39,9 +39,9 @@ def unlocked(data: bytes, options: Options) -> bytes:
         raise DocumentError(f"is encrypted; {extra}; or {UNLOCK}")
     from msoffcrypto.exceptions import DecryptionError, FileFormatError, InvalidKeyError, ParseError  # pyright: ignore[reportMissingTypeStubs]
 
-    for password in (*options.passwords, USUAL):
+    for password in (*options.passwords, EXCEL_DEFAULT_PASSWORD):
         try:
-            return _decrypted(data, password)
+            return _decrypt_with(data, password)
         except InvalidKeyError:
             continue
         except DecryptionError as error:
@@ -51,7 +51,7 @@ def unlocked(data: bytes, options: Options) -> bytes:
     raise DocumentError(f"is encrypted, and {WRONG_PASSWORD}" if options.passwords else f"is encrypted; {NO_PASSWORD}")
 
 
-def _decrypted(data: bytes, password: str) -> bytes:
+def _decrypt_with(data: bytes, password: str) -> bytes:
     from msoffcrypto import OfficeFile  # pyright: ignore[reportMissingTypeStubs]
     from msoffcrypto.format.ooxml import OOXMLFile  # pyright: ignore[reportMissingTypeStubs]
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from conspectus.errors import DocumentError
-from conspectus.readers.archive import Archive, beside
-from conspectus.readers.dates import iso
+from conspectus.readers.archive import Archive, resolve_path
+from conspectus.readers.dates import iso_date
 from conspectus.readers.encodings import decode
 from conspectus.readers.found import Options, ParsedDocument, Prose
-from conspectus.readers.html import add_main_text, tree
-from conspectus.readers.trees import attribute, every, first
+from conspectus.readers.html import add_main_text, parse_html
+from conspectus.readers.trees import attribute, elements, first_text
 
 _CONTAINER = "META-INF/container.xml"
 _VOID = r"(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b"
@@ -27,36 +27,36 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
         DocumentError: it is protected, damaged, too large, or without text.
     """
     archive = Archive(path, data, options)
-    root = next((attribute(e, "full-path") for e in every(archive.tree(_CONTAINER), "rootfile")), "")
+    root = next((attribute(e, "full-path") for e in elements(archive.tree(_CONTAINER), "rootfile")), "")
     package = archive.tree(root)
     protected = _protected(archive)
     prose = Prose(path, options)
     for number, part in enumerate(_chapters(package, root), start=1):
         if part in protected:
             raise DocumentError("is protected against copying (DRM); it can be read only in the shop's own program")
-        prose.place(f"chapter {number}")
-        add_main_text(tree(_CLOSED.sub(r"<\1\2></\1>", decode(archive.read(part)).text)), prose)
-    about = {"author": ", ".join(_all(package, "creator")), "publisher": first(package, "publisher")}
-    yield prose.found(first(package, "title"), iso(first(package, "date")), about)
+        prose.set_location(f"chapter {number}")
+        add_main_text(parse_html(_CLOSED.sub(r"<\1\2></\1>", decode(archive.read(part)).text)), prose)
+    about = {"author": ", ".join(_all(package, "creator")), "publisher": first_text(package, "publisher")}
+    yield prose.document(first_text(package, "title"), iso_date(first_text(package, "date")), about)
 
 
 def _all(package: Element, name: str) -> list[str]:
-    return [text for e in every(package, name) if (text := "".join(e.itertext()).strip())]
+    return [text for e in elements(package, name) if (text := "".join(e.itertext()).strip())]
 
 
 def _chapters(package: Element, root: str) -> Iterator[str]:
     """Yield the parts to read, in their order, without the table of contents."""
-    items = {item.get("id", ""): item for item in every(package, "item")}
-    for place in every(package, "itemref"):
+    items = {item.get("id", ""): item for item in elements(package, "item")}
+    for place in elements(package, "itemref"):
         item = items.get(place.get("idref", ""))
         if (
             item is not None
             and "html" in item.get("media-type", "")
             and "nav" not in item.get("properties", "").split()
         ):
-            yield beside(root, item.get("href", ""))
+            yield resolve_path(root, item.get("href", ""))
 
 
 def _protected(archive: Archive) -> set[str]:
     encryption = archive.optional("META-INF/encryption.xml")
-    return set() if encryption is None else {attribute(e, "URI") for e in every(encryption, "CipherReference")}
+    return set() if encryption is None else {attribute(e, "URI") for e in elements(encryption, "CipherReference")}

@@ -31,7 +31,7 @@ HEAD = 1024
 """Bytes at the start of a file that may hold the mark."""
 _GENERATED = re.compile(rf"{GENERATED}|<meta name=\"generator\" content=\"Conspectus\"".encode())
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
-_LONGEST_NAME = 80
+_MAX_NAME_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +102,15 @@ class Prose:
         self._next_place = ""
         self._heading = ""
 
-    def place(self, name: str) -> None:
+    def set_location(self, name: str) -> None:
         """Say where the blocks from the next one on stand, as `p. 4`."""
         self._next_place = name
 
-    def section(self, heading: str) -> None:
+    def add_heading(self, heading: str) -> None:
         """Add a heading, which names the place of the blocks that follow."""
         if name := line(heading):
             self._heading = self._heading or name
-            self.place(section_name(name))
+            self.set_location(section_name(name))
             self.add(heading)
 
     def add(self, block: str, gap: str = "\n\n") -> None:
@@ -138,7 +138,7 @@ class Prose:
     def empty(self) -> bool:
         return not self._parts
 
-    def found(
+    def document(
         self, title: str = "", date: str | None = None, metadata: Mapping[str, str | None] | None = None
     ) -> ParsedDocument:
         """Return the document; its title is its first heading, or the stem of its path, where it states none.
@@ -172,7 +172,7 @@ def list_generated(folder: Path, names: Iterable[str]) -> None:
 def section_name(heading: str) -> str:
     """Return how a place under a heading is named: the heading in quotation marks."""
     name = line(heading)
-    return f"“{name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1].rstrip() + '…'}”"
+    return f"“{name if len(name) <= _MAX_NAME_CHARS else name[: _MAX_NAME_CHARS - 1].rstrip() + '…'}”"
 
 
 def row(cells: Iterable[str]) -> str:

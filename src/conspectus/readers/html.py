@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from conspectus.readers.dates import iso
+from conspectus.readers.dates import iso_date
 from conspectus.readers.encodings import decode
 from conspectus.readers.found import Options, ParsedDocument, Prose, line
 from conspectus.rows import EncodingWarning
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
-_UNSAID = (
+_SKIPPED = (
     "script, style, noscript, template, svg, math annotation, iframe, object, canvas, head, button, select, "
     "input, textarea, dialog, datalist, [hidden], [aria-hidden=true]"
 )
-_AROUND = (
+_NAVIGATION = (
     "nav, footer, aside, menu, form, [role=navigation], [role=banner], [role=contentinfo], [role=search], "
     "[role=complementary], [role=menu], [role=menubar], [role=dialog]"
 )
-_AROUND_CLASS = re.compile(
+_NAVIGATION_CLASS = re.compile(
     r"nav|navbar|navbox|navigation|menu|sidebar|breadcrumbs?|footer|toc|cookies?|cookie-.*|banner|advert\w*|ads?|"
     r"social|share|sharing|related|comments?-form|newsletter|noprint|catlinks|printfooter|after-portlet|mw-editsection|"
     r"mw-jump-link",
@@ -37,7 +37,7 @@ _LINES = frozenset(("li", "tr", "option"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _HEADING = "\x01"
 """Stands before a heading until the text is put together; text itself has no control characters."""
-_LONGEST_LINE = 200
+_MAX_LINE_CHARS = 200
 """Characters of a line in a cell of a table that is one, and not the layout of a page."""
 _SPACE = re.compile(r"[ \t\r\n\f\x00-\x08\x0e-\x1f]+")
 _NOTE = re.compile(r"\s*\[[^\]\n]{1,20}\]\s*")
@@ -56,19 +56,19 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
     stated = _CHARSET.search(data[:4096])
     decoded = decode(data, stated[1].decode() if stated else "")
     yield from decoded.warnings(path)
-    page = tree(decoded.text)
+    page = parse_html(decoded.text)
     metas = _metas(page)
     head = page.css_first("title")
     title = metas.get("og:title") or (head.text() if head else "")
-    date = next((d for name in _DATES if name in metas and (d := iso(metas[name]))), None) or _time(page)
+    date = next((d for name in _DATES if name in metas and (d := iso_date(metas[name]))), None) or _time(page)
     author = metas.get("author") or metas.get("article:author") or metas.get("dc.creator") or ""
     root = page.root.attributes if page.root else {}
     prose = Prose(path, options)
     add_main_text(page, prose)
-    yield prose.found(title, date, {"author": author, "language": root.get("lang")})
+    yield prose.document(title, date, {"author": author, "language": root.get("lang")})
 
 
-def tree(text: str) -> LexborHTMLParser:
+def parse_html(text: str) -> LexborHTMLParser:
     """Return the tree of a page."""
     from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
@@ -78,30 +78,30 @@ def tree(text: str) -> LexborHTMLParser:
         raise MemoryError from error
 
 
-def plain(text: str, options: Options) -> str:
+def html_to_text(text: str, options: Options) -> str:
     """Return all the text of a piece of HTML, as mails and feeds hold it."""
     prose = Prose("", options)
-    page = tree(text)
-    _drop(page.css(_UNSAID))
+    page = parse_html(text)
+    _drop(page.css(_SKIPPED))
     if page.body is not None:
         _add(page.body, prose)
-    return "" if prose.empty else prose.found().text
+    return "" if prose.empty else prose.document().text
 
 
 def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     """Add the main text of a page; all of its text where nothing would be left."""
-    _drop(page.css(_UNSAID))
+    _drop(page.css(_SKIPPED))
     body = page.body
     if body is None:
         return
     whole = body.html or ""
     root = _main(body)
-    _drop(root.css(_AROUND))
-    _drop(node for node in root.css("[class], [id]") if _is_around(node, root))
+    _drop(root.css(_NAVIGATION))
+    _drop(node for node in root.css("[class], [id]") if _is_navigation(node, root))
     _drop(node for node in root.css("header") if node.css_first("h1") is None)
     _drop(node for node in root.css("ul, ol, table, dl") if _is_links(node))
     _add(root, prose)
-    if prose.empty and (again := tree(whole).body) is not None:
+    if prose.empty and (again := parse_html(whole).body) is not None:
         _add(again, prose)
 
 
@@ -116,7 +116,7 @@ def _metas(page: LexborHTMLParser) -> dict[str, str]:
 
 def _time(page: LexborHTMLParser) -> str | None:
     node = page.css_first("time[datetime]")
-    return iso(node.attributes.get("datetime") or "") if node else None
+    return iso_date(node.attributes.get("datetime") or "") if node else None
 
 
 def _main(body: LexborNode) -> LexborNode:
@@ -127,10 +127,10 @@ def _main(body: LexborNode) -> LexborNode:
     return next((node for node in candidates if len(node.text(strip=True)) * 5 > total), body)
 
 
-def _is_around(node: LexborNode, root: LexborNode) -> bool:
+def _is_navigation(node: LexborNode, root: LexborNode) -> bool:
     own = node.attributes
     names = [*(own.get("class") or "").split(), own.get("id") or ""]
-    if not any(map(_AROUND_CLASS.fullmatch, names)):
+    if not any(map(_NAVIGATION_CLASS.fullmatch, names)):
         return False
     return len(node.text()) * 2 < len(root.text())  # what holds most of the text is not around it
 
@@ -167,7 +167,7 @@ def _add(root: LexborNode, prose: Prose) -> None:
     for block in re.split(r"\n[ \t]*\n\s*", "".join(_text(root))):
         lines = "\n".join(filter(None, (text.strip() for text in block.split("\n"))))
         if lines.startswith(_HEADING):
-            prose.section(lines[1:])
+            prose.add_heading(lines[1:])
         else:
             prose.add(lines.replace(_HEADING, ""))
 
@@ -207,7 +207,7 @@ def _text(root: LexborNode) -> list[str]:
 def _row(cells: list[str]) -> str:
     """Return a row as a line; where it lays out a page, its cells as blocks."""
     lines = [[said for text in cell.split("\n") if (said := text.strip())] for cell in cells]
-    if any(len(said) > _LONGEST_LINE or _HEADING in said for cell in lines for said in cell):
+    if any(len(said) > _MAX_LINE_CHARS or _HEADING in said for cell in lines for said in cell):
         return "\n\n" + "\n\n".join(cells) + "\n\n"
     said = " | ".join(map(", ".join, lines)) if any(lines) else ""
     return f"\n{said}" if said else ""

@@ -8,10 +8,10 @@ from email.message import EmailMessage
 from typing import cast
 
 from conspectus.errors import DocumentError
-from conspectus.readers.dates import of_mail
+from conspectus.readers.dates import mail_date
 from conspectus.readers.encodings import decode
 from conspectus.readers.found import Options, ParsedDocument, Prose, line
-from conspectus.readers.html import plain
+from conspectus.readers.html import html_to_text
 from conspectus.rows import EncodingWarning
 
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
@@ -33,7 +33,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
     if body is not None:
         decoded = decode(cast("bytes", body.get_payload(decode=True) or b""), body.get_content_charset(""))
         yield from decoded.warnings(path)
-        text = plain(decoded.text, options) if body.get_content_subtype() == "html" else decoded.text
+        text = html_to_text(decoded.text, options) if body.get_content_subtype() == "html" else decoded.text
     yield message(path, headers, text, attached, options)
 
 
@@ -48,7 +48,7 @@ def message(path: str, headers: dict[str, str], body: str, attached: list[str], 
         "cc": headers["Cc"],
         "attachments": ", ".join(attached),
     }
-    return prose.found(headers["Subject"], of_mail(headers["Date"]), about)
+    return prose.document(headers["Subject"], mail_date(headers["Date"]), about)
 
 
 def _header(mail: EmailMessage, name: str) -> str:

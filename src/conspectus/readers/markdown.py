@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import cast
 
-from conspectus.readers.dates import iso
+from conspectus.readers.dates import iso_date
 from conspectus.readers.found import Options, ParsedDocument, line, section_name
-from conspectus.readers.text import filled
+from conspectus.readers.text import decode_text
 from conspectus.rows import EncodingWarning, Place
 
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*)")
@@ -25,7 +25,7 @@ _AUTHORS = ("author", "authors", "creator", "by")
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
     """Yield the text after the front matter, its sections as places."""
-    decoded = filled(data)
+    decoded = decode_text(data)
     yield from decoded.warnings(path)
     text = decoded.text
     fields: dict[str, str] = {}
@@ -33,7 +33,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
         text = text[front.end() :] or text
     heads = list(headings(text))
     title = fields.pop("title", "") or (heads[0][1] if heads else "") or PurePosixPath(path).stem
-    date = iso(fields["date"]) if "date" in fields else None
+    date = iso_date(fields["date"]) if "date" in fields else None
     if date:
         del fields["date"]
     if author := next((fields.pop(name) for name in _AUTHORS if name in fields), ""):
@@ -72,7 +72,7 @@ def _front_matter(fence: str, block: str) -> dict[str, str]:
             values = tomllib.loads(block)
         except tomllib.TOMLDecodeError:
             return {}
-        return {name.lower(): said for name, value in values.items() if (said := _said(value))}
+        return {name.lower(): said for name, value in values.items() if (said := _as_text(value))}
     fields: dict[str, str] = {}
     name = ""
     for text in block.split("\n"):
@@ -98,7 +98,7 @@ def _scalar(text: str) -> str:
     return text.split(" #")[0].rstrip()
 
 
-def _said(value: object) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(map(_said, cast("list[object]", value)))
+        return ", ".join(map(_as_text, cast("list[object]", value)))
     return "" if isinstance(value, dict) else line(str(value))

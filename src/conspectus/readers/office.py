@@ -8,14 +8,14 @@ from xml.etree.ElementTree import Element
 
 from conspectus.errors import DocumentError
 from conspectus.readers.archive import Archive
-from conspectus.readers.dates import iso
+from conspectus.readers.dates import iso_date
 from conspectus.readers.found import Options, ParsedDocument, Prose, row
-from conspectus.readers.trees import attribute, every, first, local
+from conspectus.readers.trees import attribute, elements, first_text, local_name
 
 _MARKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "line-break": "\n"}
 _MATHS = {"den": "/", "sup": "^", "sub": "_"}
 _SPECIAL_SLIDE_TEXT = {"dt", "ftr", "sldNum", "hdr"}
-_UNSAID = {  # deleted text, codes of fields, what stands twice, and what is told elsewhere
+_SKIPPED = {  # deleted text, codes of fields, what stands twice, and what is told elsewhere
     "del", "moveFrom", "instrText", "Fallback", "pPr", "rPr", "fld", "tracked-changes", "note-citation",
     "annotation-end", "table-of-content", "forms",
 }  # fmt: skip
@@ -45,30 +45,30 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
 def _with_properties(archive: Archive, prose: Prose) -> ParsedDocument:
     core = archive.optional("docProps/core.xml")
     if core is None:
-        return prose.found()
+        return prose.document()
     told = {
-        "author": first(core, "creator"),
-        "keywords": first(core, "keywords"),
-        "subject": first(core, "subject"),
+        "author": first_text(core, "creator"),
+        "keywords": first_text(core, "keywords"),
+        "subject": first_text(core, "subject"),
     }
-    return prose.found(first(core, "title"), iso(first(core, "created", "modified")), told)
+    return prose.document(first_text(core, "title"), iso_date(first_text(core, "created", "modified")), told)
 
 
 # Text
 
 
-def _said(element: Element) -> str:
+def _text_of(element: Element) -> str:
     """Return the text inside a paragraph of any of these formats."""
     return "".join(_pieces(element))
 
 
 def _pieces(element: Element) -> Iterator[str]:
-    name = local(element)
+    name = local_name(element)
     if name == "t":
         yield element.text or ""
     elif name in _MARKS:
         yield _MARKS[name]
-    elif name not in _UNSAID:
+    elif name not in _SKIPPED:
         said = "".join(piece for child in element for piece in _pieces(child))
         yield _MATHS.get(name, "") + said if said else ""
         if name == "p":  # one inside another: a text box
@@ -78,23 +78,23 @@ def _pieces(element: Element) -> Iterator[str]:
 def _add(element: Element, prose: Prose, headings: dict[str, str]) -> None:
     """Add what stands in an element of OOXML block by block."""
     for child in element:
-        name = local(child)
+        name = local_name(child)
         if name == "p":
-            style = next((attribute(s, "val") for s in every(child, "pStyle")), "")
+            style = next((attribute(s, "val") for s in elements(child, "pStyle")), "")
             if _HEADING.match(headings.get(style, style)):
-                prose.section(_said(child))
+                prose.add_heading(_text_of(child))
             else:
-                prose.add(_said(child))
+                prose.add(_text_of(child))
         elif name == "tbl":
             _add_rows(child, prose)
-        elif name not in _UNSAID:
+        elif name not in _SKIPPED:
             _add(child, prose, headings)
 
 
 def _add_rows(table: Element, prose: Prose) -> None:
     gap = "\n\n"
-    for line in every(table, "tr"):
-        prose.add(row(_said(cell) for cell in line if local(cell) == "tc"), gap)
+    for line in elements(table, "tr"):
+        prose.add(row(_text_of(cell) for cell in line if local_name(cell) == "tc"), gap)
         gap = "\n"
 
 
@@ -106,28 +106,28 @@ def _document(archive: Archive, prose: Prose) -> None:
     main = next(mains, "word/document.xml")
     parts = dict(archive.related(main).values())
     styles = archive.optional(parts.get("styles", ""))
-    named = every(styles, "style") if styles is not None else ()
-    headings = {attribute(s, "styleId"): next((attribute(n, "val") for n in every(s, "name")), "") for s in named}
+    named = elements(styles, "style") if styles is not None else ()
+    headings = {attribute(s, "styleId"): next((attribute(n, "val") for n in elements(s, "name")), "") for s in named}
     _add(archive.tree(main), prose, headings)
     for kind, title in (("footnotes", "Footnotes"), ("endnotes", "Endnotes"), ("comments", "Comments")):
         root = archive.optional(parts.get(kind, ""))
         for note in root if root is not None else ():
             if attribute(note, "type") not in ("separator", "continuationSeparator", "continuationNotice"):
                 by = attribute(note, "author")
-                prose.place(f"“{title}”")
-                if said := _said(note).strip():
+                prose.set_location(f"“{title}”")
+                if said := _text_of(note).strip():
                     prose.add(f"{by}: {said}" if by else said)
 
 
 def _slides(archive: Archive, prose: Prose) -> None:
     main = "ppt/presentation.xml"
     related = archive.related(main)
-    for number, slide in enumerate(every(archive.tree(main), "sldId"), start=1):
+    for number, slide in enumerate(elements(archive.tree(main), "sldId"), start=1):
         key = next((v for k, v in slide.attrib.items() if k.endswith("}id")), "")
         if key not in related:
             continue
         part = related[key][1]
-        prose.place(f"slide {number}")
+        prose.set_location(f"slide {number}")
         _add_shapes(archive.tree(part), prose)
         for kind, notes in archive.related(part).values():
             if kind == "notesSlide":
@@ -136,12 +136,12 @@ def _slides(archive: Archive, prose: Prose) -> None:
 
 def _add_shapes(slide: Element, prose: Prose) -> None:
     for shape in slide.iter():
-        if local(shape) == "sp":
-            kinds = {attribute(holder, "type") for holder in every(shape, "ph")}
+        if local_name(shape) == "sp":
+            kinds = {attribute(holder, "type") for holder in elements(shape, "ph")}
             if not kinds & _SPECIAL_SLIDE_TEXT:
-                lines = (_said(p).strip() for p in every(shape, "p"))
+                lines = (_text_of(p).strip() for p in elements(shape, "p"))
                 prose.add("\n".join(filter(None, lines)))
-        elif local(shape) == "tbl":
+        elif local_name(shape) == "tbl":
             _add_rows(shape, prose)
 
 
@@ -149,31 +149,31 @@ def _add_shapes(slide: Element, prose: Prose) -> None:
 
 
 def _open_document(archive: Archive, prose: Prose) -> ParsedDocument:
-    for body in every(archive.tree("content.xml"), "body"):
+    for body in elements(archive.tree("content.xml"), "body"):
         _add_open(body, prose, [0])
     meta = archive.optional("meta.xml")
     if meta is None:
-        return prose.found()
-    author = first(meta, "initial-creator", "creator")
-    date = iso(first(meta, "creation-date", "date"))
-    return prose.found(first(meta, "title"), date, {"author": author, "keywords": first(meta, "keyword")})
+        return prose.document()
+    author = first_text(meta, "initial-creator", "creator")
+    date = iso_date(first_text(meta, "creation-date", "date"))
+    return prose.document(first_text(meta, "title"), date, {"author": author, "keywords": first_text(meta, "keyword")})
 
 
 def _add_open(element: Element, prose: Prose, slides: list[int]) -> None:
     for child in element:
-        name = local(child)
+        name = local_name(child)
         if name == "h":
-            prose.section(_open_text(child))
+            prose.add_heading(_open_text(child))
         elif name == "p":
             prose.add(_open_text(child))
         elif name == "table":
-            for line in every(child, "table-row"):
-                cells = (c for c in line if local(c) == "table-cell")
-                prose.add(row(" ".join(_open_text(p) for p in every(c, "p")) for c in cells), "\n")
-        elif name not in _UNSAID:
+            for line in elements(child, "table-row"):
+                cells = (c for c in line if local_name(c) == "table-cell")
+                prose.add(row(" ".join(_open_text(p) for p in elements(c, "p")) for c in cells), "\n")
+        elif name not in _SKIPPED:
             if name == "page":
                 slides[0] += 1
-                prose.place(f"slide {slides[0]}")
+                prose.set_location(f"slide {slides[0]}")
             _add_open(child, prose, slides)
 
 
@@ -184,13 +184,13 @@ def _open_text(element: Element) -> str:
 def _open_pieces(element: Element) -> Iterator[str]:
     yield element.text or ""
     for child in element:
-        name = local(child)
+        name = local_name(child)
         if name == "s":
             yield " " * min(int(attribute(child, "c") or 1), 100)
         elif name in _MARKS:
             yield _MARKS[name]
         elif name in ("note", "annotation"):
-            yield f" ({' '.join(_open_text(p) for p in every(child, 'p'))})"
-        elif name not in _UNSAID:
+            yield f" ({' '.join(_open_text(p) for p in elements(child, 'p'))})"
+        elif name not in _SKIPPED:
             yield from _open_pieces(child)
         yield child.tail or ""

@@ -51,9 +51,9 @@ def _message(path: str, file: Any, options: Options) -> ParsedDocument:
     headers = {name: known.get(name) or str(sent.get(name, "")) for name in HEADERS}
     body = _property(file, _BODY)
     if not body.strip() and (page := _binary(file, _HTML)):
-        from conspectus.readers.html import plain
+        from conspectus.readers.html import html_to_text
 
-        body = plain(decode(page).text, options)
+        body = html_to_text(decode(page).text, options)
     if not body.strip() and _binary(file, _COMPRESSED):
         raise DocumentError(
             "holds its text in rich text only, which is not read; save it from Outlook as .eml or .html"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from conspectus.errors import DocumentError
-from conspectus.readers.dates import of_pdf
+from conspectus.readers.dates import pdf_date
 from conspectus.readers.encryption import NO_PASSWORD, WRONG_PASSWORD
 from conspectus.readers.found import Options, ParsedDocument, Prose
 
@@ -27,7 +27,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     import pypdfium2
 
     prose = Prose(path, options)
-    document = _opened(data, options)
+    document = _open(data, options)
     silent: list[str] = []
     broken: list[str] = []
     pictures = False
@@ -38,7 +38,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
         except pypdfium2.PdfiumError:
             broken.append(str(number))
             continue
-        prose.place(f"p. {number}")
+        prose.set_location(f"p. {number}")
         if text.strip():
             prose.add(_BROKEN_WORD.sub("", text))
         else:
@@ -46,7 +46,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
             pictures = pictures or _has_pictures(page)
         page.close()
     if prose.empty:
-        raise DocumentError(_why_without_text(len(document), broken, pictures))
+        raise DocumentError(_reason_without_text(len(document), broken, pictures))
     told: dict[str, str] = document.get_metadata_dict(skip_empty=True)
     more = {
         "pages": str(len(document)),
@@ -54,10 +54,10 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
         "pages_broken": ", ".join(broken),
     }
     about = {name: told.get(name.title(), "") for name in ("author", "subject", "keywords")}
-    yield prose.found(told.get("Title", ""), of_pdf(told.get("CreationDate", "")), about | more)
+    yield prose.document(told.get("Title", ""), pdf_date(told.get("CreationDate", "")), about | more)
 
 
-def _opened(data: bytes, options: Options) -> Any:
+def _open(data: bytes, options: Options) -> Any:
     import pypdfium2
 
     for password in (None, *options.passwords):
@@ -65,11 +65,11 @@ def _opened(data: bytes, options: Options) -> Any:
             return pypdfium2.PdfDocument(data, password=password)
         except pypdfium2.PdfiumError as error:
             if "password" not in str(error).lower():
-                raise DocumentError(_why_not_opened(data, str(error))) from None
+                raise DocumentError(_reason_not_opened(data, str(error))) from None
     raise DocumentError(f"is encrypted, and {WRONG_PASSWORD}" if options.passwords else f"is encrypted; {NO_PASSWORD}")
 
 
-def _why_not_opened(data: bytes, error: str) -> str:
+def _reason_not_opened(data: bytes, error: str) -> str:
     if b"%PDF" not in data[:1024]:
         return "is not a PDF, whatever its name says: it does not begin as one"
     if "security" in error.lower():
@@ -85,7 +85,7 @@ def _has_pictures(page: Any) -> bool:
     return any(True for _ in page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE], max_depth=3))
 
 
-def _why_without_text(pages: int, broken: list[str], pictures: bool) -> str:
+def _reason_without_text(pages: int, broken: list[str], pictures: bool) -> str:
     if len(broken) == pages:
         return "is damaged: not one of its pages can be opened; open it in a viewer and print it to a new PDF"
     held = "1 page holds" if pages == 1 else f"{pages} pages hold"

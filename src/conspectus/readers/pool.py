@@ -14,10 +14,10 @@ from threading import Event, Timer
 from types import TracebackType
 
 from conspectus.readers.found import MEGABYTE, Options, Outcome
-from conspectus.readers.worker import memory_of, unpacked
+from conspectus.readers.worker import deserialize, memory_of
 from conspectus.rows import Failure
 
-MOST_WORKERS = 4
+MAX_WORKERS = 4
 _START = "import sys; sys.path[:] = {!r}; from conspectus.readers.worker import main; main()"
 
 
@@ -25,7 +25,7 @@ class Pool:
     """Parses files in processes, which start when there is work for them and end when the context is left."""
 
     def __init__(self, options: Options) -> None:
-        n = min(MOST_WORKERS, os.cpu_count() or 1)
+        n = min(MAX_WORKERS, os.cpu_count() or 1)
         self._options = options
         self._threads = ThreadPoolExecutor(n, "parse")  # each waits for one process
         self._idle: SimpleQueue[_Worker | None] = SimpleQueue()
@@ -90,8 +90,8 @@ class _Worker:
         if late.is_set() or not reply.endswith(b"\n"):
             self._end()
         if reply.endswith(b"\n"):
-            return unpacked(reply)
-        return [Failure("read", self._why_late() if late.is_set() else self._why_dead(), name)]
+            return deserialize(reply)
+        return [Failure("read", self._timeout_reason() if late.is_set() else self._exit_reason(), name)]
 
     def _send(self, line: str) -> None:
         assert self._process.stdin
@@ -113,13 +113,13 @@ class _Worker:
         self._process.kill()
         self._process.communicate()
 
-    def _why_late(self) -> str:
+    def _timeout_reason(self) -> str:
         return (
             f"took more than {self._options.seconds:g} s to parse and was given up; split it, or allow more "
             "by --set read.seconds_per_file=N"
         )
 
-    def _why_dead(self) -> str:
+    def _exit_reason(self) -> str:
         limit = f"{memory_of(self._options) / MEGABYTE:,.0f} MB"
         return (
             f"ended its parser (exit status {self._process.returncode}): it is damaged, or needs more than "

@@ -15,14 +15,14 @@ from typing import Any, cast
 
 from conspectus.errors import DocumentError
 from conspectus.readers.found import BINARY, TEXT_FIELD, Options, Outcome, ParsedDocument, Prose, newlines, row
-from conspectus.readers.text import filled
+from conspectus.readers.text import decode_text
 from conspectus.rows import Failure
 from conspectus.tokens import well_formed
 
 DELIMITERS = ",;\t|"
 _STATED = re.compile(r"sep=(.)\n")  # Excel writes this
 _SAMPLE = 65_536
-LONG = 40
+LONG_TEXT_CHARS = 40
 """Characters that the cells of a column have on average if they are texts, and not names and numbers."""
 
 
@@ -32,7 +32,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
     Raises:
         DocumentError: the file holds no records.
     """
-    decoded = filled(data)
+    decoded = decode_text(data)
     yield from decoded.warnings(path)
     text = decoded.text
     kind = path.rpartition(".")[2].lower()
@@ -64,7 +64,7 @@ def _lines(text: str) -> Iterator[object]:
                 yield DocumentError(f"is not JSON: {_where(error, number)}")
 
 
-JSON = (".json", ".jsonl", ".ndjson")
+JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 """What files of records in JSON are called."""
 
 
@@ -123,14 +123,14 @@ def _without_texts(text: str, options: Options) -> list[list[str]]:
     lengths: Counter[int] = Counter()
     for cells in rows:
         lengths.update({column: len(cell) for column, cell in enumerate(cells)})
-    return rows if len(rows) > 1 and max(lengths.values()) < LONG * len(rows) else []
+    return rows if len(rows) > 1 and max(lengths.values()) < LONG_TEXT_CHARS * len(rows) else []
 
 
 def _table(path: str, rows: list[list[str]], options: Options) -> ParsedDocument:
     prose = Prose(path, options)
     for cells in rows:
         prose.add(row(cells), "\n")
-    return prose.found()
+    return prose.document()
 
 
 def delimiter_of(text: str, text_field: str) -> str:

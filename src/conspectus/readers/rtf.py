@@ -33,7 +33,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     head = source[info.start() : info.start() + 4000] if info else ""
     created = _CREATED.search(head)
     date = "-".join((created[1], created[2].zfill(2), created[3].zfill(2))) if created else None
-    yield prose.found(_field(head, "title"), date, {"author": _field(head, "author")})
+    yield prose.document(_field(head, "title"), date, {"author": _field(head, "author")})
 
 
 def _field(head: str, name: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from conspectus.errors import DocumentError
 from conspectus.readers.found import Options, ParsedDocument, Prose, line
-from conspectus.readers.text import filled
+from conspectus.readers.text import decode_text
 from conspectus.rows import EncodingWarning
 
 _TIMING = re.compile(r"\s*(?:(\d+):)?(\d{1,2}):(\d{2})[.,]\d{1,3}\s*-->\s*\S+.*")
@@ -21,20 +21,20 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
     Raises:
         DocumentError: there is no cue with a text.
     """
-    decoded = filled(data)
+    decoded = decode_text(data)
     yield from decoded.warnings(path)
     prose = Prose(path, options)
     before = ""
     for time, said in _cues(decoded.text):
         if said and said != before:
-            prose.place(time)
+            prose.set_location(time)
             prose.add(said, gap="\n")
             before = said
     if prose.empty:
         raise DocumentError(
             "has no subtitles: there is no time, as 00:01:02,500 --> 00:01:04,000, with a text after it"
         )
-    yield prose.found()
+    yield prose.document()
 
 
 def _cues(text: str) -> Iterator[tuple[str, str]]:

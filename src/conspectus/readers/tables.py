@@ -10,7 +10,7 @@ from zipfile import BadZipFile, ZipFile
 
 from conspectus.errors import DocumentError
 from conspectus.readers.archive import ENCRYPTED, refuse_encrypted
-from conspectus.readers.encryption import OLE, holds_encrypted, unlocked
+from conspectus.readers.encryption import OLE, decrypt, is_encrypted_office
 from conspectus.readers.found import Options, ParsedDocument, Prose, row, too_large
 from conspectus.readers.records import records
 from conspectus.rows import Failure
@@ -22,8 +22,8 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
     Raises:
         DocumentError: it is encrypted, damaged, too large, or empty.
     """
-    if holds_encrypted(data):
-        data = unlocked(data, options)
+    if is_encrypted_office(data):
+        data = decrypt(data, options)
     sheets = _sheets(data, options)
     first = next(iter(sheets.values()), None)
     rows = first.iter_rows() if first is not None and first.height else iter(())
@@ -33,13 +33,13 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
         return
     prose = Prose(path, options)
     for name, sheet in sheets.items():
-        prose.place(f"sheet {name}")
+        prose.set_location(f"sheet {name}")
         gap = "\n\n"
         for values in sheet.iter_rows() if sheet.height else ():
             if said := row(map(_cell, values)):
                 prose.add(said, gap)
                 gap = "\n"
-    yield prose.found()
+    yield prose.document()
 
 
 def _sheets(data: bytes, options: Options, *, locked: bool = True) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def _sheets(data: bytes, options: Options, *, locked: bool = True) -> dict[str, 
         return {name: book.get_sheet_by_name(name) for name in book.sheet_names}
     except calamine.PasswordError:
         if locked and data.startswith(OLE):
-            return _sheets(unlocked(data, options), options, locked=False)
+            return _sheets(decrypt(data, options), options, locked=False)
         raise DocumentError(ENCRYPTED) from None
     except calamine.CalamineError as error:
         raise DocumentError(f"is no workbook, or cut off or damaged: {error}; save it again") from None

@@ -13,12 +13,12 @@ from conspectus.rows import EncodingWarning
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
     """Yield a text as it is; its title is the stem of its path."""
-    decoded = filled(data)
+    decoded = decode_text(data)
     yield from decoded.warnings(path)
     yield ParsedDocument(path, decoded.text, title=PurePosixPath(path).stem)
 
 
-def filled(data: bytes) -> Decoded:
+def decode_text(data: bytes) -> Decoded:
     """Return the text of a file; see `encodings.decode`.
 
     Raises:

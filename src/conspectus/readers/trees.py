@@ -11,11 +11,11 @@ from conspectus.errors import DocumentError
 
 _STATED = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
 _KNOWN = {"utf-8", "utf-16", "us-ascii", "ascii", "iso-8859-1"}
-DEEPEST = 500
+MAX_DEPTH = 500
 """Elements inside each other, at the most: what stands deeper is not a document."""
 
 
-def tree(data: bytes, what: str = "") -> Element:
+def parse_xml(data: bytes, what: str = "") -> Element:
     """Return the root of XML; a reference to an entity that the file declares stays as it stands, `&name;`.
 
     Raises:
@@ -27,8 +27,8 @@ def tree(data: bytes, what: str = "") -> Element:
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal depth
         depth += 1
-        if depth > DEEPEST:
-            raise DocumentError(f"{what}is nested too deeply, over {DEEPEST} elements inside each other")
+        if depth > MAX_DEPTH:
+            raise DocumentError(f"{what}is nested too deeply, over {MAX_DEPTH} elements inside each other")
         builder.start(_universal(tag), {_universal(k): v for k, v in attributes.items()})
 
     def end(tag: str) -> None:
@@ -76,7 +76,7 @@ def _universal(name: str) -> str:
     return f"{{{name}" if "}" in name else name
 
 
-def local(element: Element) -> str:
+def local_name(element: Element) -> str:
     """Return the tag of an element without its namespace."""
     return element.tag.rpartition("}")[2]
 
@@ -87,15 +87,15 @@ def attribute(element: Element, name: str) -> str:
     return next((v for k, v in stated.items() if "}" in k), stated.get(name, ""))
 
 
-def first(element: Element, *names: str) -> str:
+def first_text(element: Element, *names: str) -> str:
     """Return the text of the first element inside of one of the names, earlier names before later ones."""
     for name in names:
-        for found in every(element, name):
+        for found in elements(element, name):
             if text := "".join(found.itertext()).strip():
                 return text
     return ""
 
 
-def every(element: Element, name: str) -> Iterator[Element]:
+def elements(element: Element, name: str) -> Iterator[Element]:
     """Yield all elements of a name inside an element, whatever their namespace."""
-    return (e for e in element.iter() if local(e) == name)
+    return (e for e in element.iter() if local_name(e) == name)

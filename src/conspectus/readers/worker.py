@@ -29,7 +29,7 @@ def main() -> None:
     limit_memory(memory_of(options))
     for request in sys.stdin.buffer:
         file, name = json.loads(request)
-        replies.write(packed(outcomes_of(file, name, options)) + b"\n")
+        replies.write(serialize(parse_file(file, name, options)) + b"\n")
         replies.flush()
 
 
@@ -49,7 +49,7 @@ def limit_memory(limit: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def outcomes_of(file: str, name: str, options: Options) -> list[Outcome]:
+def parse_file(file: str, name: str, options: Options) -> list[Outcome]:
     """Return what comes of one file; whatever its parser raises is a failure of this file alone."""
     outcomes: list[Outcome] = []
     try:
@@ -72,12 +72,12 @@ def outcomes_of(file: str, name: str, options: Options) -> list[Outcome]:
     return outcomes
 
 
-def packed(outcomes: list[Outcome]) -> bytes:
+def serialize(outcomes: list[Outcome]) -> bytes:
     """Return outcomes as one line of JSON."""
     return json.dumps([[type(o).__name__, asdict(o)] for o in outcomes]).encode()
 
 
-def unpacked(reply: bytes) -> list[Outcome]:
+def deserialize(reply: bytes) -> list[Outcome]:
     """Return the outcomes of a reply."""
     outcomes: list[Outcome] = []
     for kind, fields in json.loads(reply):
