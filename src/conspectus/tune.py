@@ -20,7 +20,7 @@ from conspectus.models.base import Model, together
 from conspectus.models.llm.fencing import fence
 from conspectus.models.llm.parsing import dump
 from conspectus.models.llm.prompts import OURS
-from conspectus.readers.found import list_generated
+from conspectus.readers import list_generated
 from conspectus.rows import Chunk
 from conspectus.tasks import ExtractGraph, Extraction, Profile, ProfileCorpus
 

@@ -10,7 +10,7 @@ import pytest
 
 from conspectus.errors import DocumentError
 from conspectus.readers import FORMATS, missing_package, parse, suffix_of
-from conspectus.readers.found import Options, Outcome, ParsedDocument
+from conspectus.readers.base import Options, Outcome, ParsedDocument
 from conspectus.rows import Document, EncodingWarning
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'

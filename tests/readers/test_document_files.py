@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from making_files import DC, archive, document, docx, outcomes, paragraph, pdf, reason, slides, where
 
-from conspectus.readers.dates import mail_date, pdf_date
-from conspectus.readers.found import Options
+from conspectus.readers.base import Options, mail_date, pdf_date
 from conspectus.rows import Document, Place
 
 # Places

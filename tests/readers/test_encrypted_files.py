@@ -12,9 +12,9 @@ import pytest
 from making_files import archive, document, docx, paragraph, reason, slides, workbook
 
 from conspectus.indexing.read import read
-from conspectus.readers import encryption
-from conspectus.readers.encryption import EXCEL_DEFAULT_PASSWORD, OLE
-from conspectus.readers.found import Options
+from conspectus.readers import archive as office_archive
+from conspectus.readers.archive import EXCEL_DEFAULT_PASSWORD, OLE
+from conspectus.readers.base import Options
 from conspectus.settings import ReadSettings
 
 FILES = {
@@ -61,7 +61,7 @@ def test_an_encrypted_document_that_is_cut_off_says_so():
 
 @pytest.mark.parametrize("name", FILES)
 def test_without_the_extra_its_name_and_the_way_around_it_are_told(name: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(encryption, "find_spec", lambda _: None)
+    monkeypatch.setattr(office_archive, "find_spec", lambda _: None)
 
     told = reason(name, OLE + "EncryptedPackage".encode("utf-16-le"))
 

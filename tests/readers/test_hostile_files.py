@@ -12,7 +12,7 @@ from making_files import archive, docx, paragraph, pdf
 from conspectus import readers
 from conspectus.errors import NothingToIndex, UsageError
 from conspectus.indexing.read import read
-from conspectus.readers.found import Options
+from conspectus.readers.base import Options
 from conspectus.readers.pool import Pool
 from conspectus.rows import Failure
 from conspectus.settings import ReadSettings

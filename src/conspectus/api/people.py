@@ -58,7 +58,7 @@ def export_pairs(
     """
     from conspectus.evaluation.people.forms import page, table
     from conspectus.evaluation.people.pairs import blinded, write_key
-    from conspectus.readers.found import list_generated
+    from conspectus.readers import list_generated
 
     made = blinded(path_of(folder), criteria, pairs, sample, seed)
     target = Path(out)

@@ -166,7 +166,7 @@ def loss(
     Example: conspectus eval loss --chunks 20
     """
     from conspectus import api
-    from conspectus.readers.found import list_generated
+    from conspectus.readers import list_generated
 
     opened = api.open_index(folder)
     chosen: dict[str, Any] = {"chunks": chunks, "conditions": parts(conditions), "seed": seed, "settings": settings}

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from conspectus.errors import UsageError
-from conspectus.readers.found import list_generated
+from conspectus.readers import list_generated
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fnmatch import translate
 
 from conspectus.errors import NotFound, UsageError
-from conspectus.readers.dates import iso_date
+from conspectus.readers.base import iso_date
 from conspectus.rows import Document
 
 OWN = ("path", "folder", "title", "date")

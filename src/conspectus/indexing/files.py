@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from conspectus.errors import UsageError
 from conspectus.readers import FORMATS, suffix_of
-from conspectus.readers.found import HEAD, LISTINGS, is_generated
+from conspectus.readers.base import HEAD, LISTINGS, is_generated
 from conspectus.rows import Failure, Skipped
 from conspectus.tokens import well_formed
 

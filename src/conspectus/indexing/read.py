@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from conspectus.errors import DocumentError, NothingToIndex, UsageError
 from conspectus.indexing.files import files_of, natural_order, unreadable
 from conspectus.readers import FORMATS, missing_package, parse, suffix_of
-from conspectus.readers.found import Options, Outcome, ParsedDocument, too_large
+from conspectus.readers.base import Options, Outcome, ParsedDocument, too_large
 from conspectus.readers.records import record
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped, content_id
 from conspectus.text.language import with_languages

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from conspectus.errors import UsageError
 from conspectus.interchange.graphrag_schema import SCHEMA
-from conspectus.readers.found import GENERATED
+from conspectus.readers import GENERATED
 from conspectus.rows import Report
 from conspectus.storage import TABLES, encode
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from conspectus.index import Index
-from conspectus.readers.found import list_generated
+from conspectus.readers import list_generated
 
 BATCH = 500
 """Rows per Cypher statement: larger statements take the database longer to parse than to run."""

@@ -1,8 +1,10 @@
-"""What files say: from bytes to the texts of documents, one module for each family of formats.
+"""Readers: from the bytes of a file to the texts of its documents, one module per format.
 
-Each module has a `parse` that yields the documents of one file, and a `Failure` for a part that cannot be
-read; it raises `DocumentError` for what spoils the whole file. Plain text is parsed where it is read, and all
-else in processes of its own (`pool`), which may be killed, and whose memory is limited.
+Each module has a function `parse`, which yields the documents of a file, and a `Failure` for a part that cannot be
+read; it raises `DocumentError` if the whole file cannot be read. Plain text is parsed in the main process; other
+formats are parsed in worker processes (`pool`), which can be killed and have limited memory.
+
+To add a format, write `readers/<format>.py` with a function `parse`, and add its suffix to `FORMATS`.
 """
 
 from __future__ import annotations
@@ -15,16 +17,41 @@ from pathlib import PurePosixPath
 from typing import NamedTuple, cast
 
 from conspectus.errors import DocumentError
-from conspectus.readers.found import EMPTY, Options, Outcome, Parser
+from conspectus.readers.base import (
+    EMPTY,
+    GENERATED,
+    GENERATED_MARKDOWN,
+    Options,
+    Outcome,
+    ParsedDocument,
+    Parser,
+    Prose,
+    list_generated,
+)
+
+__all__ = [
+    "FORMATS",
+    "GENERATED",
+    "GENERATED_MARKDOWN",
+    "Format",
+    "Options",
+    "Outcome",
+    "ParsedDocument",
+    "Prose",
+    "list_generated",
+    "missing_package",
+    "parse",
+    "suffix_of",
+]
 
 
 class Format(NamedTuple):
     module: str
-    """The module of this package whose `parse` reads it."""
+    """The module in this package with the function `parse`."""
     package: str = ""
-    """The package that it takes."""
+    """The package that it needs."""
     isolated: bool = True
-    """Whether it is parsed in a process of its own."""
+    """Whether files are parsed in a worker process."""
 
 
 _TEXT, _MARKDOWN = Format("text", isolated=False), Format("markdown", isolated=False)
@@ -64,7 +91,7 @@ FORMATS = {
     ".epub": Format("epub", "selectolax"),
     ".rtf": Format("rtf", "striprtf"),
 }
-"""Who reads which suffix."""
+"""The reader of each suffix."""
 
 
 def suffix_of(path: str) -> str:
@@ -74,17 +101,16 @@ def suffix_of(path: str) -> str:
 
 @cache
 def missing_package(format_: Format) -> str:
-    """Return the package that a format takes and that is not installed; empty where nothing is lacking."""
+    """Return the package that a format needs and that is not installed; empty if there is none."""
     return format_.package if format_.package and find_spec(format_.package) is None else ""
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
-    """Yield the documents of one file of a known suffix.
+    """Yield the documents of a file with a suffix in `FORMATS`.
 
-    Raises:
-        DocumentError: no document can be had from the file.
+    Raises DocumentError: no document can be had from the file.
     """
     if not data:
         raise DocumentError(EMPTY)
-    family = import_module(f"conspectus.readers.{FORMATS[suffix_of(path)].module}")
-    yield from cast("Parser", family.parse)(path, data, options)
+    reader = import_module(f"conspectus.readers.{FORMATS[suffix_of(path)].module}")
+    yield from cast("Parser", reader.parse)(path, data, options)

@@ -1,25 +1,37 @@
-"""Documents that are zip archives of parts, unpacked in memory and only up to a limit."""
+"""Documents that are zip archives, unpacked in memory up to a limit, and encrypted documents of Office.
+
+Encrypted Office documents are opened by `msoffcrypto` (the extra `passwords`).
+"""
 
 from __future__ import annotations
 
 import posixpath
 import zlib
 from contextlib import suppress
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import PurePosixPath
+from struct import error as StructError  # noqa: N812
+from typing import Any
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 from zipfile import BadZipFile, ZipFile
 
 from conspectus.errors import DocumentError
-from conspectus.readers.encryption import OLE, UNLOCK, decrypt, is_encrypted_office
-from conspectus.readers.found import MEGABYTE, Options, too_large
-from conspectus.readers.trees import parse_xml
+from conspectus.readers.base import MEGABYTE, Options, too_large
+from conspectus.readers.xml import parse_xml
 
+OLE = bytes.fromhex("d0cf11e0a1b11ae1")
+"""First bytes of compound files: documents of older programs, and encrypted documents of newer ones."""
+EXCEL_DEFAULT_PASSWORD = "VelvetSweatshop"  # noqa: S105  # public: Excel encrypts protected workbooks with it
+"""Password of workbooks that were protected without one."""
+UNLOCK = "open it with its password and save it without one"
+NO_PASSWORD = "put its password on a line of a file, and name that by --password-file FILE"  # noqa: S105
+WRONG_PASSWORD = "no line of the file of --password-file is its password; add it there"  # noqa: S105
 ENCRYPTED = f"is encrypted in a way that is not opened here; {UNLOCK}"
 _OPEN_DOCUMENT = f"is encrypted; --password-file opens PDF and Microsoft Office, and not OpenDocument: {UNLOCK}"
 ARCHIVE_ERRORS = (BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)
-"""What reading a part of an archive may raise."""
+"""Errors that reading a part of an archive may raise."""
 _MANIFEST = "META-INF/manifest.xml"
 
 
@@ -96,3 +108,47 @@ def refuse_encrypted(parts: ZipFile) -> None:
 def resolve_path(part: str, target: str) -> str:
     """Return the name of the part that a reference in another part leads to."""
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(part), target)).lstrip("/")
+
+
+# msoffcrypto is an extra, which need not be installed where types are checked:
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+
+def is_encrypted_office(data: bytes) -> bool:
+    """Tell whether a file is a compound file that holds an encrypted document of Office 2007 or later."""
+    return data.startswith(OLE) and "EncryptedPackage".encode("utf-16-le") in data
+
+
+def decrypt(data: bytes, options: Options) -> bytes:
+    """Return an encrypted document of Office as it was before, by the first of the passwords that opens it.
+
+    Raises DocumentError: none of them does, or the extra that opens it is not installed.
+    """
+    if find_spec("msoffcrypto") is None:
+        extra = "the extra `passwords` opens it, by --password-file FILE: pip install 'conspectus[passwords]'"
+        raise DocumentError(f"is encrypted; {extra}; or {UNLOCK}")
+    from msoffcrypto.exceptions import DecryptionError, FileFormatError, InvalidKeyError, ParseError  # pyright: ignore[reportMissingTypeStubs]
+
+    for password in (*options.passwords, EXCEL_DEFAULT_PASSWORD):
+        try:
+            return _decrypt_with(data, password)
+        except InvalidKeyError:
+            continue
+        except DecryptionError as error:
+            raise DocumentError(f"is encrypted in a way that is not known ({error}); {UNLOCK}") from None
+        except (FileFormatError, ParseError, OSError, ValueError, StructError) as error:
+            raise DocumentError(f"is encrypted, and cut off or damaged ({error}); copy or save it again") from None
+    raise DocumentError(f"is encrypted, and {WRONG_PASSWORD}" if options.passwords else f"is encrypted; {NO_PASSWORD}")
+
+
+def _decrypt_with(data: bytes, password: str) -> bytes:
+    from msoffcrypto import OfficeFile  # pyright: ignore[reportMissingTypeStubs]
+    from msoffcrypto.format.ooxml import OOXMLFile  # pyright: ignore[reportMissingTypeStubs]
+
+    opened: Any = OfficeFile(BytesIO(data))
+    asked = {"verify_password": True} if isinstance(opened, OOXMLFile) else {}  # others verify it in any case
+    opened.load_key(password=password, **asked)
+    content = BytesIO()
+    opened.decrypt(content)
+    return content.getvalue()

@@ -16,7 +16,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from conspectus.errors import DocumentError
-from conspectus.readers.found import BINARY, newlines
+from conspectus.readers.base import BINARY, newlines
 from conspectus.rows import EncodingWarning
 
 REPLACEMENT = "\ufffd"
@@ -99,8 +99,7 @@ def decode(data: bytes, stated: str = "") -> Decoded:
     It is read as what a byte order mark says; or else as UTF-8 where it is mostly that; or else in the encoding that
     the file states, if it is mostly that; or else in the one that a detector finds most likely.
 
-    Raises:
-        DocumentError: the bytes are not text, or in no encoding that could be told.
+    Raises DocumentError: the bytes are not text, or in no encoding that could be told.
     """
     marked = next((name for bom, name in _BOMS if data.startswith(bom)), "")
     if marked in ("", "utf-8-sig") and _is_binary(data):

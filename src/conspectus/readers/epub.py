@@ -8,11 +8,10 @@ from xml.etree.ElementTree import Element
 
 from conspectus.errors import DocumentError
 from conspectus.readers.archive import Archive, resolve_path
-from conspectus.readers.dates import iso_date
+from conspectus.readers.base import Options, ParsedDocument, Prose, iso_date
 from conspectus.readers.encodings import decode
-from conspectus.readers.found import Options, ParsedDocument, Prose
 from conspectus.readers.html import add_main_text, parse_html
-from conspectus.readers.trees import attribute, elements, first_text
+from conspectus.readers.xml import attribute, elements, first_text
 
 _CONTAINER = "META-INF/container.xml"
 _VOID = r"(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b"
@@ -23,8 +22,7 @@ _CLOSED = re.compile(rf"<(?!{_VOID})([a-zA-Z][\w:-]*)((?:\s[^<>]*)?)/>")
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     """Yield the book; its headings, or the numbers of chapters that have none, are its places.
 
-    Raises:
-        DocumentError: it is protected, damaged, too large, or without text.
+    Raises DocumentError: it is protected, damaged, too large, or without text.
     """
     archive = Archive(path, data, options)
     root = next((attribute(e, "full-path") for e in elements(archive.tree(_CONTAINER), "rootfile")), "")

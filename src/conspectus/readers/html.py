@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from conspectus.readers.dates import iso_date
+from conspectus.readers.base import Options, ParsedDocument, Prose, iso_date, line
 from conspectus.readers.encodings import decode
-from conspectus.readers.found import Options, ParsedDocument, Prose, line
 from conspectus.rows import EncodingWarning
 
 if TYPE_CHECKING:
@@ -50,8 +49,7 @@ _DATES = (
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
     """Yield the main text of a page with what it states of itself.
 
-    Raises:
-        DocumentError: the page has no text.
+    Raises DocumentError: the page has no text.
     """
     stated = _CHARSET.search(data[:4096])
     decoded = decode(data, stated[1].decode() if stated else "")

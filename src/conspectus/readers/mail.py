@@ -8,9 +8,8 @@ from email.message import EmailMessage
 from typing import cast
 
 from conspectus.errors import DocumentError
-from conspectus.readers.dates import mail_date
+from conspectus.readers.base import Options, ParsedDocument, Prose, line, mail_date
 from conspectus.readers.encodings import decode
-from conspectus.readers.found import Options, ParsedDocument, Prose, line
 from conspectus.readers.html import html_to_text
 from conspectus.rows import EncodingWarning
 
@@ -20,8 +19,7 @@ HEADERS = ("From", "To", "Cc", "Date", "Subject")
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
     """Yield the message under its headers; attachments are named in its metadata, and not read.
 
-    Raises:
-        DocumentError: it is no message.
+    Raises DocumentError: it is no message.
     """
     mail = message_from_bytes(data, policy=policy.default)
     headers = {name: _header(mail, name) for name in HEADERS}

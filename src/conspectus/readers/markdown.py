@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import cast
 
-from conspectus.readers.dates import iso_date
-from conspectus.readers.found import Options, ParsedDocument, line, section_name
+from conspectus.readers.base import Options, ParsedDocument, iso_date, line, section_name
 from conspectus.readers.text import decode_text
 from conspectus.rows import EncodingWarning, Place
 

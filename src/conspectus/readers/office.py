@@ -8,9 +8,8 @@ from xml.etree.ElementTree import Element
 
 from conspectus.errors import DocumentError
 from conspectus.readers.archive import Archive
-from conspectus.readers.dates import iso_date
-from conspectus.readers.found import Options, ParsedDocument, Prose, row
-from conspectus.readers.trees import attribute, elements, first_text, local_name
+from conspectus.readers.base import Options, ParsedDocument, Prose, iso_date, row
+from conspectus.readers.xml import attribute, elements, first_text, local_name
 
 _MARKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "line-break": "\n"}
 _MATHS = {"den": "/", "sup": "^", "sub": "_"}
@@ -25,8 +24,7 @@ _HEADING = re.compile(r"heading \d|title", re.IGNORECASE)
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     """Yield the text; headings or slides are its places, rows of tables its lines, notes come after it.
 
-    Raises:
-        DocumentError: it is encrypted, damaged, too large, or without text.
+    Raises DocumentError: it is encrypted, damaged, too large, or without text.
     """
     archive = Archive(path, data, options)
     prose = Prose(path, options)

@@ -9,9 +9,9 @@ from io import BytesIO
 from typing import Any, cast
 
 from conspectus.errors import DocumentError
+from conspectus.readers.archive import OLE
+from conspectus.readers.base import Options, ParsedDocument
 from conspectus.readers.encodings import decode
-from conspectus.readers.encryption import OLE
-from conspectus.readers.found import Options, ParsedDocument
 from conspectus.readers.mail import HEADERS, message
 
 _SUBJECT, _SENDER, _ADDRESS, _TO, _CC = "0037", "0C1A", "0C1F", "0E04", "0E03"
@@ -22,8 +22,7 @@ _FILE_NAMES = ("3707", "3704", "3001")
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     """Yield the message under its headers; attachments are named in its metadata, and not read.
 
-    Raises:
-        DocumentError: it is no message, damaged, or has its text in rich text only.
+    Raises DocumentError: it is no message, damaged, or has its text in rich text only.
     """
     import olefile
 

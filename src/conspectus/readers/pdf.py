@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from conspectus.errors import DocumentError
-from conspectus.readers.dates import pdf_date
-from conspectus.readers.encryption import NO_PASSWORD, WRONG_PASSWORD
-from conspectus.readers.found import Options, ParsedDocument, Prose
+from conspectus.readers.archive import NO_PASSWORD, WRONG_PASSWORD
+from conspectus.readers.base import Options, ParsedDocument, Prose, pdf_date
 
 _BROKEN_WORD = re.compile("[\x02\ufffe](?:\r?\n)?")
 """What PDFium writes for the hyphen of a word that is broken at the end of a line."""
@@ -21,8 +20,7 @@ _BROKEN_WORD = re.compile("[\x02\ufffe](?:\r?\n)?")
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     """Yield the text of all pages.
 
-    Raises:
-        DocumentError: it is encrypted, scanned, damaged, cut off, or no PDF.
+    Raises DocumentError: it is encrypted, scanned, damaged, cut off, or no PDF.
     """
     import pypdfium2
 

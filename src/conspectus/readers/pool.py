@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from threading import Event, Timer
 from types import TracebackType
 
-from conspectus.readers.found import MEGABYTE, Options, Outcome
+from conspectus.readers.base import MEGABYTE, Options, Outcome
 from conspectus.readers.worker import deserialize, memory_of
 from conspectus.rows import Failure
 

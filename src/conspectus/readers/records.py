@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, cast
 
 from conspectus.errors import DocumentError
-from conspectus.readers.found import BINARY, TEXT_FIELD, Options, Outcome, ParsedDocument, Prose, newlines, row
+from conspectus.readers.base import BINARY, TEXT_FIELD, Options, Outcome, ParsedDocument, Prose, newlines, row
 from conspectus.readers.text import decode_text
 from conspectus.rows import Failure
 from conspectus.tokens import well_formed
@@ -29,8 +29,7 @@ LONG_TEXT_CHARS = 40
 def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
     """Yield the document of each record, or a table that has no texts as one document, a line for each row.
 
-    Raises:
-        DocumentError: the file holds no records.
+    Raises DocumentError: the file holds no records.
     """
     decoded = decode_text(data)
     yield from decoded.warnings(path)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from conspectus.errors import DocumentError
-from conspectus.readers.found import Options, ParsedDocument, Prose
+from conspectus.readers.base import Options, ParsedDocument, Prose
 
 _INFO = re.compile(r"\{\\info\b")
 _CREATED = re.compile(r"\\creatim\s*\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
@@ -16,8 +16,7 @@ _CREATED = re.compile(r"\\creatim\s*\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     """Yield the text, a block for each paragraph.
 
-    Raises:
-        DocumentError: it is no RTF, cut off, or without text.
+    Raises DocumentError: it is no RTF, cut off, or without text.
     """
     source = data.decode("cp1252", "replace")
     if not source.lstrip("\ufeff \r\n").startswith("{\\rtf"):

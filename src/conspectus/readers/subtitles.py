@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from conspectus.errors import DocumentError
-from conspectus.readers.found import Options, ParsedDocument, Prose, line
+from conspectus.readers.base import Options, ParsedDocument, Prose, line
 from conspectus.readers.text import decode_text
 from conspectus.rows import EncodingWarning
 
@@ -18,8 +18,7 @@ _TAG = re.compile(r"</?[A-Za-z0-9][^<>]*>|\{\\[^{}]*\}")
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
     """Yield what is said, a line for each cue, without those that repeat the one before (rolling captions).
 
-    Raises:
-        DocumentError: there is no cue with a text.
+    Raises DocumentError: there is no cue with a text.
     """
     decoded = decode_text(data)
     yield from decoded.warnings(path)

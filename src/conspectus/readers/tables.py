@@ -9,9 +9,8 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from conspectus.errors import DocumentError
-from conspectus.readers.archive import ENCRYPTED, refuse_encrypted
-from conspectus.readers.encryption import OLE, decrypt, is_encrypted_office
-from conspectus.readers.found import Options, ParsedDocument, Prose, row, too_large
+from conspectus.readers.archive import ENCRYPTED, OLE, decrypt, is_encrypted_office, refuse_encrypted
+from conspectus.readers.base import Options, ParsedDocument, Prose, row, too_large
 from conspectus.readers.records import records
 from conspectus.rows import Failure
 
@@ -19,8 +18,7 @@ from conspectus.rows import Failure
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | Failure]:
     """Yield the workbook as one document, or, where its first sheet has a column of texts, one for each row.
 
-    Raises:
-        DocumentError: it is encrypted, damaged, too large, or empty.
+    Raises DocumentError: it is encrypted, damaged, too large, or empty.
     """
     if is_encrypted_office(data):
         data = decrypt(data, options)

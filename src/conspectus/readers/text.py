@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from conspectus.errors import DocumentError
+from conspectus.readers.base import EMPTY, Options, ParsedDocument
 from conspectus.readers.encodings import Decoded, decode
-from conspectus.readers.found import EMPTY, Options, ParsedDocument
 from conspectus.rows import EncodingWarning
 
 
@@ -21,8 +21,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
 def decode_text(data: bytes) -> Decoded:
     """Return the text of a file; see `encodings.decode`.
 
-    Raises:
-        DocumentError: there is none, or the bytes are no text.
+    Raises DocumentError: there is none, or the bytes are no text.
     """
     decoded = decode(data)
     if not decoded.text or decoded.text.isspace():

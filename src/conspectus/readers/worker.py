@@ -14,7 +14,7 @@ from typing import Any
 
 from conspectus.errors import DocumentError
 from conspectus.readers import parse
-from conspectus.readers.found import MEGABYTE, Options, Outcome, ParsedDocument
+from conspectus.readers.base import MEGABYTE, Options, Outcome, ParsedDocument
 from conspectus.rows import EncodingWarning, Failure, Place, Skipped
 
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (ParsedDocument, Failure, Skipped, EncodingWarning)}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from conspectus.evaluation import charts, drawing
 from conspectus.evaluation.charts import Panel
-from conspectus.readers.found import list_generated
+from conspectus.readers import list_generated
 
 if TYPE_CHECKING:
     from conspectus.costs.estimate import Estimate

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.evaluation.jsonl_table import Question
-from conspectus.readers.found import list_generated
+from conspectus.readers import list_generated
 from conspectus.rows import content_id
 
 Row = Mapping[str, Any]

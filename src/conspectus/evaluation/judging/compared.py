@@ -15,7 +15,7 @@ from conspectus.evaluation.judging.reasons import Reasons
 from conspectus.evaluation.judging.verdicts import Pair, Position, Tally, position, tally
 from conspectus.evaluation.significance import cohens_d, holm, shapiro, wilcoxon
 from conspectus.evaluation.statistics import bootstrap
-from conspectus.readers.found import list_generated
+from conspectus.readers import list_generated
 
 FILE = "statistics.json"
 ALPHA = 0.05

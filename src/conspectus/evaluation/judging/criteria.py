@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conspectus.errors import UsageError
-from conspectus.readers.found import list_generated
+from conspectus.readers import list_generated
 from conspectus.tasks import Criterion
 
 FILE = "criteria.json"

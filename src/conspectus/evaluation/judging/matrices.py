@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from conspectus.evaluation.judging.compared import Comparison
-from conspectus.readers.found import list_generated
+from conspectus.readers import list_generated
 
 FILE = "win_rates.json"
 EVEN = 50.0

@@ -18,7 +18,7 @@ from conspectus.evaluation.comparing.current_results import judged_in
 from conspectus.evaluation.comparing.question_files import read_list
 from conspectus.evaluation.judging.criteria import criteria_of
 from conspectus.evaluation.judging.pairing import LeftOut, plan
-from conspectus.readers.found import list_generated
+from conspectus.readers import list_generated
 from conspectus.tasks import Criterion
 from conspectus.text.language import language_of
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from conspectus.evaluation.jsonl_table import Question
 from conspectus.evaluation.report.parts import Block, Cell, Folded, Heading, Missing, Picture, Section, Table, text_of
-from conspectus.readers.found import GENERATED_MARKDOWN
+from conspectus.readers import GENERATED_MARKDOWN
 
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
