@@ -97,7 +97,7 @@ def _add(
 
 
 def _add_given_triples(rows: Rows, name: str, arguments: argparse.Namespace) -> None:
-    """Measure `hippo` and `tog` on the triples that GPT-3.5 found in the passages of a set, in each of its forms."""
+    """Measure `hippo` and `tog` on the triples that GPT-3.5 found in the passages of a set, in each of its variants."""
     triples = arguments.data / name / "openie-gpt-3.5.jsonl"
     if not triples.is_file():
         return
@@ -107,9 +107,9 @@ def _add_given_triples(rows: Rows, name: str, arguments: argparse.Namespace) -> 
             arguments.data / name, ["bm25"], index_folder=folder, settings={"vectors.embedder": embedder}
         )
         import_openie(triples, folder, settings={"vectors.embedder": embedder})
-        for form in ("1", "2", "joined"):
-            note = f" {form}, GPT-3.5's triples{'' if embedder == 'none' else ', embedder'}"
-            given = {"hippo.form": form}
+        for variant in ("hipporag", "hipporag2", "combined"):
+            note = f" {variant}, GPT-3.5's triples{'' if embedder == 'none' else ', embedder'}"
+            given = {"hippo.variant": variant}
             _add(rows, name, note, ["hippo"], arguments, embedder=embedder, kind="-openie", settings=given)
         note = f", GPT-3.5's triples{'' if embedder == 'none' else ', embedder'}"
         _add(rows, name, note, ["tog"], arguments, embedder=embedder, kind="-openie")

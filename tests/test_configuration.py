@@ -249,6 +249,8 @@ def test_an_unknown_key_gets_the_nearest_or_the_known_ones(text: str, end: str):
         ({"chunk": {"overlpa": 3}}, "`chunk.overlpa` (given): did you mean `overlap`?"),
         ({"chnk.tokens": 3}, "`chnk.tokens` (given): did you mean `chunk`?"),
         ({"modle": "x"}, "`modle` (given): did you mean `model`?"),
+        ({"hippo.form": "2"}, 'it is `hippo.variant` now, which takes one of "hipporag", "hipporag2", "combined"'),
+        ({"walk.form": "full"}, 'it is `walk.extent` now, which takes one of "auto", "full", "local"'),
     ],
 )
 def test_an_unknown_override_is_an_error(overrides: dict[str, Any], end: str):

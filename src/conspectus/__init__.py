@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         rollback,
         search,
     )
-    from conspectus.api.conversing import Conversation
+    from conspectus.conversation import Conversation
     from conspectus.errors import ConspectusError
     from conspectus.explore import EntityView, entity_view, path_between, report_tree, report_view
     from conspectus.index import Index
@@ -74,7 +74,7 @@ _HOME = {
     **dict.fromkeys(("EntityView", "entity_view", "path_between", "report_tree", "report_view"), "conspectus.explore"),
     **dict.fromkeys(("Answer", "Citation", "Hit", "Report"), "conspectus.rows"),
     "ConspectusError": "conspectus.errors",
-    "Conversation": "conspectus.api.conversing",
+    "Conversation": "conspectus.conversation",
     "Index": "conspectus.index",
     "Settings": "conspectus.settings",
     "status_of": "conspectus.index_status",

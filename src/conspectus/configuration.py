@@ -319,11 +319,16 @@ def _read(value: Any, info: FieldInfo) -> Any:
 
 # What is wrong, in one line
 
+RENAMED = {"hippo.form": "hippo.variant", "walk.form": "walk.extent"}
+"""Keys that had another name before, and had other values under it."""
+
 
 def _unknown(key: str, place: str) -> SettingsError:
     table, _, name = key.rpartition(".")
     homes = [known for known in FIELDS if known.endswith(f".{key}") or known.replace(".", "_") == key]
-    if re.search(r"(^|[._-])(key|api_?key|api_?token|secret|password)$", key, re.IGNORECASE):
+    if key in RENAMED:
+        hint = f"it is `{RENAMED[key]}` now, which takes {_allowed(FIELDS[RENAMED[key]])}"
+    elif re.search(r"(^|[._-])(key|api_?key|api_?token|secret|password)$", key, re.IGNORECASE):
         hint = "keys come from the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY and so on, or, for a server named by"
         hint += " its address, CONSPECTUS_API_KEY"
     elif key in TABLES:

@@ -265,7 +265,7 @@ class VectorSettings(Section):
 class WalkSettings(Section):
     """Ranking of chunks by a walk between sentences and the names in them."""
 
-    form: Literal["auto", "full", "local"] = Field(
+    extent: Literal["auto", "full", "local"] = Field(
         default="auto",
         description="Extent of the walk: all sentences (full), those around the best matches (local), or by the size "
         "of the index (auto)",
@@ -280,10 +280,10 @@ class WalkSettings(Section):
 class HippoSettings(Section):
     """Ranking of chunks by PageRank over noun phrases from what a question names (HippoRAG)."""
 
-    form: Literal["1", "2", "joined"] = Field(
-        default="joined",
-        description="Version: 1 (HippoRAG), 2 (HippoRAG 2: chunks are nodes, questions are matched to triples), or "
-        "joined (graph of 2, seeds of 1)",
+    variant: Literal["hipporag", "hipporag2", "combined"] = Field(
+        default="combined",
+        description="Version: hipporag, hipporag2 (chunks are nodes, questions are matched to triples), or combined "
+        "(graph of hipporag2, seeds of hipporag)",
     )
     damping: float = Field(
         default=0.5, ge=0, lt=1, description="Damping factor of Personalized PageRank: probability of following an edge"
@@ -292,13 +292,13 @@ class HippoSettings(Section):
         default=0.8, gt=0, le=1, description="Minimum similarity of two noun phrases for a synonymy edge"
     )
     specificity: bool = Field(
-        default=True, description="Node specificity: weight names higher that occur in few chunks (form 1)"
+        default=True, description="Node specificity: weight names higher that occur in few chunks (hipporag)"
     )
     chunk_weight: float = Field(
-        default=0.05, ge=0, description="Weight of chunk similarity in the restart vector (form 2)"
+        default=0.05, ge=0, description="Weight of chunk similarity in the restart vector (hipporag2)"
     )
     triples: int = Field(
-        default=5, ge=1, description="Number of nearest triples, and of their phrases, used as seeds (form 2)"
+        default=5, ge=1, description="Number of nearest triples, and of their phrases, used as seeds (hipporag2)"
     )
 
 

@@ -11,7 +11,7 @@ from making import a_built_index
 from work import grows_linearly
 
 import conspectus
-from conspectus.api.conversing import Conversation
+from conspectus.conversation import Conversation
 from conspectus.errors import UsageError
 from conspectus.evaluation.answering.asked import read_questions
 from conspectus.index import Index

@@ -14,10 +14,9 @@ from making import a_built_index, a_report, an_edge, an_index
 
 from conspectus import api
 from conspectus.errors import NotFound, UsageError
-from conspectus.filters.arrays import LAYOUT, RemappedArrays
 from conspectus.filters.conditions import matching, read
-from conspectus.filters.reporting import PartReports
-from conspectus.filters.subset import IndexSubset, subset_of
+from conspectus.filters.remapping import LAYOUT, RemappedArrays
+from conspectus.filters.subset import IndexSubset, SubsetReports, subset_of
 from conspectus.filters.view import select_view
 from conspectus.index import Index
 from conspectus.references import find
@@ -185,17 +184,17 @@ def test_restricting_to_everything_is_the_index_itself(story: Index):
 
 def test_what_stands_on_the_part_alone_is_carried_over_as_it_is(story: Index):
     part = IndexSubset(story, [True] * len(STORY))
-    whole = replace(story, reports=PartReports(part).rows)
+    whole = replace(story, reports=SubsetReports(part).rows)
 
     for table in ("documents", "chunks", "entities", "relationships", "communities", "claims", "triples", "failures"):
         assert list(getattr(part, table)) == list(getattr(story, table)), table
     assert list(whole.reports) == list(story.reports)
-    assert PartReports(part).counts() == (len(story.reports), 0, 0)
+    assert SubsetReports(part).counts() == (len(story.reports), 0, 0)
 
 
 def test_arrays_of_everything_are_what_they_were(story: Index):
     part = IndexSubset(story, [True] * len(STORY))
-    arrays = RemappedArrays([(story.arrays, part.places)], part.size)
+    arrays = RemappedArrays([(story.arrays, part.row_map)], part.size)
 
     assert set(arrays) == set(story.arrays) <= set(LAYOUT)
     for name in arrays:
@@ -424,13 +423,13 @@ def test_the_report_of_a_community_is_found_without_making_the_others_in_copies_
     marked: Index, monkeypatch: pytest.MonkeyPatch
 ):
     made: list[int] = []
-    make = PartReports._report  # pyright: ignore[reportPrivateUsage]
+    make = SubsetReports._report  # pyright: ignore[reportPrivateUsage]
 
-    def counted(self: PartReports, place: int) -> Any:
+    def counted(self: SubsetReports, place: int) -> Any:
         made.append(place)
         return make(self, place)
 
-    monkeypatch.setattr(PartReports, "_report", counted)
+    monkeypatch.setattr(SubsetReports, "_report", counted)
     part = replace(subset_of(marked, [n < 4 for n in range(len(marked.documents))]), usage={})
     reported = part.report_of_community
     first = next(iter(reported))

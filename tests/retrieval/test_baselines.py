@@ -81,14 +81,14 @@ async def test_a_language_model_rewrites_every_chunk_once_and_failed_ones_keep_t
         await propositions.answer("which barge sank", index, model, Settings())
 
     assert len(model.all_seen(WritePropositions)) == 2
-    assert (await propositions.written(index, model)).failed == 1
+    assert (await propositions.model_statements(index, model)).failed == 1
 
 
 def test_a_tree_of_summaries_covers_every_chunk_on_every_level():
     index = an_index(*BARGES)
     chosen = Settings(raptor=RaptorSettings(cluster=2, levels=2), search=SearchSettings(k=4))
 
-    tree = run_ready(raptor.grow(index, chosen, raptor.extracts(chosen.raptor)))
+    tree = run_ready(raptor.build_tree(index, chosen, raptor.extracts(chosen.raptor)))
 
     assert tree.texts[:4] == BARGES
     summaries = tree.leaves[4:]

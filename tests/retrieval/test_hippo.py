@@ -44,10 +44,10 @@ def settings(**hippo_: object) -> Settings:
     return Settings(hippo=HippoSettings.model_validate(hippo_), search=SearchSettings(k=4))
 
 
-def test_form_1_ranks_what_joins_the_named_thing_before_what_shares_the_words_of_the_question():
+def test_hipporag_ranks_what_joins_the_named_thing_before_what_shares_the_words_of_the_question():
     index = an_index()
 
-    hits = hippo.rank("Where was the owner of Rook born?", index, settings(form="1"))
+    hits = hippo.rank("Where was the owner of Rook born?", index, settings(variant="hipporag"))
 
     # PageRank of Rook - Ada Byrne - Lune from Rook, damping 1/2: r = 1/2 + a/4, a = r/2 + l/2, l = a/4;
     # p0 holds r + a, p1 holds a + l, and nothing else is reached
@@ -81,37 +81,37 @@ def test_spellings_are_one_phrase_and_near_ones_are_joined_by_their_likeness():
     assert abs(phrases.edges - phrases.edges.T).sum() == 0
 
 
-@pytest.mark.parametrize("form", ["2", "joined"])
-def test_the_forms_with_chunks_in_the_graph_reach_the_second_passage_too(form: str):
-    hits = hippo.rank("Where was the owner of Rook born?", an_index(), settings(form=form))
+@pytest.mark.parametrize("variant", ["hipporag2", "combined"])
+def test_the_variants_with_chunks_in_the_graph_reach_the_second_passage_too(variant: str):
+    hits = hippo.rank("Where was the owner of Rook born?", an_index(), settings(variant=variant))
 
     assert {hit.document for hit in hits[:2]} <= {"p0", "p1", "p3"}
     assert "p1" in [hit.document for hit in hits]
 
 
-def test_form_2_starts_from_the_triples_of_what_the_question_names_and_not_from_all_of_the_same_relation():
-    hits = hippo.rank("Where was the owner of Rook born?", an_index(), settings(form="2", chunk_weight=0))
+def test_hipporag2_starts_from_the_triples_of_what_the_question_names_and_not_from_all_of_the_same_relation():
+    hits = hippo.rank("Where was the owner of Rook born?", an_index(), settings(variant="hipporag2", chunk_weight=0))
 
     assert [hit.document for hit in hits] == ["p0", "p1"]
 
 
-def test_form_2_takes_all_of_the_likest_triples_where_the_question_names_nothing():
-    hits = hippo.rank("where were people born", an_index(), settings(form="2", chunk_weight=0))
+def test_hipporag2_takes_all_of_the_likest_triples_where_the_question_names_nothing():
+    hits = hippo.rank("where were people born", an_index(), settings(variant="hipporag2", chunk_weight=0))
 
     assert {hit.document for hit in hits[:2]} == {"p1", "p3"}
 
 
 def test_a_question_that_names_nothing_is_ranked_by_its_words():
-    hits = hippo.rank("which barge was built", an_index(), settings(form="joined"))
+    hits = hippo.rank("which barge was built", an_index(), settings(variant="combined"))
 
     assert {hit.document for hit in hits[:2]} == {"p0", "p2"}
 
 
-@pytest.mark.parametrize("form", ["1", "2"])
-async def test_a_language_model_says_what_the_question_names(form: str):
+@pytest.mark.parametrize("variant", ["hipporag", "hipporag2"])
+async def test_a_language_model_says_what_the_question_names(variant: str):
     model = ScriptedModel({NameEntities: [("Heron",)]})
 
-    hits = await hippo.rank_with("For whom was it built?", an_index(), model, settings(form=form, chunk_weight=0))
+    hits = await hippo.rank_with("For whom was it built?", an_index(), model, settings(variant=variant, chunk_weight=0))
 
     assert [hit.document for hit in hits] == ["p2", "p3"]
 
@@ -129,7 +129,7 @@ def test_gpt_triples_of_musique_lift_recall_far_above_bm25_without_an_embedder(s
     data = read_beir(shared / "docqa/musique")
     index = index_passages(read_texts(data.passages, Settings().read)[0], Settings())
     index = with_openie(index, read_openie(shared / "docqa/musique/openie-gpt-3.5.jsonl"))
-    chosen = Settings(hippo=HippoSettings(form="1"))
+    chosen = Settings(hippo=HippoSettings(variant="hipporag"))
     at5 = [recall([hit.document for hit in hippo.rank(q.text, index, chosen)], q.relevant, 5) for q in data.queries]
 
     assert np.mean(at5) > 0.62  # BM25: 0.49

@@ -19,7 +19,7 @@ from conspectus.interchange.triples import read_triples
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import tog
-from conspectus.retrieval.tog import Candidate, prune, topics_in
+from conspectus.retrieval.tog import Candidate, prune, topic_entities
 from conspectus.rows import ReasoningPath
 from conspectus.settings import Settings, TogSettings
 from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, Examined, ExamineEvidence, NameEntities
@@ -119,7 +119,7 @@ def test_a_question_names_what_is_spelt_in_it_the_longest_first():
     )
 
     def named(question: str) -> list[str]:
-        return [graph.names[n] for n in topics_in(question, graph, 3)]
+        return [graph.names[n] for n in topic_entities(question, graph, 3)]
 
     assert named("who directed The Way Back") == ["The Way Back"]
     assert named("who directed The Way") == ["The Way"]

@@ -37,19 +37,19 @@ def an_index(passages: Mapping[str, str] = FILMS, titles: bool = True) -> Index:
     return index_passages(documents, Settings())
 
 
-def with_form(form: str, **more: float) -> Settings:
-    return Settings.model_validate({"walk": {"form": form, **more}})
+def with_extent(extent: str, **more: float) -> Settings:
+    return Settings.model_validate({"walk": {"extent": extent, **more}})
 
 
 def ranked(question: str, index: Index, method: str = "walk", settings: Settings | None = None) -> list[str]:
     return [hit.document for hit in RANKINGS[method](question, index, settings or Settings())]
 
 
-@pytest.mark.parametrize("form", ["full", "local"])
-def test_it_finds_the_second_hop_that_words_miss(form: str):
+@pytest.mark.parametrize("extent", ["full", "local"])
+def test_it_finds_the_second_hop_that_words_miss(extent: str):
     index = an_index()
 
-    assert ranked(QUESTION, index, settings=with_form(form))[:2] == ["The Glass Orchard", "Edla Marrow"]
+    assert ranked(QUESTION, index, settings=with_extent(extent))[:2] == ["The Glass Orchard", "Edla Marrow"]
     assert "Edla Marrow" not in ranked(QUESTION, index, method="bm25")[:2]
 
 
@@ -57,9 +57,9 @@ def test_it_finds_the_second_hop_where_titles_are_withheld():
     assert ranked(QUESTION, an_index(titles=False))[:2] == ["The Glass Orchard", "Edla Marrow"]
 
 
-def test_both_forms_agree_where_the_part_is_the_whole():
+def test_both_extents_agree_where_the_part_is_the_whole():
     index = an_index()
-    full, local = (walk.scores_of(QUESTION, index, with_form(form, steps=30)) for form in ("full", "local"))
+    full, local = (walk.scores_of(QUESTION, index, with_extent(extent, steps=30)) for extent in ("full", "local"))
 
     assert local == pytest.approx(full, abs=0.02)
 
@@ -158,12 +158,12 @@ def test_a_passage_is_nearest_to_itself(vectors: Index, method: str):
     assert ranked(f"Cows\n{FILMS['Cows']}", vectors, method)[0] == "Cows"
 
 
-@pytest.mark.parametrize("form", ["full", "local"])
-def test_the_walk_uses_the_vectors_of_an_index_that_has_them(vectors: Index, form: str):
-    with_vectors = walk.scores_of(QUESTION, vectors, with_form(form))
-    without = walk.scores_of(QUESTION, vectors, with_form(form, vectors=False))
+@pytest.mark.parametrize("extent", ["full", "local"])
+def test_the_walk_uses_the_vectors_of_an_index_that_has_them(vectors: Index, extent: str):
+    with_vectors = walk.scores_of(QUESTION, vectors, with_extent(extent))
+    without = walk.scores_of(QUESTION, vectors, with_extent(extent, vectors=False))
 
-    assert ranked(QUESTION, vectors, settings=with_form(form))[0] == "The Glass Orchard"
+    assert ranked(QUESTION, vectors, settings=with_extent(extent))[0] == "The Glass Orchard"
     assert not np.allclose(with_vectors, without)
 
 
@@ -192,5 +192,5 @@ def test_vectors_of_a_model_that_cannot_read_the_texts_are_left_to_other_methods
     question = "玻璃果园的导演在哪里逝世？"
 
     assert index.settings["vectors"]["unread"] > 0.3
-    without = walk.scores_of(question, index, with_form("auto", vectors=False))
-    assert np.array_equal(walk.scores_of(question, index, with_form("auto")), without)
+    without = walk.scores_of(question, index, with_extent("auto", vectors=False))
+    assert np.array_equal(walk.scores_of(question, index, with_extent("auto")), without)

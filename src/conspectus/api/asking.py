@@ -283,9 +283,9 @@ async def asearch(
         if k < 1:
             raise UsageError(f"k is the number of chunks to return, at least 1, and not {k}")
         chosen = chosen.model_copy(update={"search": chosen.search.model_copy(update={"k": k})})
-    from conspectus.retrieval.rerank import rank_reranked, wanted
+    from conspectus.retrieval.rerank import is_enabled, rank_reranked
 
-    if not wanted(chosen):
+    if not is_enabled(chosen):
         return ranking(question, view.index, chosen)
     return await rank_reranked(ranking, question, view.index, chosen)
 

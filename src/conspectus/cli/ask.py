@@ -37,7 +37,7 @@ from conspectus.errors import CallFailed, UsageError
 
 if TYPE_CHECKING:
     from conspectus.api import QuestionContext
-    from conspectus.api.conversing import Conversation
+    from conspectus.conversation import Conversation
     from conspectus.rows import Answer, Hit
     from conspectus.tasks.context import Context
 
@@ -144,7 +144,7 @@ def ask(
             raise UsageError(
                 "a conversation goes with neither --questions nor --context-only; conspectus chat takes no QUESTION"
             )
-        from conspectus.api.conversing import Conversation
+        from conspectus.conversation import Conversation
 
         talk = Conversation(opened, method=method, level=at, settings=known, file=conversation)
         _converse(talk, question, streams=streams, json=json)

@@ -33,7 +33,7 @@ from conspectus.cli.options import (
 from conspectus.errors import CallFailed, Unusable, UsageError
 
 if TYPE_CHECKING:
-    from conspectus.api.conversing import Conversation
+    from conspectus.conversation import Conversation
     from conspectus.rows import Answer
 
 Print = Callable[["Answer", bool, bool], None]

@@ -9,11 +9,11 @@ from typing import Any
 
 from conspectus.errors import UsageError
 from conspectus.filters import conditions
-from conspectus.filters.lazy_table import Reports
+from conspectus.filters.remapping import LazyReports
 from conspectus.index import Index
 from conspectus.storage.lazy import BoundedCache
 
-KEPT = 4
+CACHED_VIEWS = 4
 """Views of an index that are kept while it is open."""
 
 
@@ -44,7 +44,7 @@ class View:
 
     def _of_reports(self) -> Iterator[str]:
         reports = self.index.reports
-        whole, written, gone = reports.counts() if isinstance(reports, Reports) and reports.counts else (0, 0, 0)
+        whole, written, gone = reports.counts() if isinstance(reports, LazyReports) and reports.counts else (0, 0, 0)
         if written or gone:
             parts = [
                 f"{whole:,} stand on these documents alone" if whole else "",
@@ -67,7 +67,7 @@ def select_view(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> Vi
         return View(indexes[0])
     key = (*map(id, indexes), *read)
     views: BoundedCache[object, tuple[Sequence[Index], View]] = indexes[0].derived.setdefault(
-        "views", BoundedCache(KEPT)
+        "views", BoundedCache(CACHED_VIEWS)
     )
     known = views.get(key)
     if known is None:  # the indexes are cached too: while they are, no other has their ids

@@ -94,7 +94,7 @@ async def map_reduce(
         answer = nothing_found(question, index, method=method, level=level, context_tokens=used)
         return replace(answer, notices=tuple(told))
     helpful = sorted(partial, key=lambda p: -p.score)
-    final = ReduceAnswer(question, tuple(fitting(helpful, settings.context_tokens)))
+    final = ReduceAnswer(question, tuple(fit_answers(helpful, settings.context_tokens)))
     return await finish(final, question, index, model, method=method, level=level, context_tokens=used, notices=told)
 
 
@@ -123,7 +123,7 @@ def pack_windows(rows: Sequence[Report] | Sequence[Chunk], limit: int) -> Iterat
         yield window
 
 
-def fitting(answers: Sequence[PartialAnswer], limit: int) -> Iterator[PartialAnswer]:
+def fit_answers(answers: Sequence[PartialAnswer], limit: int) -> Iterator[PartialAnswer]:
     """Yield whole answers, in their order, until the window is full; always the first one."""
     used = 0
     for place, partial in enumerate(answers):

@@ -16,7 +16,7 @@ from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
 from conspectus.retrieval import local, method
-from conspectus.retrieval.base import finish, fitting, nothing_found
+from conspectus.retrieval.base import finish, fit_answers, nothing_found
 from conspectus.retrieval.rollup import communities_of, match_annotations
 from conspectus.rows import Answer, Report
 from conspectus.settings import Settings
@@ -30,7 +30,7 @@ CROSSED = wording(ENGLISH).crossing
 
 
 @dataclass
-class Drifted:
+class DriftSteps:
     """What the steps found, which follow-ups were asked, what they read in tokens, and what failed."""
 
     probes: list[Probe] = field(default_factory=list[Probe])
@@ -60,19 +60,19 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         notices.append(wording(index.language_of(question)).crossing)
     used = drifted.used
     if helpful:
-        task = ReduceAnswer(question, tuple(fitting(helpful, settings.global_.context_tokens)))
+        task = ReduceAnswer(question, tuple(fit_answers(helpful, settings.global_.context_tokens)))
         result = await finish(task, question, index, model, method=METHOD, context_tokens=used, notices=notices)
     else:
         result = nothing_found(question, index, method=METHOD, context_tokens=used)
     return replace(result, why=_told(reports, drifted))
 
 
-async def drift(question: str, reports: Sequence[Report], index: Index, model: Model, settings: Settings) -> Drifted:
+async def drift(question: str, reports: Sequence[Report], index: Index, model: Model, settings: Settings) -> DriftSteps:
     """Ask the primer and then, at each step, the follow-ups that promise most of those that are not asked yet."""
     chosen = settings.drift
     evidence = Context(reports=tuple(reports))
     primer = await model.perform(PrimeAnswer(question, evidence, chosen.follow_ups))
-    result = Drifted([primer], used=tokens.count(evidence.text))
+    result = DriftSteps([primer], used=tokens.count(evidence.text))
     ahead = list(primer.follow_ups)
     for _ in range(chosen.depth):
         step = _best(ahead, [question, *result.asked], chosen.follow_ups)
@@ -119,7 +119,7 @@ def primer_reports(question: str, index: Index, settings: Settings) -> list[Repo
     return list({r.number: r for r in (*near.values(), *others)}.values())[: settings.drift.reports]
 
 
-def _told(reports: Sequence[Report], drifted: Drifted) -> str:
+def _told(reports: Sequence[Report], drifted: DriftSteps) -> str:
     numbers = ", ".join(str(report.community) for report in reports)
     asked = "; ".join(f"“{question}”" for question in drifted.asked)
     return f"from the reports of communities {numbers}" + (f", then asked {asked}" if asked else "")

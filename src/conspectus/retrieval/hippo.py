@@ -185,16 +185,16 @@ def scores(question: str, named: Sequence[str], index: Index, settings: Settings
     phrases = PhraseGraph.of(index, settings.hippo.synonyms)
     if not len(phrases.graph):
         raise UsageError("hippo needs a graph, and this index has no triples and no relationships")
-    match settings.hippo.form:
-        case "1":
-            return _first(question, named, phrases, index, settings)
-        case "2":
-            return _second(question, named, phrases, index, settings)
-        case "joined":
-            return _joined(question, named, phrases, index, settings)
+    match settings.hippo.variant:
+        case "hipporag":
+            return _hipporag(question, named, phrases, index, settings)
+        case "hipporag2":
+            return _hipporag2(question, named, phrases, index, settings)
+        case "combined":
+            return _combined(question, named, phrases, index, settings)
 
 
-def _first(question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
+def _hipporag(question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
     reset = _linked(named, phrases, index, settings)
     if not reset.any():
         return likeness(question, index, settings)
@@ -211,7 +211,7 @@ def _linked(named: Sequence[str], phrases: PhraseGraph, index: Index, settings: 
     return reset
 
 
-def _joined(question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
+def _combined(question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
     seeds = _linked(named, phrases, index, settings)
     chunks = _spread(likeness(question, index, settings)) ** SHARPNESS
     chunks = chunks * (MASS * (seeds.sum() or 1.0) / max(float(chunks.sum()), 1e-12))
@@ -225,7 +225,7 @@ def _over_chunks(reset: Floats, phrases: PhraseGraph, settings: Settings) -> Flo
     return rank[len(phrases.keys) :]
 
 
-def _second(question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
+def _hipporag2(question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
     like = _spread(_triples_like(question, phrases, index, settings))
     seeds = _phrases_of(_recognised(like, named, phrases, index, settings), like, phrases)
     most = highest(seeds, settings.hippo.triples)

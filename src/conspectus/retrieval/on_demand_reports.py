@@ -27,7 +27,7 @@ VERSIONS = 1 << 16
 
 
 @dataclass
-class Written:
+class OnDemandReports:
     """Reports in the order of their communities, how many were written for it, and what failed."""
 
     reports: list[Report] = field(default_factory=list[Report])
@@ -35,13 +35,15 @@ class Written:
     failed: list[ModelError] = field(default_factory=list[ModelError])
 
 
-async def reports_for(communities: Sequence[Community], parts: Collection[int], index: Index, model: Model) -> Written:
+async def reports_for(
+    communities: Sequence[Community], parts: Collection[int], index: Index, model: Model
+) -> OnDemandReports:
     """Return the report of each community, written where the index has none.
 
     A community that has more than a report can be written from stands on those of its `parts` that are named, by
     number. One that fails is left out. Raises Unusable where nothing more can be asked of the model.
     """
-    result = Written()
+    result = OnDemandReports()
 
     async def write(community: Community) -> Report | None:
         if community.number in index.report_of_community:

@@ -66,7 +66,7 @@ def sentences(index: Index) -> Statements:
     return index.derived["sentences"]
 
 
-async def written(index: Index, model: Model) -> Statements:
+async def model_statements(index: Index, model: Model) -> Statements:
     """Return what a model rewrites the chunks to; made once for an open index."""
     if "propositions" not in index.derived:
         titles = {d.id: d.title for d in index.documents}
@@ -99,7 +99,7 @@ def _ranked(question: str, statements: Statements, index: Index, settings: Setti
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the chunks of the best statements."""
     if model.generative:
-        hits = _ranked(question, await written(index, model), index, settings)
+        hits = _ranked(question, await model_statements(index, model), index, settings)
     else:
         hits = rank(question, index, settings)
     return await answer_from(hits, question, index, model, method="propositions")

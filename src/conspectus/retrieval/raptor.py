@@ -93,7 +93,7 @@ def _dense(matrix: Any) -> Floats:
     return cast("Floats", matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
 
 
-async def grow(index: Index, settings: Settings, summarise: Summarise) -> Tree:
+async def build_tree(index: Index, settings: Settings, summarise: Summarise) -> Tree:
     """Make the tree of an index."""
     words = None if has_vectors(index) else Words.of([c.text for c in index.chunks])
 
@@ -161,7 +161,7 @@ def _extract(texts: Sequence[str], limit: int) -> str:
     return " ".join(said[i] for i in sorted(kept))
 
 
-def written(model: Model, settings: RaptorSettings) -> Summarise:
+def model_summaries(model: Model, settings: RaptorSettings) -> Summarise:
     """Return what has a model summarise texts; the sentences of a group stand in where that fails."""
 
     async def summarise(groups: Sequence[Sequence[str]]) -> list[str]:
@@ -177,7 +177,7 @@ def written(model: Model, settings: RaptorSettings) -> Summarise:
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks of the nodes most like the question, those of a summary by their own likeness."""
     if "raptor" not in index.derived:
-        index.derived["raptor"] = run_ready(grow(index, settings, extracts(settings.raptor)))
+        index.derived["raptor"] = run_ready(build_tree(index, settings, extracts(settings.raptor)))
     return _ranked(question, index.derived["raptor"], index, settings)
 
 
@@ -198,7 +198,7 @@ def _ranked(question: str, tree: Tree, index: Index, settings: Settings) -> list
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the chunks that were found."""
     if model.generative and "raptor written" not in index.derived:
-        index.derived["raptor written"] = await grow(index, settings, written(model, settings.raptor))
+        index.derived["raptor written"] = await build_tree(index, settings, model_summaries(model, settings.raptor))
     hits = (
         _ranked(question, index.derived["raptor written"], index, settings)
         if model.generative

@@ -29,12 +29,12 @@ READING = (AnswerFromContext, NextThought)
 """The tasks that read the chunks of a ranking."""
 
 
-def wanted(settings: Settings) -> bool:
+def is_enabled(settings: Settings) -> bool:
     """Tell whether the settings name a reranker."""
     return settings.rerank.by != NONE
 
 
-def deepened(settings: Settings) -> Settings:
+def with_depth(settings: Settings) -> Settings:
     """Return settings by which a ranking has as many chunks as are looked at."""
     depth = max(settings.rerank.depth, settings.search.k)
     return settings.model_copy(update={"search": settings.search.model_copy(update={"k": depth})})
@@ -82,7 +82,7 @@ async def rank_reranked(ranking: Ranking, question: str, index: Index, settings:
     async with open_reranker(settings, index.folder) as reranker:
         if reranker is None:
             return ranking(question, index, settings)
-        return await reranked(question, ranking(question, index, deepened(settings)), reranker, settings.search.k)
+        return await reranked(question, ranking(question, index, with_depth(settings)), reranker, settings.search.k)
 
 
 # Answers
@@ -107,9 +107,9 @@ async def answer_reranked(
     if reranker is None:
         answer = await answering(question, index, model, settings)
         unused = f"Nothing was reranked: {answer.method} does not rank chunks."
-        return replace(answer, notices=(*answer.notices, unused)) if wanted(settings) else answer
+        return replace(answer, notices=(*answer.notices, unused)) if is_enabled(settings) else answer
     reranking = RerankingModel(model, index, reranker, settings.search.k)
-    return reranking.told(await answering(question, index, reranking, deepened(settings)))
+    return reranking.told(await answering(question, index, reranking, with_depth(settings)))
 
 
 class RerankingModel:

@@ -160,7 +160,7 @@ LISTED = 12
 
 
 @dataclass(frozen=True)
-class Rolled:
+class RollUp:
     """The communities to read reports of, the best first, and those below them that gave way."""
 
     chosen: tuple[int, ...]
@@ -190,7 +190,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         scores = {c.number: float(c.size) for c in index.communities if c.level == 0 and c.size >= least}
     if not scores:
         return nothing_found(question, index, method=METHOD)
-    rolled = rolled_up(scores, index.communities, settings.rollup)
+    rolled = roll_up(scores, index.communities, settings.rollup)
     chosen = [index.communities[number] for number in rolled.chosen]
     written = await reports_for(chosen, rolled.parts, index, model)
     if not written.reports:
@@ -205,7 +205,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     return replace(result, why=why)
 
 
-def rolled_up(scores: Mapping[int, float], communities: Sequence[Community], settings: RollupSettings) -> Rolled:
+def roll_up(scores: Mapping[int, float], communities: Sequence[Community], settings: RollupSettings) -> RollUp:
     """Climb from matched communities, given with how well they match, until relevance and room say stop.
 
     A whole takes the place of its parts where they hold `share` of its entities at the least, and then, from the
@@ -232,7 +232,7 @@ def rolled_up(scores: Mapping[int, float], communities: Sequence[Community], set
             if len(front) > settings.reports and len(families[whole]) > 1:
                 join(whole, families[whole])
     best = sorted(front, key=lambda n: (-front[n], n))[: settings.reports]
-    return Rolled(tuple(best), frozenset(gone))
+    return RollUp(tuple(best), frozenset(gone))
 
 
 def _above(number: int, communities: Sequence[Community]) -> list[int]:

@@ -35,7 +35,7 @@ MOST_EDGES = 60
 
 
 @dataclass(frozen=True)
-class Explored:
+class Exploration:
     """What a search found: answers, the best first (none where the facts did not suffice), and what it stood
     on.
     """
@@ -57,7 +57,7 @@ async def explore(
     *,
     texts: bool = True,
     start: Sequence[str] = (),
-) -> Explored:
+) -> Exploration:
     """Search from what a question names, or from the given names, for at most D rounds.
 
     Without `texts` no chunk is read: Think-on-Graph. A search that comes to an end without an answer has
@@ -77,7 +77,7 @@ async def explore(
         candidates = list(_candidates(topics, chosen, graph, tog.width))
         best, chunks = prune(candidates, scorer, clues, tog)
         if not best:
-            return Explored((), tuple(gone), _ranked(seen), clues, round_ - 1)
+            return Exploration((), tuple(gone), _ranked(seen), clues, round_ - 1)
         for chunk, score in chunks:
             seen[chunk] = max(score, seen.get(chunk, 0.0))
         trails = gone = [candidate.trail for candidate in best]
@@ -86,16 +86,16 @@ async def explore(
         examined = await model.perform(ExamineEvidence(question, tuple(trails), Context(sources=read), clues))
         if examined.complete:
             trails.sort(key=lambda trail: trail.end not in examined.answers)
-            return Explored(examined.answers, tuple(trails), _ranked(seen), clues, round_)
+            return Exploration(examined.answers, tuple(trails), _ranked(seen), clues, round_)
         clues = (*clues, examined.clue) if examined.clue else clues
-    return Explored((), tuple(gone), _ranked(seen), clues, tog.depth)
+    return Exploration((), tuple(gone), _ranked(seen), clues, tog.depth)
 
 
 async def _topics(question: str, graph: TripleGraph, model: Model, width: int, start: Sequence[str]) -> list[int]:
     if start:
-        return [n for name in start for n in topics_in(name, graph, 1, [name])]
+        return [n for name in start for n in topic_entities(name, graph, 1, [name])]
     named = await model.perform(NameEntities(question)) if model.generative else ()
-    return topics_in(question, graph, width, named) or topics_in(question, graph, width)
+    return topic_entities(question, graph, width, named) or topic_entities(question, graph, width)
 
 
 def _edges(trail: ReasoningPath, graph: TripleGraph) -> tuple[Edge, ...]:
@@ -139,7 +139,7 @@ def _ranked(scores: dict[int, float]) -> tuple[tuple[int, float], ...]:
     return tuple(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
 
-def topics_in(question: str, graph: TripleGraph, most: int, named: Sequence[str] = ()) -> list[int]:
+def topic_entities(question: str, graph: TripleGraph, most: int, named: Sequence[str] = ()) -> list[int]:
     """Return the names of a graph that a question holds, the longest and rarest first; at most so many.
 
     `named` are names that a model found in it. Of names that differ in case alone, the one that is spelt as
@@ -368,7 +368,7 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
     return replace(result, short=short, reasoning_paths=found.trails, why=f"{rounds}{complete}")
 
 
-def _with_graph(quoted: Answer, found: Explored, notice: str) -> tuple[Answer, Explored]:
+def _with_graph(quoted: Answer, found: Exploration, notice: str) -> tuple[Answer, Exploration]:
     """Return what a given graph answers beside what documents say, and what counts as found.
 
     Without a language model nobody tells which of the two answers: what says more of the question goes first,
@@ -394,14 +394,14 @@ def _said(asked: Sequence[str], trail: ReasoningPath) -> float:
     return sum(told) / (len(asked) or 1)
 
 
-async def _from_what_there_is(question: str, found: Explored, evidence: Context, model: Model) -> tuple[str, ...]:
+async def _from_what_there_is(question: str, found: Exploration, evidence: Context, model: Model) -> tuple[str, ...]:
     if not model.generative:
         return ()
     draft = await model.perform(DraftAnswer(question, paths=found.trails, context=evidence))
     return (draft.answer,)
 
 
-def _listed(found: Explored) -> str:
+def _listed(found: Exploration) -> str:
     """Return the answers a line each, then the paths that were gone to them."""
     names = found.answers[:MOST_SHOWN] or tuple(trail.end for trail in found.trails)
     more = len(found.answers) - MOST_SHOWN
@@ -415,7 +415,7 @@ def _label(relation: str) -> str:
     return relation.partition("\n")[0].replace("_", " ")
 
 
-def evidence_of(found: Explored, index: Index, settings: Settings) -> Context:
+def evidence_of(found: Exploration, index: Index, settings: Settings) -> Context:
     """Return the best chunks of a search and the relationships of its paths, as evidence."""
     chunks = tuple(index.chunks[chunk] for chunk, _ in found.chunks[: min(settings.tog.evidence, settings.tog.chunks)])
     pairs = {frozenset((t.head, t.tail)) for trail in found.trails for t in trail.triples}

@@ -44,7 +44,7 @@ PART = 0.3
 FEW, SHARE = 3, 0.01
 """A name that no more passages hold, or no larger share of them, is left out of the rest of a question."""
 COMMON = 20
-"""Names of more passages are not followed in the local form, unless the question names them."""
+"""Names of more passages are not followed in the local extent, unless the question names them."""
 
 
 @dataclass(frozen=True)
@@ -189,14 +189,14 @@ Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
 LARGE = 2000
-"""Passages from which on the local form is the faster one.
+"""Passages from which on the local extent is faster.
 
 CPU ms a question, full and local: 2 and 2 at 1,890 passages, 7 and 2 at 6,119, 80 and 6 at 61,190.
 """
 PASSAGES, SENTENCES = 20, 100
-"""Best passages, and best sentences that hold a seed, that the local form starts around."""
+"""Best passages, and best sentences that hold a seed, that the local extent starts around."""
 FIRST_STEPS = 5
-"""Steps of the local form's first round, which finds the passages that the second starts around too."""
+"""Steps of the first round of the local extent, which finds the passages that the second starts around too."""
 COVERED = 0.9
 """A passage is ranked by its words as well from this share of the question's weight on that it holds."""
 SENTENCE_B = 0.5
@@ -237,8 +237,8 @@ def scores_of(question: str, index: Index, settings: Settings) -> Floats:
     weights = BY_WORDS if vectors is None else BY_MEANING
     base = base**weights.passage
     base *= weights.reset / max(float(base.sum()), 1e-9)
-    form = settings.walk.form
-    if form == "full" or (form == "auto" and len(graph.first) < LARGE):
+    extent = settings.walk.extent
+    if extent == "full" or (extent == "auto" and len(graph.first) < LARGE):
         walked = _full(graph, seeds, like, base, weights, settings)
     else:
         walked = _local(graph, seeds, like, base, weights, settings)

@@ -12,7 +12,7 @@ from making import a_built_index
 from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
-from conspectus.api.conversing import REMEMBERED, Conversation
+from conspectus.conversation import REMEMBERED, Conversation
 from conspectus.errors import UsageError
 from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import AnswerFromContext, Exchange, StandaloneQuestion

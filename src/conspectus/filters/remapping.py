@@ -1,18 +1,21 @@
-"""How the arrays of an index go with its tables: by this, they can be carried over to a part of it, or to several
-indexes as one.
+"""Arrays and tables of an index carried over to other rows: to a subset of it, or to a union of several indexes.
 
-An axis is a table, or another count of things that arrays go along: `sentences`, `words` (terms), `names` (of the
-walk) and `phrases` (the names of the graph of triples, in its order). An array that stands in no `LAYOUT` is not
-carried over, so that nothing is ever read along an axis that is no longer its own.
+`LAYOUT` says along which axes each array runs. An axis is a table, or another set that arrays run along: `sentences`,
+`words` (terms), `names` (of the walk) and `phrases` (the names of the triple graph, in its order). A `RowMap` says
+where the rows of an axis go. An array without a layout is not carried over, so that none is read along the wrong axis.
+Tables and arrays are made when they are first read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar, overload
 
 import numpy as np
+
+from conspectus.rows import Report
 
 Array = np.ndarray[Any, Any]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -186,3 +189,107 @@ class RemappedArrays(Mapping[str, Array]):
         counts = np.bincount(row, minlength=self._size(goes.rows))
         starts = np.concatenate(([0], np.cumsum(counts))).astype(self._parts[0][0][goes.starts].dtype)
         return {goes.starts: starts, **made}
+
+
+T = TypeVar("T")
+
+
+class LazyTable(Sequence[T]):
+    """The rows that a function returns, which is called when one of them, or their number, is first asked for."""
+
+    def __init__(self, make: Callable[[], Sequence[T]]) -> None:
+        self._make = make
+        self._made: Sequence[T] | None = None
+
+    @property
+    def _rows(self) -> Sequence[T]:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[T]: ...
+    def __getitem__(self, at: int | slice) -> T | Sequence[T]:
+        return self._rows[at]
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+class LazyReports(Sequence[Report]):
+    """Reports, each made when it is first read: few of them are for most questions."""
+
+    def __init__(
+        self,
+        communities: Callable[[], Sequence[int]],
+        make: Callable[[int], Report],
+        counts: Callable[[], tuple[int, int, int]] | None = None,
+    ) -> None:
+        """`communities` returns the community of each report, `make` one report by its place.
+
+        `counts` tells how many are as they were, how many are written anew, and how many are gone.
+        """
+        self.counts = counts
+        self._of = communities
+        self._make = make
+        self._communities: Sequence[int] | None = None
+        self._made: dict[int, Report] = {}
+
+    @property
+    def communities(self) -> Sequence[int]:
+        """The number of the community of each."""
+        if self._communities is None:
+            self._communities = self._of()
+        return self._communities
+
+    @overload
+    def __getitem__(self, at: int) -> Report: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Report]: ...
+    def __getitem__(self, at: int | slice) -> Report | Sequence[Report]:
+        places = range(len(self.communities))[at]
+        return self._one(places) if isinstance(places, int) else [self._one(place) for place in places]
+
+    @cached_property
+    def by_community(self) -> ByCommunity:
+        """The same by the number of their community."""
+        return ByCommunity(self)
+
+    def _one(self, place: int) -> Report:
+        if place not in self._made:
+            self._made[place] = self._make(place)
+        return self._made[place]
+
+    def __len__(self) -> int:
+        return len(self.communities)
+
+
+class ByCommunity(Mapping[int, Report]):
+    """The same reports by the number of their community."""
+
+    def __init__(self, reports: LazyReports) -> None:
+        self._reports = reports
+        self._known: dict[int, int] | None = None
+
+    @property
+    def _places(self) -> dict[int, int]:
+        if self._known is None:
+            self._known = {community: place for place, community in enumerate(self._reports.communities)}
+        return self._known
+
+    def __getitem__(self, community: int) -> Report:
+        return self._reports[self._places[community]]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, community: object) -> bool:
+        return community in self._places

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from making import an_entity, an_index
 
-from conspectus.retrieval.query_rewriting import RewrittenQuestion, rewrite_question
+from conspectus.conversation import RewrittenQuestion, rewrite_question
 from conspectus.tasks import Exchange
 
 NAMES = [
