@@ -12,8 +12,8 @@ from simulated_server import Behaviour, SimulatedServer
 from conspectus import api
 from conspectus.configuration import load
 from conspectus.indexing.chunk import chunk
-from conspectus.models.llm.parsing import parse
 from conspectus.models.llm.prompts import Prompts
+from conspectus.models.llm.replies import parse
 from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Chunk, Document
 from conspectus.settings import ChunkSettings

@@ -17,9 +17,8 @@ from pathlib import Path
 from conspectus import tokens
 from conspectus.errors import ModelError, Unusable, UsageError
 from conspectus.models.base import Model, together
-from conspectus.models.llm.fencing import fence
-from conspectus.models.llm.parsing import dump
-from conspectus.models.llm.prompts import OURS
+from conspectus.models.llm.prompts import OURS, fence
+from conspectus.models.llm.replies import dump
 from conspectus.readers import list_generated
 from conspectus.rows import Chunk
 from conspectus.tasks import ExtractGraph, Extraction, Profile, ProfileCorpus

@@ -57,6 +57,9 @@ class Exchange:
 class MapAnswer(Task[PartialAnswer]):
     """Answer a question from one window of reports or sources, and say how helpful that is (GraphRAG appendix E.4)."""
 
+    label = "answer from parts"
+    size_setting = "global.context_tokens"
+
     question: str
     context: Context
     response: str = "multiple paragraphs"
@@ -64,8 +67,10 @@ class MapAnswer(Task[PartialAnswer]):
 
 
 @dataclass(frozen=True)
-class MapPoints(Task["tuple[PartialAnswer, ...]"]):
+class MapPoints(Task[tuple[PartialAnswer, ...]]):
     """Answer a question from one window in single points, each with a score of its own (`map_reply = "points"`)."""
+
+    size_setting = "global.context_tokens"
 
     question: str
     context: Context
@@ -77,6 +82,9 @@ class MapPoints(Task["tuple[PartialAnswer, ...]"]):
 class ReduceAnswer(Task[str]):
     """Make one answer of the partial ones, given in descending helpfulness (GraphRAG appendix E.3)."""
 
+    label = "combine answers"
+    size_setting = "global.context_tokens"
+
     question: str
     answers: tuple[PartialAnswer, ...]
     response: str = "multiple paragraphs"
@@ -86,6 +94,8 @@ class ReduceAnswer(Task[str]):
 @dataclass(frozen=True)
 class AnswerFromContext(Task[str]):
     """Answer a question from one window of evidence."""
+
+    size_setting = "local.context_tokens (for vector global.context_tokens, for other rankings search.k)"
 
     question: str
     context: Context
@@ -105,6 +115,9 @@ class RateReport(Task[int]):
 class PrimeAnswer(Task[Probe]):
     """Answer a question from a few reports as far as they go, and say what to ask next (DRIFT: the primer)."""
 
+    label = "answer from reports"
+    size_setting = "drift.reports"
+
     question: str
     context: Context
     count: int
@@ -114,6 +127,8 @@ class PrimeAnswer(Task[Probe]):
 @dataclass(frozen=True)
 class PursueFollowUp(Task[Probe]):
     """Answer a follow-up question from a window of evidence, for the question behind it, and say what to ask next."""
+
+    size_setting = "local.context_tokens"
 
     question: str
     follow_up: str
@@ -126,6 +141,8 @@ class PursueFollowUp(Task[Probe]):
 @dataclass(frozen=True)
 class StandaloneQuestion(Task[str]):
     """Rewrite a question of a conversation so that it can be understood alone; the latest exchange stands last."""
+
+    label = "rewrite the question"
 
     question: str
     exchanges: tuple[Exchange, ...]
@@ -140,7 +157,7 @@ class Rated:
 
 
 @dataclass(frozen=True)
-class RatePassages(Task["tuple[Rated, ...]"]):
+class RatePassages(Task[tuple[Rated, ...]]):
     """Rate how much each of some passages helps to answer a question (reranking); one may be left out."""
 
     question: str

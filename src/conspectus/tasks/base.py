@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 R = TypeVar("R")
 
-LABELS = {
-    "AnyMissed": "check for missed entities",
-    "ChooseRelations": "choose relationships",
-    "DescribeElement": "describe entities and relationships",
-    "Embed": "compute embeddings",
-    "Entails": "compare claims",
-    "ExtractGraph": "extract entities",
-    "GleanMore": "extract missed entities",
-    "Judge": "judge answers",
-    "MapAnswer": "answer from parts",
-    "NameEntities": "recognize entities",
-    "NextThought": "reason",
-    "PrimeAnswer": "answer from reports",
-    "Probe": "test the server",
-    "ReduceAnswer": "combine answers",
-    "Rerank": "rerank",
-    "StandaloneQuestion": "rewrite the question",
-    "WriteReport": "write reports",
-}
-"""Tasks as people read them, where the words of their names do not say it."""
+TASKS: dict[str, type[Task[Any]]] = {}
+"""Every type of task by its name."""
+OTHER_CALLS = {"Embed": "compute embeddings", "Probe": "test the server", "Rerank": "rerank"}
+"""What people read for calls of models that perform no task."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task(Generic[R]):
-    """Something to be done with language; `R` is the type of its reply."""
+    """Something to be done with language; `R` is the type of its reply.
+
+    A new task is a frozen dataclass below this one, with a prompt of its name: its fields fill the prompt
+    (`models.llm.prompts`), the type of its reply says how that is read (`models.llm.replies`), and `@performs` names
+    the function that performs it without a language model (`models.base`).
+    """
+
+    label: ClassVar[str] = ""
+    """What people read for the task, where the words of its name do not say it."""
+    size_setting: ClassVar[str] = "context_tokens"
+    """The setting that says how long the requests of the task are, for errors of ones that are too long."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        TASKS[cls.__name__] = cls
 
     language: str = "en"
     """The language to write in, as a two-letter code."""
@@ -51,5 +49,15 @@ class Turn:
 
 
 def task_label(name: str) -> str:
-    """Return what people read for the name of a task: `extract claims` for `ExtractClaims`."""
-    return LABELS.get(name) or re.sub(r"(?<!^)(?=[A-Z])", " ", name).lower()
+    """Return what people read for the name of a task or call: `extract claims` for `ExtractClaims`."""
+    label = TASKS[name].label if name in TASKS else OTHER_CALLS.get(name)
+    return label or re.sub(r"(?<!^)(?=[A-Z])", " ", name).lower()
+
+
+def reply_type(kind: type[Task[Any]]) -> Any:
+    """Return the type of the reply to a type of task: `bool` for `class Entails(Task[bool])`."""
+    for base in kind.__mro__:
+        for generic in vars(base).get("__orig_bases__", ()):
+            if get_origin(generic) is Task:
+                return get_args(generic)[0]
+    return None

@@ -40,7 +40,7 @@ class Numbered:
 
 
 @dataclass(frozen=True)
-class Personas(Task["tuple[Persona, ...]"]):
+class Personas(Task[tuple[Persona, ...]]):
     """Name `count` kinds of people who would use a corpus, from its description alone, beside those that are
     `known` (GraphRAG algorithm 1).
     """
@@ -51,7 +51,7 @@ class Personas(Task["tuple[Persona, ...]"]):
 
 
 @dataclass(frozen=True)
-class UserTasks(Task["tuple[str, ...]"]):
+class UserTasks(Task[tuple[str, ...]]):
     """Name `count` tasks that somebody would do with a corpus, beside those that are known (GraphRAG algorithm 1)."""
 
     description: str
@@ -61,7 +61,7 @@ class UserTasks(Task["tuple[str, ...]"]):
 
 
 @dataclass(frozen=True)
-class GlobalQuestions(Task["tuple[str, ...]"]):
+class GlobalQuestions(Task[tuple[str, ...]]):
     """Write `count` questions that somebody would ask for a task, each about the whole corpus and none that is
     known (GraphRAG algorithm 1).
     """
@@ -76,6 +76,8 @@ class GlobalQuestions(Task["tuple[str, ...]"]):
 @dataclass(frozen=True)
 class Judge(Task[Verdict]):
     """Compare two answers to a question by one criterion (GraphRAG appendix F.1); replicates differ in `sample`."""
+
+    label = "judge answers"
 
     question: str
     first: str
@@ -94,7 +96,7 @@ class SummariseReasons(Task[str]):
 
 
 @dataclass(frozen=True)
-class SelectFactual(Task["tuple[int, ...]"]):
+class SelectFactual(Task[tuple[int, ...]]):
     """Choose the numbers, from 1, of the sentences that state at least one verifiable fact (Claimify, selection)."""
 
     question: str
@@ -102,7 +104,7 @@ class SelectFactual(Task["tuple[int, ...]"]):
 
 
 @dataclass(frozen=True)
-class ClearSentences(Task["tuple[Numbered, ...]"]):
+class ClearSentences(Task[tuple[Numbered, ...]]):
     """Rewrite sentences so that each is clear alone; leave out what the context does not settle (Claimify).
 
     `sentences` is the context, all sentences of the answer; `chosen` are the numbers, from 1, of those to rewrite.
@@ -114,7 +116,7 @@ class ClearSentences(Task["tuple[Numbered, ...]"]):
 
 
 @dataclass(frozen=True)
-class FactualClaims(Task["tuple[Numbered, ...]"]):
+class FactualClaims(Task[tuple[Numbered, ...]]):
     """Take each sentence apart into simple claims that each stand alone (GraphRAG §4.2; Claimify, decomposition)."""
 
     question: str
@@ -124,6 +126,8 @@ class FactualClaims(Task["tuple[Numbered, ...]"]):
 @dataclass(frozen=True)
 class Entails(Task[bool]):
     """Tell whether a statement follows from a text alone."""
+
+    label = "compare claims"
 
     text: str
     statement: str

@@ -96,6 +96,9 @@ class ExtractGraph(Task[Extraction]):
     """Find every entity of the given types in a chunk, and every pair of them that is clearly related (GraphRAG
     appendix E.1)."""
 
+    label = "extract entities"
+    size_setting = "chunk.tokens"
+
     chunk: Chunk
     entity_types: tuple[str, ...]
 
@@ -104,6 +107,9 @@ class ExtractGraph(Task[Extraction]):
 class AnyMissed(Task[bool]):
     """Tell whether an extraction missed entities (GraphRAG appendix A.2)."""
 
+    label = "check for missed entities"
+    size_setting = "chunk.tokens"
+
     after: Turn
 
 
@@ -111,35 +117,47 @@ class AnyMissed(Task[bool]):
 class GleanMore(Task[Extraction]):
     """Find what an extraction missed (GraphRAG appendix A.2)."""
 
+    label = "extract missed entities"
+    size_setting = "chunk.tokens"
+
     after: Turn
 
 
 @dataclass(frozen=True)
-class ExtractClaims(Task["tuple[FoundClaim, ...]"]):
+class ExtractClaims(Task[tuple[FoundClaim, ...]]):
     """Find the factual statements about the given entities in a chunk (GraphRAG §3.1.2)."""
+
+    size_setting = "chunk.tokens"
 
     chunk: Chunk
     entities: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class NameEntities(Task["tuple[str, ...]"]):
+class NameEntities(Task[tuple[str, ...]]):
     """Find the named entities of a passage or a question (HippoRAG)."""
+
+    label = "recognize entities"
+    size_setting = "chunk.tokens"
 
     text: str
 
 
 @dataclass(frozen=True)
-class ExtractTriples(Task["tuple[FoundTriple, ...]"]):
+class ExtractTriples(Task[tuple[FoundTriple, ...]]):
     """Find what a passage states, as triples over its named entities and other noun phrases (HippoRAG)."""
+
+    size_setting = "chunk.tokens"
 
     chunk: Chunk
     entities: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class WritePropositions(Task["tuple[str, ...]"]):
+class WritePropositions(Task[tuple[str, ...]]):
     """Rewrite a passage as simple statements that can each be understood alone (Graph RAG §V, a baseline)."""
+
+    size_setting = "chunk.tokens"
 
     chunk: Chunk
     title: str = ""
@@ -149,12 +167,17 @@ class WritePropositions(Task["tuple[str, ...]"]):
 class ProfileCorpus(Task[Profile]):
     """Tell from samples of a corpus what it is about, who would study it, and what to look for (`conspectus tune`)."""
 
+    size_setting = "global.context_tokens"
+
     samples: tuple[Chunk, ...]
 
 
 @dataclass(frozen=True)
 class DescribeElement(Task[Description]):
     """Make one description of all the descriptions of an entity, a relationship or a claim (GraphRAG §3.1.3)."""
+
+    label = "describe entities and relationships"
+    size_setting = "describe.context_tokens"
 
     name: str
     kind: str
@@ -164,5 +187,8 @@ class DescribeElement(Task[Description]):
 @dataclass(frozen=True)
 class WriteReport(Task[ReportDraft]):
     """Write the report of a community from its elements and the reports of its parts (GraphRAG appendix E.2)."""
+
+    label = "write reports"
+    size_setting = "reports.context_tokens"
 
     context: Context

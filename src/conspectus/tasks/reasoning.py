@@ -55,14 +55,18 @@ class Draft:
 class NextThought(Task[str]):
     """Write the next sentence of a chain of thought about a question (IRCoT)."""
 
+    label = "reason"
+
     question: str
     context: Context
     thoughts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class ChooseRelations(Task["tuple[tuple[int, ...], ...]"]):
+class ChooseRelations(Task[tuple[tuple[int, ...], ...]]):
     """Choose for each topic entity the places of at most `width` of its edges that help (ToG-2: relation prune)."""
+
+    label = "choose relationships"
 
     question: str
     topics: tuple[Topic, ...]

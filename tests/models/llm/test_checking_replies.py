@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import BadReply
-from conspectus.models.llm.parsing import dump, parse
 from conspectus.models.llm.prompts import Prompts
+from conspectus.models.llm.replies import dump, parse
 from conspectus.tasks import ClearSentences, Entails, FactualClaims, Numbered, SelectFactual
 
 TEXT = st.text("abc é中", min_size=1, max_size=8).map(lambda s: " ".join(s.split())).filter(bool)

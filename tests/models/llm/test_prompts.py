@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from conspectus import tokens
 from conspectus.errors import SettingsError
-from conspectus.models.llm.fencing import fence
-from conspectus.models.llm.parsing import FORMS, dump
-from conspectus.models.llm.prompt_variables import FIELDS
-from conspectus.models.llm.prompts import OURS, Prompts
+from conspectus.models.llm.prompts import OURS, Prompts, fence
+from conspectus.models.llm.replies import dump
 from conspectus.rows import Chunk, Claim, Entity, Finding, ReasoningPath, Relationship, Report, Triple
 from conspectus.tasks import (
     AnswerFromContext,
@@ -59,6 +57,7 @@ from conspectus.tasks import (
     WritePropositions,
     WriteReport,
 )
+from conspectus.tasks.base import TASKS
 from conspectus.tasks.context import Context
 
 TYPES = ("person", "organization", "location", "event", "date", "work", "concept")
@@ -121,7 +120,8 @@ def every_task(text: str, language: str = "en", **more: Any) -> list[Task[Any]]:
 def test_every_task_has_a_prompt_in_both_languages() -> None:
     for language in ("en", "zh"):
         files = {path.stem for path in (OURS / language).glob("*.md")}
-        assert files == FIELDS.keys() == {*(kind.__name__ for kind in FORMS), "Repair"}
+        ours = {name for name, kind in TASKS.items() if kind.__module__.startswith("conspectus.")}
+        assert files == {*ours, "Repair"}
 
 
 @pytest.mark.parametrize("reply_format", ["json", "tuples"])

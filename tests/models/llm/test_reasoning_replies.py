@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from conspectus.errors import BadReply
 from conspectus.models.llm.model import SAMPLING
-from conspectus.models.llm.parsing import dump, parse
+from conspectus.models.llm.replies import dump, parse
 from conspectus.rows import Chunk, ReasoningPath
 from conspectus.tasks import (
     ChooseRelations,

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from conspectus.models.llm.parsing import parse
+from conspectus.models.llm.replies import parse
 from conspectus.rows import Chunk
 from conspectus.tasks import DescribeElement, ExtractGraph, ReduceAnswer, WriteReport
 from conspectus.tasks.context import Context

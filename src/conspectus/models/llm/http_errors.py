@@ -26,17 +26,6 @@ from conspectus.errors import (
 from conspectus.models.llm.providers import OWN_KEY, Endpoint
 from conspectus.models.llm.wire import Request
 
-_SIZES = {
-    **dict.fromkeys(("ExtractGraph", "AnyMissed", "GleanMore", "ExtractClaims", "NameEntities"), "chunk.tokens"),
-    **dict.fromkeys(("ExtractTriples", "WritePropositions"), "chunk.tokens"),
-    "DescribeElement": "describe.context_tokens",
-    "WriteReport": "reports.context_tokens",
-    **dict.fromkeys(("MapAnswer", "MapPoints", "ReduceAnswer", "ProfileCorpus"), "global.context_tokens"),
-    "PursueFollowUp": "local.context_tokens",
-    "PrimeAnswer": "drift.reports",
-    "AnswerFromContext": "local.context_tokens (for vector global.context_tokens, for other rankings search.k)",
-}
-"""The setting that says how long the requests of a task are."""
 LONGEST_RETRY_AFTER = 600.0
 """Seconds: a server that asks to wait longer is not waited for."""
 LONGEST = 300
@@ -182,7 +171,7 @@ def unreachable(at: Endpoint, reason: str) -> ServerDown:
 
 def remedy(request: Request | None) -> str:
     """Return what makes requests of a task shorter."""
-    return f"lower {_SIZES.get(request.task if request else '', 'context_tokens')}"
+    return f"lower {request.size_setting if request else 'context_tokens'}"
 
 
 def _passing(error: CallFailed, headers: Mapping[str, str]) -> CallFailed:

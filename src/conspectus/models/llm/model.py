@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from conspectus import references
-from conspectus.errors import BadReply, ModelError, NotAccepted, NotSupported, SettingsError, Unusable
+from conspectus.errors import BadReply, ModelError, NotAccepted, SettingsError, Unusable
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.llm.bias import bias_to
-from conspectus.models.llm.citation_buffer import buffer_citations
 from conspectus.models.llm.example_leakage import leaked_names, without
-from conspectus.models.llm.parsing import FORMS, Parsed, parse, schema_of
 from conspectus.models.llm.prompts import Prompts
+from conspectus.models.llm.replies import Parsed, buffer_citations, parse, schema_of
 from conspectus.models.llm.wire import Completion, Feature, Request, ResponseFormat, Sender
 from conspectus.rows import Finding
 from conspectus.settings import Settings
@@ -40,6 +39,7 @@ from conspectus.tasks import (
     Task,
     Turn,
 )
+from conspectus.tasks.base import TASKS
 from conspectus.tokens import at_most, count
 
 R = TypeVar("R")
@@ -74,11 +74,10 @@ class ChatModel:
         self._describe_tokens = settings.describe.context_tokens
         folder = Path(settings.llm.prompts) if settings.llm.prompts else None
         self._prompts = Prompts(folder, settings.llm.reply_format)
-        known = [kind.__name__ for kind in FORMS]
         for task in settings.llm.tasks:
-            if task not in known:
-                near = difflib.get_close_matches(task, known, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            if task not in TASKS:
+                near = difflib.get_close_matches(task, TASKS, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(TASKS)}"
                 raise SettingsError(f"`llm.tasks` names a task that there is not, {task}: {hint}")
 
     async def perform(self, task: Task[R]) -> R:
@@ -144,8 +143,6 @@ class ChatModel:
 
     def request(self, task: Task[Any]) -> Request:
         """Return what is sent for a task first: also what an estimate of its cost stands on."""
-        if type(task) not in FORMS:
-            raise NotSupported(f"{self.name} has no prompt for {type(task).__name__}")
         name = type(task).__name__
         model = self._llm.tasks.get(name, self.name)
         schema = schema_of(task, self._llm.reply_format)
@@ -161,6 +158,7 @@ class ChatModel:
             schema_name=name if takes == "json_schema" else "",
             reasoning_effort=self._llm.reasoning_effort,
             task=name,
+            size_setting=task.size_setting,
             priority=task.priority,
         )
         if task.sample:  # each number is another reply, and the same one again

@@ -1,13 +1,15 @@
 """From a task to the messages that ask for it: `prompts/<language>/<task>.md`, filled in strictly.
 
-A prompt is one Markdown file. What stands before the first marker is the system message; `<!-- user -->`
-opens the user message; any other marker opens a section that `{{its name}}` puts in place, as often as it is
-named, and of `<!-- format: json -->` and `<!-- format: tuples -->` the one that was chosen takes the place of
-`{{format}}`. The other `{{names}}` are the task's fields (`FIELDS`): each must stand in the file, and nothing
-else may.
+A prompt is one Markdown file. What stands before the first marker is the system message; `<!-- user -->` opens the user
+message; any other marker opens a section that `{{its name}}` puts in its place, as often as it is named, and of
+`<!-- format: json -->` and `<!-- format: tuples -->` the chosen one takes the place of `{{format}}`. The other
+`{{names}}` are the variables of the task: each must be in the file, and nothing else may.
 
-The first line of the first message is `# Task: ExtractGraph`. A task that goes on with a conversation opens
-its own user message so, after the earlier turns: the last such line of all messages names what is asked.
+The variables of a task are its fields: texts and numbers under their names, and as `{{data}}` the rows that it shows.
+Where a prompt needs another, `VARIABLES` has it.
+
+The first line of the first message is `# Task: ExtractGraph`. A task that continues a conversation opens its own user
+message so, after the earlier turns: the last such line of all messages names what is asked.
 
 What comes from documents is fenced between tags that it cannot contain, and never searched for `{{names}}`.
 """
@@ -16,25 +18,26 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_type_hints
 
+from conspectus import tasks
 from conspectus.errors import SettingsError
-from conspectus.models.llm.fencing import inert
-from conspectus.models.llm.parsing import dump
-from conspectus.models.llm.prompt_variables import FIELDS, REPAIR, Fields
+from conspectus.models.llm.replies import dump
 from conspectus.models.llm.wire import Message
-from conspectus.tasks import (
-    AnyMissed,
-    GleanMore,
-    Task,
-)
+from conspectus.references import TABLES, find, strip
+from conspectus.rows import Chunk, Report, Triple
+from conspectus.tasks import Task
+from conspectus.tasks.base import TASKS, Turn
+from conspectus.tasks.context import Context
 
 ReplyFormat = Literal["json", "tuples"]
 OURS = Path(__file__).parents[2] / "prompts"
+REPAIR = "Repair"
+"""The one prompt of no task: what is said to a reply that cannot be read."""
 
 _MARKER = re.compile(r"^<!--\s*([\w: -]+?)\s*-->[ \t]*\n?", re.MULTILINE)
 _CONTROL = re.compile(r"<\|(?!>|COMPLETE\|>)")
@@ -82,16 +85,16 @@ def load(path: Path, chosen: tuple[tuple[str, str], ...] = ()) -> Prompt:
     for name in {name.partition(":")[0] for name in sections}:
         if not re.search(rf"\{{\{{\s*{name}\s*\}}\}}", text):
             raise SettingsError(f"the prompt {path} puts its section `{name}` nowhere: write {{{{{name}}}}}")
-    _check(path, FIELDS[path.stem], {*_NAME.findall(system), *_NAME.findall(user)})
+    _check(path, variables_of(path.stem), {*_NAME.findall(system), *_NAME.findall(user)})
     return Prompt(tuple(_NAME.split(system)), tuple(_NAME.split(user)))
 
 
-def _check(path: Path, fields: Fields, used: set[str]) -> None:
-    if unknown := sorted(used - fields.keys()):
-        near = difflib.get_close_matches(unknown[0], fields, n=1)
-        known = f"did you mean {near[0]}?" if near else f"it has {', '.join(fields) or 'no fields'}"
+def _check(path: Path, variables: Variables, used: set[str]) -> None:
+    if unknown := sorted(used - variables.keys()):
+        near = difflib.get_close_matches(unknown[0], variables, n=1)
+        known = f"did you mean {near[0]}?" if near else f"it has {', '.join(variables) or 'no fields'}"
         raise SettingsError(f"the prompt {path} has {{{{{unknown[0]}}}}}, no field of its task: {known}")
-    if unused := sorted(fields.keys() - used):
+    if unused := sorted(variables.keys() - used):
         raise SettingsError(f"the prompt {path} does not use the field {{{{{unused[0]}}}}}")
 
 
@@ -112,9 +115,9 @@ class Prompts:
         if not self.folder.is_dir():
             raise SettingsError(f"there is no folder of prompts at {self.folder}")
         for path in sorted([*self.folder.glob("*.md"), *self.folder.glob("??/*.md")]):
-            if path.stem not in FIELDS:
-                near = difflib.get_close_matches(path.stem, FIELDS, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(FIELDS)}"
+            if path.stem not in (names := (*TASKS, REPAIR)):
+                near = difflib.get_close_matches(path.stem, names, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
                 raise SettingsError(f"the prompt {path} is of no task: {hint}")
             for knowledge in ("off", "on"):
                 load(path, self._chosen(knowledge))
@@ -130,19 +133,265 @@ class Prompts:
         own = "zh" if language.startswith("zh") else "en"
         prompt = load(self._path(name, own), self._chosen(knowledge, thinking))
         # Not all that comes from documents is fenced: what a model made of them, as follow-up questions, is not.
-        return prompt.messages({field: inert(make(about, own)) for field, make in FIELDS[name].items()})
+        return prompt.messages({name_: inert(make(about, own)) for name_, make in variables_of(name).items()})
 
     def render(self, task: Task[Any]) -> tuple[Message, ...]:
         """Return the messages that ask for a task, after those of the conversation that it goes on with."""
         knowledge = "on" if getattr(task, "general_knowledge", False) else "off"
         thinking = "on" if getattr(task, "stepwise", False) else "off"
         messages = self._own(type(task).__name__, task, task.language, knowledge, thinking)
-        if isinstance(task, AnyMissed | GleanMore):
-            said = dump(task.after.task, task.after.reply, self.reply_format)
-            return (*self.render(task.after.task), Message("assistant", said), *messages)
+        if isinstance(after := getattr(task, "after", None), Turn):
+            reply = dump(after.task, after.reply, self.reply_format)
+            return (*self.render(after.task), Message("assistant", reply), *messages)
         return messages
 
-    def render_repair(self, task: Task[Any], said: str, error: str) -> tuple[Message, ...]:
+    def render_repair(self, task: Task[Any], reply: str, error: str) -> tuple[Message, ...]:
         """Return the messages that ask once more for a task whose reply could not be read."""
         repair = self._own(REPAIR, error, task.language, "off")
-        return (*self.render(task), Message("assistant", _CONTROL.sub("< |", said)), *repair)
+        return (*self.render(task), Message("assistant", _CONTROL.sub("< |", reply)), *repair)
+
+
+# What prompts are filled with
+
+_TAG = re.compile(r"[<＜]\s*[/／]?\s*data(?:-(\d+))?", re.IGNORECASE)
+
+
+def inert(text: str) -> str:
+    """Return a text with each `<|` parted, so that no server reads a model's control tokens (`<|im_end|>`) in it."""
+    return text.replace("<|", "< |")
+
+
+def fence(text: str, *others: str) -> str:
+    """Return an inert text between `<data>` and `</data>`, numbered so that neither it nor any other has the tag."""
+    numbers = [int(number or 1) for part in (text, *others) for number in _TAG.findall(part)]
+    tag = f"data-{max(numbers) + 1}" if numbers else "data"
+    return f"<{tag}>\n{inert(text.strip())}\n</{tag}>"
+
+
+LANGUAGES = {
+    "en": {"en": "English", "zh": "Chinese", "de": "German", "fr": "French", "es": "Spanish", "it": "Italian"}
+    | {"pt": "Portuguese", "nl": "Dutch", "ru": "Russian", "ja": "Japanese", "ko": "Korean", "ar": "Arabic"}
+    | {"sv": "Swedish", "da": "Danish", "no": "Norwegian", "fi": "Finnish", "pl": "Polish", "cs": "Czech"}
+    | {"hu": "Hungarian", "ro": "Romanian", "ca": "Catalan", "tr": "Turkish", "id": "Indonesian", "vi": "Vietnamese"}
+    | {"uk": "Ukrainian", "bg": "Bulgarian", "el": "Greek", "fa": "Persian", "he": "Hebrew"}
+    | {"hi": "Hindi", "th": "Thai"},
+    "zh": {"zh": "中文", "en": "英文"},
+}
+_KINDS_ZH = {"entity": "实体", "relationship": "关系", "claim": "声明"}
+_USUAL: Mapping[str, Mapping[str, str]] = {"en": {}, "zh": {"multiple paragraphs": "多个段落"}}
+"""Lengths and formats that our settings name, in the language of the prompt."""
+_SHORT = {
+    "en": "the answer alone in as few words as it takes (a name, a date, a number, yes or no), with its reference and "
+    "without a sentence around it",
+    "zh": "只写答案本身，越短越好（名称、日期、数字、是或否），后面附引用，不写成句子",
+}
+_EXAMPLE_IDS = ("2, 7", "5", "1, 3", "4", "6")
+
+
+def _language(task: Task[Any], own: str) -> str:
+    return LANGUAGES[own].get(task.language.partition("-")[0], task.language)
+
+
+def _kind(task: tasks.DescribeElement, own: str) -> str:
+    return _KINDS_ZH.get(task.kind, task.kind) if own == "zh" else task.kind
+
+
+def _response(task: Any, own: str) -> str:
+    return _SHORT[own] if tasks.is_short(task.response) else _USUAL[own].get(task.response, task.response)
+
+
+def _tables(task: Any) -> list[str]:
+    """Return the tables that an answer cites: those shown, or those that the partial answers before it cite."""
+    if isinstance(task, tasks.ReduceAnswer):
+        named = {reference.table for answer in task.answers for reference in find(answer.text)}
+        return [table for table in TABLES if table in named] or ["Reports"]
+    return [name.capitalize() for name, _ in task.context.tables()] or ["Reports"]
+
+
+def _first_table(task: Any, own: str) -> str:
+    return _tables(task)[0]
+
+
+def _all_tables(task: Any, own: str) -> str:
+    return ", ".join(_tables(task))
+
+
+def _reference(task: Any, own: str) -> str:
+    parts = (f"{table} ({ids})" for table, ids in zip(_tables(task), _EXAMPLE_IDS, strict=False))
+    return f"[Data: {'; '.join(parts)}]"
+
+
+def _numbered(texts: Sequence[str]) -> str:
+    return "\n".join(f"{n}. {' '.join(text.split())}" for n, text in enumerate(texts, 1))
+
+
+def _blocks(title: str, texts: Sequence[str]) -> str:
+    return "\n\n".join(f"-----{title} {n}-----\n{text.strip()}" for n, text in enumerate(texts, 1))
+
+
+def _fact(triple: Triple) -> str:
+    return f"({triple.head}, {triple.relation}, {triple.tail})"
+
+
+def _analysts(task: tasks.ReduceAnswer) -> str:
+    return "\n\n".join(
+        f"-----Analyst {n}, helpfulness {answer.score}-----\n{answer.text}" for n, answer in enumerate(task.answers, 1)
+    )
+
+
+def _paths(task: tasks.ExamineEvidence | tasks.DraftAnswer, own: str) -> str:
+    """Return paths of triples and chunks as they are shown; empty where there are none."""
+    lines = (f"{n}. {'; '.join(map(_fact, path.triples))}" for n, path in enumerate(task.paths, 1))
+    blocks = ["-----Paths-----\n" + "\n".join(lines)] if task.paths else []
+    return fence("\n".join((*blocks, task.context.text))) if blocks or task.context.text else ""
+
+
+def _topics(task: tasks.ChooseRelations) -> str:
+    lines: list[str] = []
+    for n, topic in enumerate(task.topics, 1):
+        reached = f" (reached by {'; '.join(map(_fact, topic.path.triples))})" if topic.path.triples else ""
+        lines.append(f"Entity {n}: {topic.name}{reached}")
+        for number, edge in enumerate(topic.edges, 1):
+            shown = f"(?, {edge.relation}, {topic.name})" if edge.inverse else f"({topic.name}, {edge.relation}, ?)"
+            lines.append(f"  {number}. {shown} x {edge.count}")
+    return "\n".join(lines)
+
+
+def _pair(first: str, one: str, second: str, other: str) -> str:
+    """Return two texts, each fenced alone: no line of one can pass for the beginning of the other.
+
+    Servers keep the beginning of a prompt that many share, so what changes most comes last.
+    """
+    return f"{first}:\n{fence(one, other)}\n\n{second}:\n{fence(other, one)}"
+
+
+_UNDER_THEIR_NAMES = (str, int, float, tasks.Persona, tuple[str, ...], tuple[int, ...])
+"""Types of fields that are variables under their own names; the rows of other fields are the `data`."""
+Variable = Callable[[Any, str], str]
+"""What a variable is made of: the task, and the language of the prompt (`en` or `zh`)."""
+Variables = Mapping[str, Variable]
+
+
+def _data(make: Callable[[Any], str]) -> Variable:
+    return lambda task, _: fence(make(task))
+
+
+def _of_entities(task: tasks.ExtractClaims | tasks.ExtractTriples) -> str:
+    return f"Entities: {'; '.join(task.entities)}\n\nText:\n{task.chunk.text}"
+
+
+_SENTENCES: Mapping[str, Variable | None] = {"sentences": None, "data": _data(lambda task: _numbered(task.sentences))}
+VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
+    tasks.ExtractGraph: {
+        "entity_types": lambda task, _: ", ".join(task.entity_types),
+        "language": _language,
+        "text": lambda task, _: fence(task.chunk.text),
+        "data": None,
+    },
+    tasks.ExtractClaims: {"entities": None, "language": _language, "data": _data(_of_entities)},
+    tasks.ExtractTriples: {"entities": None, "data": _data(_of_entities)},
+    tasks.WritePropositions: {
+        "title": None,
+        "language": _language,
+        "data": _data(lambda task: f"Title: {task.title}\n\n{task.chunk.text}"),
+    },
+    tasks.ProfileCorpus: {
+        "language": _language,
+        "data": _data(lambda task: _blocks("Sample", [chunk.text for chunk in task.samples])),
+    },
+    tasks.DescribeElement: {
+        "name": None,
+        "descriptions": None,
+        "kind": _kind,
+        "language": _language,
+        "data": _data(lambda task: f"{task.name}\n{_numbered(task.descriptions)}" if task.descriptions else task.name),
+    },
+    tasks.WriteReport: {"language": _language},
+    tasks.MapAnswer: {"response": _response, "table": _all_tables},
+    tasks.MapPoints: {"response": _response, "table": _all_tables},
+    tasks.ReduceAnswer: {
+        "response": _response,
+        "table": _first_table,
+        "reference": _reference,
+        "data": _data(_analysts),
+    },
+    tasks.AnswerFromContext: {
+        "response": _response,
+        "tables": _all_tables,
+        "table": _first_table,
+        "reference": _reference,
+    },
+    tasks.PursueFollowUp: {"reference": _reference},
+    tasks.StandaloneQuestion: {
+        "data": _data(lambda task: "\n\n".join(f"Question: {e.question}\nAnswer: {e.answer}" for e in task.exchanges))
+    },
+    tasks.RatePassages: {"passages": None, "data": _data(lambda task: _blocks("Passage", task.passages))},
+    tasks.NameEntities: {"text": lambda task, _: fence(task.text)},
+    tasks.NextThought: {"thoughts": lambda task, _: " ".join(task.thoughts) or "-"},
+    tasks.ChooseRelations: {"data": _data(_topics)},
+    tasks.ExamineEvidence: {"data": _paths},
+    tasks.DraftAnswer: {"data": _paths},
+    tasks.Personas: {"description": lambda task, _: fence(task.description)},
+    tasks.UserTasks: {"description": lambda task, _: fence(task.description)},
+    tasks.GlobalQuestions: {"description": lambda task, _: fence(task.description)},
+    tasks.Judge: {
+        "first": None,
+        "second": None,
+        "criterion": lambda task, _: task.criterion.name,
+        "description": lambda task, _: task.criterion.description,
+        "data": lambda task, _: _pair("Answer 1", task.first, "Answer 2", task.second),
+    },
+    tasks.SummariseReasons: {
+        "reasons": None,
+        "criterion": lambda task, _: task.criterion.name,
+        "data": _data(lambda task: _numbered(task.reasons)),
+    },
+    tasks.SelectFactual: _SENTENCES,
+    tasks.ClearSentences: _SENTENCES,
+    tasks.FactualClaims: _SENTENCES,
+    tasks.Entails: {
+        "text": None,
+        "statement": None,
+        "data": lambda task, _: _pair("Text", task.text, "Statement", task.statement),
+    },
+}
+"""The variables that are no field as it is; None for a field that is part of another variable."""
+
+
+def _shown(value: Any) -> str:
+    """Return a field as a prompt shows it."""
+    match value:
+        case Context():
+            return fence(value.text)
+        case Chunk():
+            return fence(value.text)
+        case Report():
+            return fence(strip(value.text))
+        case tasks.Persona():
+            return f"{value.name}: {value.description}"
+        case (str(), *_):
+            return _numbered(value)
+        case tuple():
+            return ", ".join(map(str, cast("tuple[Any, ...]", value))) or "-"
+        case _:
+            return str(value)
+
+
+def _from_field(name: str) -> Variable:
+    return lambda task, _: _shown(getattr(task, name))
+
+
+@cache
+def variables_of(name: str) -> Variables:
+    """Return the variables of a prompt, by the name of its task."""
+    if name == REPAIR:
+        return {"error": lambda error, _: str(error)}
+    kind, variables = TASKS[name], dict[str, Variable | None]()
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        shown = hints[field.name]
+        if field.name in Task.__dataclass_fields__ or shown in (bool, Turn):
+            continue  # these say how to write, or choose sections
+        variables[field.name if shown in _UNDER_THEIR_NAMES else "data"] = _from_field(field.name)
+    own = VARIABLES.get(kind, {})
+    return {key: make for key, make in {**variables, **own}.items() if make is not None}

@@ -13,7 +13,6 @@ from conspectus.errors import CallFailed, ConspectusError, ModelError
 from conspectus.models.llm.bias import bias_to
 from conspectus.models.llm.budget import open_budget
 from conspectus.models.llm.model import ChatModel
-from conspectus.models.llm.schemas import TEXT, record
 from conspectus.models.llm.sender import CachingSender, open_sender
 from conspectus.models.llm.wire import Feature, Message, Request
 from conspectus.rows import Usage
@@ -71,7 +70,12 @@ async def open_session(settings: Settings, folder: Path | None, *, to_ask: bool 
         yield Session(ChatModel(sender, settings), sender)
 
 
-SCHEMA = record(word=TEXT)
+SCHEMA = {
+    "type": "object",
+    "properties": {"word": {"type": "string"}},
+    "required": ["word"],
+    "additionalProperties": False,
+}
 ASKED = 'Reply with the JSON object {"word": "yes"} and nothing else.'
 WORDS = ("yes", "no")
 NEEDED = ("chat", "embeddings")

@@ -38,8 +38,8 @@ class Message:
 class Request:
     """One chat completion; `model` is the whole name, `openai/gpt-4.1-mini`.
 
-    `task` and `priority` are for our own books and order (the highest priority goes first); all else is its
-    identity.
+    `task`, `size_setting` (see `Task`) and `priority` are for our own books, errors and order (the highest priority
+    goes first); all else is its identity.
     """
 
     messages: tuple[Message, ...]
@@ -53,6 +53,7 @@ class Request:
     logit_bias: Mapping[int, int] | None = None
     reasoning_effort: str | None = None
     task: str = ""
+    size_setting: str = "context_tokens"
     priority: float = 0.0
 
     @cached_property

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import BadReply
-from conspectus.models.llm.parsing import dump, parse, schema_of
+from conspectus.models.llm.replies import dump, parse, schema_of
 from conspectus.rows import Chunk, Entity, Finding, Report
 from conspectus.tasks import (
     AnswerFromContext,
