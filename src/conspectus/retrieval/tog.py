@@ -169,7 +169,8 @@ def _spans(question: str, graph: TripleGraph) -> list[tuple[int, tuple[int, int]
             found.append((number, (int(plain), a - b)))
         if any(graph.names[n] in question and not graph.names[n].islower() for n in graph.numbers_of_key[key]):
             taken |= {*range(a, b)}
-    return [(number, order) for number, order in found if order[0] == min(o[0] for _, o in found)]
+    least = min((plain for _, (plain, _) in found), default=0)
+    return [(number, order) for number, order in found if order[0] == least]
 
 
 def _spelt(text: str, key: str, graph: TripleGraph) -> list[int]:

@@ -160,6 +160,7 @@ def read_question(text: str, *languages: str) -> Question:
 
 def _runs(text: str, language: str, languages: Sequence[str], focus: Collection[str]) -> tuple[tuple[str, ...], ...]:
     runs: list[list[str]] = [[]]
+    focus = frozenset(focus)
     for word in _WORDS.findall(fold(text)):
         stemmed = terms(word, *languages)
         if is_content(word, language) and stemmed and all(s in focus for s in stemmed) and not CJK.search(word):

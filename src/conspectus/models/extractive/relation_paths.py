@@ -43,10 +43,7 @@ SELDOM = 0.1
 KEPT = 1000
 """Names whose plans are cached, by question; one search asks for those of a beam of names, again at each step."""
 WORDS = 1 << 12
-SAID = 1 << 18
-"""Words of questions of which it is cached how well any relation says them, and pairs of a word and a relation: a graph
-of triples read from text has as many relations as triples (some 10,000), and a question some 10 words.
-"""
+"""Words of questions of which it is cached which relations express them; a question has some 10, at most some 3,000."""
 ARRIVING = 0.9
 """How much what leads to a place says where, beside a relation that says place itself."""
 TELLING = 0.5
@@ -72,21 +69,78 @@ class RelationPath:
     score: float
 
 
+@dataclass(frozen=True)
+class Expressed:
+    """Which words of one question a relation expresses, and how well, 0 to 1; words that it does not are left out."""
+
+    words: dict[int, float]
+    """By the number of the word among the different words of the question."""
+    best: float
+    distance: float
+    """The mean distance from the name of the words that it expresses best."""
+
+
+NOTHING = Expressed({}, 0.0, 0.0)
+
+
+class QuestionWords:
+    """The words of one question, and what the relations of a graph express of them.
+
+    What is looked up here for each plan is made once for a question, so that a plan costs nothing for the words that
+    no relation of it expresses: a question may have 3,000 words, and a graph some 10,000 plans.
+    """
+
+    def __init__(self, asked: GraphQuestion, finder: PathFinder) -> None:
+        self.asked = asked
+        words = {word: number for number, word in enumerate(dict.fromkeys(asked.roots))}
+        expressing = [finder.expressing(word) for word in words]
+        self.best = [max(relations.values(), default=0.0) for relations in expressing]
+        self.total = sum(self.best)
+        self.all_expressed = all(self.best)
+        self._distances: list[list[tuple[int, float]]] = [[] for _ in words]
+        for place, (word, distance) in enumerate(zip(asked.roots, asked.distance, strict=True)):
+            self._distances[words[word]].append((place, distance))
+        by_relation: dict[int, dict[int, float]] = {}
+        for number, relations in enumerate(expressing):
+            for relation, value in relations.items():
+                by_relation.setdefault(relation, {})[number] = value
+        self._relations = {relation: self._expressed(values) for relation, values in by_relation.items()}
+
+    def _expressed(self, words: dict[int, float]) -> Expressed:
+        best = max(words.values())
+        at_best = sorted(at for number, value in words.items() if value == best for at in self._distances[number])
+        return Expressed(words, best, float(np.mean([distance for _, distance in at_best])))
+
+    def by(self, relation: int) -> Expressed:
+        """Return what a relation expresses."""
+        return self._relations.get(relation, NOTHING)
+
+    def share(self, relations: Sequence[int]) -> float:
+        """Return the share that these relations express of the words that any relation of the graph does."""
+        if not self.total:
+            return 0.0
+        each = [self.by(relation).words for relation in relations]
+        numbers = sorted({number for words in each for number in words})
+        return sum(min(self.best[n], max(words.get(n, 0.0) for words in each)) for n in numbers) / self.total
+
+
 class PathFinder:
     """Makes plans over one graph."""
 
     def __init__(self, graph: TripleGraph) -> None:
         self.graph = graph
-        self._labels = [roots_of_label(label) for label in graph.relations]
         self._number = {label: i for i, label in enumerate(graph.relations)}
+        self._relations_with: dict[str, list[int]] = {}
+        for relation, label in enumerate(graph.relations):
+            for part in roots_of_label(label):
+                self._relations_with.setdefault(part, []).append(relation)
         self.feasible = lru_cache(KEPT)(self._feasible)
         self.kind = cache(self._kind)
-        self.said = lru_cache(SAID)(self._said)
-        self._best = lru_cache(WORDS)(self._best_of)
+        self.expressing = lru_cache(WORDS)(self._expressing)
 
     def plans(self, question: str, name: int, depth: int, most: int = 20) -> list[RelationPath]:
         """Return plans of at most `depth` steps from a name, the best first."""
-        asked = parse(question, self.graph.names[name])
+        asked = QuestionWords(parse(question, self.graph.names[name]), self)
         ways = self.graph.ways
         done: list[RelationPath] = []
         open_: list[tuple[int, ...]] = [(way,) for way in ways.of(name)]
@@ -117,14 +171,14 @@ class PathFinder:
             passed |= there
         return here
 
-    def score(self, asked: GraphQuestion, path: Sequence[int]) -> float:
+    def score(self, asked: QuestionWords, path: Sequence[int]) -> float:
         """Return how well a path fits a question."""
         relations = list(dict.fromkeys(way // 2 for way in path))
-        unsaid = sum(1 - max((self.said(w, r) for w in asked.roots), default=0.0) for r in relations)
-        kind = self._fit(asked, path[-1])
+        unsaid = sum(1 - asked.by(r).best for r in relations)
+        kind = self._fit(asked.asked, path[-1])
         against = sum(way & 1 for way in path)
         return (
-            self._covered(asked, relations)
+            asked.share(relations)
             - UNSAID * unsaid
             - KIND * (1 - kind)
             - ORDER * self._disorder(asked, path)
@@ -134,32 +188,25 @@ class PathFinder:
             - SELDOM * sum(1 - self.graph.ways.follow(a).get(b, 0.0) for a, b in pairwise(path))
         )
 
-    def _back(self, asked: GraphQuestion, path: Sequence[int]) -> bool:
-        return (
-            not asked.sharing
-            and any(a ^ 1 == b for a, b in pairwise(path))
-            and all(self._best(word) for word in asked.roots)
-        )
+    def _back(self, asked: QuestionWords, path: Sequence[int]) -> bool:
+        return not asked.asked.sharing and any(a ^ 1 == b for a, b in pairwise(path)) and asked.all_expressed
 
-    def _promise(self, asked: GraphQuestion, path: Sequence[int]) -> float:
+    def _promise(self, asked: QuestionWords, path: Sequence[int]) -> float:
         relations = list(dict.fromkeys(way // 2 for way in path))
-        unsaid = sum(1 - max((self.said(w, r) for w in asked.roots), default=0.0) for r in relations)
-        return self._covered(asked, relations) - UNSAID * unsaid - ORDER * self._disorder(asked, path)
+        unsaid = sum(1 - asked.by(r).best for r in relations)
+        return asked.share(relations) - UNSAID * unsaid - ORDER * self._disorder(asked, path)
 
-    def _covered(self, asked: GraphQuestion, relations: Sequence[int]) -> float:
-        """Return the share of the words of a question that any relation says that these relations say."""
-        known = {word: self._best(word) for word in dict.fromkeys(asked.roots)}
-        total = sum(known.values())
-        if not total:
-            return 0.0
-        return sum(min(best, max(self.said(w, r) for r in relations)) for w, best in known.items()) / total
-
-    def _said(self, word: str, relation: int) -> float:
-        label = self._labels[relation]
-        best = max((likeness(word, part) for part in label), default=0.0)
-        if word == _WHERE and best < ARRIVING and self._leads_somewhere(relation):
-            return ARRIVING
-        return best if best >= TELLING else 0.0
+    def _expressing(self, word: str) -> dict[int, float]:
+        """Return the relations that express a word, and how well, 0 to 1."""
+        values: dict[int, float] = {}
+        for part, relations in self._relations_with.items():
+            like = likeness(word, part)
+            if like >= TELLING:
+                values |= {relation: max(like, values.get(relation, 0.0)) for relation in relations}
+        if word == _WHERE:
+            lacking = (r for r in range(len(self.graph.relations)) if values.get(r, 0.0) < ARRIVING)
+            values |= dict.fromkeys(filter(self._leads_somewhere, lacking), ARRIVING)
+        return values
 
     def _leads_somewhere(self, relation: int) -> bool:
         """Tell whether a relation, as `born in`, says by itself where its head is or was."""
@@ -168,17 +215,13 @@ class PathFinder:
     def _ends_at_place(self, relation: int) -> bool:
         return self.graph.relations[relation].replace("_", " ").lower().split()[-1:] in (["in"], ["at"], ["near"])
 
-    def _best_of(self, word: str) -> float:
-        """Return how well any relation of the graph says a word."""
-        return max((self.said(word, r) for r in range(len(self._labels))), default=0.0)
-
     def _fit(self, asked: GraphQuestion, last: int) -> float:
         """Return how well what a way arrives at fits what is asked for, 0 to 1."""
         relation, inverse = last // 2, last & 1
         if asked.focus:
-            named = self.said(asked.focus, relation)
-            if self._best(asked.focus):
-                return 0.0 if inverse else named / self._best(asked.focus)
+            expressing = self.expressing(asked.focus)
+            if expressing:
+                return 0.0 if inverse else expressing.get(relation, 0.0) / max(expressing.values())
             return 1.0 if inverse else 0.2
         kind = self.kind(last)
         if asked.wants:
@@ -203,15 +246,14 @@ class PathFinder:
             return "person"
         return ""
 
-    def _disorder(self, asked: GraphQuestion, path: Sequence[int]) -> float:
+    def _disorder(self, asked: QuestionWords, path: Sequence[int]) -> float:
         """Return the share of pairs of steps that go first what the question says farther from the name."""
         places: list[float] = []
         before = -1
         for way in path:
-            said = [(self.said(w, way // 2), d) for w, d in zip(asked.roots, asked.distance, strict=True)]
-            best = max((s for s, _ in said), default=0.0)
-            if best and way // 2 != before:
-                places.append(np.mean([d for s, d in said if s == best]).item())
+            expressed = asked.by(way // 2)
+            if expressed.best and way // 2 != before:
+                places.append(expressed.distance)
             before = way // 2
         pairs = [(a, b) for i, a in enumerate(places) for b in places[i + 1 :]]
         return sum(a > b for a, b in pairs) / len(pairs) if pairs else 0.0
