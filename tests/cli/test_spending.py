@@ -17,9 +17,8 @@ from typer.testing import Result
 from conspectus.cli import options
 from conspectus.cli.options import ASK_ABOVE_TOKENS, ASK_ABOVE_USD, agree_to
 from conspectus.cli.progress import LINE_EVERY, Bars
-from conspectus.costs.estimate import Estimate, TaskEstimate
-from conspectus.costs.ranges import Range, exactly
 from conspectus.errors import UsageError
+from conspectus.indexing.estimate import Estimate, Range, TaskEstimate, exactly
 from conspectus.rows import Usage
 from conspectus.settings import ModelSettings, Settings
 

@@ -18,9 +18,9 @@ from conspectus.rows import Document, Usage
 from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, read_sources, resolved, run_sync, session_for
 
 if TYPE_CHECKING:
-    from conspectus.costs.estimate import Estimate
     from conspectus.evaluation.ablations.found import Ablation, Experiment
     from conspectus.evaluation.jsonl_table import Question
+    from conspectus.indexing.estimate import Estimate
     from conspectus.indexing.pipeline import Progress
 
     Asked = str | Path | Sequence[Question]
@@ -193,8 +193,8 @@ def ablate(experiment: Experiment, *, model: Model | None = None, progress: Prog
     What is found is kept: the same call goes on from there, and tries again what failed. A budget is checked before
     the first call.
     """
-    from conspectus.costs.estimate import Estimate, check_budget
     from conspectus.evaluation.ablations.found import write
+    from conspectus.indexing.estimate import Estimate, check_budget
     from conspectus.indexing.pipeline import Silent
 
     folder = experiment.folder

@@ -40,8 +40,8 @@ from conspectus.storage import store
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from conspectus.costs.estimate import Estimate
     from conspectus.indexing.describe import DescribedGraph
+    from conspectus.indexing.estimate import Estimate
     from conspectus.indexing.pipeline import Check, Progress
     from conspectus.indexing.read import Read
     from conspectus.interchange.graphrag import Imported
@@ -370,7 +370,7 @@ def _rest_fits(session: Session, settings: Settings, progress: Progress | None) 
     ledger = session.sender.ledger
     if not ledger.limited and not (progress and progress.shown):
         return None
-    from conspectus.costs.estimate import NONE, Estimator, in_words
+    from conspectus.indexing.estimate import NONE, Estimator, in_words
 
     def check(graph: DescribedGraph, communities: Sequence[Community], language: str) -> None:
         rest = Estimator(session.model, session.sender, settings).rest(graph, communities, language)

@@ -17,11 +17,11 @@ from conspectus.runtime import DEFAULT_FOLDER, Given, folder_of, path_of, resolv
 from conspectus.settings import Settings
 
 if TYPE_CHECKING:
-    from conspectus.costs.estimate import Estimate
     from conspectus.evaluation.checking.claim_counts import ClaimCounts
     from conspectus.evaluation.checking.grounding import Grounding
     from conspectus.evaluation.checking.loss import Loss
     from conspectus.evaluation.comparing.conditions import Condition
+    from conspectus.indexing.estimate import Estimate
     from conspectus.indexing.pipeline import Progress
     from conspectus.models.llm.session import Session
 
@@ -167,9 +167,9 @@ def evaluate_loss(
     so that the same call goes on from them. A budget is checked before the first call. Raises UsageError where the
     index has no text or cannot be asked so.
     """
-    from conspectus.costs.estimate import check_budget
     from conspectus.evaluation.checking.loss import measure, sampled
     from conspectus.evaluation.comparing.asked_answers import found_by
+    from conspectus.indexing.estimate import check_budget
 
     opened, chosen = _opened(index), resolved(settings)
     drawn = sampled(opened, chunks, seed)
@@ -250,7 +250,7 @@ def _checked(
 
     A budget is checked before the first call.
     """
-    from conspectus.costs.estimate import check_budget
+    from conspectus.indexing.estimate import check_budget
     from conspectus.models.extractive.model import ExtractiveModel
     from conspectus.storage import locks
 

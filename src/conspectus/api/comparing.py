@@ -20,10 +20,10 @@ from conspectus.rows import Usage
 from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, run_sync, session_for
 
 if TYPE_CHECKING:
-    from conspectus.costs.estimate import Estimate
     from conspectus.evaluation.comparing.answers import Summary
     from conspectus.evaluation.comparing.table2 import Units
     from conspectus.evaluation.jsonl_table import Question
+    from conspectus.indexing.estimate import Estimate
     from conspectus.indexing.pipeline import Progress
 
     Source = str | Path | Sequence[Question]
@@ -128,9 +128,9 @@ def estimate_questions(
     description: str, *, users: int = 5, tasks: int = 5, questions: int = 5, settings: Given = None
 ) -> Estimate:
     """Return what `make_questions` would ask of the model that the settings name, and ask nothing."""
-    from conspectus.costs.estimate import Estimator
     from conspectus.evaluation.comparing.answers_estimate import estimate_questions as estimate
     from conspectus.evaluation.comparing.questions import plain
+    from conspectus.indexing.estimate import Estimator
     from conspectus.models.llm.session import open_session
     from conspectus.text.language import language_of
 

@@ -16,7 +16,7 @@ from conspectus.settings import Settings
 from conspectus.storage import store
 
 if TYPE_CHECKING:
-    from conspectus.costs.estimate import TaskEstimate
+    from conspectus.indexing.estimate import TaskEstimate
     from conspectus.indexing.pipeline import Progress
     from conspectus.models.embedders import Embedder
     from conspectus.models.embedders.blocks import StoredBlocks
@@ -162,7 +162,7 @@ def _estimated(
     name: str, texts: Mapping[str, Sequence[str]], settings: Settings, folder: Path, extracted: int = 0
 ) -> TaskEstimate:
     from conspectus import tokens
-    from conspectus.costs.estimate import GRAPH, Range, TaskEstimate
+    from conspectus.indexing.estimate import GRAPH, Range, TaskEstimate
     from conspectus.models.embedders.prefixes import prefixes_of
     from conspectus.models.llm.budget import Budget
     from conspectus.models.llm.cache import FILE_NAME, ResponseCache

@@ -132,9 +132,9 @@ def evaluate_judge(
 
     Raises UsageError where there is nothing to compare or no judge, IndexBusy where another process writes there.
     """
-    from conspectus.costs.estimate import check_budget
     from conspectus.evaluation.comparing.asked_answers import found_by
     from conspectus.evaluation.judging import judge_folder
+    from conspectus.indexing.estimate import check_budget
 
     chosen = resolved(settings) if model else judge_folder.judged_by(resolved(settings), judge_model)
     asked = judge_folder.ToJudge(tuple(criteria), tuple(pairs), replicates, sample, reasons)

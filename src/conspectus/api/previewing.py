@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from conspectus.corrections import Entry
-    from conspectus.costs.estimate import Estimate
-    from conspectus.costs.update_estimate import UpdateEstimate
+    from conspectus.indexing.estimate import Estimate, UpdateEstimate
     from conspectus.indexing.update import Changes, Update
 
 SAMPLE_SEED = 42
@@ -74,8 +73,8 @@ def preview(
 
     With a folder it is compared with the index there, if there is one.
     """
-    from conspectus.costs.update_estimate import estimate_update
     from conspectus.indexing.chunk import chunk
+    from conspectus.indexing.estimate import estimate_update
 
     built = settings_in(path_of(folder)) if folder is not None else ()
     chosen = known_by(options, built, builds=True)[0].settings
@@ -129,10 +128,10 @@ async def estimate_of(
     sample: int = 0,
 ) -> Estimate:
     """Do what `estimate` does with what was read and compared."""
-    from conspectus.costs.estimate import Estimate, Estimator
-    from conspectus.costs.update_estimate import estimate_update, within
     from conspectus.indexing.chunk import chunk
+    from conspectus.indexing.estimate import Estimate, Estimator, estimate_update, limit_to_update
     from conspectus.indexing.extract import extract
+    from conspectus.indexing.pipeline import BuildInput
     from conspectus.models.llm.cache import FILE_NAME
     from conspectus.models.llm.session import open_session
     from conspectus.text.language import corpus_language
@@ -149,10 +148,11 @@ async def estimate_of(
     async with open_session(settings, kept, to_ask=bool(drawn)) as session:
         await extract(drawn, session.model, settings.extract, language)
         estimator = Estimator(session.model, session.sender, settings)
-        found = await estimator.build(documents, chunks, language, update.before, corrections)
+        inputs = BuildInput(documents, settings, (), corrections, update.before)
+        found = await estimator.build(inputs, chunks, language)
     if update.before and update.changes:
         least = settings.reports.min_report_entities
-        found = within(found, estimate_update(update.before, update.changes, documents, chunks, least))
+        found = limit_to_update(found, estimate_update(update.before, update.changes, documents, chunks, least))
     return replace(found, tasks=(*found.tasks, vectors)) if vectors else found
 
 

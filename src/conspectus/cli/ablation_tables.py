@@ -14,7 +14,7 @@ from conspectus.evaluation.drawing import can_draw
 
 if TYPE_CHECKING:
     from conspectus.api.ablating import Ablated, AblationPreview
-    from conspectus.costs.estimate import Estimate
+    from conspectus.indexing.estimate import Estimate
 
 
 def preview(seen: AblationPreview, *, json: bool) -> None:

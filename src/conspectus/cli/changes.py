@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from conspectus.api import Built, Preview
-    from conspectus.costs.update_estimate import Part
+    from conspectus.indexing.estimate import Redone
     from conspectus.indexing.update import Changes, Update
 
 
@@ -54,6 +54,6 @@ def _changed(changes: Changes) -> str:
     return ", ".join([*told, f"{changes.unchanged:,} unchanged"])
 
 
-def _part(part: Part) -> str:
+def _part(part: Redone) -> str:
     many = f"{part.low:,}" if part.low == part.high else f"{part.low:,} to {part.high:,}"
     return f"{many} of {part.total:,}"

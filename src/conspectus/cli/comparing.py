@@ -36,8 +36,8 @@ from conspectus.cli.options import (
 
 if TYPE_CHECKING:
     from conspectus.api.comparing import Answered, AnswersPreview
-    from conspectus.costs.estimate import Estimate
     from conspectus.evaluation.comparing.table2 import Units
+    from conspectus.indexing.estimate import Estimate
 
 COMPARISON = Path("comparison")
 

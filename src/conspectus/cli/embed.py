@@ -86,7 +86,7 @@ def embed(
 def _agree(folder: Path, embedder: str, settings: Settings, *, yes: bool) -> None:
     """Ask whether to go on, if an estimate says that it costs more than a little."""
     from conspectus import api
-    from conspectus.costs.estimate import Estimate
+    from conspectus.indexing.estimate import Estimate
     from conspectus.models.embedders import is_served
     from conspectus.models.llm import budget
 
@@ -99,7 +99,7 @@ def _agree(folder: Path, embedder: str, settings: Settings, *, yes: bool) -> Non
 
 def _estimate(folder: Path, embedder: str, settings: Settings, json: bool) -> None:
     from conspectus import api
-    from conspectus.costs.estimate import Estimate
+    from conspectus.indexing.estimate import Estimate
 
     task = api.estimate_embedding(folder, embedder, settings=settings)
     if json:

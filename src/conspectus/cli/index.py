@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     from conspectus.api import Built, Preview
     from conspectus.configuration import Resolved
-    from conspectus.costs.estimate import Estimate
     from conspectus.index_status import Status
+    from conspectus.indexing.estimate import Estimate
     from conspectus.rows import EncodingWarning, Skipped
 
 

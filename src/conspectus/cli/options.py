@@ -19,7 +19,7 @@ from conspectus.errors import ConspectusError, UsageError
 
 if TYPE_CHECKING:
     from conspectus.configuration import Resolved
-    from conspectus.costs.estimate import Estimate
+    from conspectus.indexing.estimate import Estimate
     from conspectus.settings import Settings
 
 FOLDER = Path(".conspectus")

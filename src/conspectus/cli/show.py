@@ -18,8 +18,8 @@ from conspectus.cli.terminal import line, printable
 from conspectus.rows import Citation, Failure, Source, Usage
 
 if TYPE_CHECKING:
-    from conspectus.costs.estimate import Estimate, Range
     from conspectus.index_status import VectorFigures
+    from conspectus.indexing.estimate import Estimate, Range
 
 SNIPPET = 160
 """Characters of a place that are shown."""
@@ -212,7 +212,7 @@ def costing(cost: Range | None) -> str:
 
 def ranging(value: Range, digits: int = 0) -> str:
     """Return `12`, or `12 to 15`."""
-    return value.told(digits)
+    return value.text(digits)
 
 
 def money(cost: float) -> str:

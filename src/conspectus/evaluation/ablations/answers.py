@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conspectus import tokens
-from conspectus.costs.estimate import Estimate
 from conspectus.evaluation.ablations.found import Cell, mean
 from conspectus.evaluation.charts import Panel, Series
 from conspectus.evaluation.comparing.answer_folder import Laid, estimates, make
 from conspectus.evaluation.comparing.current_results import Judged, Key, claims_now, judged_in
 from conspectus.evaluation.jsonl_table import ConditionAnswer
 from conspectus.evaluation.judging.verdicts import tally
+from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.messages import says_nothing
 from conspectus.models.base import Model

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from conspectus import __version__
-from conspectus.costs.estimate import Estimate, Estimator
 from conspectus.errors import UsageError
 from conspectus.evaluation.ablations.found import Ablation, Row
 from conspectus.evaluation.charts import Panel, Series
@@ -20,6 +19,7 @@ from conspectus.evaluation.comparing.conditions import digest, spoken
 from conspectus.evaluation.comparing.usage_meter import MeteredSender, Tally
 from conspectus.evaluation.jsonl_table import JsonlTable
 from conspectus.indexing.chunk import chunk
+from conspectus.indexing.estimate import Estimate, Estimator
 from conspectus.indexing.extract import Extracted, extract
 from conspectus.indexing.merge import merge
 from conspectus.indexing.pipeline import Progress

@@ -13,7 +13,6 @@ from conspectus import __version__
 from conspectus.algorithms.graph import Floats, Ints, adjacency, modularity
 from conspectus.algorithms.leiden import Part, memberships
 from conspectus.community_context import CommunityContextBuilder
-from conspectus.costs.estimate import Estimate
 from conspectus.errors import UsageError
 from conspectus.evaluation.ablations.found import Ablation, Cell, mean
 from conspectus.evaluation.ablations.hierarchies import METHODS, Hierarchy, hierarchy
@@ -21,6 +20,7 @@ from conspectus.evaluation.charts import Panel, Series
 from conspectus.evaluation.comparing.conditions import digest, snapshot_of
 from conspectus.evaluation.jsonl_table import JsonlTable
 from conspectus.index import Index
+from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.indexing.reports import reported, write_reports
 from conspectus.models.base import Model

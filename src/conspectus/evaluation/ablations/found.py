@@ -15,7 +15,7 @@ from conspectus.evaluation.charts import Panel
 from conspectus.readers import list_generated
 
 if TYPE_CHECKING:
-    from conspectus.costs.estimate import Estimate
+    from conspectus.indexing.estimate import Estimate
     from conspectus.indexing.pipeline import Progress
     from conspectus.models.base import Model
     from conspectus.models.llm.session import Session

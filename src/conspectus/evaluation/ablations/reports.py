@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from conspectus.costs.estimate import Estimate, Estimator, Range
 from conspectus.errors import UsageError
 from conspectus.evaluation.ablations.answers import CITATIONS, CLAIMS, NOTHING_FOUND, Further, OfAnswers, measured, wins
 from conspectus.evaluation.ablations.found import Ablation, Cell, mean
@@ -28,6 +27,7 @@ from conspectus.evaluation.comparing.conditions import Condition, digest, snapsh
 from conspectus.evaluation.comparing.run_info import IMPORTED, writer_of
 from conspectus.evaluation.jsonl_table import JsonlTable, Question
 from conspectus.index import Index
+from conspectus.indexing.estimate import Estimate, Estimator, Range
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel

@@ -9,10 +9,10 @@ from typing import Any
 
 from conspectus import __version__
 from conspectus.community_context import CommunityContextBuilder
-from conspectus.costs.estimate import REPORT, Estimate, Estimator, Range
 from conspectus.evaluation.comparing.conditions import digest, snapshot_of, spoken
 from conspectus.evaluation.jsonl_table import JsonlTable
 from conspectus.index import Index
+from conspectus.indexing.estimate import REPORT, Estimate, Estimator, Range
 from conspectus.indexing.reports import reported, write_reports
 from conspectus.models.base import Model, Tick
 from conspectus.models.llm.client import prompt_tokens

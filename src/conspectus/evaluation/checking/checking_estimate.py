@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from conspectus import tokens
-from conspectus.costs.estimate import NONE, Estimate, Estimator, Range, TaskEstimate
 from conspectus.evaluation.checking.claiming import selecting
 from conspectus.evaluation.checking.grounding import entailments
 from conspectus.evaluation.checking.sentences import Sentence, sentences_in
 from conspectus.evaluation.comparing.asked_answers import AskedAnswer
+from conspectus.indexing.estimate import NONE, Estimate, Estimator, Range, TaskEstimate
 from conspectus.models.llm.client import prompt_tokens
 from conspectus.models.llm.session import Session
 from conspectus.settings import Settings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conspectus.costs.estimate import Estimate, Estimator, Range
 from conspectus.evaluation.checking.checking_estimate import VERDICT, claiming
 from conspectus.evaluation.checking.loss import ABOUT, READ, asked_about, question_about, sentences_of
 from conspectus.evaluation.checking.sentences import Sentence
@@ -14,6 +13,7 @@ from conspectus.evaluation.comparing.answers_estimate import estimate_answers
 from conspectus.evaluation.comparing.conditions import Condition
 from conspectus.evaluation.jsonl_table import Question
 from conspectus.index import Index
+from conspectus.indexing.estimate import Estimate, Estimator, Range
 from conspectus.models.base import Model
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.models.llm.client import prompt_tokens

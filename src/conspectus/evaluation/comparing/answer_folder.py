@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conspectus.costs.estimate import Estimate, Estimator, check_budget
 from conspectus.errors import UsageError
 from conspectus.evaluation.comparing.answers import Summary, Work, left, plan, run, summaries
 from conspectus.evaluation.comparing.answers_estimate import estimate_answers, total
@@ -18,6 +17,7 @@ from conspectus.evaluation.comparing.usage_meter import Metered, MeteredSender, 
 from conspectus.evaluation.jsonl_table import ConditionAnswer, JsonlTable, Question, answers_in
 from conspectus.evaluation.judging.pairing import drawn
 from conspectus.index import Index
+from conspectus.indexing.estimate import Estimate, Estimator, check_budget
 from conspectus.indexing.pipeline import Progress, Silent
 from conspectus.models.base import Model
 from conspectus.models.llm.model import ChatModel

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
-from conspectus.costs.estimate import NONE, Estimate, Estimator, Range, TaskEstimate
 from conspectus.errors import ModelError, NotSupported
 from conspectus.evaluation.comparing.answers import Work, answering
 from conspectus.index import Index
+from conspectus.indexing.estimate import NONE, Estimate, Estimator, Range, TaskEstimate
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.models.llm.client import prompt_tokens
 from conspectus.models.llm.model import ChatModel

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from conspectus.costs.estimate import Estimate, Estimator
 from conspectus.errors import UsageError
 from conspectus.evaluation import drawing
 from conspectus.evaluation.comparing.asked_answers import found_by, names_in
@@ -20,6 +19,7 @@ from conspectus.evaluation.judging.judge import judge, pending, standing
 from conspectus.evaluation.judging.judging_estimate import estimate
 from conspectus.evaluation.judging.pairing import LeftOut, Plan, plan
 from conspectus.evaluation.judging.reasons import reasons_in, summarise, tasks_of
+from conspectus.indexing.estimate import Estimate, Estimator
 from conspectus.indexing.pipeline import Progress, Silent
 from conspectus.models.base import Model
 from conspectus.models.llm.session import Session

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from functools import cache
 
 from conspectus import tokens
-from conspectus.costs.estimate import Estimate, Estimator, Range
 from conspectus.evaluation.jsonl_table import ConditionAnswer, Question
 from conspectus.evaluation.judging.judge import task_of
 from conspectus.evaluation.judging.pairing import HeadToHead
 from conspectus.evaluation.judging.reasons import MOST_TOKENS
+from conspectus.indexing.estimate import Estimate, Estimator, Range
 from conspectus.models.llm.client import prompt_tokens
 from conspectus.models.llm.model import ChatModel
 from conspectus.tasks import Criterion

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -16,11 +15,9 @@ from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
 from conspectus import api
-from conspectus.costs.cache_replay import told
-from conspectus.costs.entity_estimates import UNNAMED, UNNAMED_ONCE, UNNAMED_SHARED, EntityEstimate, counted
-from conspectus.costs.ranges import Range
 from conspectus.errors import BudgetReached, UsageError
 from conspectus.index_status import spending
+from conspectus.indexing.estimate import UNNAMED, UNNAMED_ONCE, UNNAMED_SHARED, NameCounts, Range, count_names
 from conspectus.models.base import Tick, no_tick
 from conspectus.rows import Chunk, Usage
 from conspectus.settings import Price
@@ -76,8 +73,8 @@ def test_an_index_without_reports_is_told_to_take_none(tmp_path: Path):
 def test_names_are_counted_once_for_a_chunk_and_once_in_all():
     texts = ["In 1901 Ada Byrne met Bo Quill.", "In 1902 Ada Byrne wrote to Vera Stone.", "it rained"]
     chunks = [Chunk(str(i), i, str(i), 0, len(text), text, 10) for i, text in enumerate(texts)]
-    found = counted(chunks, ["person"], "en")
-    assert found == EntityEstimate(4 + 30 * UNNAMED, 3 + 30 * UNNAMED_ONCE, 1 + 30 * UNNAMED_SHARED)
+    found = count_names(chunks, ["person"], "en")
+    assert found == NameCounts(4 + 30 * UNNAMED, 3 + 30 * UNNAMED_ONCE, 1 + 30 * UNNAMED_SHARED)
 
 
 @given(*[st.tuples(st.integers(0, 9), st.integers(0, 9)).map(lambda ends: Range(*sorted(ends)))] * 2)
@@ -141,16 +138,6 @@ def test_a_build_that_was_stopped_half_way_is_told_by_what_is_missing(tmp_path: 
         assert task.calls.low == task.calls.high == rest[name].calls
     if "DescribeElement" in left:
         assert left["DescribeElement"].prompt_tokens.low == rest["DescribeElement"].prompt_tokens
-
-
-@given(st.integers(10, 60), st.integers(1, 60), st.integers(0, 10**6))
-def test_what_is_alike_is_told_exactly_and_what_differs_with_a_margin(seen: int, unseen: int, seed: int):
-    draw = Random(seed)
-    xs = [draw.uniform(100, 600) for _ in range(seen + unseen)]
-    low, high = told([(x, 2 * x) for x in xs[:seen]], xs[seen:])
-    assert low == pytest.approx(high) == pytest.approx(2 * sum(xs[seen:]))
-    low, high = told([(x, x * draw.uniform(1, 3)) for x in xs[:seen]], xs[seen:])
-    assert low < high
 
 
 def test_a_server_on_this_machine_is_free_and_a_model_of_unknown_price_counts_tokens_only(tmp_path: Path):

@@ -1,1 +1,0 @@
-"""What work with a language model will cost, told before it is spent."""
