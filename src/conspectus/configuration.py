@@ -1,6 +1,6 @@
 """Where the values of the settings come from.
 
-Later sources win: the defaults, what an index remembers of its models (`remembered`), `conspectus.toml`, environment
+Later sources win: the defaults, what an index remembers of its models (`index_models`), `conspectus.toml`, environment
 variables (`CONSPECTUS_CHUNK_TOKENS=800` sets `tokens` of `[chunk]`), then what the caller or the command line gives. A
 setting is named by its dotted key, `chunk.tokens`, in `conspectus.toml` too.
 
@@ -64,7 +64,7 @@ class Described(NamedTuple):
 class Resolved:
     """Settings, and where the value of each key came from.
 
-    An origin is `default`, `the index` (see `remembered`), `conspectus.toml (its path)`, the name of an environment
+    An origin is `default`, `the index` (see `index_models`), `conspectus.toml (its path)`, the name of an environment
     variable, or `given`.
     """
 

@@ -19,8 +19,8 @@ from conspectus import configuration
 from conspectus.configuration import Resolved
 from conspectus.errors import BadKey, ServerDown, StoreError, UnknownModel, Unusable, UsageError
 from conspectus.index import Index
+from conspectus.index_models import advice, with_memory
 from conspectus.models.base import Model
-from conspectus.remembered import advice, with_memory
 from conspectus.rows import Usage
 from conspectus.settings import Settings
 from conspectus.storage import manifests
@@ -77,7 +77,7 @@ def known_by(
 ) -> tuple[Resolved, Model | None]:
     """Return the settings in full that options make, and the model where one was given that is no name or function.
 
-    They are completed by what indexes remember that were built by the settings `built`; see `remembered.with_memory`
+    They are completed by what indexes remember that were built by the settings `built`; see `index_models.with_memory`
     for the rest. Without a word on `language_model` it is remembered where it reranks.
 
     Raises TypeError for an option that there is not, SettingsError for a value that is not allowed.
@@ -135,7 +135,7 @@ def resolved_for(
 ) -> Resolved:
     """Return settings in full, completed by what indexes remember that were built by the settings `built`.
 
-    See `remembered.with_memory` for the rest. Settings that are given in full are taken as they are.
+    See `index_models.with_memory` for the rest. Settings that are given in full are taken as they are.
     """
     if isinstance(settings, Resolved):
         return settings

@@ -17,7 +17,7 @@ from conspectus.indexing.embed import texts_of, with_vectors, without_vectors
 from conspectus.indexing.pipeline import Silent, index_passages
 from conspectus.indexing.triples import OpenIe, with_openie
 from conspectus.models.base import Tick
-from conspectus.models.embedders.prefixes import Prefixes
+from conspectus.models.embedders import Prefixes
 from conspectus.retrieval import vector
 from conspectus.settings import Settings
 from conspectus.storage import store

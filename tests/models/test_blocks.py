@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from making import Letters
 
+from conspectus.models import embedders
 from conspectus.models.base import Tick, no_tick
-from conspectus.models.embedders import blocks
-from conspectus.models.embedders.blocks import StoredBlocks
+from conspectus.models.embedders import StoredBlocks
 
 TEXTS = [f"text {chr(97 + i)}" for i in range(7)]
 
@@ -28,7 +28,7 @@ class Breaking(Letters):
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK", 2)
+    monkeypatch.setattr(embedders, "BLOCK", 2)
 
 
 def test_a_run_that_was_interrupted_goes_on_after_the_last_whole_block(tmp_path: Path):

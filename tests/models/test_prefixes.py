@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conspectus.models.embedders.prefixes import known_prefixes, prefixes_of
+from conspectus.models.embedders import known_prefixes, prefixes_of
 from conspectus.settings import VectorSettings
 
 

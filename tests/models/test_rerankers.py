@@ -13,9 +13,8 @@ import pytest
 
 from conspectus.errors import BadKey, BadReply, UsageError
 from conspectus.models.base import Model
-from conspectus.models.rerankers import Reranker, open_reranker
+from conspectus.models.rerankers import Rating, Reranker, open_reranker
 from conspectus.models.rerankers.local import CrossEncoder
-from conspectus.models.rerankers.rating import Rating
 from conspectus.models.scripted import ScriptedModel
 from conspectus.settings import Settings
 from conspectus.tasks import Rated, RatePassages

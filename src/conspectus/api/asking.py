@@ -96,7 +96,7 @@ def ask(
     Raises UsageError for what makes no sense, IndexMissing where there is no index, ModelError where a model fails.
 
     Where no model is named, in settings, `conspectus.toml` or the environment either, it is the one that the index was
-    built with (see `remembered`); `model="extractive"` answers without one.
+    built with (see `index_models`); `model="extractive"` answers without one.
     """
     asked = aask(question, index, method=method, level=level, where=where, tell=tell, **options)
     return run_sync(asked)

@@ -280,7 +280,7 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
     """
     from conspectus.indexing.embed import with_vectors
     from conspectus.indexing.triples import read_openie, with_openie
-    from conspectus.models.embedders.prefixes import Prefixes
+    from conspectus.models.embedders import Prefixes
     from conspectus.retrieval.vector import embedder_of, has_vectors
 
     passages = read_openie(Path(file))
@@ -343,8 +343,7 @@ def _with_own_embedder(known: Resolved, update: Update, folder: Path) -> Setting
 
     A served one that an index remembers is among the settings already. Raises as `check_embedder` does.
     """
-    from conspectus.models.embedders import NONE, is_served
-    from conspectus.models.embedders.prefixes import PREFIXES
+    from conspectus.models.embedders import NONE, PREFIXES, is_served
 
     settings, origin = known.settings, known.origins.get("vectors.embedder", "default")
     own = own_embedder(update.standing) if update.standing else ""

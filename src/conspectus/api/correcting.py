@@ -22,10 +22,10 @@ from conspectus.corrections import AddFact, Correction, Delete, Entry, Merge, Re
 from conspectus.errors import IndexMissing, NotFound, UsageError
 from conspectus.explore import find_entity
 from conspectus.index import Index
+from conspectus.index_models import PREFIXES, memory_of, with_memory
 from conspectus.indexing.corrections import Corrector, key_of
 from conspectus.indexing.read import Read
 from conspectus.indexing.resolve import Names
-from conspectus.remembered import PREFIXES, memory_of, with_memory
 from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, run_sync
 from conspectus.settings import Settings
 from conspectus.storage import store
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 State = Literal["applied", "waiting", "failing"]
 
 MODELS = ("model", "llm.base_url", "llm.embedder_base_url", "vectors.embedder", *PREFIXES)
-"""Settings that `apply_corrections` takes over as `remembered` says, not as the index records them."""
+"""Settings that `apply_corrections` takes over as `index_models` says, not as the index records them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +299,7 @@ def own_settings(index: Index, given: Mapping[str, Any] | None = None) -> Resolv
     """Return the settings that an index was built with, but for the given ones, by dotted key.
 
     Its models are its own too, whatever `conspectus.toml` and the environment say; those count only where an address
-    has to be named: see `remembered`.
+    has to be named: see `index_models`.
     """
     chosen, address = dict(given or {}), memory_of(index.settings).base_url
     if address and configuration.load(given).settings.llm.base_url.rstrip("/") == address:

@@ -18,8 +18,7 @@ from conspectus.storage import store
 if TYPE_CHECKING:
     from conspectus.indexing.estimate import TaskEstimate
     from conspectus.indexing.pipeline import Progress
-    from conspectus.models.embedders import Embedder
-    from conspectus.models.embedders.blocks import StoredBlocks
+    from conspectus.models.embedders import Embedder, StoredBlocks
 
 BLOCKS = "embedding"
 """The folder in that of an index where vectors are while they are made."""
@@ -43,8 +42,7 @@ def embed(
     the index then stays what it was.
     """
     from conspectus.indexing.embed import with_vectors, without_vectors
-    from conspectus.models.embedders import open_embedder
-    from conspectus.models.embedders.prefixes import prefixes_of
+    from conspectus.models.embedders import open_embedder, prefixes_of
 
     target = path_of(folder)
     now = store.read(target)  # first: no folder is made where there is none
@@ -89,7 +87,7 @@ def with_vectors(
     before. Where a server fails, the index has no vectors and says so as a failure.
     """
     from conspectus.indexing.embed import with_vectors
-    from conspectus.models.embedders.prefixes import prefixes_of
+    from conspectus.models.embedders import prefixes_of
 
     before: Index | None = None
     with suppress(StoreError):  # none, or one that is to be replaced anyway
@@ -163,7 +161,7 @@ def _estimated(
 ) -> TaskEstimate:
     from conspectus import tokens
     from conspectus.indexing.estimate import GRAPH, Range, TaskEstimate
-    from conspectus.models.embedders.prefixes import prefixes_of
+    from conspectus.models.embedders import prefixes_of
     from conspectus.models.llm.budget import Budget
     from conspectus.models.llm.cache import FILE_NAME, ResponseCache
     from conspectus.models.llm.providers import vocabulary
@@ -188,8 +186,7 @@ def _estimated(
 
 def _keeping(embedder: Embedder | None, name: str, folder: Path) -> StoredBlocks | None:
     """Return an embedder that keeps its blocks beside an index; None for a served one, whose replies are kept."""
-    from conspectus.models.embedders import is_served
-    from conspectus.models.embedders.blocks import StoredBlocks
+    from conspectus.models.embedders import StoredBlocks, is_served
 
     return StoredBlocks(embedder, folder / BLOCKS) if embedder and not is_served(name) else None
 

@@ -330,7 +330,7 @@ def settings_with_index(
     `built` holds the settings that they were built by; `does` is what the command does with a model.
     """
     from conspectus import configuration
-    from conspectus.remembered import in_words, with_memory
+    from conspectus.index_models import in_words, with_memory
 
     resolved = configuration.load(said, file=file)
     asks = language_model or resolved.settings.rerank.by == "model"

@@ -26,8 +26,7 @@ import numpy as np
 from conspectus.algorithms.neighbours import LARGE, SAMPLE, NeighbourGraph
 from conspectus.index import Index
 from conspectus.models.base import Tick, no_tick
-from conspectus.models.embedders import Embedder, same_model
-from conspectus.models.embedders.prefixes import Prefixes, known_prefixes
+from conspectus.models.embedders import Embedder, Prefixes, known_prefixes, same_model
 from conspectus.rows import Chunk, Document
 from conspectus.triple_graph import TripleGraph
 

@@ -19,7 +19,7 @@ from conspectus import __version__
 from conspectus.corrections import Entry, marks, source_documents
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated
 from conspectus.index import Index
-from conspectus.models.embedders.prefixes import PREFIXES
+from conspectus.models.embedders import PREFIXES
 from conspectus.rows import Document, Failure
 from conspectus.settings import Settings
 from conspectus.storage import manifests, store

@@ -12,9 +12,9 @@ from conspectus.algorithms.neighbours import NeighbourGraph, nearest, products
 from conspectus.algorithms.sentence_walk import sentences_of
 from conspectus.errors import UsageError
 from conspectus.index import Index
+from conspectus.index_models import checked_address, memory_of
 from conspectus.models.base import Model
 from conspectus.models.embedders import MOST_UNREAD, NONE, Embedder, open_embedder, same_model
-from conspectus.remembered import checked_address, memory_of
 from conspectus.retrieval import method, ranking
 from conspectus.retrieval.base import answer_from, hit, hits_of
 from conspectus.retrieval.bm25 import scores_of

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from conspectus.errors import BadKey, BadReply, ModelError, NotAccepted, ServerFailed, SettingsError
-from conspectus.models.llm.bias import bias_to
-from conspectus.models.llm.model import ChatModel
+from conspectus.models.llm.model import ChatModel, bias_to
 from conspectus.models.llm.replies import dump
 from conspectus.models.llm.wire import Completion, Feature, Request, Status
 from conspectus.rows import Chunk, Entity, Report

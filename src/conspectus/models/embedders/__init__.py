@@ -10,11 +10,14 @@ openai/text-embedding-3-small a model behind a server, by the name that it would
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Sequence
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from conspectus.errors import UsageError
 from conspectus.models.base import Tick, no_tick
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conspectus.models.embedders.local import LocalEmbedder
-    from conspectus.settings import Settings
+    from conspectus.settings import Settings, VectorSettings
 
 NONE, LOCAL = "none", "local"
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -116,3 +119,98 @@ def _local(place: str) -> LocalEmbedder:
     model = place or DEFAULT_MODEL
     runtimes("embedder")  # before 90 MB are fetched that nothing here could run
     return LocalEmbedder(download(model), model.rpartition("/")[2])
+
+
+class Prefixes(NamedTuple):
+    """What stands before a question, and before a passage."""
+
+    query: str = ""
+    passage: str = ""
+
+
+PREFIXES = ("query_prefix", "passage_prefix")
+"""How the settings, and an index among its own, name them."""
+_SEARCH = "Represent this sentence for searching relevant passages: "
+_INSTRUCT = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
+_FAMILIES = (
+    (r"e5-.*instruct|e5-mistral|qwen3-embedding|linq-embed", Prefixes(_INSTRUCT)),
+    (r"\be5-|arctic-embed-[lm]-v2", Prefixes("query: ", "passage: ")),
+    (r"bge-\w+-zh", Prefixes("为这个句子生成表示以用于检索相关文章：")),
+    (r"bge-(?:small|base|large)|mxbai-embed|arctic-embed", Prefixes(_SEARCH)),
+    (r"nomic-embed-text|modernbert-embed", Prefixes("search_query: ", "search_document: ")),
+    (r"embedding-?gemma", Prefixes("task: search result | query: ", "title: none | text: ")),
+)
+"""By what is in a model's name, the first that fits; what their publishers say of retrieval."""
+
+
+def known_prefixes(model: str) -> Prefixes:
+    """Return the prefixes of a model by its name, none where its family is not known to need any."""
+    name = model.lower().replace("_", "-")
+    return next((prefixes for pattern, prefixes in _FAMILIES if re.search(pattern, name)), Prefixes())
+
+
+def prefixes_of(model: str, settings: VectorSettings) -> Prefixes:
+    """Return the prefixes that the settings name, and for what they leave open those of the model."""
+    known = known_prefixes(model)
+    query, passage = settings.query_prefix, settings.passage_prefix
+    return Prefixes(known.query if query is None else query, known.passage if passage is None else passage)
+
+
+BLOCK = 256
+"""Texts in a block; what is left over after the last whole one is not kept."""
+
+
+class StoredBlocks:
+    """An embedder around another one, that writes each block of vectors into a folder and reads those that are there.
+
+    A block is known by the name of the embedder and its texts, so that another model or corpus finds none.
+    """
+
+    def __init__(self, embedder: Embedder, folder: Path) -> None:
+        self._embedder = embedder
+        self._folder = folder
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    @property
+    def dimension(self) -> int:
+        return self._embedder.dimension
+
+    @property
+    def usage(self) -> Usage:
+        return self._embedder.usage
+
+    def embed(self, texts: Sequence[str], tick: Tick = no_tick) -> NDArray[np.float32]:
+        """Return one vector of length 1 for each text; see `Embedder.embed`."""
+        import numpy as np
+
+        starts = range(0, len(texts), BLOCK)
+        blocks = [self._block(texts[start : start + BLOCK], tick) for start in starts]
+        return np.concatenate(blocks) if blocks else self._embedder.embed(texts, tick)
+
+    def unread(self, texts: Sequence[str]) -> float:
+        """Return what the embedder does."""
+        return self._embedder.unread(texts)
+
+    def clear(self) -> None:
+        """Remove the blocks: their vectors are in an index."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _block(self, texts: Sequence[str], tick: Tick) -> NDArray[np.float32]:
+        import numpy as np
+
+        path = self._folder / f"{sha256(chr(0).join((self.name, *texts)).encode()).hexdigest()[:32]}.npy"
+        if path.is_file():
+            for _ in texts:
+                tick()
+            return np.load(path)
+        vectors = self._embedder.embed(texts, tick)
+        if len(texts) == BLOCK:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            part = path.with_suffix(f".{os.getpid()}.part")
+            with part.open("wb") as file:
+                np.save(file, vectors)
+            part.replace(path)
+        return vectors

@@ -42,7 +42,7 @@ from conspectus.settings import ModelSettings
 if TYPE_CHECKING:
     import aiohttp
 
-    from conspectus.models.llm.rerank import RerankClient
+    from conspectus.models.rerankers.served import RerankClient
 
 CONNECT_SECONDS = 10.0
 
@@ -306,7 +306,7 @@ class Clients:
 
     def reranker(self, model: str) -> RerankClient:
         """Return the client of a reranker; raises as `of` does."""
-        from conspectus.models.llm.rerank import RerankClient
+        from conspectus.models.rerankers.served import RerankClient
 
         if model not in self._rerankers:
             endpoint = self._endpoints[model] = find_reranker(model, self._environ)

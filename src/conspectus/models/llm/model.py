@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import AsyncIterator, Sequence
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -18,8 +19,6 @@ from typing import Any, TypeVar, cast
 from conspectus import references
 from conspectus.errors import BadReply, ModelError, NotAccepted, SettingsError, Unusable
 from conspectus.models.base import Tick, no_tick
-from conspectus.models.llm.bias import bias_to
-from conspectus.models.llm.example_leakage import leaked_names, without
 from conspectus.models.llm.prompts import Prompts
 from conspectus.models.llm.replies import Parsed, buffer_citations, parse, schema_of
 from conspectus.models.llm.wire import Completion, Feature, Request, ResponseFormat, Sender
@@ -40,7 +39,7 @@ from conspectus.tasks import (
     Turn,
 )
 from conspectus.tasks.base import TASKS
-from conspectus.tokens import at_most, count
+from conspectus.tokens import at_most, count, encoding
 
 R = TypeVar("R")
 SAMPLING = 0.7
@@ -322,3 +321,47 @@ def about(task: Task[Any]) -> str:
     if (context := getattr(turn, "context", None)) and context.entities:
         return f"{name} of the community of {', '.join(e.name for e in context.entities[:3])}"
     return name
+
+
+STRENGTH = 100
+_VOCABULARIES = {
+    "o200k_base": re.compile(r"gpt-4o|gpt-4\.1|chatgpt-4o|gpt-4\.5"),
+    "cl100k_base": re.compile(r"gpt-4(?![\w.])|gpt-4-|gpt-3\.5|gpt-35"),
+}
+"""Models that take a bias at all; reasoning models do not, whatever their vocabulary."""
+
+
+def bias_to(model: str, words: Iterable[str]) -> Mapping[int, int] | None:
+    """Return the bias that leaves only the words, also capitalised, as one-token replies; None if unknown."""
+    base = model.rpartition("/")[2]
+    vocabulary = next((name for name, known in _VOCABULARIES.items() if known.match(base)), None)
+    if vocabulary is None:
+        return None
+    tokens = [encoding(vocabulary).encode(form) for word in words for form in {word: 0, word.capitalize(): 0}]
+    if any(len(token) != 1 for token in tokens):
+        return None
+    return {token[0]: STRENGTH for token in tokens}
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def leaked_names(graph: Extraction, text: str, sent: Callable[[], str]) -> tuple[str, ...]:
+    """Return the names of entities, sorted, that stand in what was sent and nowhere in the text of the chunk.
+
+    What was sent is asked for only where a name is not in the text, which is seldom.
+    """
+    said = _plain(text)
+    unsaid = {entity.name for entity in graph.entities if _plain(entity.name) not in said}
+    told = _plain(sent()) if unsaid else ""
+    return tuple(sorted(name for name in unsaid if _plain(name) in told))
+
+
+def without(graph: Extraction, names: tuple[str, ...]) -> Extraction:
+    """Return a graph without some names, and without the relationships that have one of them as an end."""
+    return replace(
+        graph,
+        entities=tuple(e for e in graph.entities if e.name not in names),
+        relationships=tuple(r for r in graph.relationships if r.source not in names and r.target not in names),
+    )

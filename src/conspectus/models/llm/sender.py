@@ -165,7 +165,7 @@ class CachingSender:
 
     async def rerank(self, question: str, passages: Sequence[str], model: str) -> list[float]:
         """Return how much each passage says to a question, as a reranker scores it; see `rerank.scores`."""
-        from conspectus.models.llm.rerank import scores
+        from conspectus.models.rerankers.served import scores
 
         client = self.clients.reranker(model)
         return await scores(question, passages, client, model, self._caller, self.replies, self.ledger)

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conspectus.errors import CallFailed, ConspectusError, ModelError
-from conspectus.models.llm.bias import bias_to
 from conspectus.models.llm.budget import open_budget
-from conspectus.models.llm.model import ChatModel
+from conspectus.models.llm.model import ChatModel, bias_to
 from conspectus.models.llm.sender import CachingSender, open_sender
 from conspectus.models.llm.wire import Feature, Message, Request
 from conspectus.rows import Usage

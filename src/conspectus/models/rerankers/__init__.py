@@ -21,9 +21,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from conspectus.errors import UsageError
+from conspectus.errors import ModelError, UsageError
 from conspectus.models.base import Model
 from conspectus.rows import Usage
+from conspectus.tasks import RatePassages
 
 if TYPE_CHECKING:
     from conspectus.models.llm.sender import CachingSender
@@ -112,7 +113,6 @@ async def _sender(settings: Settings, folder: Path | None, session: Session | No
 
 @asynccontextmanager
 async def _rating(settings: Settings, folder: Path | None, model: Model | None) -> AsyncGenerator[Reranker]:
-    from conspectus.models.rerankers.rating import Rating
 
     if model is not None and model.generative:
         yield Rating(model)
@@ -140,3 +140,28 @@ def _local(place: str) -> CrossEncoder:
         raise UsageError(f"there is no folder {place!r} with a cross-encoder")
     runtimes("reranker")  # before a model is fetched that nothing here could run
     return CrossEncoder(fetched(place or DEFAULT_MODEL))
+
+
+BATCH = 10
+"""Passages in one task: ratings compare between tasks, and a short list is rated with more care than a long one."""
+
+
+class Rating:
+    """Rates by the task `RatePassages`."""
+
+    def __init__(self, model: Model) -> None:
+        self.name = model.name
+        self.usage = Usage()  # the model's own books have it
+        self._model = model
+
+    async def scores(self, question: str, passages: Sequence[str]) -> list[float | None]:
+        """Return the ratings; None where a reply left a passage out or failed. See `Reranker.scores`."""
+        batches = [tuple(passages[start : start + BATCH]) for start in range(0, len(passages), BATCH)]
+        replies = await self._model.perform_all([RatePassages(question, batch) for batch in batches])
+        if replies and all(isinstance(reply, ModelError) for reply in replies):
+            raise next(reply for reply in replies if isinstance(reply, ModelError))
+        ratings: list[float | None] = []
+        for batch, reply in zip(batches, replies, strict=True):
+            rated = {} if isinstance(reply, ModelError) else {r.passage: r.rating for r in reply}
+            ratings += [rated.get(place) for place in range(len(batch))]
+        return ratings

@@ -15,7 +15,7 @@ import conspectus
 from conspectus import api
 from conspectus.configuration import INDEX, Resolved, load
 from conspectus.errors import BadKey, ServerDown, UsageError
-from conspectus.remembered import in_words, memory_of, with_memory
+from conspectus.index_models import in_words, memory_of, with_memory
 from conspectus.settings import Settings
 
 PROVIDED = {"model": "openai/gpt-4.1-mini", "llm": {"base_url": ""}}
