@@ -127,7 +127,7 @@ def test_the_page_holds_things_reports_and_texts_and_may_leave_the_texts_out(sce
 
 
 def test_a_large_graph_opens_as_communities(scene: Scene, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pages, "OPENED", 3)
+    monkeypatch.setattr(pages, "MAX_OPEN_ENTITIES", 3)
 
     assert data_of(page(scene, title="A"))["folded"]
 
@@ -223,7 +223,7 @@ def test_the_slider_changes_the_level_and_with_it_the_colours(scene: Scene, tmp_
 
 
 def test_a_folded_map_opens_a_community_on_demand(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pages, "OPENED", 3)
+    monkeypatch.setattr(pages, "MAX_OPEN_ENTITIES", 3)
     acts = (
         "const M = conspectusMap, n = () => M.items().length, seen = [n()];"
         "const links = () => [...document.querySelectorAll('#text a')];"

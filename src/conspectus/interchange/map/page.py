@@ -14,11 +14,11 @@ from conspectus.index import Index
 from conspectus.interchange.map.scene import Scene, frame
 from conspectus.rows import Report, Span
 
-OPENED = 20_000
-"""Entities up to which all are drawn at once; larger graphs are drawn by community and opened on demand."""
-PLACES = 3
-"""Places in the sources kept for each entity and relationship."""
-SAID = 300
+MAX_OPEN_ENTITIES = 20_000
+"""Entities of the largest graph that is drawn at once; of larger ones communities are opened on demand."""
+MAX_SPANS = 3
+"""Spans in the sources shown for each entity and relationship."""
+DESCRIPTION_CHARS = 300
 """Characters of a relationship's description."""
 
 
@@ -52,7 +52,7 @@ def _content(scene: Scene, level: int, sources: bool) -> dict[str, Any]:
     return {
         "level": level,
         "levels": len(index.levels),
-        "folded": len(index.entities) > OPENED,
+        "folded": len(index.entities) > MAX_OPEN_ENTITIES,
         "frame": [round(v, 1) for v in (left, top, width, height)],
         "types": types,
         "entities": {
@@ -70,7 +70,7 @@ def _content(scene: Scene, level: int, sources: bool) -> dict[str, Any]:
             "target": scene.edges.target.tolist(),
             "weight": [round(r.weight, 2) for r in relationships],
             "number": order,
-            "said": [r.description[:SAID] for r in relationships],
+            "said": [r.description[:DESCRIPTION_CHARS] for r in relationships],
             "at": [_places(r.spans[:1], r.chunk_ids, index, place)[:1] for r in relationships],
         },
         "home": [level_home.tolist() for level_home in scene.home],
@@ -109,5 +109,5 @@ def _places(
 ) -> list[list[int]]:
     """Return the first places of a row: document, start and end; those of its chunks where it has none of
     its own."""
-    own = spans[:PLACES] or [index.chunk_of[c].span for c in chunk_ids[:PLACES] if c in index.chunk_of]
+    own = spans[:MAX_SPANS] or [index.chunk_of[c].span for c in chunk_ids[:MAX_SPANS] if c in index.chunk_of]
     return [[place[span.document_id], span.start, span.end] for span in own]
