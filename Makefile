@@ -1,7 +1,7 @@
 # make setup    an environment in .venv with everything; `make setup PYTHON=python3.12` picks the interpreter
 # make demo     index the sample corpus and ask it three questions (`conspectus demo`)
 # make test     the tests, without those marked `long`; `make test-long` runs all
-# make check    formatting, lint and types; `make format` mends the first two where it can
+# make check    formatting, lint, types and size; `make format` mends the first two where it can
 
 PYTHON ?= python3
 VENV := .venv
@@ -49,6 +49,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/basedpyright
+	$(BIN)/python benchmarks/structure.py --check
 
 format: $(READY)
 	$(BIN)/ruff format .

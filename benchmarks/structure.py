@@ -1,0 +1,292 @@
+"""Measure how large and how entangled the source is, and compare that with the budgets of the architecture.
+
+    python benchmarks/structure.py            a table: measured, budget
+    python benchmarks/structure.py --check    the same; exit code 1 when a limit is exceeded
+    python benchmarks/structure.py --packages lines and files by package
+    python benchmarks/structure.py --verbose  the same, and the largest modules and functions, and what is unexplained
+
+A budget is where the source should be; a limit is what `--check` enforces. A limit is lowered as soon as the source
+is below it, and never raised: it equals the budget once that is met.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import sys
+import threading
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from inspect import CO_OPTIMIZED
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "conspectus"
+SAMPLE = SOURCE / "sample"
+QUESTION = "What are the main themes?"
+
+LONG_FUNCTION = 50
+"""Lines of a function, docstring included, above which it counts as long."""
+UNEXPLAINED = "# unexplained"
+"""Marks a constant whose value nobody has a reason for yet."""
+SHOWN = 15
+"""Modules and functions that `--verbose` lists of each kind."""
+MANY_PARAMETERS = 7
+"""Parameters of a function, `self` aside, above which it counts as having many."""
+
+BUDGETS: dict[str, float] = {
+    "lines of Python": 36_000,
+    "files": 190,
+    "settings": 60,
+    "public names": 45,
+    "imports inside functions": 40,
+    "files entered by a global question": 25,
+    "files entered by a build": 50,
+    f"functions over {LONG_FUNCTION} lines": 0,
+    f"functions with more than {MANY_PARAMETERS} parameters outside cli/": 0,
+    "constants without an explanation": 0,
+    "characters per line of code, mean": 41.8,
+}
+"""What the architecture asks for (docs/architecture.md). The last is what it was before the source was made smaller."""
+
+LIMITS: dict[str, float] = {
+    "lines of Python": 54_600,
+    "files": 337,
+    "settings": 104,
+    "public names": 79,
+    "imports inside functions": 440,
+    "files entered by a global question": 47,
+    "files entered by a build": 91,
+    f"functions over {LONG_FUNCTION} lines": 10,
+    f"functions with more than {MANY_PARAMETERS} parameters outside cli/": 16,
+    "constants without an explanation": 37,
+    "characters per line of code, mean": 42.1,
+}
+"""Where the source is still above its budget: what it must not exceed meanwhile."""
+
+
+def files() -> list[Path]:
+    """Return the source files that the budgets speak of: all but the server's."""
+    return sorted(path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] != "server")
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield every function and method of a module."""
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def imports_inside(tree: ast.AST) -> int:
+    """Count the import statements inside functions."""
+    inside = {node for f in functions(tree) for node in ast.walk(f) if isinstance(node, ast.Import | ast.ImportFrom)}
+    return len(inside)
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Count the parameters of a function, `self` and `cls` aside."""
+    given = function.args
+    names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return len([name for name in names if name not in ("self", "cls")])
+
+
+def unexplained(path: Path, tree: ast.Module) -> list[str]:
+    """Return the numeric constants of a module that neither a docstring below nor a comment beside explains.
+
+    A line marked `# unexplained` counts, too: its author does not know the reason either.
+    """
+    lines = path.read_text("utf-8").splitlines()
+    relative = path.relative_to(SOURCE)
+    names = [f"{relative}:{number}" for number, line in enumerate(lines, start=1) if UNEXPLAINED in line]
+    for place, node in enumerate(tree.body):
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        target = targets[0] if targets else None
+        value = getattr(node, "value", None)
+        if not isinstance(target, ast.Name) or not target.id.lstrip("_").isupper() or not _is_number(value):
+            continue
+        after = tree.body[place + 1] if place + 1 < len(tree.body) else None
+        documented = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+        commented = "#" in lines[node.lineno - 1] or lines[node.lineno - 2].lstrip().startswith("#")
+        if not documented and not commented:
+            names.append(f"{relative}:{target.id}")
+    return names
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, ast.UnaryOp):
+        value = value.operand
+    return isinstance(value, ast.Constant) and type(value.value) in (int, float)
+
+
+def code_width(text: str, tree: ast.Module) -> tuple[int, int]:
+    """Return the characters of the lines of code of a module, indentation aside, and how many those lines are."""
+    rows: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+            rows.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            rows -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines = text.splitlines()
+    widths = [len(lines[row - 1].strip()) for row in rows if row <= len(lines) and lines[row - 1].strip()]
+    return sum(widths), len(widths)
+
+
+def settings_keys() -> int:
+    """Count the keys of the settings, those of sections one by one."""
+    from pydantic import BaseModel
+
+    from conspectus.settings import Settings
+
+    def count(model: type[BaseModel]) -> int:
+        kinds = [field.annotation for field in model.model_fields.values()]
+        return sum(count(kind) if isinstance(kind, type) and issubclass(kind, BaseModel) else 1 for kind in kinds)
+
+    return count(Settings)
+
+
+def public_names() -> int:
+    """Count the names that the package and its `api` offer."""
+    import conspectus
+    import conspectus.api
+
+    return len({*conspectus.__all__, *conspectus.api.__all__})
+
+
+class Visited:
+    """The files of the package in which a function is called while this is open, in all threads."""
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+
+    def __enter__(self) -> Visited:
+        threading.settrace(self._trace)
+        sys.settrace(self._trace)  # of calls alone, since it returns None: a third of what a profile costs
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type]
+
+    def _trace(self, frame: FrameType, _event: str, _argument: Any) -> None:
+        code = frame.f_code
+        if code.co_flags & CO_OPTIMIZED:  # a function; the bodies of modules and classes run when they are imported
+            self.files.add(code.co_filename)
+
+    def count(self) -> int:
+        """Return how many files of the package were entered."""
+        return len([name for name in self.files if Path(name).is_relative_to(SOURCE)])
+
+
+def entered(folder: Path) -> tuple[int, int]:
+    """Return how many files the command line enters to ask a global question, and to build an index."""
+    from conspectus.cli import main
+
+    def run(*arguments: str) -> int:
+        before, visited = sys.argv, Visited()
+        sys.argv = ["conspectus", *arguments]
+        try:
+            with visited, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+                main()
+        except SystemExit as end:
+            if end.code:
+                raise SystemExit(f"conspectus {' '.join(arguments)} ended with {end.code}") from None
+        finally:
+            sys.argv = before
+        return visited.count()
+
+    build = run("index", str(SAMPLE), "--index", str(folder))
+    return run("ask", QUESTION, "--index", str(folder), "--method", "global"), build
+
+
+def measure() -> dict[str, float]:
+    """Return every measure by its name."""
+    import tempfile
+
+    texts = {path: path.read_text("utf-8") for path in files()}
+    trees = {path: ast.parse(text) for path, text in texts.items()}
+    all_functions = [(path, function) for path, tree in trees.items() for function in functions(tree)]
+    widths = [code_width(text, trees[path]) for path, text in texts.items()]
+    with tempfile.TemporaryDirectory() as folder:
+        question, build = entered(Path(folder) / "index")
+    outside_cli = [f for path, f in all_functions if path.relative_to(SOURCE).parts[0] != "cli"]
+    values = [
+        sum(len(text.splitlines()) for text in texts.values()),
+        len(texts),
+        settings_keys(),
+        public_names(),
+        sum(imports_inside(tree) for tree in trees.values()),
+        question,
+        build,
+        len([f for _, f in all_functions if (f.end_lineno or f.lineno) - f.lineno + 1 > LONG_FUNCTION]),
+        len([f for f in outside_cli if parameters(f) > MANY_PARAMETERS]),
+        sum(len(unexplained(path, tree)) for path, tree in trees.items()),
+        round(sum(width for width, _ in widths) / sum(count for _, count in widths), 1),
+    ]
+    return dict(zip(BUDGETS, values, strict=True))
+
+
+def packages() -> None:
+    """Print lines and files by package."""
+    lines: Counter[str] = Counter()
+    count: Counter[str] = Counter()
+    for path in files():
+        parts = path.relative_to(SOURCE).parts
+        name = parts[0] if len(parts) > 1 else "."
+        lines[name] += len(path.read_text("utf-8").splitlines())
+        count[name] += 1
+    for name, size in lines.most_common():
+        print(f"{name:16} {size:7,} lines {count[name]:4} files")
+
+
+def largest() -> None:
+    """Print the largest modules, the functions that are too long or take too much, and the unexplained constants."""
+    texts = {path: path.read_text("utf-8") for path in files()}
+    trees = {path: ast.parse(text) for path, text in texts.items()}
+    sizes = sorted(
+        ((len(text.splitlines()), str(path.relative_to(SOURCE))) for path, text in texts.items()), reverse=True
+    )
+    every = [
+        (f, f"{path.relative_to(SOURCE)}:{f.lineno} {f.name}") for path, tree in trees.items() for f in functions(tree)
+    ]
+    lengths = sorted((((f.end_lineno or f.lineno) - f.lineno + 1, name) for f, name in every), reverse=True)
+    many = sorted(((parameters(f), name) for f, name in every if not name.startswith("cli/")), reverse=True)
+    for title, rows in (("Lines of modules", sizes), ("Lines of functions", lengths), ("Parameters", many)):
+        print(f"\n{title}\n", *(f"{size:6,}  {name}" for size, name in rows[:SHOWN]), sep="\n")
+    print(
+        "\nConstants without an explanation\n",
+        *(n for path, tree in trees.items() for n in unexplained(path, tree)),
+        sep="\n",
+    )
+
+
+def main() -> None:
+    """Print the table, and end with exit code 1 when `--check` finds a limit exceeded."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="fail when a limit is exceeded")
+    parser.add_argument("--verbose", action="store_true", help="list the largest modules and functions, too")
+    parser.add_argument("--packages", action="store_true", help="lines and files by package")
+    options = parser.parse_args()
+    if options.packages:
+        packages()
+        return
+    exceeded: list[str] = []
+    print(f"{'':62} {'measured':>9} {'budget':>8} {'limit':>8}")
+    for name, value in measure().items():
+        limit = LIMITS.get(name, BUDGETS[name])
+        if value > limit:
+            exceeded.append(name)
+        print(f"{name:62} {value:9,} {BUDGETS[name]:8,} {limit:8,}{'  exceeded' if value > limit else ''}")
+    if options.verbose:
+        largest()
+    if exceeded and options.check:
+        sys.exit(f"above the limit: {', '.join(exceeded)}")
+
+
+if __name__ == "__main__":
+    main()
