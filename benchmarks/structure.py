@@ -56,7 +56,7 @@ BUDGETS: dict[str, float] = {
 
 LIMITS: dict[str, float] = {
     "lines of Python": 54_600,
-    "files": 337,
+    "files": 332,
     "settings": 104,
     "public names": 79,
     "imports inside functions": 440,
@@ -64,7 +64,7 @@ LIMITS: dict[str, float] = {
     "files entered by a build": 91,
     f"functions over {LONG_FUNCTION} lines": 10,
     f"functions with more than {MANY_PARAMETERS} parameters outside cli/": 16,
-    "constants without an explanation": 37,
+    "constants without an explanation": 29,
     "characters per line of code, mean": 42.1,
 }
 """Where the source is still above its budget: what it must not exceed meanwhile."""

@@ -28,7 +28,7 @@ from conspectus.cli.options import (
 )
 
 SIGNS = {True: "yes", False: "no", None: "-"}
-DAY = 86_400
+DAY = 86_400  # seconds
 
 app = typer.Typer(cls=Group, no_args_is_help=True, help="Check the configured language models.")
 

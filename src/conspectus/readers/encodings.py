@@ -54,7 +54,7 @@ _SHORT = 16
 """Characters of a text in which accented letters may be the most by chance."""
 _DAMAGED = 0.1
 """Share of the characters that may be invalid: of a file with more, nobody can tell what it says."""
-_PIECE = 4096
+_PIECE = 4096  # bytes
 _SMALL_PIECE = 256
 """Bytes of a piece that the detector sees alone: one damaged byte keeps it from recognising the piece that holds it.
 Small ones are for short files that it does not recognise otherwise, and tell it less."""

@@ -21,7 +21,7 @@ from conspectus.tokens import well_formed
 
 DELIMITERS = ",;\t|"
 _STATED = re.compile(r"sep=(.)\n")  # Excel writes this
-_SAMPLE = 65_536
+_SAMPLE = 65_536  # bytes
 LONG_TEXT_CHARS = 40
 """Characters that the cells of a column have on average if they are texts, and not names and numbers."""
 

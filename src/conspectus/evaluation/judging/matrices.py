@@ -13,7 +13,7 @@ from conspectus.evaluation.judging.compared import Comparison
 from conspectus.readers import list_generated
 
 FILE = "win_rates.json"
-EVEN = 50.0
+EVEN = 50.0  # percent of the judgements: neither side wins
 
 
 @dataclass(frozen=True)

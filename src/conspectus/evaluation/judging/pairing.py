@@ -20,7 +20,7 @@ from conspectus.evaluation.jsonl_table import ConditionAnswer, Judgement, Questi
 from conspectus.evaluation.judging.verdicts import Pair
 from conspectus.tasks import Criterion
 
-SEED = 0
+SEED = 0  # any number: the same pairs in every run
 EQUAL = "The two answers are the same text."
 """The reasoning of a tie that no model was asked about."""
 

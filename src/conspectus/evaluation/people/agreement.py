@@ -23,7 +23,7 @@ from conspectus.evaluation.people.ratings import Rating
 TIE, FIRST, SECOND = "tie", "first", "second"
 ALL = "all criteria"
 JUDGE, MAJORITY = "judge", "majority of raters"
-SAMPLES = 1000
+SAMPLES = 1000  # bootstrap samples
 
 Unit = tuple[str, str, str, str]
 """What is labelled: the pair in alphabetical order, the criterion and the question."""

@@ -117,7 +117,7 @@ def frame(places: Floats, radius: Floats, margin: float = 0.04) -> tuple[float, 
 
 GREY = "#9a9a9a"
 """What is in no community."""
-_GOLDEN = 137.508
+_GOLDEN = 137.508  # degrees: the golden angle, so that neighbours differ most in hue
 _TONES = ((0.66, 0.15), (0.58, 0.13), (0.74, 0.13))
 """Lightness and chroma that roots take in turn."""
 

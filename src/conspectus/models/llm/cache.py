@@ -22,7 +22,7 @@ from conspectus.errors import CacheFailed, IndexDamaged
 from conspectus.models.llm.wire import CAPPED, Completion, Feature, Status
 
 FILE_NAME = "replies.sqlite"
-BUSY_SECONDS = 60.0
+BUSY_SECONDS = 60.0  # that another process may hold the file
 RESERVED = 1 << 20
 """Bytes that must be free before the first call: the replies to the calls that are under way at once (25 by default,
 some 10 kB each), four times over.

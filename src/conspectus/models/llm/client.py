@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from conspectus.models.rerankers.served import RerankClient
 
-CONNECT_SECONDS = 10.0
+CONNECT_SECONDS = 10.0  # an address that answers at all does so in 1
 
 
 class Client(Protocol):
