@@ -7,6 +7,8 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from conspectus.messages import wording
+
 if TYPE_CHECKING:
     from conspectus.explore import EntityView
     from conspectus.index import Index
@@ -38,8 +40,6 @@ def _escaped(text: str) -> str:
 
 def answer_text(answer: Answer) -> str:
     """Return an answer with its sources and notices as plain text."""
-    from conspectus.messages import wording
-
     words = wording(answer.language)
     lines = [plain(answer.text)]
     if answer.citations:
@@ -57,8 +57,6 @@ def answer_text(answer: Answer) -> str:
 
 def answer_markdown(answer: Answer) -> str:
     """Return an answer with its sources and notices as Markdown."""
-    from conspectus.messages import wording
-
     words = wording(answer.language)
     lines = [plain(answer.text)]
     if answer.citations:

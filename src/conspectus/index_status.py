@@ -10,15 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conspectus.configuration import load
 from conspectus.corrections import is_added_facts, source_documents
 from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.index import Index
+from conspectus.models.llm.budget import Budget
+from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.rows import Failure, Usage
 from conspectus.runtime import DEFAULT_FOLDER
+from conspectus.settings import Price
 from conspectus.storage import store
 
 if TYPE_CHECKING:
-    from conspectus.settings import Price, Settings
+    from conspectus.settings import Settings
     from conspectus.storage.manifests import Manifest
 
 
@@ -145,7 +149,6 @@ COUNTED = ("documents", "entities", "relationships", "communities", "reports", "
 
 def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
     """Return the snapshots that an index's folder keeps, the newest first; raise IndexMissing where there is none."""
-    from conspectus.storage import store
     from conspectus.storage.manifests import current
 
     now = current(Path(folder)).snapshot
@@ -188,10 +191,6 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
 
     Prices are those of the settings, else those that the index was built with, else the published ones.
     """
-    from conspectus.configuration import load
-    from conspectus.models.llm.budget import Budget
-    from conspectus.models.llm.cache import FILE_NAME, ResponseCache
-
     if not (folder / FILE_NAME).exists():
         return []
     chosen = settings or load().settings
@@ -212,8 +211,6 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
 
 def _prices_of(folder: Path) -> dict[str, Price]:
     """Return the prices that the index in a folder was built with; none where it is not built yet."""
-    from conspectus.settings import Price
-
     try:
         stored: Mapping[str, Any] = store.read(folder).settings.get("prices", {})
     except IndexMissing:

@@ -8,19 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from conspectus.api.building import open_index
 from conspectus.errors import UsageError
+from conspectus.evaluation.ablations.chunks import ROUNDS, SIZES, lay_out
+from conspectus.evaluation.ablations.found import write
+from conspectus.evaluation.ablations.levels import lay_out_levels
+from conspectus.evaluation.ablations.windows import WINDOWS, lay_out_windows
+from conspectus.evaluation.comparing.question_files import read_list
+from conspectus.evaluation.judging.pairing import drawn
 from conspectus.index import Index
+from conspectus.indexing.estimate import Estimate, check_budget
+from conspectus.indexing.pipeline import Silent
 from conspectus.models.base import Model
+from conspectus.models.llm.cache import FILE_NAME
+from conspectus.models.llm.session import open_session
 from conspectus.rows import Document, Usage
 from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, read_sources, resolved, run_sync, session_for
 
 if TYPE_CHECKING:
     from conspectus.evaluation.ablations.found import Ablation, Experiment
     from conspectus.evaluation.jsonl_table import Question
-    from conspectus.indexing.estimate import Estimate
     from conspectus.indexing.pipeline import Progress
 
     Asked = str | Path | Sequence[Question]
@@ -70,8 +80,6 @@ def vary_chunks(
     The documents are those of sources, of memory, or of an index; `sample` draws so many of them by a seed. Raises
     UsageError where there are none, or a size is not above the overlap.
     """
-    from conspectus.evaluation.ablations.chunks import ROUNDS, SIZES, lay_out
-
     chosen = resolved(settings)
     read, unread = _documents(sources, index, documents, chosen)
     name = model.name if model else chosen.model
@@ -101,8 +109,6 @@ def vary_window(
 
     `conditions` are those of comparisons; without names the deepest of the paper's levels, TS and local.
     """
-    from conspectus.evaluation.ablations.windows import WINDOWS, lay_out_windows
-
     return lay_out_windows(
         path_of(folder), _questions(questions), _opened(index), resolved(settings), model,
         conditions=conditions, windows=windows or WINDOWS, sample=sample,
@@ -119,8 +125,6 @@ def vary_levels(
     model: Model | None = None,
 ) -> Experiment:
     """Vary the level that is answered from, by type of question."""
-    from conspectus.evaluation.ablations.levels import lay_out_levels
-
     return lay_out_levels(
         path_of(folder), _questions(questions), _opened(index), resolved(settings), model, sample=sample
     )
@@ -157,7 +161,6 @@ def vary_reports(
     there are not two writers.
     """
     from conspectus.evaluation.ablations.reports import CHECKED, lay_out
-    from conspectus.evaluation.judging.pairing import drawn
 
     asked = _questions(questions) if questions is not None else ()
     chosen = CHECKED if checked is None else checked
@@ -169,16 +172,12 @@ def vary_reports(
 
 def preview_ablation(experiment: Experiment) -> AblationPreview:
     """Return what `ablate` would do and ask, and ask nothing."""
-    from conspectus.models.llm.cache import FILE_NAME
-
     settings = experiment.settings
     kept = experiment.folder if (experiment.folder / FILE_NAME).exists() else None
 
     async def work() -> dict[str, Estimate]:
         if settings.model == "extractive":
             return {}
-        from conspectus.models.llm.session import open_session
-
         async with open_session(settings, kept, to_ask=False) as session:
             return await experiment.estimates(session)
 
@@ -193,10 +192,6 @@ def ablate(experiment: Experiment, *, model: Model | None = None, progress: Prog
     What is found is kept: the same call goes on from there, and tries again what failed. A budget is checked before
     the first call.
     """
-    from conspectus.evaluation.ablations.found import write
-    from conspectus.indexing.estimate import Estimate, check_budget
-    from conspectus.indexing.pipeline import Silent
-
     folder = experiment.folder
 
     async def work() -> tuple[Usage, tuple[str, ...]]:
@@ -217,8 +212,6 @@ def _opened(index: Index | str | Path) -> Index:
 
 
 def _questions(source: Asked) -> list[Question]:
-    from conspectus.evaluation.comparing.question_files import read_list
-
     return read_list(Path(source)) if isinstance(source, str | Path) else list(source)
 
 
@@ -239,8 +232,6 @@ def _documents(
 
 def _drawn(documents: Sequence[Document], sample: int | None) -> list[Document]:
     """Return so many documents drawn by a seed, in their order; all where none is named."""
-    from random import Random
-
     if sample is None or sample >= len(documents):
         return list(documents)
     return sorted(Random(SEED).sample(list(documents), sample), key=lambda document: document.number)

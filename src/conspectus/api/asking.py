@@ -15,6 +15,10 @@ from conspectus.errors import UsageError
 from conspectus.filters.view import View, select_view
 from conspectus.index import Index
 from conspectus.models.base import Model
+from conspectus.retrieval import METHODS, RANKINGS, auto
+from conspectus.retrieval.base import extractive, unknown_name_notice
+from conspectus.retrieval.model_wrappers import ContextRecorder, StreamingModel, WithAnswerOptions
+from conspectus.retrieval.rerank import answer_reranked, is_enabled, rank_reranked, reranker_for
 from conspectus.rows import Answer, Hit
 from conspectus.runtime import (
     DEFAULT_FOLDER,
@@ -114,11 +118,6 @@ async def aask(
     **options: Unpack[Options],
 ) -> Answer:
     """Do what `ask` does, inside a running event loop."""
-    from conspectus.retrieval import METHODS  # not at the top: building needs none of it
-    from conspectus.retrieval.base import unknown_name_notice
-    from conspectus.retrieval.model_wrappers import StreamingModel, WithAnswerOptions
-    from conspectus.retrieval.rerank import answer_reranked, reranker_for
-
     began = time.perf_counter()
     _check_order(question, index)
     check_question(question)
@@ -212,10 +211,6 @@ async def acontext(
     **options: Unpack[Options],
 ) -> QuestionContext:
     """Do what `context` does, inside a running event loop."""
-    from conspectus.retrieval import METHODS
-    from conspectus.retrieval.model_wrappers import ContextRecorder, WithAnswerOptions
-    from conspectus.retrieval.rerank import answer_reranked, reranker_for
-
     _check_order(question, index)
     check_question(question)
     check_names(options)
@@ -272,8 +267,6 @@ async def asearch(
     _check_order(question, index)
     check_question(question)
     check_names(options)
-    from conspectus.retrieval import METHODS, RANKINGS  # not at the top: building needs none of it
-
     view = viewed(index, where)
     ranking = named(RANKINGS, method)
     view.check(METHODS[method].needs)
@@ -283,8 +276,6 @@ async def asearch(
         if k < 1:
             raise UsageError(f"k is the number of chunks to return, at least 1, and not {k}")
         chosen = chosen.model_copy(update={"search": chosen.search.model_copy(update={"k": k})})
-    from conspectus.retrieval.rerank import is_enabled, rank_reranked
-
     if not is_enabled(chosen):
         return ranking(question, view.index, chosen)
     return await rank_reranked(ranking, question, view.index, chosen)
@@ -308,8 +299,6 @@ def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> Vi
 
 def model_of(index: Index) -> Model:
     """Return the extractive model over an index; the index owns it, so that it is made once while the index is open."""
-    from conspectus.retrieval.base import extractive
-
     return extractive(index)
 
 
@@ -339,8 +328,6 @@ def _chosen(question: str, index: Index, method: str, level: Level, settings: Se
         settings = settings.model_copy(update={"global_": settings.global_.model_copy(update=update)})
     if method != "auto":
         return method, "", settings
-    from conspectus.retrieval import auto
-
     choice, why = ("global", "a level was given") if level is not None else auto.choose(question, index)
     return choice, why, settings
 

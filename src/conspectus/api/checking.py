@@ -10,11 +10,26 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from conspectus.api.asking import model_of
 from conspectus.api.building import open_index
+from conspectus.evaluation.checking.claim_counts import count
+from conspectus.evaluation.checking.claiming import find_claims, pending
+from conspectus.evaluation.checking.loss import measure, sampled
+from conspectus.evaluation.checking.stages import stages_of
+from conspectus.evaluation.comparing.asked_answers import asked_answers, found_by
+from conspectus.evaluation.comparing.conditions import answering, check, conditions_of, settings_for
+from conspectus.evaluation.comparing.current_results import judged_in
+from conspectus.evaluation.jsonl_table import claims_in, grounding_in
 from conspectus.index import Index
+from conspectus.indexing.estimate import check_budget
 from conspectus.models.base import Model, Tick, no_tick
+from conspectus.models.extractive.model import ExtractiveModel
+from conspectus.models.llm.cache import FILE_NAME
+from conspectus.models.llm.session import open_session
+from conspectus.models.llm.session import open_session as opened_model
+from conspectus.retrieval.model_wrappers import WithAnswerOptions
 from conspectus.rows import Answer, Chunk, Usage
 from conspectus.runtime import DEFAULT_FOLDER, Given, folder_of, path_of, resolved, run_sync, session_for
 from conspectus.settings import Settings
+from conspectus.storage import locks
 
 if TYPE_CHECKING:
     from conspectus.evaluation.checking.claim_counts import ClaimCounts
@@ -67,11 +82,6 @@ def evaluate_claims(
     UsageError where there are no answers, or no such condition.
     """
     from conspectus.evaluation.checking.checking_estimate import estimate_claims as cost
-    from conspectus.evaluation.checking.claim_counts import count
-    from conspectus.evaluation.checking.claiming import find_claims, pending
-    from conspectus.evaluation.comparing.asked_answers import asked_answers, found_by
-    from conspectus.evaluation.comparing.current_results import judged_in
-    from conspectus.evaluation.jsonl_table import claims_in
 
     chosen, target = resolved(settings), path_of(folder)
     asked = asked_answers(target, conditions, sample)
@@ -93,9 +103,6 @@ def estimate_claims(
 ) -> CheckPreview:
     """Return what `evaluate_claims` would ask, and ask nothing."""
     from conspectus.evaluation.checking.checking_estimate import estimate_claims as cost
-    from conspectus.evaluation.checking.claiming import pending
-    from conspectus.evaluation.comparing.asked_answers import asked_answers, found_by
-    from conspectus.evaluation.jsonl_table import claims_in
 
     chosen, target = resolved(settings), path_of(folder)
     asked = asked_answers(target, conditions, sample)
@@ -119,8 +126,6 @@ def evaluate_grounding(
     """
     from conspectus.evaluation.checking.checking_estimate import estimate_grounding as cost
     from conspectus.evaluation.checking.grounding import ground, pending, summarise
-    from conspectus.evaluation.comparing.asked_answers import asked_answers, found_by
-    from conspectus.evaluation.jsonl_table import grounding_in
 
     chosen, target = resolved(settings), path_of(folder)
     asked = asked_answers(target, conditions, sample)
@@ -142,8 +147,6 @@ def estimate_grounding(
     """Return what `evaluate_grounding` would ask, and ask nothing."""
     from conspectus.evaluation.checking.checking_estimate import estimate_grounding as cost
     from conspectus.evaluation.checking.grounding import pending
-    from conspectus.evaluation.comparing.asked_answers import asked_answers, found_by
-    from conspectus.evaluation.jsonl_table import grounding_in
 
     chosen, target = resolved(settings), path_of(folder)
     asked = asked_answers(target, conditions, sample)
@@ -167,10 +170,6 @@ def evaluate_loss(
     so that the same call goes on from them. A budget is checked before the first call. Raises UsageError where the
     index has no text or cannot be asked so.
     """
-    from conspectus.evaluation.checking.loss import measure, sampled
-    from conspectus.evaluation.comparing.asked_answers import found_by
-    from conspectus.indexing.estimate import check_budget
-
     opened, chosen = _opened(index), resolved(settings)
     drawn = sampled(opened, chunks, seed)
     asking = _conditions(
@@ -201,8 +200,6 @@ def estimate_loss(
     settings: Given = None,
 ) -> CheckPreview:
     """Return what `evaluate_loss` would ask, and ask nothing."""
-    from conspectus.evaluation.checking.loss import sampled
-
     opened, chosen = _opened(index), resolved(settings)
     drawn = sampled(opened, chunks, seed)
     asking = _conditions(conditions, opened, chosen, generative=chosen.model != "extractive")
@@ -210,8 +207,6 @@ def estimate_loss(
     async def work() -> Estimate | None:
         if chosen.model == "extractive":
             return None
-        from conspectus.models.llm.session import open_session as opened_model
-
         async with opened_model(chosen, _with_replies(folder_of(index, opened)), to_ask=False) as session:
             return await _loss_estimate(opened, drawn, asking, session, chosen)
 
@@ -226,7 +221,6 @@ async def _loss_estimate(
     settings: Settings,
 ) -> Estimate:
     from conspectus.evaluation.checking.loss_estimate import estimate_loss as cost
-    from conspectus.evaluation.checking.stages import stages_of
 
     named = [condition for condition, _ in asking.values()]
     return await cost(index, drawn, await stages_of(index, drawn), named, session, model_of(index), settings)
@@ -250,9 +244,6 @@ def _checked(
 
     A budget is checked before the first call.
     """
-    from conspectus.indexing.estimate import check_budget
-    from conspectus.models.extractive.model import ExtractiveModel
-    from conspectus.storage import locks
 
     async def checked() -> tuple[Usage, tuple[str, ...]]:
         async with session_for(settings, folder, model) as session:
@@ -268,7 +259,6 @@ def _checked(
 def _estimated(cost: Callable[[Session], Estimate], folder: Path, settings: Settings) -> Estimate | None:
     if settings.model == "extractive":
         return None
-    from conspectus.models.llm.session import open_session
 
     async def work() -> Estimate:
         async with open_session(settings, _with_replies(folder), to_ask=False) as session:
@@ -279,8 +269,6 @@ def _estimated(cost: Callable[[Session], Estimate], folder: Path, settings: Sett
 
 def _with_replies(folder: Path | None) -> Path | None:
     """Return a folder where it has replies; an estimate makes no file of them."""
-    from conspectus.models.llm.cache import FILE_NAME
-
     return folder if folder and (folder / FILE_NAME).exists() else None
 
 
@@ -292,8 +280,6 @@ def _conditions(
     names: Sequence[str], index: Index, settings: Settings, *, generative: bool
 ) -> Mapping[str, tuple[Condition, Settings]]:
     """Return conditions and their settings by name; raise UsageError where an index cannot be asked by one."""
-    from conspectus.evaluation.comparing.conditions import check, conditions_of, settings_for
-
     found: dict[str, tuple[Condition, Settings]] = {}
     for condition in conditions_of(names) if names else ():
         chosen = settings_for(condition, settings, index)
@@ -305,9 +291,6 @@ def _conditions(
 def _asking(
     conditions: Mapping[str, tuple[Condition, Settings]], index: Index, model: Model
 ) -> Callable[[str, str], Awaitable[Answer]]:
-    from conspectus.evaluation.comparing.conditions import answering
-    from conspectus.retrieval.model_wrappers import WithAnswerOptions
-
     async def ask(question: str, name: str) -> Answer:
         condition, settings = conditions[name]
         performer = WithAnswerOptions(model, question, settings.answer, index.languages) if model.generative else model

@@ -14,10 +14,20 @@ from typing import TYPE_CHECKING
 from conspectus.api.asking import model_of
 from conspectus.api.building import open_index
 from conspectus.errors import UsageError
+from conspectus.evaluation.comparing.answers_estimate import estimate_questions as estimate
+from conspectus.evaluation.comparing.question_files import once, read_list, write_list
+from conspectus.evaluation.comparing.questions import make_questions as make
+from conspectus.evaluation.comparing.questions import plain
+from conspectus.evaluation.jsonl_table import answers_in
 from conspectus.index import Index
+from conspectus.indexing.estimate import Estimator
+from conspectus.indexing.pipeline import Silent
 from conspectus.models.base import Model
+from conspectus.models.llm.session import open_session
+from conspectus.models.llm.session import open_session as opened_model
 from conspectus.rows import Usage
 from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, run_sync, session_for
+from conspectus.text.language import language_of
 
 if TYPE_CHECKING:
     from conspectus.evaluation.comparing.answers import Summary
@@ -87,9 +97,6 @@ def make_questions(
     It names `users`, `tasks` of each, and `questions` of each for each task. Raises UsageError without a language
     model, and where the folder has answers to other questions.
     """
-    from conspectus.evaluation.comparing.questions import make_questions as make
-    from conspectus.indexing.pipeline import Silent
-
     chosen, target = resolved(settings), path_of(folder)
     if chosen.model == "extractive" and model is None:
         raise UsageError(
@@ -113,8 +120,6 @@ def make_questions(
 
 def list_questions(source: Source, folder: str | Path = COMPARISON) -> Listed:
     """Write questions of one's own into the folder of a comparison, each once; see `evaluate.listed` for files."""
-    from conspectus.evaluation.comparing.question_files import once
-
     given = _questions(source)
     questions = tuple(once(given))
     _write(questions, path_of(folder))
@@ -128,12 +133,6 @@ def estimate_questions(
     description: str, *, users: int = 5, tasks: int = 5, questions: int = 5, settings: Given = None
 ) -> Estimate:
     """Return what `make_questions` would ask of the model that the settings name, and ask nothing."""
-    from conspectus.evaluation.comparing.answers_estimate import estimate_questions as estimate
-    from conspectus.evaluation.comparing.questions import plain
-    from conspectus.indexing.estimate import Estimator
-    from conspectus.models.llm.session import open_session
-    from conspectus.text.language import language_of
-
     chosen = resolved(settings)
 
     async def work() -> Estimate:
@@ -166,8 +165,6 @@ def estimate_answers(
     async def work() -> dict[str, Estimate]:
         if chosen.model == "extractive":
             return {}
-        from conspectus.models.llm.session import open_session as opened_model
-
         async with opened_model(chosen, None, to_ask=False) as session:
             return await estimates(laid, session, model_of(opened))
 
@@ -224,16 +221,11 @@ def _opened(index: Index | str | Path) -> Index:
 
 
 def _questions(source: Source) -> list[Question]:
-    from conspectus.evaluation.comparing.question_files import read_list
-
     return read_list(Path(source)) if isinstance(source, str | Path) else list(source)
 
 
 def _write(questions: Sequence[Question], folder: Path) -> None:
     """Write the questions of a comparison, in place of others where those have no answers yet."""
-    from conspectus.evaluation.comparing.question_files import write_list
-    from conspectus.evaluation.jsonl_table import answers_in
-
     ids = {question.id for question in questions}
     answered = {row.question for row in answers_in(folder).rows.values()}
     if answered - ids:

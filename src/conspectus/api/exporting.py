@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 from conspectus.api.building import open_index
 from conspectus.errors import UsageError
+from conspectus.interchange import exports, neo4j, obsidian
+from conspectus.interchange.map.page import page
+from conspectus.interchange.map.picture import picture
+from conspectus.interchange.map.scene import scene_of
 from conspectus.runtime import DEFAULT_FOLDER
 
 if TYPE_CHECKING:
@@ -85,10 +89,6 @@ def draw_map(
     opened = index if not isinstance(index, str | Path) else open_index(index)
     target = Path(path)
     check_drawable(opened, target, level)
-    from conspectus.interchange.map.page import page
-    from conspectus.interchange.map.picture import picture
-    from conspectus.interchange.map.scene import scene_of
-
     scene = scene_of(opened, seed)
     if target.suffix == ".html":
         write_file(target, [page(scene, title=title or title_of(opened), level=level, sources=sources)])
@@ -113,9 +113,6 @@ def check_level(index: Index, level: int | None) -> None:
 
 
 def _writers(index: Index, level: int | None) -> dict[str, Callable[[Path], object]]:
-    from conspectus.interchange import exports, neo4j, obsidian
-    from conspectus.interchange.map.scene import scene_of
-
     return {
         "parquet": lambda path: exports.write_parquet(index, path),
         "csv": lambda path: exports.write_csv(index, path),

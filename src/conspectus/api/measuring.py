@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 from conspectus.api.asking import Asked, model_of, viewed
 from conspectus.errors import UsageError
+from conspectus.evaluation.answering import runs as answering
+from conspectus.evaluation.answering.asked import read_questions
+from conspectus.evaluation.comparing.asked_answers import found_by
+from conspectus.evaluation.judging import judge_folder
+from conspectus.evaluation.judging.judge_folder import statistics
+from conspectus.evaluation.ranking.retrieval import evaluate
+from conspectus.indexing.estimate import check_budget
 from conspectus.models.base import Model
+from conspectus.models.llm.session import check, open_session
+from conspectus.models.rerankers import open_reranker
+from conspectus.retrieval import METHODS
 from conspectus.runtime import DEFAULT_FOLDER, Given, named, path_of, resolved, run_sync, session_for
 from conspectus.storage import locks
 
@@ -35,8 +45,6 @@ def evaluate_retrieval(
     The index of the passages is built once, in `index_folder` or in the folder itself; `ks` are depths of recall
     beside the usual ones. `as_row` of a result gives its means as they go into JSON.
     """
-    from conspectus.evaluation.ranking.retrieval import evaluate
-
     target = None if index_folder is None else Path(index_folder)
     return evaluate(path_of(folder), methods, ks, target, resolved(settings), titles)
 
@@ -58,11 +66,6 @@ def evaluate_answers(
     `answers` is a file in which every answer is kept: a run that is broken off goes on from there. Failures are
     counted and have no score. Indexes and `where` are those of `ask`.
     """
-    from conspectus.evaluation.answering import runs as answering
-    from conspectus.evaluation.answering.asked import read_questions
-    from conspectus.models.rerankers import open_reranker
-    from conspectus.retrieval import METHODS
-
     scores = {"qa": answering.answers_qa, "kgqa": answering.answers_kgqa}
     if kind not in scores:
         raise UsageError(f"answers are measured as {' or '.join(scores)}, not as {kind!r}")
@@ -97,9 +100,6 @@ def estimate_judge(
     settings: Given = None,
 ) -> JudgingPreview:
     """Return what `evaluate_judge` would ask of its judge and what that would cost, and ask nothing."""
-    from conspectus.evaluation.judging import judge_folder
-    from conspectus.models.llm.session import open_session
-
     chosen = judge_folder.judged_by(resolved(settings), judge_model)
     asked = judge_folder.ToJudge(tuple(criteria), tuple(pairs), replicates, sample, reasons)
 
@@ -132,10 +132,6 @@ def evaluate_judge(
 
     Raises UsageError where there is nothing to compare or no judge, IndexBusy where another process writes there.
     """
-    from conspectus.evaluation.comparing.asked_answers import found_by
-    from conspectus.evaluation.judging import judge_folder
-    from conspectus.indexing.estimate import check_budget
-
     chosen = resolved(settings) if model else judge_folder.judged_by(resolved(settings), judge_model)
     asked = judge_folder.ToJudge(tuple(criteria), tuple(pairs), replicates, sample, reasons)
     target = path_of(folder)
@@ -162,15 +158,11 @@ def evaluate_statistics(folder: str | Path, *, judge_model: str | None = None) -
     p values are corrected for all pairs that were judged by a criterion. Raises UsageError where there are no
     judgements, or those of several judges and none is named.
     """
-    from conspectus.evaluation.judging.judge_folder import statistics
-
     return statistics(path_of(folder), judge_model)
 
 
 def check_models(settings: Given = None) -> list[Checked]:
     """Send one small request of each kind to what is configured, and return what the servers support."""
-    from conspectus.models.llm.session import check, open_session
-
     chosen = resolved(settings)
     if chosen.model == "extractive":
         raise UsageError("the extractive model needs no server: name a language model with --model")

@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conspectus.errors import UsageError
+from conspectus.evaluation.comparing.current_results import judged_in
+from conspectus.evaluation.people.agreement import agreements
+from conspectus.evaluation.people.pairs import blinded, write_key
+from conspectus.evaluation.people.ratings import ratings_in, ratings_now, read_ratings
+from conspectus.readers import list_generated
 from conspectus.runtime import path_of
 from conspectus.storage import locks
 
@@ -57,8 +63,6 @@ def export_pairs(
     UsageError where there is nothing to rate.
     """
     from conspectus.evaluation.people.forms import page, table
-    from conspectus.evaluation.people.pairs import blinded, write_key
-    from conspectus.readers import list_generated
 
     made = blinded(path_of(folder), criteria, pairs, sample, seed)
     target = Path(out)
@@ -78,8 +82,6 @@ def import_ratings(folder: str | Path, files: Sequence[str | Path], *, rater: st
     A later rating of the same by the same rater takes the place of the earlier one. Raises DocumentError where a file
     cannot be read, UsageError where it rates what the folder has no key of; then nothing is kept.
     """
-    from conspectus.evaluation.people.ratings import ratings_in, read_ratings
-
     target = path_of(folder)
     read = read_ratings([Path(file) for file in files], target, rater)
     with locks.writing(target, "comparison"):
@@ -93,11 +95,6 @@ def rater_agreement(folder: str | Path, *, judge_model: str | None = None) -> Ag
     Ratings and judgements of answers that have changed since do not count. Raises UsageError where there are no
     ratings.
     """
-    from conspectus.errors import UsageError
-    from conspectus.evaluation.comparing.current_results import judged_in
-    from conspectus.evaluation.people.agreement import agreements
-    from conspectus.evaluation.people.ratings import ratings_now
-
     target = path_of(folder)
     ratings = ratings_now(target)
     if not ratings:

@@ -12,6 +12,9 @@ from conspectus.api.embedding import estimate_vectors
 from conspectus.corrections import corrections_for
 from conspectus.errors import UsageError
 from conspectus.indexing.update import update_of
+from conspectus.models.embedders import is_served
+from conspectus.models.llm import budget
+from conspectus.models.llm.cache import FILE_NAME
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped
 from conspectus.runtime import (
     DEFAULT_FOLDER,
@@ -24,6 +27,7 @@ from conspectus.runtime import (
     with_options,
 )
 from conspectus.settings import Settings
+from conspectus.text.language import corpus_language
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -132,9 +136,7 @@ async def estimate_of(
     from conspectus.indexing.estimate import Estimate, Estimator, estimate_update, limit_to_update
     from conspectus.indexing.extract import extract
     from conspectus.indexing.pipeline import BuildInput
-    from conspectus.models.llm.cache import FILE_NAME
     from conspectus.models.llm.session import open_session
-    from conspectus.text.language import corpus_language
 
     if update.nothing:
         return Estimate(())
@@ -158,16 +160,11 @@ async def estimate_of(
 
 def costs(settings: Settings) -> bool:
     """Tell whether a build by these settings asks a server, so that it can be estimated."""
-    from conspectus.models.embedders import is_served
-
     return settings.model != "extractive" or is_served(settings.vectors.embedder)
 
 
 def is_free(settings: Settings) -> bool:
     """Tell whether every server that a build by these settings asks is known to cost nothing, as local ones do."""
-    from conspectus.models.embedders import is_served
-    from conspectus.models.llm import budget
-
     llm, embedder = settings.llm, settings.vectors.embedder
     models = () if settings.model == "extractive" else (settings.model, *llm.tasks.values())
     asked = [(name, llm.base_url) for name in models if name != "extractive"]

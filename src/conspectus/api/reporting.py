@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from conspectus.evaluation.report import beside, checked, judged, setting
+from conspectus.evaluation.report.comparison import held
+from conspectus.evaluation.report.data import data_of
+from conspectus.evaluation.report.parts import Missing
 from conspectus.index_status import spending
 from conspectus.runtime import Given, path_of, resolved
 
@@ -34,11 +38,7 @@ def write_report(
     the one named, or who judged most. Money is told where the settings know prices. Raises UsageError where the folder
     has no answers.
     """
-    from conspectus.evaluation.report import beside, checked, judged, setting
-    from conspectus.evaluation.report.comparison import held
-    from conspectus.evaluation.report.data import data_of
     from conspectus.evaluation.report.page import page
-    from conspectus.evaluation.report.parts import Missing
     from conspectus.evaluation.report.plain import markdown
 
     source = path_of(folder)

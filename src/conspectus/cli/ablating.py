@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conspectus import api
 from conspectus.cli import ablation_tables as tables
 from conspectus.cli import show
 from conspectus.cli.comparing import DryRun, condition_names
@@ -81,8 +82,6 @@ def chunks(
 
     Example: conspectus eval ablate chunks docs --sizes 600,1200
     """
-    from conspectus import api
-
     experiment = api.vary_chunks(
         [str(source) for source in sources or ()], out,
         index=None if sources else folder, sizes=_numbers(sizes, "--sizes"), rounds=rounds, sample=sample,
@@ -121,8 +120,6 @@ def window(
 
     Example: conspectus eval ablate window --questions questions.txt --windows 8000,16000
     """
-    from conspectus import api
-
     names = parts(conditions)
     sizes = _numbers(windows, "--windows")
     experiment = api.vary_window(
@@ -149,8 +146,6 @@ def levels(
 
     Example: conspectus eval ablate levels --questions questions.txt
     """
-    from conspectus import api
-
     experiment = api.vary_levels(questions, folder, out, sample=sample, settings=settings)
     _done(experiment, settings, dry_run=dry_run, yes=yes, json=json, quiet=quiet)
 
@@ -170,8 +165,6 @@ def communities(
 
     Example: conspectus eval ablate communities --seeds 10
     """
-    from conspectus import api
-
     experiment = api.vary_communities(folder, out, seeds=seeds, settings=settings)
     _done(experiment, settings, dry_run=False, yes=True, json=json, quiet=quiet)
 
@@ -207,8 +200,6 @@ def reports(
 
     Example: conspectus eval ablate reports --model openai/gpt-4.1-mini
     """
-    from conspectus import api
-
     experiment = api.vary_reports(
         folder, out, questions=questions, level=level, sample=sample, checked=checked, settings=settings
     )
@@ -229,8 +220,6 @@ def _numbers(text: str, option: str) -> list[int]:
 
 
 def _done(experiment: Experiment, settings: Settings, *, dry_run: bool, yes: bool, json: bool, quiet: bool) -> None:
-    from conspectus import api
-
     if dry_run or settings.model != "extractive":
         seen = api.preview_ablation(experiment)
         if dry_run:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from conspectus import api
 from conspectus.cli import show
 from conspectus.cli.guard import WITH_FAILURES
 from conspectus.cli.help import METHODS_LISTED, OUTPUT, RANKINGS_LISTED
@@ -34,6 +35,7 @@ from conspectus.cli.options import (
     settings_with_index,
 )
 from conspectus.errors import CallFailed, UsageError
+from conspectus.messages import wording
 
 if TYPE_CHECKING:
     from conspectus.api import QuestionContext
@@ -126,8 +128,6 @@ def ask(
     Example: conspectus ask "Who is Dorothea Quill?" --model openai/gpt-4.1-mini
     Example: conspectus ask "What was decided?" --where "date>=2023"
     """
-    from conspectus import api
-
     question = joined(words) if words else None
     asked = [] if chat else _asked(question, questions)
     flags = model_flags(model, base_url, embedder, budget, budget_tokens, trace) | {
@@ -294,8 +294,6 @@ def search(
 
     Example: conspectus search "storm damage to the quay" -k 3
     """
-    from conspectus import api
-
     question = joined(words)
     view = api.viewed(folder, where or ())
     flags = {"rerank.by": rerank, "model": model}
@@ -316,8 +314,6 @@ def search(
 
 
 def _hit(place: int, hit: Hit, language: str) -> str:
-    from conspectus.messages import wording
-
     head = f"{place:>2}. {show.bold(hit.title)}  ({hit.score:.2f})"
     where = wording(language).where(hit.document, hit.place, hit.start, hit.end)
     return f"{head}\n    {show.line(where)}\n    {show.snippet(hit.text, 300)}"

@@ -14,6 +14,7 @@ from conspectus.cli.history import print_history
 from conspectus.cli.options import FOLDER, AsJson, ConfigFile, IndexFolder, LogFile, entity_names, settings_of
 from conspectus.errors import IndexMissing, UsageError
 from conspectus.rows import LEFT_OUT
+from conspectus.settings import GlobalSettings
 
 if TYPE_CHECKING:
     from conspectus.explore import Branch, Edge, EntityView, ReportView
@@ -176,7 +177,6 @@ def report(
 def _print_tree(index: Index, level: int | None, json: bool) -> None:
     from conspectus.explore import report_tree
     from conspectus.retrieval.global_ import level_of
-    from conspectus.settings import GlobalSettings
 
     if level is not None and level not in index.levels:
         raise UsageError(f"this index has levels 0 to {len(index.levels) - 1}, and no level {level}")

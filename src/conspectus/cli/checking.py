@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from conspectus import api
 from conspectus.cli import check_tables as tables
 from conspectus.cli import show
 from conspectus.cli.comparing import DryRun, condition_names
@@ -82,8 +83,6 @@ def claims(
 
     Example: conspectus eval claims comparison --model openai/gpt-4.1-mini
     """
-    from conspectus import api
-
     chosen: dict[str, Any] = {"conditions": parts(conditions), "sample": sample, "settings": settings}
     seen = api.estimate_claims(folder, **chosen)
     if dry_run:
@@ -117,8 +116,6 @@ def grounding(
 
     Example: conspectus eval grounding comparison
     """
-    from conspectus import api
-
     chosen: dict[str, Any] = {"conditions": parts(conditions), "sample": sample, "settings": settings}
     seen = api.estimate_grounding(folder, **chosen)
     if dry_run:
@@ -165,7 +162,6 @@ def loss(
 
     Example: conspectus eval loss --chunks 20
     """
-    from conspectus import api
     from conspectus.readers import list_generated
 
     opened = api.open_index(folder)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from conspectus import api
 from conspectus.cli import show
 from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
 from conspectus.cli.help import COST, MODEL, OUTPUT
@@ -127,8 +128,6 @@ def answers(
 
     Example: conspectus eval answers questions.txt --conditions C0,C2,TS
     """
-    from conspectus import api
-
     flags = model_flags(model, base_url, embedder, budget, budget_tokens, trace)
     flags |= {"global.context_tokens": window, "answer.response": response}
     settings = settings_of(overrides(set_, flags), config)
@@ -226,8 +225,6 @@ def table2(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = No
 
     Example: conspectus eval table2
     """
-    from conspectus import api
-
     rows = api.table2(folder)
     if json:
         show.as_json([asdict(row) for row in rows])

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from conspectus import configuration
 from conspectus.cli import show
 from conspectus.cli.options import AsJson, ConfigFile, LogFile, SetKeys, overrides
 from conspectus.errors import ConspectusError, UsageError
+from conspectus.settings import Settings
 
 
 def config(
@@ -32,8 +34,6 @@ def config(
 
     Example: conspectus config --show-defaults
     """
-    from conspectus import configuration
-
     described = configuration.describe(configuration.load(overrides(set_), file=config))
     if json:
         show.as_json({"settings": [d._asdict() for d in described]})
@@ -59,9 +59,6 @@ def init(
 
     Example: conspectus init
     """
-    from conspectus import configuration
-    from conspectus.settings import Settings
-
     file = folder / configuration.FILE_NAME
     text = configuration.as_toml(Settings(), commented=True)
     try:

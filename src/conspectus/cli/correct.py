@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from conspectus import api
 from conspectus.cli import show
 from conspectus.cli.guard import DONE, WITH_FAILURES, Group
 from conspectus.cli.help import OTHER
@@ -262,8 +263,6 @@ def add_fact(
 
 
 def _keep(correction: Correction, folder: Path, file: Path | None, author: str, note: str, json: bool) -> None:
-    from conspectus import api
-
     entry = api.correct(folder, correction, file=file or "", author=author, note=note)
     if json:
         show.as_json(flat(entry))
@@ -281,8 +280,6 @@ def list_(folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson =
 
     Example: conspectus correct list
     """
-    from conspectus import api
-
     found = api.corrections(folder, file=corrections or "")
     if json:
         rows = [flat(row.entry) | {"state": row.state, "reason": row.reason} for row in found.rows]
@@ -322,8 +319,6 @@ def undo(
 
     Example: conspectus correct undo 2
     """
-    from conspectus import api
-
     entry = api.undo(folder, number, file=corrections or "")
     if json:
         show.as_json(flat(entry))
@@ -353,7 +348,6 @@ def apply(
 
     Example: conspectus correct apply
     """
-    from conspectus import api
     from conspectus.cli.index import tell  # which says of corrections what is here
     from conspectus.cli.progress import Bars
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conspectus import api
 from conspectus.cli import show
 from conspectus.cli.help import COST
 from conspectus.cli.options import (
@@ -61,7 +62,6 @@ def embed(
     Example: conspectus embed --embedder local
     Example: conspectus embed --embedder openai/text-embedding-3-small --dry-run
     """
-    from conspectus import api
     from conspectus.cli.progress import Bars
     from conspectus.index_status import status_of
 
@@ -85,7 +85,6 @@ def embed(
 
 def _agree(folder: Path, embedder: str, settings: Settings, *, yes: bool) -> None:
     """Ask whether to go on, if an estimate says that it costs more than a little."""
-    from conspectus import api
     from conspectus.indexing.estimate import Estimate
     from conspectus.models.embedders import is_served
     from conspectus.models.llm import budget
@@ -98,7 +97,6 @@ def _agree(folder: Path, embedder: str, settings: Settings, *, yes: bool) -> Non
 
 
 def _estimate(folder: Path, embedder: str, settings: Settings, json: bool) -> None:
-    from conspectus import api
     from conspectus.indexing.estimate import Estimate
 
     task = api.estimate_embedding(folder, embedder, settings=settings)

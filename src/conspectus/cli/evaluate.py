@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conspectus import api
 from conspectus.cli import ablating, checking, comparing, judging, people, question_lists, reporting, show
 from conspectus.cli.guard import WITH_FAILURES
 from conspectus.cli.help import MODEL, OUTPUT
@@ -221,8 +222,6 @@ def _answers(
     kind: str,
     where: Sequence[str] = (),
 ) -> None:
-    from conspectus import api
-
     names = [name.strip() for name in methods.split(",") if name.strip()]
     results = api.evaluate_answers(
         file, folder, names, kind=kind, where=where, answers=kept, limit=limit, settings=settings

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conspectus import api
 from conspectus.cli import show
 from conspectus.cli.options import FOLDER, AsJson, IndexFolder, LogFile
 from conspectus.errors import ConspectusError
@@ -77,8 +78,6 @@ def rollback(
     Example: conspectus rollback
     Example: conspectus rollback 3f2a9c
     """
-    from conspectus import api
-
     was = api.open_index(folder).snapshot
     index = api.rollback(folder, snapshot)
     if json:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conspectus import api
 from conspectus.cli import show
 from conspectus.cli.guard import WITH_FAILURES
 from conspectus.cli.options import (
@@ -40,7 +41,6 @@ def graphrag(
 
     Example: conspectus import graphrag ragtest/output
     """
-    from conspectus import api
     from conspectus.cli.progress import Bars
 
     with Bars(quiet=json) as bars:
@@ -90,7 +90,6 @@ def triples(
 
     Example: conspectus import triples graph.tsv --documents articles
     """
-    from conspectus import api
     from conspectus.cli.progress import Bars
 
     given: list[str | Path] = list(documents or ())
@@ -119,8 +118,6 @@ def openie(
 
     Example: conspectus import openie triples.jsonl
     """
-    from conspectus import api
-
     _told(api.import_openie(file, folder), folder, ("triple", "document"), json)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conspectus import api
 from conspectus.cli import changes, show
 from conspectus.cli.correct import counted as correction_counts
 from conspectus.cli.correct import of_built as corrections_of
@@ -39,6 +40,7 @@ from conspectus.cli.options import (
     overrides,
     settings_with_index,
 )
+from conspectus.configuration import FILE_NAME, settings_file
 from conspectus.errors import ConspectusError, UsageError
 from conspectus.rows import LEFT_OUT, left_out
 
@@ -231,8 +233,6 @@ def index(
 
 def _unread_settings(source: Path, config: Path | None) -> None:
     """Name a settings file beside the documents that does not count: it did in earlier versions."""
-    from conspectus.configuration import FILE_NAME, settings_file
-
     beside = (source if source.is_dir() else source.parent) / FILE_NAME
     read = config or settings_file()
     if beside.is_file() and not (read and read.exists() and beside.samefile(read)):
@@ -244,7 +244,6 @@ def _unread_settings(source: Path, config: Path | None) -> None:
 
 
 def _build(sources: list[str], folder: Path, settings: Resolved, *, fresh: bool, quiet: bool, yes: bool) -> Built:
-    from conspectus import api
     from conspectus.cli.progress import Bars
 
     gc.disable()  # the process ends with the build: what it made need not be searched for cycles

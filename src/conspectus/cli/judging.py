@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from conspectus import api
 from conspectus.cli import show
 from conspectus.cli.guard import INTERRUPTED, WITH_FAILURES
 from conspectus.cli.help import COST, MODEL, OUTPUT
@@ -97,8 +98,6 @@ def judge(
 
     Example: conspectus eval judge comparison --judge-model openai/gpt-4.1
     """
-    from conspectus import api
-
     chosen: dict[str, Any] = {
         "criteria": parts(criteria),
         "pairs": parts(pairs),
@@ -154,8 +153,6 @@ def stats(
 
     Example: conspectus eval stats comparison
     """
-    from conspectus import api
-
     found = api.evaluate_statistics(folder, judge_model=judge_model)
     if not quiet:
         left_out(found.left_out)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from conspectus import api
 from conspectus.cli import show
 from conspectus.cli.guard import WITH_FAILURES, Group
 from conspectus.cli.help import OUTPUT
@@ -26,6 +27,7 @@ from conspectus.cli.options import (
     overrides,
     settings_of,
 )
+from conspectus.errors import UsageError
 
 SIGNS = {True: "yes", False: "no", None: "-"}
 DAY = 86_400  # seconds
@@ -86,7 +88,6 @@ def cache(
     Example: conspectus cache
     Example: conspectus cache --prune-unused 90
     """
-    from conspectus.errors import UsageError
     from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 
     if not (folder / FILE_NAME).exists():
@@ -133,8 +134,6 @@ def tune(
 
     Example: conspectus tune docs --model openai/gpt-4.1-mini --out prompts
     """
-    from conspectus import api
-
     settings = settings_of(overrides(set_, model_flags(model, base_url)), config)
     tuned = api.tune(sources, out, settings=settings, examples=examples)
     if json:

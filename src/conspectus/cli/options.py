@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from conspectus import __version__
+from conspectus.cli import show
 from conspectus.cli.help import COST, MODEL, OTHER, OUTPUT, READING
 from conspectus.errors import ConspectusError, UsageError
 
@@ -287,8 +288,6 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
         UsageError: there is no terminal to ask at, and neither `yes` nor a budget is given.
         typer.Abort: the answer is no.
     """
-    from conspectus.cli import show
-
     cost, used = estimate.likely_cost, estimate.likely_tokens
     if used <= ASK_ABOVE_TOKENS if cost is None else cost <= ASK_ABOVE_USD:
         return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conspectus import api
 from conspectus.cli import show
 from conspectus.cli.help import MODEL, OUTPUT
 from conspectus.cli.judging import Criteria, Pairs, left_out
@@ -53,8 +54,6 @@ def export(
 
     Example: conspectus eval people export comparison --out pairs --sample 20
     """
-    from conspectus import api
-
     made = api.export_pairs(
         folder, out, criteria=parts(criteria), pairs=parts(pairs), sample=sample, seed=seed, title=title
     )
@@ -89,8 +88,6 @@ def import_(
 
     Example: conspectus eval people import comparison ratings-anna.csv
     """
-    from conspectus import api
-
     read = api.import_ratings(folder, files, rater=rater)
     if not quiet:
         told = ", ".join(f"{n:,} by {name}" for name, n in read.raters.items())
@@ -119,8 +116,6 @@ def agreement(
 
     Example: conspectus eval people agreement comparison
     """
-    from conspectus import api
-
     _told(api.rater_agreement(folder, judge_model=judge_model), json=json, quiet=quiet)
 
 

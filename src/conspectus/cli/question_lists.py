@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from conspectus import api
 from conspectus.cli import show
 from conspectus.cli.comparing import COMPARISON, DryRun
 from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
@@ -66,8 +67,6 @@ def questions(
 
     Example: conspectus eval questions --description "Minutes of a harbour board" --model ollama/qwen3
     """
-    from conspectus import api
-
     if (description is None) == (from_ is None):
         raise UsageError("describe the corpus (--description TEXT or a file), or bring questions (--from FILE)")
     if from_ is not None:

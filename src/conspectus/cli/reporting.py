@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from conspectus import api
 from conspectus.cli import show
 from conspectus.cli.help import MODEL, OUTPUT
 from conspectus.cli.options import AsJson, ConfigFile, LogFile, Quiet, SetKeys, overrides, settings_of
@@ -48,8 +49,6 @@ def report(
 
     Example: conspectus eval report comparison
     """
-    from conspectus import api
-
     made = api.write_report(
         folder, out, title=title, judge_model=judge_model, settings=settings_of(overrides(set_), config)
     )

@@ -12,7 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from conspectus.index import Index
+from conspectus.indexing.inverted_index import inverted_indexes
+from conspectus.indexing.merge import Element, Merged
+from conspectus.indexing.resolve import Names as Resolved
+from conspectus.indexing.sentence_graph import sentence_entity_graph, walk_terms
 from conspectus.rows import AliasDecision, Entity, Relationship, Span
+from conspectus.text.lexicon import read_lexicon
 from conspectus.text.mentions import units
 from conspectus.text.quality import quality
 from conspectus.text.words import fold, name_key, stem
@@ -24,12 +29,6 @@ MAX_SPANS = 10
 def with_sentences(index: Index) -> Index:
     """Return an index with the arrays that methods read, and with the spans that mention entities and relationships."""
     import numpy as np
-
-    from conspectus.indexing.inverted_index import inverted_indexes
-    from conspectus.indexing.merge import Element, Merged
-    from conspectus.indexing.resolve import Names as Resolved
-    from conspectus.indexing.sentence_graph import sentence_entity_graph, walk_terms
-    from conspectus.text.lexicon import read_lexicon
 
     lexicon = read_lexicon(index.documents)
     elements = [Element((name_key(e.name) or e.name,)) for e in index.entities]

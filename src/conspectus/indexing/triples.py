@@ -8,16 +8,19 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
+from conspectus.indexing.communities import find_communities
+from conspectus.indexing.inverted_index import inverted_indexes
+from conspectus.indexing.merge import merge
+from conspectus.indexing.resolve import resolve
 from conspectus.readers.encodings import decode
 from conspectus.rows import Entity, Failure, Relationship, Triple, content_id
+from conspectus.settings import CommunitySettings, ResolveSettings
 from conspectus.tasks import FoundTriple
-
-if TYPE_CHECKING:
-    from conspectus.settings import CommunitySettings
+from conspectus.text.lexicon import read_lexicon
 
 OPENIE = "openie"
 """Where the origin of an index names the file whose triples it was given."""
@@ -42,9 +45,6 @@ def index_of(graph: GivenGraph, settings: CommunitySettings | None = None) -> In
     """Return an index of a graph alone: names as entities, triples, what joins two names as relationships, and the
     communities that these make.
     """
-    from conspectus.indexing.communities import find_communities
-    from conspectus.settings import CommunitySettings
-
     rows = graph_rows(graph)
     communities = find_communities(rows["entities"], rows["relationships"], settings or CommunitySettings())
     return Index(**rows, communities=communities, failures=graph.failures, **_no_text())
@@ -60,12 +60,6 @@ def graph_rows(graph: GivenGraph) -> dict[str, Any]:
 
 def _no_text() -> dict[str, Any]:
     """Return the words and arrays of an index without documents, which every method expects to be there."""
-    from conspectus.indexing.inverted_index import inverted_indexes
-    from conspectus.indexing.merge import merge
-    from conspectus.indexing.resolve import resolve
-    from conspectus.settings import ResolveSettings
-    from conspectus.text.lexicon import read_lexicon
-
     names = resolve([], [], [], ResolveSettings())
     words, arrays = inverted_indexes([], [], read_lexicon([], ()), merge([], [], names), names)
     return {"words": words, "arrays": arrays}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conspectus.errors import IndexDamaged, IndexMissing
+from conspectus.storage import store
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,8 +127,6 @@ def tables_in(folder: Path) -> dict[str, Path]:
 
     Raises IndexMissing if the folder is neither an index nor an output folder of GraphRAG 1.0 or later.
     """
-    from conspectus.storage import store
-
     for output in (folder, folder / "output"):
         for prefix in ("", PREFIX_OF_1):
             if (output / f"{prefix}entities.parquet").is_file():

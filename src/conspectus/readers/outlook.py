@@ -12,6 +12,7 @@ from conspectus.errors import DocumentError
 from conspectus.readers.archive import OLE
 from conspectus.readers.base import Options, ParsedDocument
 from conspectus.readers.encodings import decode
+from conspectus.readers.html import html_to_text
 from conspectus.readers.mail import HEADERS, message
 
 _SUBJECT, _SENDER, _ADDRESS, _TO, _CC = "0037", "0C1A", "0C1F", "0E04", "0E03"
@@ -50,8 +51,6 @@ def _message(path: str, file: Any, options: Options) -> ParsedDocument:
     headers = {name: known.get(name) or str(sent.get(name, "")) for name in HEADERS}
     body = _property(file, _BODY)
     if not body.strip() and (page := _binary(file, _HTML)):
-        from conspectus.readers.html import html_to_text
-
         body = html_to_text(decode(page).text, options)
     if not body.strip() and _binary(file, _COMPRESSED):
         raise DocumentError(

@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeVar
 from conspectus.errors import NotSupported
 from conspectus.index import Index
 from conspectus.models.base import Model
+from conspectus.retrieval.base import answer_from
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Section, Settings
 
@@ -165,8 +166,6 @@ def ranking(
 
     def register(rank: F) -> F:
         async def answer(question: str, index: Index, model: Model, given: Any) -> Answer:
-            from conspectus.retrieval.base import answer_from
-
             return await answer_from(rank(question, index, given), question, index, model, method=name)
 
         method(name, help=help, reads=reads, needs=needs, settings=settings, rank=rank)(answer)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, NotFound, StoreError
+from conspectus.settings import StoreSettings
 
 FORMAT, VERSION, OLDEST = "conspectus-index", 3, 2
 """The format that is written, and the oldest that is read: 2 had the stored tables in the folder `tables`."""
@@ -121,6 +122,4 @@ def _read(path: Path) -> Manifest:
 
 def keep_of(settings: Mapping[str, Any]) -> int:
     """Return how many snapshots are kept, by the settings of an index."""
-    from conspectus.settings import StoreSettings
-
     return int(settings.get("store", {}).get("snapshots", StoreSettings().snapshots))

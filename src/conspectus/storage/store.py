@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, UsageError
 from conspectus.index import Index
 from conspectus.rows import Usage
-from conspectus.storage import manifests
+from conspectus.storage import TABLES, Stored, encode, manifests
 from conspectus.storage.lazy import Arrays, Rows
 from conspectus.storage.locks import held, writing
 from conspectus.storage.manifests import Manifest
@@ -88,8 +88,6 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
     array cannot be stored; `IndexDamaged` where the folder has a manifest that is not ours. The current
     snapshot then stays what it was.
     """
-    from conspectus.storage import TABLES
-
     folder = _own(folder)
     try:
         before, others = _manifest(folder), manifests.kept(folder)
@@ -181,8 +179,6 @@ def _put_all(folder: Path, index: Index) -> dict[str, dict[str, Any]]:
 
 def _contents(index: Index) -> Iterator[tuple[str, str, list[bytes | memoryview]]]:
     """Yield path without hash, suffix and content (in parts) of every file of a snapshot."""
-    from conspectus.storage import encode
-
     for name, content in encode(index):
         yield f"{OBJECTS}/{name}", ".parquet", [content]
     for name in sorted(index.arrays):
@@ -329,8 +325,6 @@ def read_kept(folder: Path, manifest: Manifest) -> Index:
 
 
 def _index(folder: Path, manifest: Manifest, files: Mapping[str, mmap.mmap | bytes]) -> Index:
-    from conspectus.storage import TABLES, Stored
-
     contents = {_name(path): content for path, content in files.items() if path.endswith(".parquet")}
 
     @cache

@@ -16,6 +16,8 @@ from conspectus.indexing.extract import extract
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore
+from conspectus.models.llm.model import ChatModel
+from conspectus.models.llm.session import open_session
 from conspectus.references import strip
 from conspectus.rows import Chunk, Claim, Entity, Relationship, Report
 from conspectus.settings import Settings
@@ -121,9 +123,6 @@ async def _extracted(index: Index, chunks: Sequence[Chunk]) -> tuple[dict[str, t
         return {}, [f"{unknown} the index was made elsewhere."]
     if settings.model == "extractive":
         return await _again(index, chunks, ExtractiveModel(SentenceStore.of_index(index)), settings), []
-    from conspectus.models.llm.model import ChatModel
-    from conspectus.models.llm.session import open_session
-
     try:
         async with open_session(settings, index.folder, to_ask=False) as session:
             model = ChatModel(KeptOnly(session.sender, Tally()), settings)

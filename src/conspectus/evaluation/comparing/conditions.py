@@ -22,6 +22,7 @@ from conspectus.index import Index
 from conspectus.retrieval import METHODS, Answering
 from conspectus.retrieval.auto import choose
 from conspectus.retrieval.global_ import level_of
+from conspectus.retrieval.vector import embedder_of
 from conspectus.settings import Settings
 
 PAPER = ("C0", "C1", "C2", "C3", "TS", "SS")
@@ -104,8 +105,6 @@ def check(condition: Condition, index: Index, settings: Settings, *, generative:
         if condition.method == "global":
             level_of(index, settings.global_)
         if "vectors" in needs:
-            from conspectus.retrieval.vector import embedder_of
-
             embedder_of(index, settings)
     except UsageError as error:
         raise UsageError(f"{condition.name}: {error}") from None

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from conspectus.errors import ServerFailed
 from conspectus.models.base import Tick, no_tick
+from conspectus.models.llm.budget import open_budget
+from conspectus.models.llm.sender import open_sender
 from conspectus.rows import Usage
 
 if TYPE_CHECKING:
@@ -72,9 +74,6 @@ class ServedEmbedder:
         return _apart(self._asked(texts, tick))
 
     async def _asked(self, texts: Sequence[str], tick: Tick) -> NDArray[np.float32]:
-        from conspectus.models.llm.budget import open_budget
-        from conspectus.models.llm.sender import open_sender
-
         ledger = open_budget(self._settings, before=_sum(self._spent, self.usage), embedding=True)
         ledger.check(self.name)
         self._ledger = ledger

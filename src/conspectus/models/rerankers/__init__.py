@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from conspectus.errors import ModelError, UsageError
 from conspectus.models.base import Model
+from conspectus.models.llm.budget import open_budget
 from conspectus.rows import Usage
 from conspectus.tasks import RatePassages
 
@@ -104,7 +105,6 @@ async def _sender(settings: Settings, folder: Path | None, session: Session | No
     if session is not None:
         yield session.sender
         return
-    from conspectus.models.llm.budget import open_budget
     from conspectus.models.llm.sender import open_sender
 
     async with open_sender(settings.llm, folder, open_budget(settings)) as sender:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conspectus.errors import UsageError
+from conspectus.models.embedders import hub
 from conspectus.models.embedders.local import runtimes
 from conspectus.rows import Usage
 
@@ -97,8 +98,6 @@ def _chance(output: NDArray[np.float32]) -> float:
 
 def fetched(name: str) -> Path:
     """Return the folder of a cross-encoder of the hub, `OWNER/MODEL`, fetched unless it was before."""
-    from conspectus.models.embedders import hub
-
     try:
         return hub.download(name)
     except UsageError as error:
