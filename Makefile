@@ -40,10 +40,10 @@ demo: $(READY)
 	@$(BIN)/conspectus demo --dir .demo
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 test-long: $(READY)
-	$(BIN)/python -m pytest -m ""
+	$(BIN)/python -m pytest -n auto -m ""
 
 check: $(READY)
 	$(BIN)/ruff format --check .
