@@ -147,7 +147,7 @@ def test_asking_and_building_again_take_the_model_of_the_index():
         assert server.counts["requests"] == asked
 
         built = api.build(documents=documents(13), folder="x")
-        assert not built.update.anew
+        assert not built.update.rebuild_reasons
         assert built.index.settings["model"] == "simulated"
         assert built.index.settings["llm"]["base_url"] == server.url
         assert server.counts["requests"] > asked

@@ -73,7 +73,7 @@ class CommunityContextBuilder:
         alone = (frozenset((self.entities[e].name,)) for e in entities)
         return [claim for ends in (*pairs, *alone) for claim in self._claims_of.get(ends, ())]
 
-    def gather(self, community: Community, written: Mapping[int, Report]) -> Context:
+    def build(self, community: Community, written: Mapping[int, Report]) -> Context:
         """Return the evidence of a community; `written` holds the reports of its parts, by community."""
         replaced: list[Report] = []
         left = set(community.entity_numbers)
@@ -84,7 +84,7 @@ class CommunityContextBuilder:
             for part in sorted(parts, key=lambda p: (-sizes[p.number], p.number)):
                 replaced.append(_without_references(written[part.number]))
                 left -= set(part.entity_numbers)
-                edges = self._beside(edges, set(part.entity_numbers))
+                edges = self._outside(edges, set(part.entity_numbers))
                 if self._reports_size(replaced) + self._size(left, edges) <= self.limit:
                     break
         reports = self._fitting(replaced)
@@ -111,7 +111,7 @@ class CommunityContextBuilder:
         )
         return tuple(reports[:count])
 
-    def _beside(self, edges: Sequence[int], inside: set[int]) -> list[int]:
+    def _outside(self, edges: Sequence[int], inside: set[int]) -> list[int]:
         """Return the relationships that are not wholly inside a replaced part."""
         return [r for r in edges if not all(end in inside for end in self._ends(r))]
 

@@ -170,7 +170,7 @@ def _documents(folder: Path, manifest: Manifest) -> int:
     count = manifest.counts["documents"]
     if count and "corrections" in manifest.origin:
         with suppress(IndexDamaged):  # a commit has taken it away meanwhile
-            return count - is_added_facts(store.read_kept(folder, manifest).documents[-1].path)
+            return count - is_added_facts(store.read_snapshot(folder, manifest).documents[-1].path)
     return count
 
 

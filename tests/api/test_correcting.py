@@ -217,8 +217,8 @@ def test_corrections_are_applied_by_every_run_and_a_run_that_changes_nothing_doe
     updated = api.build(own / "corpus", own / "index")
     fresh = api.build(own / "corpus", own / "index", fresh=True)
 
-    assert not first.update.nothing
-    assert again.update.nothing
+    assert not first.update.up_to_date
+    assert again.update.up_to_date
     assert again.snapshot == first.snapshot
     for made in (first, updated, fresh):
         assert "Dame Ada" in made.index.entity_of_name
@@ -275,7 +275,7 @@ def test_what_no_longer_applies_is_told_by_every_run(own: Path):
         assert [(f.stage, f.error) for f in made.failures] == [
             ("correction 1", "merge Hollin Council into Tarn Bridge: nothing is called 'Tarn Bridge'")
         ]
-    assert again.update.nothing
+    assert again.update.up_to_date
     standing = api.corrections(own / "index").rows
     assert [row.state for row in standing] == ["failing", "applied"]
     assert standing[0].reason == "nothing is called 'Tarn Bridge'"
@@ -436,7 +436,7 @@ def test_a_language_model_is_asked_only_for_what_a_correction_changes(tmp_path: 
             asked.append(server.counts["requests"] - first - sum(asked))
 
     assert not made.failures
-    assert not made.update.anew
+    assert not made.update.rebuild_reasons
     assert asked[0] == 0, "no prompt holds a type"
     assert 0 < asked[1] <= 1 + len(made.index.edges_of(made.index.entity_of_name["Augusta Byrne"])) + 3
     assert 0 < asked[2] <= 4, "the relationship, and the reports that tell of it"

@@ -54,7 +54,7 @@ def test_an_update_says_what_changed(changing: Path, run: Run, told: Told):
 
 def test_other_settings_say_why_all_is_made_anew(changing: Path, run: Run, told: Told):
     assert "All was made anew: chunk.tokens was 600 and is 300." in run("index", "papers", "--chunk-tokens", 300).stdout
-    assert told("index", "papers", "--fresh", "--chunk-tokens", 300)["anew"] == ["it was asked for"]
+    assert told("index", "papers", "--fresh", "--chunk-tokens", 300)["rebuild_reasons"] == ["it was asked for"]
 
 
 def test_a_preview_says_what_would_be_done_again_and_does_nothing(changing: Path, run: Run, told: Told):
@@ -70,8 +70,8 @@ def test_a_preview_says_what_would_be_done_again_and_does_nothing(changing: Path
     assert api.open_index(".conspectus").snapshot == before
     seen = told("index", "papers", "--dry-run")
     assert seen["changes"]["renamed"] == [["papers/school.txt", "papers/pupils.txt"]]
-    assert seen["outlook"]["chunks"] == [2, 2, 6]
-    low, high, total = seen["outlook"]["communities"]
+    assert seen["redone"]["chunks"] == [2, 2, 6]
+    low, high, total = seen["redone"]["communities"]
     assert low == 0 < high
     assert total == len(api.open_index(".conspectus").communities)
 
@@ -83,7 +83,7 @@ def test_a_preview_says_why_all_would_be_made_anew(changing: Path, run: Run):
 def test_what_a_preview_foretells_holds(changing: Path, told: Told):
     known = {community.id for community in api.open_index(".conspectus").communities}
     change(changing)
-    foretold = told("index", "papers", "--dry-run")["outlook"]["communities"]
+    foretold = told("index", "papers", "--dry-run")["redone"]["communities"]
     told("index", "papers")
 
     new = sum(community.id not in known for community in api.open_index(".conspectus").communities)

@@ -91,7 +91,7 @@ def test_a_second_run_asks_for_nothing(sound: Built):
         again = conspectus.build(documents=DOCUMENTS, folder=sound.folder, settings=chosen)
     assert server.counts["requests"] == 0
     assert again.snapshot == sound.snapshot
-    assert again.update.nothing
+    assert again.update.up_to_date
 
 
 def test_a_second_run_that_makes_everything_anew_asks_for_nothing_either(sound: Built):

@@ -89,7 +89,7 @@ async def written(
 
 def test_relationships_come_by_decreasing_combined_degree_each_after_its_two_ends():
     communities, entities, edges = a_tree(words=0)
-    evidence = CommunityContextBuilder(communities, entities, edges, 8000).gather(communities[0], {})
+    evidence = CommunityContextBuilder(communities, entities, edges, 8000).build(communities[0], {})
 
     degrees = [r.combined_degree for r in evidence.relationships]
     assert degrees == sorted(degrees, reverse=True)
@@ -101,7 +101,7 @@ def test_relationships_come_by_decreasing_combined_degree_each_after_its_two_end
 def test_what_stands_alone_comes_last():
     entities, edges = rows([("Bee", "Cow")])
     community = a_community(0, (0, 1, 2), edges)
-    evidence = CommunityContextBuilder([community], entities, edges, 8000).gather(community, {})
+    evidence = CommunityContextBuilder([community], entities, edges, 8000).build(community, {})
 
     assert [e.name for e in evidence.entities] == ["Bee", "Cow", "Ant"]
 
@@ -110,8 +110,8 @@ def test_what_stands_alone_comes_last():
 def test_the_window_is_kept_and_filled_in_order(limit: int):
     communities, entities, edges = a_tree(words=150)
     gatherer = CommunityContextBuilder(communities, entities, edges, limit)
-    evidence = gatherer.gather(communities[0], {})
-    everything = CommunityContextBuilder(communities, entities, edges, 100_000).gather(communities[0], {})
+    evidence = gatherer.build(communities[0], {})
+    everything = CommunityContextBuilder(communities, entities, edges, 100_000).build(communities[0], {})
 
     assert tokens.count(evidence.text) <= limit + 40  # headings of the tables
     assert evidence.relationships == everything.relationships[: len(evidence.relationships)]
@@ -127,7 +127,7 @@ def test_claims_come_with_the_relationship_or_the_entity_that_they_are_about():
         a_claim("Elk", "Not here.", 2),
     ]
     community = a_community(0, (0, 1, 2), edges)
-    evidence = CommunityContextBuilder([community], entities, edges, 8000, claims).gather(community, {})
+    evidence = CommunityContextBuilder([community], entities, edges, 8000, claims).build(community, {})
 
     assert evidence.claims == (claims[0], claims[1])
 
@@ -136,13 +136,13 @@ def test_a_community_that_fits_is_written_from_its_elements_though_its_parts_hav
     communities, entities, edges = a_tree(words=0)
     reports = {1: a_report("First", 1), 2: a_report("Second", 2)}
 
-    assert CommunityContextBuilder(communities, entities, edges, 8000).gather(communities[0], reports).reports == ()
+    assert CommunityContextBuilder(communities, entities, edges, 8000).build(communities[0], reports).reports == ()
 
 
 def test_what_does_not_fit_is_replaced_by_the_report_of_its_largest_part():
     communities, entities, edges = a_tree(words=100)
     reports = {1: a_report("First", 1), 2: a_report("Second", 2)}
-    evidence = CommunityContextBuilder(communities, entities, edges, 900).gather(communities[0], reports)
+    evidence = CommunityContextBuilder(communities, entities, edges, 900).build(communities[0], reports)
 
     assert [r.title for r in evidence.reports] == ["First"]
     assert {e.name for e in evidence.entities} >= {"Elk", "Fox"}
@@ -154,14 +154,14 @@ def test_what_does_not_fit_is_replaced_by_the_report_of_its_largest_part():
 def test_part_after_part_is_replaced_until_it_fits():
     communities, entities, edges = a_tree(words=300)
     reports = {1: a_report("First", 1), 2: a_report("Second", 2)}
-    evidence = CommunityContextBuilder(communities, entities, edges, 700).gather(communities[0], reports)
+    evidence = CommunityContextBuilder(communities, entities, edges, 700).build(communities[0], reports)
 
     assert [r.title for r in evidence.reports] == ["First", "Second"]
 
 
 def test_a_part_without_a_report_is_read_by_its_elements():
     communities, entities, edges = a_tree(words=100)
-    evidence = CommunityContextBuilder(communities, entities, edges, 900).gather(
+    evidence = CommunityContextBuilder(communities, entities, edges, 900).build(
         communities[0], {2: a_report("Second", 2)}
     )
 

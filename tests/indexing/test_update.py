@@ -149,7 +149,7 @@ def test_with_fresh_an_update_equals_a_rebuild_to_the_end(tmp_path: Path):
     again = built(tmp_path / "index", texts, fresh=True)
 
     assert again.snapshot == built(tmp_path / "new", texts).snapshot
-    assert again.update.anew == ("it was asked for",)
+    assert again.update.rebuild_reasons == ("it was asked for",)
 
 
 # What did not change
@@ -188,7 +188,7 @@ def test_where_nothing_changed_nothing_is_done(corpus: Path):
 
     again = conspectus.build("corpus", "index")
 
-    assert again.update.nothing
+    assert again.update.up_to_date
     assert again.snapshot == again.index.snapshot == store.read(Path("index")).snapshot
     assert {path: path.stat().st_mtime_ns for path in files} == files
 
@@ -214,7 +214,7 @@ def test_what_a_file_on_other_things_does_not_touch_keeps_its_communities_and_th
 def test_other_settings_make_everything_anew_and_say_so(corpus: Path):
     again = conspectus.build("corpus", "index", settings={"chunk.tokens": 300})
 
-    assert again.update.anew == ("chunk.tokens was 600 and is 300",)
+    assert again.update.rebuild_reasons == ("chunk.tokens was 600 and is 300",)
     assert again.update.before is None
     assert again.snapshot == conspectus.build("corpus", "new", settings={"chunk.tokens": 300}).snapshot
 
@@ -222,24 +222,24 @@ def test_other_settings_make_everything_anew_and_say_so(corpus: Path):
 def test_settings_that_change_no_table_make_nothing_anew(corpus: Path):
     chosen = {"llm.concurrency": 3, "search.k": 9, "store.snapshots": 2, "prices": {"m": {"input": 1}}}
 
-    assert conspectus.build("corpus", "index", settings=chosen).update.nothing
+    assert conspectus.build("corpus", "index", settings=chosen).update.up_to_date
 
 
 def test_an_index_of_another_version_is_made_anew(corpus: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("conspectus.indexing.update.__version__", "9.9")
 
-    assert conspectus.build("corpus", "index").update.anew == ("0.1.0 made it, this is Conspectus 9.9",)
+    assert conspectus.build("corpus", "index").update.rebuild_reasons == ("0.1.0 made it, this is Conspectus 9.9",)
 
 
 def test_a_file_that_could_not_be_read_and_now_can_is_no_reason_to_stop(corpus: Path):
     (corpus / "broken.txt").write_bytes(b"")
     assert conspectus.build("corpus", "index").failures
-    assert conspectus.build("corpus", "index").update.nothing
+    assert conspectus.build("corpus", "index").update.up_to_date
     (corpus / "broken.txt").unlink()
 
     mended = conspectus.build("corpus", "index")
 
-    assert not mended.update.nothing
+    assert not mended.update.up_to_date
     assert not mended.failures
 
 
@@ -248,7 +248,7 @@ def test_a_damaged_index_is_made_anew(corpus: Path):
 
     made = conspectus.build("corpus", "index")
 
-    assert "is missing" in made.update.anew[0]
+    assert "is missing" in made.update.rebuild_reasons[0]
     assert store.read(Path("index"), verify=True).entities
 
 
@@ -446,7 +446,7 @@ def test_failed_calls_are_asked_again_though_nothing_changed(tmp_path: Path):
     mended, counts = asked(tmp_path, PAPERS)
 
     assert counts["ExtractGraph"] == sum("matter 503" in c.text for c in mended.index.chunks)
-    assert mended.update.open == (f"{len(broken.failures):,} calls that failed",)
+    assert mended.update.pending == (f"{len(broken.failures):,} calls that failed",)
     assert not mended.failures
 
 
@@ -456,7 +456,7 @@ def test_other_prompts_make_everything_anew(paid: Path, tmp_path: Path):
 
     made, _ = asked(paid, PAPERS, llm__prompts=str(mine))
 
-    assert made.update.anew == ("the prompts are others than they were",)
+    assert made.update.rebuild_reasons == ("the prompts are others than they were",)
 
 
 def test_other_prompts_of_a_later_conspectus_do_so_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -472,7 +472,9 @@ def test_other_prompts_of_a_later_conspectus_do_so_too(monkeypatch: pytest.Monke
 def test_an_index_without_a_language_model_is_made_anew_by_one_for_that_reason_alone(corpus: Path):
     settings = {"model": "simulated", "llm.base_url": "http://127.0.0.1:9"}
 
-    assert api.preview("corpus", "index", settings=settings).anew == ("model was extractive and is simulated",)
+    assert api.preview("corpus", "index", settings=settings).rebuild_reasons == (
+        "model was extractive and is simulated",
+    )
 
 
 def test_what_takes_the_place_of_an_imported_graph_says_so_and_can_be_undone(corpus: Path):
@@ -481,7 +483,9 @@ def test_what_takes_the_place_of_an_imported_graph_says_so_and_can_be_undone(cor
 
     made = conspectus.build("corpus", "films")
 
-    assert made.update.anew == ("the graph that stood there was imported (conspectus rollback returns to it)",)
+    assert made.update.rebuild_reasons == (
+        "the graph that stood there was imported (conspectus rollback returns to it)",
+    )
     assert api.rollback("films").snapshot == graph.snapshot
 
 

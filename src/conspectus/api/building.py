@@ -149,7 +149,7 @@ async def build_read(
     chosen = known.settings
     with store.writing(target):
         update = update_of(target, index_documents, failures, chosen, corrections=corrections, fresh=fresh)
-        if update.nothing and (standing := update.standing):
+        if update.up_to_date and (standing := update.existing):
             store.trim(target, chosen.model_dump(mode="json"))
             return Built(standing, standing.snapshot, target, tuple(skipped), tuple(warnings), update=update)
         from conspectus.indexing.pipeline import (  # here, for nobody else need wait until it is imported
@@ -174,10 +174,10 @@ async def build_read(
             )
             notices = session.notices if session else ()
             spent = session.total if session else Usage()
-        if update.standing:
+        if update.existing:
             from conspectus.indexing.triples import with_openie_of
 
-            index, lost = with_openie_of(update.standing, index)
+            index, lost = with_openie_of(update.existing, index)
             notices = (*notices, *lost)
         index, more = with_vectors(index, chosen, target, spent, progress)
         notices = (*notices, *more)
@@ -346,9 +346,9 @@ def _with_own_embedder(known: Resolved, update: Update, folder: Path) -> Setting
     from conspectus.models.embedders import NONE, PREFIXES, is_served
 
     settings, origin = known.settings, known.origins.get("vectors.embedder", "default")
-    own = own_embedder(update.standing) if update.standing else ""
+    own = own_embedder(update.existing) if update.existing else ""
     if origin == "default" and settings.vectors.embedder == NONE and own and not is_served(own):
-        made: Mapping[str, str] = update.standing.settings["vectors"] if update.standing else {}
+        made: Mapping[str, str] = update.existing.settings["vectors"] if update.existing else {}
         prefixes = {key: made.get(key, "") for key in PREFIXES if getattr(settings.vectors, key) is None}
         vectors = settings.vectors.model_copy(update={"embedder": own, **prefixes})
         with suppress(UsageError, ModelError):  # it cannot be had here: then there will be no vectors, which is told

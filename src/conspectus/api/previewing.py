@@ -57,11 +57,11 @@ class Preview:
     snapshot: str = ""
     """Of the index it would follow on."""
     changes: Changes | None = None
-    anew: tuple[str, ...] = ()
+    rebuild_reasons: tuple[str, ...] = ()
     """Why all would be made anew though there is an index."""
-    open: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
     """What would be done though no document changed."""
-    outlook: UpdateEstimate | None = None
+    redone: UpdateEstimate | None = None
 
 
 @with_options
@@ -93,8 +93,15 @@ def preview(
     before, changes = update.before, update.changes
     least = chosen.reports.min_report_entities
     again = estimate_update(before, changes, read_documents, chunks, least) if before and changes else None
-    snapshot = update.standing.snapshot if update.standing else ""
-    return replace(seen, snapshot=snapshot, changes=update.changes, anew=update.anew, open=update.open, outlook=again)
+    snapshot = update.existing.snapshot if update.existing else ""
+    return replace(
+        seen,
+        snapshot=snapshot,
+        changes=update.changes,
+        rebuild_reasons=update.rebuild_reasons,
+        pending=update.pending,
+        redone=again,
+    )
 
 
 @with_options
@@ -138,7 +145,7 @@ async def estimate_of(
     from conspectus.indexing.pipeline import BuildInput
     from conspectus.models.llm.session import open_session
 
-    if update.nothing:
+    if update.up_to_date:
         return Estimate(())
     chunks = chunk(documents, settings.chunk)
     vectors = estimate_vectors(documents, chunks, settings, folder)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def as_json(update: Update) -> dict[str, Any]:
     """Return what there is to say of it for machines."""
     changes = asdict(update.changes) if update.changes is not None else None
-    return {"unchanged": update.nothing, "changes": changes, "anew": update.anew}
+    return {"unchanged": update.up_to_date, "changes": changes, "rebuild_reasons": update.rebuild_reasons}
 
 
 def done(built: Built) -> Iterator[str]:
@@ -23,8 +23,8 @@ def done(built: Built) -> Iterator[str]:
     update = built.update
     if update.changes is not None:
         yield f"Documents: {_changed(update.changes)}."
-    if update.anew:
-        yield f"All was made anew: {'; '.join(update.anew)}."
+    if update.rebuild_reasons:
+        yield f"All was made anew: {'; '.join(update.rebuild_reasons)}."
     elif update.before:
         ids = {community.id for community in update.before.communities}
         kept = sum(community.id in ids for community in built.index.communities)
@@ -33,18 +33,18 @@ def done(built: Built) -> Iterator[str]:
 
 def planned(seen: Preview) -> Iterator[str]:
     """Yield what would be updated, in lines."""
-    if not seen.changes and not seen.anew and not seen.open and seen.snapshot:
+    if not seen.changes and not seen.rebuild_reasons and not seen.pending and seen.snapshot:
         yield f"Nothing has changed since snapshot {seen.snapshot}."
         return
     if seen.changes is not None:
         yield f"Since snapshot {seen.snapshot}: {_changed(seen.changes)}."
-    if seen.anew:
-        yield f"All would be made anew: {'; '.join(seen.anew)}."
-    if seen.open:
-        yield f"Left to do: {', '.join(seen.open)}."
-    if seen.outlook:
-        yield f"Chunks to read: {_part(seen.outlook.chunks)}."
-        parts = (f"{name} {_part(getattr(seen.outlook, name))}" for name in ("descriptions", "communities", "reports"))
+    if seen.rebuild_reasons:
+        yield f"All would be made anew: {'; '.join(seen.rebuild_reasons)}."
+    if seen.pending:
+        yield f"Left to do: {', '.join(seen.pending)}."
+    if seen.redone:
+        yield f"Chunks to read: {_part(seen.redone.chunks)}."
+        parts = (f"{name} {_part(getattr(seen.redone, name))}" for name in ("descriptions", "communities", "reports"))
         yield f"To make again, as far as it can be told before reading: {', '.join(parts)}."
 
 

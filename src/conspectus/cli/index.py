@@ -280,7 +280,7 @@ def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     """Say what a build made."""
     from conspectus.index_status import status_of
 
-    if built.update.nothing and not json:
+    if built.update.up_to_date and not json:
         unchanged = built.update.changes.unchanged if built.update.changes else len(built.index.documents)
         documents = show.counted(unchanged, "document")
         show.out(f"Nothing has changed: {documents}, snapshot {built.snapshot}.")

@@ -423,7 +423,7 @@ class SubsetReports:
 
     def _written(self, old: Report, place: int) -> Report:
         community = self._community(old)
-        evidence = self._gatherer.gather(community, self.rows.by_community)
+        evidence = self._gatherer.build(community, self.rows.by_community)
         draft = globalized(write_report(WriteReport(evidence), self._worth), evidence)
         return replace(report_of(community, place, draft), id=old.id)
 

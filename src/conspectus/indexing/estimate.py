@@ -499,7 +499,7 @@ class Estimator:
 
         def tokens(entities: Sequence[Entity], relationships: Sequence[Relationship], claims: Sequence[Claim]) -> float:
             contexts = CommunityContextBuilder(communities, entities, relationships, limit, claims)
-            tasks = (WriteReport(contexts.gather(community, {}), language=language) for community in large)
+            tasks = (WriteReport(contexts.build(community, {}), language=language) for community in large)
             return float(sum(prompt_tokens(self._model.request(task)) for task in tasks))
 
         return Range(tokens(graph.entities.rows, graph.relationships.rows, graph.claims.rows), tokens(*graph.drafts()))

@@ -50,7 +50,7 @@ async def write_reports(
         if ready is not None:
             claims = gatherer.claims_in(community.entity_numbers, community.relationship_numbers)
             await ready(community, claims)
-        task = WriteReport(gatherer.gather(community, written), language=language, priority=community.level)
+        task = WriteReport(gatherer.build(community, written), language=language, priority=community.level)
         try:
             draft = await model.perform(task)
         except Unusable:

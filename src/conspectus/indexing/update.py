@@ -105,24 +105,24 @@ RETRIED = frozenset(("extract", "describe", "reports", "embed"))
 class Update:
     """What a build finds in its folder, and what is left for it to do."""
 
-    standing: Index | None = None
+    existing: Index | None = None
     """The index there; None where there is none that can be read."""
     changes: Changes | None = None
     """What became of its documents."""
-    anew: tuple[str, ...] = ()
+    rebuild_reasons: tuple[str, ...] = ()
     """Why nothing of it is carried on."""
-    open: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
     """What is to be done although no document changed."""
 
     @property
     def before(self) -> Index | None:
         """The index that is carried on."""
-        return None if self.anew else self.standing
+        return None if self.rebuild_reasons else self.existing
 
     @property
-    def nothing(self) -> bool:
+    def up_to_date(self) -> bool:
         """Whether there is nothing to do."""
-        return self.before is not None and not self.changes and not self.open
+        return self.before is not None and not self.changes and not self.pending
 
 
 def update_of(
@@ -143,17 +143,19 @@ def update_of(
     except IndexMissing:
         return Update()
     except IndexOutdated as error:
-        return Update(anew=(str(error).partition(":")[0],))
+        return Update(rebuild_reasons=(str(error).partition(":")[0],))
     documents = in_languages(documents, settings.language)
     try:
         standing = store.read(folder)
         changes = changes_of(source_documents(standing.documents), documents)
     except IndexDamaged as error:
-        return Update(anew=(str(error).partition(";")[0],))
+        return Update(rebuild_reasons=(str(error).partition(";")[0],))
     if fresh:
         return Update(standing, changes, ("it was asked for",))
-    left = _open(standing, documents, failures, settings, corrections)
-    return Update(standing, changes, tuple(_reasons(standing, documents, settings)), () if changes else tuple(left))
+    left = _pending(standing, documents, failures, settings, corrections)
+    return Update(
+        standing, changes, tuple(_rebuild_reasons(standing, documents, settings)), () if changes else tuple(left)
+    )
 
 
 def origin_of(settings: Settings, corrections: Sequence[Entry] = ()) -> dict[str, str]:
@@ -175,7 +177,7 @@ def _prompts(settings: Settings) -> str:
     return digest.hexdigest()[:16]
 
 
-def _reasons(standing: Index, documents: Sequence[Document], settings: Settings) -> Iterator[str]:
+def _rebuild_reasons(standing: Index, documents: Sequence[Document], settings: Settings) -> Iterator[str]:
     """Yield why an index by these settings is another one, whichever of its documents changed."""
     if not standing.settings or "conspectus" not in standing.origin:
         yield "the graph that stood there was imported (conspectus rollback returns to it)"
@@ -195,7 +197,7 @@ def _reasons(standing: Index, documents: Sequence[Document], settings: Settings)
         if extractive and key.startswith("llm."):
             continue  # it had no language model, or has none now
         if (old := was.get(key, usual.get(key))) != value:
-            yield f"{key} was {_told(old)} and is {_told(value)}"
+            yield f"{key} was {_in_words(old)} and is {_in_words(value)}"
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,11 +215,11 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _told(value: Any) -> str:
+def _in_words(value: Any) -> str:
     return ",".join(map(str, cast("list[Any]", value))) if isinstance(value, list) else str(value)
 
 
-def _open(
+def _pending(
     standing: Index,
     documents: Sequence[Document],
     failures: Sequence[Failure],

@@ -55,7 +55,7 @@ async def reports_for(
         stored = {
             c.number: index.report_of_community[c.number] for c in children if c.number in index.report_of_community
         }
-        evidence = gatherer.gather(community, stored | {r.community: r for r in below if r is not None})
+        evidence = gatherer.build(community, stored | {r.community: r for r in below if r is not None})
         task = WriteReport(evidence, language=_language(index), priority=community.level)
         cache = _cache(index)
         key = model.name, community.number, evidence.text

@@ -10,18 +10,18 @@ from pathlib import Path
 
 from conspectus.errors import IndexBusy, UsageError
 
-_held: dict[Path, int] = {}
+_locks: dict[Path, int] = {}
 """The locks of this process: file descriptors by folder."""
 
 
-def _let_go() -> None:
-    while _held:
-        os.close(_held.popitem()[1])
+def _release_all() -> None:
+    while _locks:
+        os.close(_locks.popitem()[1])
 
 
 if hasattr(os, "register_at_fork"):
     # a forked child shares the lock, and would keep it past the end of its parent
-    os.register_at_fork(after_in_child=_let_go)
+    os.register_at_fork(after_in_child=_release_all)
 
 
 def _lock(descriptor: int) -> bool:
@@ -62,16 +62,16 @@ def writing(folder: Path, what: str = "index") -> Generator[None]:
         os.close(descriptor)
         advice = "wait until it is done, or stop it, then run the same command again"
         raise IndexBusy(f"the {what} {folder} is being written by process {process}; {advice}")
-    _held[folder] = descriptor
+    _locks[folder] = descriptor
     try:
         os.ftruncate(descriptor, 0)
         os.write(descriptor, str(os.getpid()).encode())
         yield
     finally:
-        if folder in _held:  # and not in a forked child
-            os.close(_held.pop(folder))
+        if folder in _locks:  # and not in a forked child
+            os.close(_locks.pop(folder))
 
 
-def held(folder: Path) -> bool:
+def is_locked_here(folder: Path) -> bool:
     """Tell whether this process is the writer of a folder."""
-    return folder.resolve() in _held
+    return folder.resolve() in _locks

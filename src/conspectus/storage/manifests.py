@@ -68,7 +68,7 @@ def _advice(folder: Path) -> str:
     return f"there is no index in {folder}; make one: conspectus index FOLDER --index {folder}"
 
 
-def kept(folder: Path) -> list[Manifest]:
+def snapshots(folder: Path) -> list[Manifest]:
     """Return the manifests that a folder keeps, the current one among them, the newest first; raise as `current`."""
     now = current(folder)
     earlier = (m for m in _earlier(folder) if m.snapshot != now.snapshot)
@@ -79,7 +79,7 @@ def chosen(folder: Path, snapshot: str) -> Manifest:
     """Return the kept manifest of a snapshot, given by the first characters of its id, or, for "", the one before the
     current one; raise `NotFound` where it is not one.
     """
-    manifests = kept(folder)
+    manifests = snapshots(folder)
     names = ", ".join(m.snapshot for m in manifests)
     if not snapshot:
         snapshot = current(folder).before

@@ -44,7 +44,7 @@ from conspectus.index import Index
 from conspectus.rows import Usage
 from conspectus.storage import TABLES, Stored, encode, manifests
 from conspectus.storage.lazy import Arrays, Rows
-from conspectus.storage.locks import held, writing
+from conspectus.storage.locks import is_locked_here, writing
 from conspectus.storage.manifests import Manifest
 from conspectus.storage.manifests import current as _manifest
 
@@ -88,9 +88,9 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
     array cannot be stored; `IndexDamaged` where the folder has a manifest that is not ours. The current
     snapshot then stays what it was.
     """
-    folder = _own(folder)
+    folder = _locked(folder)
     try:
-        before, others = _manifest(folder), manifests.kept(folder)
+        before, others = _manifest(folder), manifests.snapshots(folder)
     except (IndexMissing, IndexOutdated):
         before, others = None, []
 
@@ -112,7 +112,7 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
     )
     text = manifest.to_json()  # before anything is replaced: settings may hold what JSON cannot
     if before and changed:
-        _file(folder, before)
+        _archive(folder, before)
     _write(folder / manifests.NAME, [text])
     _sync(folder)
     _publish(folder, manifest)
@@ -129,21 +129,21 @@ def rollback(folder: Path, snapshot: str = "") -> Manifest:
     Raises `UsageError` where it does not, `NotFound` where no such snapshot is kept, `IndexDamaged` where a file of it
     is not what it was, and what `read` does. The current snapshot then stays what it was.
     """
-    folder = _own(folder)
+    folder = _locked(folder)
     now, wanted = _manifest(folder), manifests.chosen(folder, snapshot)
     for path, facts in wanted.files.items():
         _map(folder / path, facts, verify=True)
     if wanted.snapshot != now.snapshot:
-        _file(folder, now)
+        _archive(folder, now)
         _write(folder / manifests.NAME, [wanted.to_json()])
         _sync(folder)
         _publish(folder, wanted)
     return wanted
 
 
-def _own(folder: Path) -> Path:
+def _locked(folder: Path) -> Path:
     folder = folder.resolve()
-    if not held(folder):
+    if not is_locked_here(folder):
         raise UsageError(f"whoever writes to {folder} must do so inside `with writing(folder)`, which keeps others out")
     return folder
 
@@ -153,14 +153,14 @@ def trim(folder: Path, settings: Mapping[str, Any]) -> None:
 
     The one before the current one goes last. Must stand inside `with writing(folder)`.
     """
-    folder = _own(folder)
+    folder = _locked(folder)
     now = _manifest(folder)
-    earlier = [m for m in manifests.kept(folder) if m.snapshot != now.snapshot]
+    earlier = [m for m in manifests.snapshots(folder) if m.snapshot != now.snapshot]
     earlier.sort(key=lambda m: m.snapshot != now.before)  # the others stay in their order
     _sweep(folder, now, earlier[: manifests.keep_of(settings) - 1])
 
 
-def _file(folder: Path, manifest: Manifest) -> None:
+def _archive(folder: Path, manifest: Manifest) -> None:
     """Put a manifest among the earlier ones."""
     _write(folder / manifests.HISTORY / f"{manifest.snapshot}.json", [manifest.to_json()])
     _sync(folder / manifests.HISTORY)
@@ -319,7 +319,7 @@ def read(folder: Path, verify: bool = False) -> Index:
     return _index(folder, manifest, files)
 
 
-def read_kept(folder: Path, manifest: Manifest) -> Index:
+def read_snapshot(folder: Path, manifest: Manifest) -> Index:
     """Open a snapshot that a folder keeps, by its manifest; raise `IndexDamaged` where a file of it is missing."""
     return _index(folder, manifest, _mapped(folder, manifest, verify=False))
 
@@ -360,7 +360,7 @@ def table_files(folder: Path) -> dict[str, Path]:
 
 def history(folder: Path) -> list[Manifest]:
     """Return the manifests of the snapshots that a folder keeps, the newest first; raise as `read` does."""
-    return manifests.kept(folder)
+    return manifests.snapshots(folder)
 
 
 def _open(folder: Path, verify: bool) -> tuple[Manifest, dict[str, mmap.mmap | bytes]]:
@@ -401,7 +401,7 @@ __all__ = [
     "commit",
     "history",
     "read",
-    "read_kept",
+    "read_snapshot",
     "rollback",
     "table_files",
     "trim",

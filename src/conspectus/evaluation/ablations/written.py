@@ -93,7 +93,7 @@ class Shelf:
     def estimate(self, writer: str, session: Session) -> Estimate:
         """Return what writing will ask of a language model."""
         gatherer, language = self._gatherer(), corpus_language(self.index.documents, self.settings.language)
-        evidence = (gatherer.gather(community, {}) for community in self.missing(writer))
+        evidence = (gatherer.build(community, {}) for community in self.missing(writer))
         asked = [session.model.request(WriteReport(one, language=language)) for one in evidence]
         new = [request for request in asked if not session.sender.has(request)]
         calls, tokens = Range(len(new), len(new)), float(sum(map(prompt_tokens, new)))
