@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conspectus.text.sources import sources
+from conspectus.text.lexicon import sources
 
 
 def test_numbered_parts_of_one_name_are_one_source():

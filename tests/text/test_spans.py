@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.text.spans import located
+from conspectus.text.sentences import located
 
 
 def test_words_are_found_whatever_the_white_space_and_case():

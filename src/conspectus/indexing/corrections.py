@@ -24,7 +24,7 @@ from conspectus.indexing.resolve import Names
 from conspectus.rows import AliasDecision, Chunk, Document, Failure, Place, Span, content_id
 from conspectus.tasks import Extraction, FoundClaim, FoundTriple
 from conspectus.text.mentions import hash_of, units
-from conspectus.text.spans import located
+from conspectus.text.sentences import located
 from conspectus.text.words import name_key
 
 Arrays = dict[str, np.ndarray[Any, Any]]

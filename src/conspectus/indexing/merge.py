@@ -14,7 +14,7 @@ from itertools import chain
 from conspectus.indexing.resolve import Names
 from conspectus.rows import Chunk, Claim, Entity, Relationship, Span, content_id
 from conspectus.tasks import Extraction, FoundClaim, FoundEntity, FoundRelationship
-from conspectus.text.spans import located
+from conspectus.text.sentences import located
 from conspectus.text.words import name_key
 
 UNTYPED = "concept"

@@ -43,8 +43,7 @@ from conspectus.settings import Settings
 from conspectus.text.language import in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.sentence_table import SentenceTable, find_sentences
-from conspectus.text.sentence_terms import sentence_terms
-from conspectus.text.vocabulary import read_vocabulary
+from conspectus.text.vocabulary import read_vocabulary, sentence_terms
 
 T = TypeVar("T")
 

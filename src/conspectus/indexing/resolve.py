@@ -16,7 +16,7 @@ from conspectus.rows import AliasDecision, Chunk, Document
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import Extraction
 from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES
-from conspectus.text.sources import sources
+from conspectus.text.lexicon import sources
 from conspectus.text.words import CJK, UNSPACED, name_key
 
 _LEGAL = frozenset("inc incorporated corp corporation ltd limited llc plc gmbh ag sa oy oyj ab bv srl".split())

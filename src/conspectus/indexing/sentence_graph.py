@@ -26,8 +26,17 @@ from scipy import sparse
 from conspectus.algorithms.bm25 import postings
 from conspectus.indexing.inverted_index import title_terms
 from conspectus.rows import Chunk, Document
-from conspectus.text.lead_subjects import lead_subjects, title_key
-from conspectus.text.mentions import KNOWN, OPENING, find_known, find_mentions, find_runs, hash_of, units
+from conspectus.text.mentions import (
+    KNOWN,
+    OPENING,
+    find_known,
+    find_mentions,
+    find_runs,
+    hash_of,
+    lead_subjects,
+    title_key,
+    units,
+)
 from conspectus.text.sentence_table import SentenceTable
 from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary
 from conspectus.text.words import STOPWORDS, name_key

@@ -5,24 +5,24 @@ Statistics are taken over distinct sentences, so that overlapping parts of one s
 
 from __future__ import annotations
 
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from conspectus.rows import Document
-from conspectus.text.boilerplate import boilerplate_weights
 from conspectus.text.mention_extraction import Candidate, extract_mentions, written
+from conspectus.text.phrases import boilerplate_weights
 from conspectus.text.sentence_table import SentenceTable, find_sentences
-from conspectus.text.sentence_terms import repeated, sentence_terms
-from conspectus.text.sources import sources
 from conspectus.text.types import ALL
-from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary
+from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary, repeated, sentence_terms
 from conspectus.text.words import name_key
 
-FEW = 20
-"""With fewer sources than this, burstiness is measured over stretches of STRETCH sentences."""
-STRETCH = 30
+MIN_SOURCES_FOR_BURSTINESS = 20
+"""With fewer sources than this, burstiness is measured over stretches of STRETCH_SENTENCES sentences."""
+STRETCH_SENTENCES = 30
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
 def _units(document: Ints, source: Ints) -> Ints:
     """Return what burstiness is measured over: sources, or where these are few, stretches of sentences."""
     units = source[document]
-    if source.max(initial=FEW) + 1 >= FEW:
+    if source.max(initial=MIN_SOURCES_FOR_BURSTINESS) + 1 >= MIN_SOURCES_FOR_BURSTINESS:
         return units
-    stretch = np.arange(len(document)) // STRETCH
+    stretch = np.arange(len(document)) // STRETCH_SENTENCES
     return np.unique(units.astype(np.int64) * (len(document) + 1) + stretch, return_inverse=True)[1].astype(np.int32)
 
 
@@ -155,3 +155,65 @@ def _spread(vocabulary: Vocabulary, which: Ints) -> Vocabulary:
     starts, form = repeated(which, np.diff(vocabulary.starts), vocabulary.form)
     sentence = np.repeat(np.arange(len(which), dtype=np.int32), np.diff(starts))
     return replace(vocabulary, form=form, sentence=sentence)
+
+
+_PART = re.compile(
+    r"[\s_.\-]*(?:part|pt|page|chapter|ch|section|sec|chunk|segment)[\s_.\-]*(\d+)$|[\s_.\-]+(\d{1,4})$",
+    re.IGNORECASE,
+)
+_SUFFIX = re.compile(r"\.[A-Za-z]{1,5}$")
+_SENTENCE_END = re.compile(r"(?<=[.?!])\s+|(?<=[。！？])")
+EDGE_CHARS = 1500
+"""Characters at either end of a document that may stand in its neighbour too."""
+MIN_SHARED_CHARS = 40
+"""Characters of a sentence that no two documents have by chance."""
+
+
+def sources(paths: Sequence[str], texts: Sequence[str] = ()) -> list[int]:
+    """Return the number of the source of each document, by its path, and by its text where that is given.
+
+    Paths that differ only in the number of a part are one source, if the numbers run from 0 or 1 without many
+    gaps (so that dates do not look like parts). A document of another name whose text overlaps with a part, as
+    neighbouring parts do, is of that source too: so it stays what it was when it is renamed.
+    """
+    stems: list[tuple[str, int | None]] = [_split_part(path) for path in paths]
+    counts = Counter(stem for stem, part in stems if part is not None)
+    highest: dict[str, int] = {}
+    for stem, part in stems:
+        if part is not None:
+            highest[stem] = max(highest.get(stem, 0), part)
+    works = [
+        f"{stem}\x00" if part is not None and counts[stem] >= 2 and highest[stem] <= 1.5 * counts[stem] else ""
+        for stem, part in stems
+    ]
+    if texts and any(works) and not all(works):
+        works = _overlapping(works, texts)
+    numbers: dict[str, int] = {}
+    return [numbers.setdefault(work or path, len(numbers)) for work, path in zip(works, paths, strict=True)]
+
+
+def _split_part(path: str) -> tuple[str, int | None]:
+    stem = _SUFFIX.sub("", path)
+    match = _PART.search(stem)
+    return (stem[: match.start()], int(match.group(1) or match.group(2))) if match and "#" not in path else (path, None)
+
+
+def _overlapping(works: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Return the works, and for each document of none the one that it shares most sentences with, if there is one.
+
+    Only a sentence that two documents alone have at their edges counts: others are set phrases.
+    """
+    holders: defaultdict[str, list[int]] = defaultdict(list)
+    for i, text in enumerate(texts):
+        for sentence in {*_SENTENCE_END.split(text[:EDGE_CHARS]), *_SENTENCE_END.split(text[-EDGE_CHARS:])}:
+            if len(sentence) >= MIN_SHARED_CHARS:
+                holders[sentence].append(i)
+    shared: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for pair in holders.values():
+        if len(pair) == 2:
+            alone, work = sorted((works[i], i) for i in pair)
+            if work[0] and not alone[0]:
+                shared[alone[1]][work[0]] += 1
+    return [
+        work or min(shared[i], key=lambda name: (-shared[i][name], name), default="") for i, work in enumerate(works)
+    ]

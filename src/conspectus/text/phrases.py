@@ -137,3 +137,39 @@ def texts(vocabulary: Vocabulary, phrases: Phrases) -> Iterator[str]:
     """Yield the words of each mention."""
     for start, size in zip(phrases.start.tolist(), phrases.words.tolist(), strict=True):
         yield " ".join(vocabulary.folded(start, start + size))
+
+
+RUN_WORDS = 4
+"""Words in a run."""
+MIN_SHARING_SOURCES = 4
+"""Sources that share a run, from which on it is a set phrase, or one in so many as SHARING_ONE_IN says if these are
+more.
+"""
+SHARING_ONE_IN = 15
+MIN_SOURCES = 20
+"""With fewer sources than this nothing is told."""
+MIN_CONTENT_WORDS = 1
+"""Words that say something which a run must have: others are just idiom."""
+
+
+def boilerplate_weights(vocabulary: Vocabulary, source: Ints) -> Floats:
+    """Return the share of each sentence's words, 0 to 1, in set phrases; `source[s]` is the source of one."""
+    sentences = len(vocabulary.starts) - 1
+    word, n = vocabulary.token_word.astype(np.int64), len(vocabulary.form) - RUN_WORDS + 1
+    total = int(source.max(initial=-1)) + 1
+    if n <= 0 or total < MIN_SOURCES:
+        return np.zeros(sentences)
+    inside = vocabulary.sentence[:n] == vocabulary.sentence[RUN_WORDS - 1 :]
+    content = sum((~vocabulary.vague[word[k : n + k]]).astype(int) for k in range(RUN_WORDS))
+    place = np.flatnonzero(inside & (content >= MIN_CONTENT_WORDS))
+    run = np.zeros(len(place), np.int64)
+    for k in range(RUN_WORDS):
+        run = run * np.int64(1_000_003) + word[place + k]  # wraps around: a hash
+    _, kind = np.unique(run, return_inverse=True)
+    where = np.unique(kind.astype(np.int64) * total + source[vocabulary.sentence[place]])
+    spread = np.bincount(where // total)
+    covered = np.zeros(len(word), bool)
+    for k in range(RUN_WORDS):
+        covered[place[spread[kind] >= max(MIN_SHARING_SOURCES, total // SHARING_ONE_IN)] + k] = True
+    size = np.maximum(np.diff(vocabulary.starts), 1)
+    return np.bincount(vocabulary.sentence[covered], minlength=sentences) / size

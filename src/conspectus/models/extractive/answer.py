@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 
 from conspectus.messages import wording
 from conspectus.models.base import performs
+from conspectus.models.extractive.candidates import candidates
 from conspectus.models.extractive.rank_sentences import is_to_tell, rank_sentences
 from conspectus.models.extractive.search import Found, Searcher
-from conspectus.models.extractive.short import short_answer
 from conspectus.models.extractive.statements import reading, split, subject_terms, words_of
 from conspectus.references import Reference, strip, write
 from conspectus.rows import Chunk, Report
-from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, is_short
+from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, RateReport, ReduceAnswer, is_short
 from conspectus.tasks.context import Context
 from conspectus.text.language import ENGLISH
 from conspectus.text.question import Question
-from conspectus.text.words import fold, terms
+from conspectus.text.words import CJK, fold, terms
 
 NOTICE = wording(ENGLISH).assembled
 QUOTES = 4
@@ -242,3 +243,50 @@ def supporting_sentences(question: str, evidence: Context, searcher: Searcher) -
 def _every_term(said: str) -> frozenset[str]:
     """Return all terms of a sentence: where a fact is asked for, a number is what it adds to what was said."""
     return frozenset(terms(fold(said)))
+
+
+MAX_SENTENCES_READ = 12
+"""Sentences that are read."""
+
+_CLAUSE = re.compile(r"[^，。；！？,;.!?]+")
+
+
+def short_answer(question_text: str, evidence: Context, searcher: Searcher) -> tuple[str, Found] | None:
+    """Return the answer alone and the sentence that it stands in, None where no sentence speaks to the question."""
+    question = searcher.read(question_text)
+    found = rank_sentences(question, evidence.sources, {entity.number for entity in evidence.entities}, searcher)[
+        :MAX_SENTENCES_READ
+    ]
+    asked = frozenset(searcher.index.terms(question_text))
+    best: tuple[float, str, Found] | None = None
+    for f in found:
+        for answer, weight in candidates(question, f.sentence, asked, searcher):
+            if best is None or f.score * weight > best[0]:
+                best = f.score * weight, answer, f
+    if best is not None:
+        return best[1], best[2]
+    clauses = ((clause, f) for f in found for clause in _clauses(searcher.passages.text(f.sentence)))
+    return max(clauses, key=lambda pair: _weight_of_asked(pair[0], asked, searcher), default=None)
+
+
+def _clauses(text: str) -> list[str]:
+    """Return the clauses of a sentence; in scripts with spaces, the whole of it."""
+    return [m.group().strip() for m in _CLAUSE.finditer(text)] if CJK.search(text) else [text]
+
+
+def _weight_of_asked(clause: str, asked: frozenset[str], searcher: Searcher) -> float:
+    return math.fsum(searcher.weight(term) for term in asked.intersection(searcher.index.terms(clause)))
+
+
+SOMEWHAT_RELEVANT, MOST_RELEVANT = 2, 5
+FULL_RELEVANCE = 0.6
+"""The relevance from which on a report is rated best."""
+
+
+@performs(RateReport)
+def rate_report(task: RateReport, searcher: Searcher) -> int:
+    """Return 0 to 5; for a question about the whole, everything is somewhat relevant."""
+    question = searcher.read(task.question)
+    if not question.terms or question.about_whole:
+        return SOMEWHAT_RELEVANT
+    return min(MOST_RELEVANT, math.ceil(MOST_RELEVANT * relevance(question, task.report, searcher) / FULL_RELEVANCE))

@@ -6,8 +6,7 @@ import pytest
 from making import an_index
 
 from conspectus.index import Index
-from conspectus.models.extractive.query_phrases import is_acronym, segment_query
-from conspectus.models.extractive.search import Searcher
+from conspectus.models.extractive.search import Searcher, is_acronym, segment_query
 
 FILLER = " ".join(f"The {a} of the {b} was sold." for a in ("roof", "gate", "yard") for b in ("mill", "inn", "farm"))
 REMOTE = "Remote work suits half of the office. They agreed on remote work in May."

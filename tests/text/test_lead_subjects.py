@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conspectus.text.lead_subjects import lead_subjects, title_key
+from conspectus.text.mentions import lead_subjects, title_key
 
 
 @pytest.mark.parametrize(
