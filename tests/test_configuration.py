@@ -440,3 +440,8 @@ def test_who_puts_a_key_into_the_settings_is_told_where_keys_belong_and_it_is_no
     with pytest.raises(SettingsError, match=r"environment: OPENAI_API_KEY.*CONSPECTUS_API_KEY") as refused:
         load({key: "hollin-4711"}, environ={})
     assert "hollin" not in str(refused.value)
+
+
+def test_a_key_that_became_a_constant_is_refused_with_its_value():
+    with pytest.raises(SettingsError, match=r"local\.entity_share.*no setting any more.*0\.15"):
+        load({"local.entity_share": 0.2})

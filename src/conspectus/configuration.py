@@ -333,6 +333,8 @@ def _unknown(key: str, place: str) -> SettingsError:
         hint += " its address, CONSPECTUS_API_KEY"
     elif key in TABLES:
         hint = f"it is a table, whose keys are {', '.join(TABLES[key].model_fields)}"
+    elif table in TABLES and name in TABLES[table].__class_vars__:
+        hint = f"it is no setting any more, but always {getattr(TABLES[table], name)}; remove the line"
     elif table in TABLES:
         hint = _hint(name, {name: name for name in TABLES[table].model_fields})
     elif homes:

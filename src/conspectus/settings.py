@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Section(BaseModel):
-    """The base of every class of settings: frozen, and no key is taken that is not known."""
+    """The base of every class of settings: frozen, and no key is taken that is not known.
+
+    A class variable is a constant of its stage or method that was a setting once: `configuration` says so.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
@@ -159,13 +162,8 @@ class GlobalSettings(Section):
         default=False,
         description="Dynamic community selection: choose reports from the root down by relevance (--level auto)",
     )
-    relevance: int = Field(
-        default=1,
-        ge=1,
-        le=5,
-        description="Minimum relevance rating, 0 to 5, of a report whose children are read (dynamic community "
-        "selection)",
-    )
+    relevance: ClassVar[int] = 1
+    """Minimum relevance rating, 0 to 5, of a report whose children are read (dynamic community selection)."""
     map_reply: Literal["answer", "points"] = Field(
         default="answer",
         description="What the map step asks each window for: one scored answer, or a list of scored points",
@@ -190,22 +188,14 @@ class LocalSettings(Section):
         description="Size of the context in tokens: entities, relationships, reports, claims and chunks",
     )
     entities: int = Field(default=10, ge=1, description="Maximum number of entities to start from")
-    entity_share: float = Field(default=0.15, ge=0, le=1, description="Share of the context for entities, 0 to 1")
-    relationship_share: float = Field(
-        default=0.2, ge=0, le=1, description="Share of the context for relationships, 0 to 1"
-    )
-    report_share: float = Field(
-        default=0.15, ge=0, le=1, description="Share of the context for community reports, 0 to 1"
-    )
-    claim_share: float = Field(
-        default=0.1, ge=0, le=1, description="Share of the context for claims, 0 to 1; chunks get what all shares leave"
-    )
-
-    @model_validator(mode="after")
-    def _shares_leave_room(self) -> LocalSettings:
-        if self.entity_share + self.relationship_share + self.report_share + self.claim_share > 1:
-            raise ValueError("entity_share, relationship_share, report_share and claim_share together are above 1")
-        return self
+    entity_share: ClassVar[float] = 0.15
+    """Share of the context for entities; chunks have what all shares leave."""
+    relationship_share: ClassVar[float] = 0.2
+    """Share of the context for relationships."""
+    report_share: ClassVar[float] = 0.15
+    """Share of the context for community reports."""
+    claim_share: ClassVar[float] = 0.1
+    """Share of the context for claims."""
 
 
 class SearchSettings(Section):
@@ -288,18 +278,16 @@ class HippoSettings(Section):
     damping: float = Field(
         default=0.5, ge=0, lt=1, description="Damping factor of Personalized PageRank: probability of following an edge"
     )
-    synonyms: float = Field(
-        default=0.8, gt=0, le=1, description="Minimum similarity of two noun phrases for a synonymy edge"
-    )
+    synonyms: ClassVar[float] = 0.8
+    """Minimum similarity of two noun phrases for a synonymy edge, as in HippoRAG."""
     specificity: bool = Field(
         default=True, description="Node specificity: weight names higher that occur in few chunks (hipporag)"
     )
     chunk_weight: float = Field(
         default=0.05, ge=0, description="Weight of chunk similarity in the restart vector (hipporag2)"
     )
-    triples: int = Field(
-        default=5, ge=1, description="Number of nearest triples, and of their phrases, used as seeds (hipporag2)"
-    )
+    triples: ClassVar[int] = 5
+    """Number of nearest triples, and of their phrases, that are seeds of hipporag2, as in HippoRAG 2."""
 
 
 class IrcotSettings(Section):
@@ -317,7 +305,8 @@ class TogSettings(Section):
     )
     chunks: int = Field(default=10, ge=1, description="Number of top chunks K whose scores count for their entities")
     evidence: int = Field(default=5, ge=1, description="Number of chunks L that are read to answer, at most K")
-    decay: float = Field(default=0.4, ge=0, description="Decay alpha of a chunk's score with its rank")
+    decay: ClassVar[float] = 0.4
+    """Decay alpha of a chunk's score with its rank, as in ToG-2."""
     depth: int = Field(default=3, ge=1, description="Maximum number of rounds D")
     samples: int = Field(default=5, ge=1, description="Number of sampled chains of thought that vote (cot-sc)")
 
@@ -325,9 +314,8 @@ class TogSettings(Section):
 class RollupSettings(Section):
     """Answers from the reports of what a question matches, written when it needs them (GraphRAG §6, future work)."""
 
-    matches: int = Field(
-        default=100, ge=1, description="Number of entities, relationships, claims and reports matched to the question"
-    )
+    matches: ClassVar[int] = 100
+    """Number of entities, relationships, claims and reports that are matched to the question."""
     reports: int = Field(
         default=12,
         ge=1,
@@ -345,9 +333,8 @@ class DrilldownSettings(Section):
     """Answers from the communities that reports lead down to (GraphRAG §6); the window is that of local."""
 
     width: int = Field(default=3, ge=1, description="Number of reports per level that are followed down")
-    relevance: int = Field(
-        default=1, ge=1, le=5, description="Minimum relevance rating, 0 to 5, of a report that is followed down"
-    )
+    relevance: ClassVar[int] = 1
+    """Minimum relevance rating, 0 to 5, of a report that is followed down."""
 
 
 class DriftSettings(Section):
@@ -365,7 +352,8 @@ class RaptorSettings(Section):
         default=8, ge=2, description="Approximate number of chunks or summaries that are summarised together"
     )
     levels: int = Field(default=3, ge=1, description="Maximum number of summary levels")
-    summary_tokens: int = Field(default=150, ge=20, description="Approximate length of a summary in tokens")
+    summary_tokens: ClassVar[int] = 150
+    """Approximate length of a summary in tokens."""
 
 
 class ModelSettings(Section):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from making import a_claim, a_report, an_entity, an_index
 
 from conspectus import tokens
@@ -152,15 +151,6 @@ def test_the_window_holds_claims_about_what_is_named():
 
     assert [c.number for c in evidence.claims] == [0, 1]
     assert [c.number for c in local.context("Mara Tolan and the weir?", CLAIMED, LocalSettings()).claims] == [1, 0]
-
-
-def test_the_parts_of_the_window_can_be_set_and_chunks_have_the_rest():
-    nothing = LocalSettings(entity_share=0, relationship_share=0, report_share=0, claim_share=0)
-    evidence = local.context("What did Mara Tolan do?", CLAIMED, nothing)
-
-    assert [name for name, _ in evidence.tables()] == ["sources"]
-    with pytest.raises(ValueError, match="together are above 1"):
-        LocalSettings(entity_share=0.5, report_share=0.6)
 
 
 def test_claims_take_of_the_window_no_more_than_they_fill():

@@ -100,15 +100,15 @@ def test_a_candidate_scores_the_decayed_sum_over_its_chunks_among_the_best():
 
         def chunks(self, candidates: Any, clues: Any, most: int) -> list[tuple[int, int, float]]:
             assert most == 3
-            return [(0, 7, 0.9), (1, 8, 0.8), (1, 9, 0.7)]
+            return [(0, 7, 0.82), (1, 8, 0.8), (1, 9, 0.7)]
 
     candidates = [Candidate(0, ReasoningPath("Rook"), i, i) for i in range(3)]
-    best, chunks = prune(candidates, Scorer(), (), TogSettings(width=2, chunks=3, decay=0.1))  # type: ignore[arg-type]
+    best, chunks = prune(candidates, Scorer(), (), TogSettings(width=2, chunks=3))  # type: ignore[arg-type]
 
-    # 0.9 against 0.8 / e^0.1 + 0.7 / e^0.2 = 1.30
-    assert 0.8 * exp(-0.1) + 0.7 * exp(-0.2) > 0.9
+    # 0.82 against 0.8 / e^0.4 + 0.7 / e^0.8 = 0.85
+    assert 0.8 * exp(-0.4) + 0.7 * exp(-0.8) > 0.82
     assert [candidate.name for candidate in best] == [1, 0]
-    assert chunks == [(7, 0.9), (8, 0.8), (9, 0.7)]
+    assert chunks == [(7, 0.82), (8, 0.8), (9, 0.7)]
 
 
 def test_a_question_names_what_is_spelt_in_it_the_longest_first():
