@@ -77,7 +77,7 @@ def picture(scene: Scene, level: int, format: str, width: int = 2000, font: Path
     axes.set_axis_off()
     points = 72 * width / (DPI * wide)  # per unit of the map
     segments, colours, widths = _edges(scene, level)
-    axes.add_collection(LineCollection(segments, colors=colours, linewidths=widths * points))
+    axes.add_collection(LineCollection(segments, colors=colours, linewidths=widths * points, zorder=0))
     order = np.argsort(scene.radius, kind="stable")
     diameter = 2 * scene.radius[order]
     fill = [scene.entity_colour(entity, level) for entity in order.tolist()]
