@@ -223,6 +223,11 @@ class RerankSettings(Section):
         _check_no_password("by", self.by)
         return self
 
+    @property
+    def enabled(self) -> bool:
+        """Whether a reranker is named."""
+        return self.by != "none"
+
     @model_validator(mode="after")
     def _names_a_reranker(self) -> RerankSettings:
         if self.by not in ("none", "local", "model") and not self.by.startswith("local:") and "/" not in self.by:

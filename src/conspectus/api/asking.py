@@ -16,9 +16,10 @@ from conspectus.filters.view import View, select_view
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval import METHODS, RANKINGS, auto
+from conspectus.retrieval import Method as AnsweringMethod
 from conspectus.retrieval.base import extractive, unknown_name_notice
 from conspectus.retrieval.model_wrappers import ContextRecorder, StreamingModel, WithAnswerOptions
-from conspectus.retrieval.rerank import answer_reranked, is_enabled, rank_reranked, reranker_for
+from conspectus.retrieval.rerank import answer_reranked, rank_reranked, reranker_for
 from conspectus.rows import Answer, Hit
 from conspectus.runtime import (
     DEFAULT_FOLDER,
@@ -38,6 +39,8 @@ from conspectus.tasks.context import Context
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from conspectus.models.llm.session import Session
 
 Asked = Index | View | str | Path | Sequence[Index | str | Path]
 """What a question is asked of: an index or its folder, or several of them, which are then asked as one."""
@@ -128,23 +131,19 @@ async def aask(
     method, why, chosen = _chosen(question, opened, method, level, known.settings)
     answering = named(METHODS, method)
     view.check(answering.needs)
-    async with (
-        session_for(chosen, opened.folder, model, remembered=known.remembers_model) as session,
-        reranker_for(method, chosen, opened.folder, model=model, session=session) as reranker,
-    ):
+    async with session_for(chosen, opened.folder, model, remembered=known.remembers_model) as session:
         performer = model or (session.model if session else model_of(opened))
         if performer.generative or is_short(chosen.answer.response):
             performer = WithAnswerOptions(performer, question, chosen.answer, opened.languages)
         if tell is not None:
             performer = StreamingModel(performer, opened, tell)
-        result = await answer_reranked(answering, question, opened, performer, chosen, reranker)
-        usage = session.total if session else reranker.usage if reranker else result.usage
+        result = await _answer(answering, question, opened, performer, chosen, model=model, session=session)
     reason = "; ".join(part for part in (why, result.why) if part)
     absent = unknown_name_notice(question, opened) if answering.reads else ()
     facts = added_fact_notices(result.citations)
     notices = (*view.notices(answering.reads), *absent, *missing(opened), *facts, *result.notices)
     language, seconds = opened.language_of(question), time.perf_counter() - began
-    return replace(result, why=reason, notices=notices, usage=usage, seconds=seconds, language=language)
+    return replace(result, why=reason, notices=notices, seconds=seconds, language=language)
 
 
 @with_options
@@ -222,17 +221,14 @@ async def acontext(
     view.check(answering.needs)
     if answering.no_preview:
         raise UsageError(answering.no_preview)
-    async with (
-        session_for(chosen, opened.folder, model, remembered=known.remembers_model) as session,
-        reranker_for(method, chosen, opened.folder, model=model, session=session) as reranker,
-    ):
+    async with session_for(chosen, opened.folder, model, remembered=known.remembers_model) as session:
         performer = model or (session.model if session else model_of(opened))
         if performer.generative:
             performer = WithAnswerOptions(performer, question, chosen.answer, opened.languages)
-        watching = ContextRecorder(performer)
-        result = await answer_reranked(answering, question, opened, watching, chosen, reranker)
+        recorder = ContextRecorder(performer)
+        result = await _answer(answering, question, opened, recorder, chosen, model=model, session=session)
     reason = "; ".join(part for part in (why, result.why) if part)
-    return QuestionContext(question, method, result.level, reason, tuple(watching.windows), result.context_tokens)
+    return QuestionContext(question, method, result.level, reason, tuple(recorder.windows), result.context_tokens)
 
 
 @with_options
@@ -276,9 +272,33 @@ async def asearch(
         if k < 1:
             raise UsageError(f"k is the number of chunks to return, at least 1, and not {k}")
         chosen = chosen.model_copy(update={"search": chosen.search.model_copy(update={"k": k})})
-    if not is_enabled(chosen):
+    if not chosen.rerank.enabled:
         return ranking(question, view.index, chosen)
     return await rank_reranked(ranking, question, view.index, chosen)
+
+
+async def _answer(
+    method: AnsweringMethod,
+    question: str,
+    index: Index,
+    performer: Model,
+    settings: Settings,
+    *,
+    model: Model | None,
+    session: Session | None,
+) -> Answer:
+    """Answer by a method, with the usage of the session or of the reranker.
+
+    Where the settings name a reranker, the answer is written from the chunks that it ranks highest; `model` is the one
+    that the caller gave, which may rate them.
+    """
+    if not settings.rerank.enabled:
+        answer = await method(question, index, performer, settings)
+        return replace(answer, usage=session.total) if session else answer
+    async with reranker_for(method.name, settings, index.folder, model=model, session=session) as reranker:
+        answer = await answer_reranked(method, question, index, performer, settings, reranker)
+        usage = session.total if session else reranker.usage if reranker else answer.usage
+        return replace(answer, usage=usage)
 
 
 def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> View:

@@ -62,9 +62,9 @@ def select_view(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> Vi
     It is made once for indexes that are open. Raises UsageError for a condition that makes no sense, NotFound where no
     document meets them.
     """
-    read = conditions.read(where)
-    if len(indexes) == 1 and not read:
+    if len(indexes) == 1 and not where and not isinstance(where, str):
         return View(indexes[0])
+    read = conditions.read(where)
     key = (*map(id, indexes), *read)
     views: BoundedCache[object, tuple[Sequence[Index], View]] = indexes[0].derived.setdefault(
         "views", BoundedCache(CACHED_VIEWS)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from conspectus.errors import ModelError
 from conspectus.index import Index
 from conspectus.models.base import Model, Tick, no_tick, performed
-from conspectus.models.rerankers import NONE, Reranker, open_reranker
+from conspectus.models.rerankers import Reranker, open_reranker
 from conspectus.retrieval import RANKINGS, Answering, Ranking
 from conspectus.rows import Answer, Chunk, Hit
 from conspectus.settings import Settings
@@ -27,11 +27,6 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 READING = (AnswerFromContext, NextThought)
 """The tasks that read the chunks of a ranking."""
-
-
-def is_enabled(settings: Settings) -> bool:
-    """Tell whether the settings name a reranker."""
-    return settings.rerank.by != NONE
 
 
 def with_depth(settings: Settings) -> Settings:
@@ -107,9 +102,9 @@ async def answer_reranked(
     if reranker is None:
         answer = await answering(question, index, model, settings)
         unused = f"Nothing was reranked: {answer.method} does not rank chunks."
-        return replace(answer, notices=(*answer.notices, unused)) if is_enabled(settings) else answer
+        return replace(answer, notices=(*answer.notices, unused)) if settings.rerank.enabled else answer
     reranking = RerankingModel(model, index, reranker, settings.search.k)
-    return reranking.told(await answering(question, index, reranking, with_depth(settings)))
+    return reranking.described(await answering(question, index, reranking, with_depth(settings)))
 
 
 class RerankingModel:
@@ -149,7 +144,7 @@ class RerankingModel:
         async for piece in self._model.stream(await self._chosen(task)):
             yield piece
 
-    def told(self, answer: Answer) -> Answer:
+    def described(self, answer: Answer) -> Answer:
         """Return an answer that says how its chunks were chosen, and counts the tokens of those alone."""
         if not self._looked_at:
             return answer

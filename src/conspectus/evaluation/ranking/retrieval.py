@@ -19,7 +19,7 @@ from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
 from conspectus.models.embedders import open_embedder, same_model
 from conspectus.retrieval import RANKINGS, Ranking
-from conspectus.retrieval.rerank import is_enabled, rank_reranked
+from conspectus.retrieval.rerank import rank_reranked
 from conspectus.rows import Document
 from conspectus.runtime import run_sync
 from conspectus.settings import Settings
@@ -79,7 +79,7 @@ def measure(
 
 
 def _measured(method: str, queries: Sequence[Query], index: Index, settings: Settings, ks: Sequence[int]) -> Measured:
-    rank = _reranking(RANKINGS[method]) if is_enabled(settings) else RANKINGS[method]
+    rank = _reranking(RANKINGS[method]) if settings.rerank.enabled else RANKINGS[method]
     rank(queries[0].text, index, settings)  # what is made once for an index counts for no question
     measures = _measures(ks)
     values: dict[str, list[float]] = {name: [] for name in measures}
