@@ -32,7 +32,7 @@ def test_an_answer_shows_the_question_as_it_was_taken_and_says_why():
     assert answer.question == "Who founded Tarn Works?"
     assert answer.why.startswith("taken as “Who founded Tarn Works?” (“it” means Tarn Works); ")
     assert "Ruben Vale" in answer.text
-    assert [said.question for said in talk.said] == ["What is Tarn Works?", "and who founded it?"]
+    assert [said.question for said in talk.turns] == ["What is Tarn Works?", "and who founded it?"]
 
 
 def test_a_follow_up_goes_on_from_the_question_as_it_was_taken():
@@ -106,7 +106,7 @@ def test_an_empty_question_is_refused_and_not_kept():
     talk = Conversation(INDEX)
     with pytest.raises(UsageError):
         talk.ask("  ")
-    assert talk.said == []
+    assert talk.turns == []
 
 
 # Over real HTTP

@@ -48,7 +48,7 @@ _MARKERS = re.compile(r"\s*\[\d+\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Turn:
     """One exchange: the question as it was put and as it was resolved, and the text of its answer."""
 
     question: str
@@ -81,11 +81,11 @@ class Conversation:
         self._method = method
         self._level: Level = level
         self._file = Path(file) if file is not None else None
-        self.said: list[Said] = _read(self._file) if self._file and self._file.exists() else []
+        self.turns: list[Turn] = _read(self._file) if self._file and self._file.exists() else []
 
     def __repr__(self) -> str:
         """Return on one line what it is asked of, and how far it has come."""
-        return f"<Conversation with {self._view.index!r}: {len(self.said)} exchanges>"
+        return f"<Conversation with {self._view.index!r}: {len(self.turns)} exchanges>"
 
     def ask(self, question: str, *, tell: Callable[[str], None] | None = None) -> Answer:
         """Answer a question; `question` of the answer is what was asked in the end, `why` says how it came to that."""
@@ -100,9 +100,9 @@ class Conversation:
         remembered = self._settings.remembers_model
         async with session_for(chosen, index.folder, self._model, remembered=remembered) as session:
             model = self._model or (session.model if session else model_of(index))
-            asked, why = await self._standalone(question, model)
+            standalone, why = await self._standalone(question, model)
             answer = await aask(
-                asked,
+                standalone,
                 self._view,
                 method=self._method,
                 level=self._level,
@@ -113,12 +113,12 @@ class Conversation:
             usage = session.total if session else answer.usage
         reason = "; ".join(part for part in (why, answer.why) if part)
         answer = replace(answer, why=reason, usage=usage, seconds=time.perf_counter() - began)
-        self._keep(Said(question, answer.question, answer.text, answer.method))
+        self._keep(Turn(question, answer.question, answer.text, answer.method))
         return answer
 
     def forget(self) -> None:
         """Begin anew; a file that keeps the conversation is emptied."""
-        self.said = []
+        self.turns = []
         if self._file is not None and self._file.exists():
             self._file.write_text("", encoding="utf-8")
 
@@ -126,43 +126,43 @@ class Conversation:
         """Return a question that stands alone, and how it came to that, "" where it stays as it is."""
 
         earlier = tuple(
-            Exchange(said.resolved, _MARKERS.sub("", said.answer)[:LONGEST]) for said in self.said[-REMEMBERED:]
+            Exchange(turn.resolved, _MARKERS.sub("", turn.answer)[:LONGEST]) for turn in self.turns[-REMEMBERED:]
         )
         if not earlier:
             return question, ""
         if model.generative:
             task = StandaloneQuestion(question, earlier, language=language_of([question]))
-            asked, why = await model.perform(task), ""
+            standalone, why = await model.perform(task), ""
         else:
             made = rewrite_question(question, earlier, self._view.index)
-            asked, why = made.question, made.why
-        if not asked.strip() or asked.strip() == question.strip():
+            standalone, why = made.question, made.why
+        if not standalone.strip() or standalone.strip() == question.strip():
             return question, why
-        return asked, f"taken as “{asked}”" + (f" ({why})" if why else "")
+        return standalone, f"taken as “{standalone}”" + (f" ({why})" if why else "")
 
-    def _keep(self, said: Said) -> None:
-        self.said.append(said)
+    def _keep(self, turn: Turn) -> None:
+        self.turns.append(turn)
         if self._file is None:
             return
-        row = {"question": said.question, "resolved": said.resolved, "answer": said.answer, "method": said.method}
+        row = {"question": turn.question, "resolved": turn.resolved, "answer": turn.answer, "method": turn.method}
         with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _read(file: Path) -> list[Said]:
+def _read(file: Path) -> list[Turn]:
     """Return the exchanges that a file keeps."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the conversation {file} cannot be read: {error}") from None
-    said: list[Said] = []
+    turn: list[Turn] = []
     for number, line in enumerate(lines, 1):
         try:
             row: dict[str, Any] = json.loads(line)
-            said.append(Said(*(str(row[key]) for key in ("question", "resolved", "answer", "method"))))
+            turn.append(Turn(*(str(row[key]) for key in ("question", "resolved", "answer", "method"))))
         except (ValueError, KeyError, TypeError):
             raise UsageError(f"{file}, line {number}, is no exchange of a conversation; name another file") from None
-    return said
+    return turn
 
 
 _PERSON = ("person", "people", "human", "人", "人物")
@@ -244,10 +244,10 @@ def rewrite_question(question: str, exchanges: Sequence[Exchange], index: Index)
     return _resolved(bare[:1].upper() + bare[1:], last, index)
 
 
-def _again(asked: str, before: str) -> RewrittenQuestion:
+def _again(standalone: str, before: str) -> RewrittenQuestion:
     """Return the last question asked for something else: `Why?`."""
     rest = before.rstrip(" ?？.。")
-    word = asked.rstrip(" ?？")
+    word = standalone.rstrip(" ?？")
     if CJK.search(before):
         return RewrittenQuestion(f"{rest}，{word}？", "it goes on with the last question")
     joint = " " if _AUXILIARY.match(rest) else ": "
@@ -307,10 +307,10 @@ def _resolved(question: str, last: Exchange, index: Index) -> RewrittenQuestion:
         put[word] = meant
         return f"in {meant}" if word.lower() in ("there", "here") else f"{meant}{_ending(match, question)}"
 
-    said = pattern.sub(name, question)
-    told = [f"“{word}” means {meant}" for word, meant in put.items()]
-    told += [f"nothing was found that “{word}” may mean" for word in dict.fromkeys(missing)]
-    return RewrittenQuestion(said, "; ".join(told))
+    turn = pattern.sub(name, question)
+    reasons = [f"“{word}” means {meant}" for word, meant in put.items()]
+    reasons += [f"nothing was found that “{word}” may mean" for word in dict.fromkeys(missing)]
+    return RewrittenQuestion(turn, "; ".join(reasons))
 
 
 def _ending(match: re.Match[str], question: str) -> str:
@@ -366,12 +366,12 @@ def _opening(question: str, index: Index) -> str:
     return ""
 
 
-def _fitting(found: Sequence[Entity], types: tuple[str, ...]) -> list[Entity]:
+def _fitting(matches: Sequence[Entity], types: tuple[str, ...]) -> list[Entity]:
     """Return the entities of some types; of no types, what is no person and no date, else the persons."""
     if types:
-        return [e for e in found if _fits(e, types)]
-    things = [e for e in found if not _fits(e, (*_PERSON, *_DATE))]
-    return sorted(things, key=lambda e: e.type == "concept") or [e for e in found if not _fits(e, _DATE)]
+        return [e for e in matches if _fits(e, types)]
+    things = [e for e in matches if not _fits(e, (*_PERSON, *_DATE))]
+    return sorted(things, key=lambda e: e.type == "concept") or [e for e in matches if not _fits(e, _DATE)]
 
 
 def _fits(entity: Entity, types: tuple[str, ...]) -> bool:
@@ -387,8 +387,8 @@ def _spoken(answer: str) -> str:
 def _written(entity: Entity, text: str) -> str:
     """Return how an entity is written in a text, "" where it is not found there."""
     for form in sorted((entity.name, *entity.aliases), key=len, reverse=True):
-        if found := re.search(re.escape(form), text, re.IGNORECASE):
-            return found[0]
+        if matches := re.search(re.escape(form), text, re.IGNORECASE):
+            return matches[0]
     return ""
 
 

@@ -43,7 +43,7 @@ def rated(ratings: dict[int, Any]) -> ScriptedModel:
 
 async def ends(ratings: dict[int, Any], **settings: int) -> list[str]:
     chosen = Settings(drilldown=DrilldownSettings(**settings))
-    return [stop.told for stop in (await follow("?", [], a_tree(), rated(ratings), chosen)).ends]
+    return [stop.path for stop in (await follow("?", [], a_tree(), rated(ratings), chosen)).ends]
 
 
 async def test_the_best_reports_are_followed_to_where_no_part_is_relevant():
@@ -61,7 +61,7 @@ async def test_what_is_not_followed_is_never_rated_further_down():
     model = rated({0: 0, 1: 2})
     found = await follow("?", [], a_tree(), model, Settings())
 
-    assert [stop.told for stop in found.ends] == ["R1 (2)"]
+    assert [stop.path for stop in found.ends] == ["R1 (2)"]
     assert found.rated == 2
 
 

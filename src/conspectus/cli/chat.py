@@ -107,7 +107,7 @@ def talk(conversation: Conversation, print_: Print, *, streams: bool, json: bool
     """
     typed = sys.stdin.isatty() and not json
     if typed:
-        known = f", going on after {show.counted(len(conversation.said), 'question')}" if conversation.said else ""
+        known = f", going on after {show.counted(len(conversation.turns), 'question')}" if conversation.turns else ""
         show.note(f"Ask a question{known}; help shows the commands, exit or Ctrl-D ends.")
     last: Answer | None = None
     failed = 0

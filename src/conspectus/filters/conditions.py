@@ -48,13 +48,13 @@ class Condition:
     @classmethod
     def read(cls, text: str) -> Condition:
         """Read one condition; raise UsageError where it is none."""
-        said = _SAID.fullmatch(text)
-        if said is None or not said[1] or not said[3]:
+        match = _SAID.fullmatch(text)
+        if match is None or not match[1] or not match[3]:
             raise UsageError(f"--where takes {FORM}; and not {text!r}")
-        value = said[3]
+        value = match[3]
         if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
             value = value[1:-1]
-        return cls(said[1], said[2], value)
+        return cls(match[1], match[2], value)
 
     def __str__(self) -> str:
         return f"{self.field}{self.comparison}{self.value}"
@@ -72,7 +72,7 @@ def matching(corpora: Sequence[Sequence[Document]], where: Sequence[Condition]) 
     """
     every = [document for documents in corpora for document in documents]
     fields = _fields(every)
-    tests = [(_test(condition, _known(condition, fields)), condition) for condition in where]
+    tests = [(_test(condition, _field_name(condition, fields)), condition) for condition in where]
     met = [[all(test(d) for test, _ in tests) for d in documents] for documents in corpora]
     if not any(map(any, met)):
         raise NotFound(_none_meets(every, tests, fields))
@@ -81,14 +81,14 @@ def matching(corpora: Sequence[Sequence[Document]], where: Sequence[Condition]) 
 
 def _fields(documents: Iterable[Document]) -> dict[str, str]:
     """Return the names of all fields, by their lower-case forms."""
-    found = {name: name for name in OWN}
+    field_names = {name: name for name in OWN}
     for document in documents:
         for name in document.metadata:
-            found.setdefault(name.casefold(), name)
-    return found
+            field_names.setdefault(name.casefold(), name)
+    return field_names
 
 
-def _known(condition: Condition, fields: dict[str, str]) -> str:
+def _field_name(condition: Condition, fields: dict[str, str]) -> str:
     key = condition.field.casefold()
     if key in fields:
         return fields[key]
@@ -125,8 +125,8 @@ def _file(document: Document) -> str:
 
 def _dated(document: Document) -> str | None:
     """Return the date that the name of a file says, as `2021-09-09-minutes.txt`, for a document that states none."""
-    said = _DAY.search(_parts(_file(document))[-1]) if document.path else None
-    return said[0] if said else None
+    match = _DAY.search(_parts(_file(document))[-1]) if document.path else None
+    return match[0] if match else None
 
 
 def _folder(document: Document) -> list[str]:
@@ -211,8 +211,8 @@ def _ordered(own: str, value: str, holds: Callable[[int], bool]) -> bool:
         day = iso_date(own)
         if day is None:
             return False
-        known = min(len(day), len(date))  # a month compares with a day by their months
-        return holds((day[:known] > date[:known]) - (day[:known] < date[:known]))
+        digits = min(len(day), len(date))  # a month compares with a day by their months
+        return holds((day[:digits] > date[:digits]) - (day[:digits] < date[:digits]))
     if wanted is not None:
         return False
     first, second = own.casefold(), value.casefold()

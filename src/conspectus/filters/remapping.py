@@ -97,9 +97,9 @@ class RowMap:
     """Where the rows of this part begin."""
 
     @classmethod
-    def of(cls, kept: Array) -> RowMap:
+    def of(cls, mask: Array) -> RowMap:
         """Return the places of the rows that are kept (a switch for each), one after the other."""
-        return cls(np.where(kept, np.cumsum(kept) - 1, -1))
+        return cls(np.where(mask, np.cumsum(mask) - 1, -1))
 
     @property
     def edges(self) -> Ints:
@@ -160,29 +160,29 @@ class RemappedArrays(Mapping[str, Array]):
         column = np.zeros((self._size(goes.rows), *first.shape[1:]), first.dtype)
         for arrays, axis in reversed(self._parts):
             rows = axis(goes.rows).numbers
-            kept = rows >= 0
-            values = arrays[name][kept]
+            mask = rows >= 0
+            values = arrays[name][mask]
             if goes.edges:
                 values = axis(goes.of).edges[values]
             elif goes.of:
                 values = np.append(axis(goes.of).numbers, -1)[values]
-            column[rows[kept]] = values
+            column[rows[mask]] = values
         return column
 
     def _lists(self, goes: CsrColumns) -> dict[str, Array]:
         """Return lists without the values that go nowhere; of several parts, one after the other."""
         rows: list[Ints] = []
-        found: dict[str, list[Array]] = {name: [] for name in goes.names[1:]}
+        columns: dict[str, list[Array]] = {name: [] for name in goes.names[1:]}
         for arrays, axis in self._parts:
             row = np.repeat(axis(goes.rows).numbers, np.diff(arrays[goes.starts]))
             value = axis(goes.of).numbers[arrays[goes.values]]
-            kept = (row >= 0) & (value >= 0)
-            rows.append(row[kept])
-            found[goes.values].append(value[kept].astype(arrays[goes.values].dtype))
+            mask = (row >= 0) & (value >= 0)
+            rows.append(row[mask])
+            columns[goes.values].append(value[mask].astype(arrays[goes.values].dtype))
             for name in goes.beside:
-                found[name].append(arrays[name][kept])
+                columns[name].append(arrays[name][mask])
         row = np.concatenate(rows)
-        made = {name: np.concatenate(values) for name, values in found.items()}
+        made = {name: np.concatenate(values) for name, values in columns.items()}
         if np.any(row[1:] < row[:-1]):
             order = np.argsort(row, kind="stable")
             made = {name: values[order] for name, values in made.items()}
@@ -253,17 +253,17 @@ class LazyReports(Sequence[Report]):
     def __getitem__(self, at: slice) -> Sequence[Report]: ...
     def __getitem__(self, at: int | slice) -> Report | Sequence[Report]:
         places = range(len(self.communities))[at]
-        return self._one(places) if isinstance(places, int) else [self._one(place) for place in places]
+        return self._one(places) if isinstance(places, int) else [self._one(position) for position in places]
 
     @cached_property
     def by_community(self) -> ByCommunity:
         """The same by the number of their community."""
         return ByCommunity(self)
 
-    def _one(self, place: int) -> Report:
-        if place not in self._made:
-            self._made[place] = self._make(place)
-        return self._made[place]
+    def _one(self, position: int) -> Report:
+        if position not in self._made:
+            self._made[position] = self._make(position)
+        return self._made[position]
 
     def __len__(self) -> int:
         return len(self.communities)
@@ -279,7 +279,7 @@ class ByCommunity(Mapping[int, Report]):
     @property
     def _places(self) -> dict[int, int]:
         if self._known is None:
-            self._known = {community: place for place, community in enumerate(self._reports.communities)}
+            self._known = {community: position for position, community in enumerate(self._reports.communities)}
         return self._known
 
     def __getitem__(self, community: int) -> Report:

@@ -50,16 +50,16 @@ if TYPE_CHECKING:
 class IndexSubset:
     """The rows that are left of an index, each table made when it is first used, and where the others' numbers went."""
 
-    def __init__(self, index: Index, kept: Sequence[bool]) -> None:
+    def __init__(self, index: Index, mask: Sequence[bool]) -> None:
         """`kept` tells of each document whether it is left."""
         self.index = index
-        self._kept = np.array(kept, bool)
+        self._kept = np.array(mask, bool)
 
     # Rows
 
     @cached_property
     def documents(self) -> list[Document]:
-        return _numbered(d for d, kept in zip(self.index.documents, self._kept.tolist(), strict=True) if kept)
+        return _numbered(d for d, mask in zip(self.index.documents, self._kept.tolist(), strict=True) if mask)
 
     @cached_property
     def chunks(self) -> list[Chunk]:
@@ -74,25 +74,27 @@ class IndexSubset:
                 degree[end] = degree.get(end, 0) + 1
         rows: list[Entity] = []
         for old in self._entities:
-            told = self.resummarizer.entity(old, self.remaining_chunks(old)) if self.is_partial(old) else old
-            rows.append(replace(told, number=len(rows), degree=degree.get(old.name, 0)))
+            summarized = self.resummarizer.entity(old, self.remaining_chunks(old)) if self.is_partial(old) else old
+            rows.append(replace(summarized, number=len(rows), degree=degree.get(old.name, 0)))
         return rows
 
     @cached_property
     def relationships(self) -> list[Relationship]:
         """The relationships that a chunk tells of, as heavy as the share of their chunks that is left."""
-        left: list[Relationship] = []
+        remaining: list[Relationship] = []
         degree: dict[str, int] = {}
         for old in self.index.relationships:
             if self.remaining_chunks(old):
-                left.append(old)
+                remaining.append(old)
                 for end in (old.source, old.target):
                     degree[end] = degree.get(end, 0) + 1
         rows: list[Relationship] = []
-        for old in left:
-            told = self.resummarizer.relationship(old, self.remaining_chunks(old)) if self.is_partial(old) else old
+        for old in remaining:
+            summarized = (
+                self.resummarizer.relationship(old, self.remaining_chunks(old)) if self.is_partial(old) else old
+            )
             combined = degree[old.source] + degree[old.target]
-            rows.append(replace(told, number=len(rows), combined_degree=combined))
+            rows.append(replace(summarized, number=len(rows), combined_degree=combined))
         return rows
 
     @cached_property
@@ -183,11 +185,11 @@ class IndexSubset:
             case "entities":
                 return _of_rows(len(index.entities), (e.number for e in self._entities))
             case "relationships":
-                left = (r.number for r in index.relationships if not self.chunk_ids.isdisjoint(r.chunk_ids))
-                return _of_rows(len(index.relationships), left)
+                remaining = (r.number for r in index.relationships if not self.chunk_ids.isdisjoint(r.chunk_ids))
+                return _of_rows(len(index.relationships), remaining)
             case "claims":
-                left = (c.number for c in index.claims if self.remaining_chunks(c) and not self.is_partial(c))
-                return _of_rows(len(index.claims), left)
+                remaining = (c.number for c in index.claims if self.remaining_chunks(c) and not self.is_partial(c))
+                return _of_rows(len(index.claims), remaining)
             case "communities":
                 entity = self.row_map("entities").numbers
                 holds = [bool(np.any(entity[list(c.entity_numbers)] >= 0)) for c in index.communities]
@@ -195,8 +197,10 @@ class IndexSubset:
             case "names":
                 starts, values = arrays["walk.in_starts"], arrays["walk.in_sentences"]
                 row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-                held = np.bincount(row[self.row_map("sentences").numbers[values] >= 0], minlength=len(starts) - 1)
-                return RowMap.of(held > 0)
+                occurrences = np.bincount(
+                    row[self.row_map("sentences").numbers[values] >= 0], minlength=len(starts) - 1
+                )
+                return RowMap.of(occurrences > 0)
             case "triples":
                 rows: Sequence[Triple] | Sequence[Relationship] = index.triples or index.relationships
                 return RowMap.of(np.array([bool(self.remaining_chunks(row)) for row in rows], bool))
@@ -220,14 +224,14 @@ class IndexSubset:
         return int(np.count_nonzero(self.row_map(axis).numbers >= 0))
 
 
-def subset_of(index: Index, kept: Sequence[bool], name: str = "") -> Index:
+def subset_of(index: Index, mask: Sequence[bool], name: str = "") -> Index:
     """Return the index with some of its documents alone, `kept` a switch for each; the index itself where all are.
 
     `name` says which they are: it becomes part of the snapshot's.
     """
-    if all(kept):
+    if all(mask):
         return index
-    part = IndexSubset(index, kept)
+    part = IndexSubset(index, mask)
     return replace(
         index,
         documents=LazyTable(lambda: part.documents),
@@ -258,8 +262,8 @@ def _frequency(arrays: Mapping[str, Array], part: IndexSubset) -> Array:
     holding = sparse.csr_array((np.ones(len(sentences), np.float32), sentences, starts), shape=shape)
     out: Any = (arrays["walk.out_weights"], arrays["walk.out_names"], arrays["walk.out_starts"])
     names = part.size("names")
-    held: Any = holding @ sparse.csr_array(out, shape=(shape[1], names))
-    counted = np.maximum(np.bincount(held.indices, minlength=names), 1)
+    occurrences: Any = holding @ sparse.csr_array(out, shape=(shape[1], names))
+    counted = np.maximum(np.bincount(occurrences.indices, minlength=names), 1)
     places = part.row_map("names").numbers
     before = part.index.arrays["walk.frequency"][places >= 0]
     return np.minimum(counted, before).astype(before.dtype)
@@ -270,9 +274,9 @@ def _numbered(rows: Iterable[Any]) -> list[Any]:
 
 
 def _of_rows(size: int, numbers: Iterable[int]) -> RowMap:
-    kept = np.zeros(size, bool)
-    kept[list(numbers)] = True
-    return RowMap.of(kept)
+    mask = np.zeros(size, bool)
+    mask[list(numbers)] = True
+    return RowMap.of(mask)
 
 
 def _left(numbers: Sequence[int], place: Ints | Sequence[int]) -> tuple[int, ...]:
@@ -330,11 +334,11 @@ class Resummarizer:
     def _mentioning(self, names: Sequence[str]) -> list[int]:
         """Return the sentences of the documents that mention all names, or that one of them says of the others."""
         numbers = [self._number[name] for name in names]
-        found = [self._naming(number) for number in numbers]
-        if len(found) == 1:
-            return found[0]
-        both = set(found[0]) & set(found[1])
-        for number, of_other in zip(numbers, reversed(found), strict=True):
+        sentences_by_name = [self._naming(number) for number in numbers]
+        if len(sentences_by_name) == 1:
+            return sentences_by_name[0]
+        both = set(sentences_by_name[0]) & set(sentences_by_name[1])
+        for number, of_other in zip(numbers, reversed(sentences_by_name), strict=True):
             both |= {sentence for sentence in of_other if self._passages.said_by(sentence) == number}
         return sorted(both)
 
@@ -351,8 +355,8 @@ class Resummarizer:
         """For each name, where its sentences are in the second array."""
         passages = self._passages
         row = np.repeat(np.arange(len(passages)), np.diff(passages.mention_starts))
-        kept = self._sentences[row]
-        row, name = row[kept], passages.mentions[kept]
+        mask = self._sentences[row]
+        row, name = row[mask], passages.mentions[mask]
         order = np.argsort(name, kind="stable")
         return np.searchsorted(name[order], np.arange(len(passages.names) + 1)), row[order]
 
@@ -371,18 +375,18 @@ class SubsetReports:
     @cached_property
     def _settings(self) -> ReportSettings:
         made: Mapping[str, Any] = self._part.index.settings.get("reports", {})
-        known = {name: made[name] for name in ReportSettings.model_fields if name in made}
-        return ReportSettings.model_validate(known)
+        stored_settings = {name: made[name] for name in ReportSettings.model_fields if name in made}
+        return ReportSettings.model_validate(stored_settings)
 
     @cached_property
     def _left(self) -> list[Report]:
         """The old reports of the communities that are left and large enough; those of the root are always."""
         least = self._settings.min_report_entities
         place = self._part.row_map("communities").numbers
-        left = [report for report in self._part.index.reports if place[report.community] >= 0]
+        remaining = [report for report in self._part.index.reports if place[report.community] >= 0]
         return [
             report
-            for report in left
+            for report in remaining
             if self._whole(report) or report.level == 0 or self._community(report).size >= least
         ]
 

@@ -84,14 +84,16 @@ class IndexUnion:
     def entities(self) -> list[Entity]:
         degree = Counter(chain.from_iterable((r.source, r.target) for r in self.relationships))
         tables = [index.entities for index in self.indexes]
-        rows = (merge_entities([tables[part][n] for part, n in held]) for held in self.numbers.sources_of("entities"))
+        rows = (
+            merge_entities([tables[part][n] for part, n in sources]) for sources in self.numbers.sources_of("entities")
+        )
         return [replace(row, number=i, degree=degree[row.name]) for i, row in enumerate(rows)]
 
     @cached_property
     def relationships(self) -> list[Relationship]:
         tables = [index.relationships for index in self.indexes]
-        held = self.numbers.sources_of("relationships")
-        rows = [merge_relationships([tables[part][n] for part, n in same]) for same in held]
+        sources = self.numbers.sources_of("relationships")
+        rows = [merge_relationships([tables[part][n] for part, n in same]) for same in sources]
         degree = Counter(chain.from_iterable((r.source, r.target) for r in rows))
         return [replace(r, number=i, combined_degree=degree[r.source] + degree[r.target]) for i, r in enumerate(rows)]
 
@@ -101,8 +103,8 @@ class IndexUnion:
         if not any(tables):
             return []
         rows: list[Triple] = []
-        for held in self.numbers.sources_of("triples"):
-            same = [tables[part][n] for part, n in held]
+        for sources in self.numbers.sources_of("triples"):
+            same = [tables[part][n] for part, n in sources]
             chunks = tuple(chain.from_iterable(t.chunk_ids for t in same))
             rows.append(replace(same[0], number=len(rows), chunk_ids=chunks))
         return rows
@@ -136,8 +138,10 @@ class IndexUnion:
         """In whose communities each entity is: of the index that names it in most chunks, of equal ones the first."""
         tables = [index.entities for index in self.indexes]
         return [
-            max(held, key=lambda place: tables[place[0]][place[1]].frequency)[0] if len(held) > 1 else held[0][0]
-            for held in self.numbers.sources_of("entities")
+            max(sources, key=lambda position: tables[position[0]][position[1]].frequency)[0]
+            if len(sources) > 1
+            else sources[0][0]
+            for sources in self.numbers.sources_of("entities")
         ]
 
     def _among(self, edges: Sequence[int], members: Sequence[int]) -> tuple[int, ...]:
@@ -158,22 +162,22 @@ class IndexUnion:
                 for community in _communities(index)
             ]
 
-        def one(place: int) -> Report:
-            part = max(p for p, index in enumerate(self.indexes) if starts[p] <= place and len(index.reports))
-            old, start = self.indexes[part].reports[place - starts[part]], self.numbers.start(part, "communities")
+        def report_at(position: int) -> Report:
+            part = max(p for p, index in enumerate(self.indexes) if starts[p] <= position and len(index.reports))
+            old, start = self.indexes[part].reports[position - starts[part]], self.numbers.start(part, "communities")
             return replace(
                 translated(old, partial(self.numbers.reference, part)),
-                number=place,
+                number=position,
                 community=start + old.community,
                 parent=start + old.parent if old.parent >= 0 else -1,
                 children=tuple(start + child for child in old.children),
             )
 
         def counts() -> tuple[int, int, int]:
-            whole, written, gone = map(sum, zip(*map(_counts, self.indexes), strict=True))
-            return whole, written, gone
+            whole, written, dropped = map(sum, zip(*map(_counts, self.indexes), strict=True))
+            return whole, written, dropped
 
-        return LazyReports(communities, one, counts)
+        return LazyReports(communities, report_at, counts)
 
 
 def _communities(index: Index) -> Sequence[int]:
@@ -307,11 +311,11 @@ class UnionRows:
 
     def sources_of(self, table: str) -> list[list[tuple[int, int]]]:
         """Return for each row of a table that joins which indexes hold it, with its number there."""
-        held: list[list[tuple[int, int]]] = [[] for _ in self.keys(table)]
+        sources: list[list[tuple[int, int]]] = [[] for _ in self.keys(table)]
         for part in range(len(self._indexes)):
             for old, new in enumerate(self.row_map(part, table).numbers.tolist()):
-                held[int(new)].append((part, old))
-        return held
+                sources[int(new)].append((part, old))
+        return sources
 
     def row_map(self, part: int, axis: str) -> RowMap:
         """Return where the rows of an axis of an index go."""
@@ -328,8 +332,8 @@ class UnionRows:
     def reference(self, part: int, reference: Reference) -> Reference | None:
         """Return a reference of an index in the new numbers, None where it led nowhere."""
         numbers = self.row_map(part, "chunks" if reference.table == "Sources" else reference.table.lower()).numbers
-        held = 0 <= reference.number < len(numbers)
-        return Reference(reference.table, int(numbers[reference.number])) if held else None
+        sources = 0 <= reference.number < len(numbers)
+        return Reference(reference.table, int(numbers[reference.number])) if sources else None
 
     def summed(self, name: str, _: Mapping[str, Array]) -> Array:
         """Return a column of the names of the walk: frequencies as their sum, kinds as all that hold in any index."""

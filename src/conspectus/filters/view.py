@@ -44,14 +44,14 @@ class View:
 
     def _of_reports(self) -> Iterator[str]:
         reports = self.index.reports
-        whole, written, gone = reports.counts() if isinstance(reports, LazyReports) and reports.counts else (0, 0, 0)
-        if written or gone:
+        whole, written, dropped = reports.counts() if isinstance(reports, LazyReports) and reports.counts else (0, 0, 0)
+        if written or dropped:
             parts = [
                 f"{whole:,} stand on these documents alone" if whole else "",
                 f"{written:,} also stood on others and were written anew from these, by selection and without a model"
                 if written
                 else "",
-                f"{gone:,} are not used" if gone else "",
+                f"{dropped:,} are not used" if dropped else "",
             ]
             yield f"Of the reports, {'; '.join(filter(None, parts))}."
 
@@ -69,10 +69,10 @@ def select_view(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> Vi
     views: BoundedCache[object, tuple[Sequence[Index], View]] = indexes[0].derived.setdefault(
         "views", BoundedCache(CACHED_VIEWS)
     )
-    known = views.get(key)
-    if known is None:  # the indexes are cached too: while they are, no other has their ids
-        known = views.setdefault(key, (list(indexes), _seen(indexes, read)))
-    return known[1]
+    cached = views.get(key)
+    if cached is None:  # the indexes are cached too: while they are, no other has their ids
+        cached = views.setdefault(key, (list(indexes), _seen(indexes, read)))
+    return cached[1]
 
 
 def _seen(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> View:
@@ -86,17 +86,17 @@ def _seen(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> Vi
     chosen = dict(zip(names_of([index.folder for index in indexes]), indexes, strict=True))
     if where:
         met = conditions.matching([index.documents for index in indexes], where)
-        said = " and ".join(map(str, where))
+        condition = " and ".join(map(str, where))
         count, total = sum(map(sum, met)), sum(map(len, met))
         if count < total:
-            notices.append(f"Only {count:,} of {total:,} documents are read: those where {said}.")
+            notices.append(f"Only {count:,} of {total:,} documents are read: those where {condition}.")
         chosen = {
-            name: subset_of(index, kept, f"where {said}")
-            for (name, index), kept in zip(chosen.items(), met, strict=True)
-            if any(kept)
+            name: subset_of(index, mask, f"where {condition}")
+            for (name, index), mask in zip(chosen.items(), met, strict=True)
+            if any(mask)
         }
-    alone = len(indexes) == 1
-    index = next(iter(chosen.values())) if alone else union_of(chosen)
+    single = len(indexes) == 1
+    index = next(iter(chosen.values())) if single else union_of(chosen)
     doubled = sum(len(one.documents) for one in chosen.values()) - len(index.documents)
     if doubled:
         one = doubled == 1
@@ -104,20 +104,22 @@ def _seen(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> Vi
             f"{doubled:,} document{'' if one else 's'} in several indexes {'is' if one else 'are'} read once."
         )
     no_vectors = _no_vectors(chosen) if vectors_differ(list(chosen.values())) else ""
-    told = (*notices, no_vectors) if no_vectors else tuple(notices)
-    return View(index, told, no_vectors, tuple(one.settings for one in indexes))
+    notices_text = (*notices, no_vectors) if no_vectors else tuple(notices)
+    return View(index, notices_text, no_vectors, tuple(one.settings for one in indexes))
 
 
 def _no_vectors(indexes: Mapping[str, Index]) -> str:
     from conspectus.filters.union import embedder_of, vectors_differ
 
     made = {name: embedder_of(index) for name, index in indexes.items()}
-    told = ", ".join(f"{name} has {f'{by} ({size} numbers)' if by else 'none'}" for name, (by, size) in made.items())
+    notices_text = ", ".join(
+        f"{name} has {f'{by} ({size} numbers)' if by else 'none'}" for name, (by, size) in made.items()
+    )
     first = next(name for name, (by, _) in made.items() if by)
     other = next(name for name, index in indexes.items() if vectors_differ([indexes[first], index]))
     by = indexes[first].settings.get("vectors", {}).get("embedder", "local")
     return (
-        f"Vectors are left out, since they do not compare ({told}); make them alike: "
+        f"Vectors are left out, since they do not compare ({notices_text}); make them alike: "
         f"conspectus embed --index {indexes[other].folder or 'DIR'} --embedder {by}"
     )
 
@@ -125,15 +127,15 @@ def _no_vectors(indexes: Mapping[str, Index]) -> str:
 def names_of(folders: Sequence[Path | None]) -> list[str]:
     """Return a short name for each index: that of its folder, or of the one that holds a hidden one; each another."""
     tails: list[tuple[str, ...]] = []
-    for place, folder in enumerate(folders, 1):
-        parts = folder.resolve().parts if folder else (str(place),)
+    for position, folder in enumerate(folders, 1):
+        parts = folder.resolve().parts if folder else (str(position),)
         while len(parts) > 1 and parts[-1].startswith("."):
             parts = parts[:-1]
         tails.append(parts)
     names: list[str] = []
-    for place, parts in enumerate(tails):
+    for position, parts in enumerate(tails):
         lengths = range(1, len(parts) + 1)
-        others = [tail for other, tail in enumerate(tails) if other != place]
+        others = [tail for other, tail in enumerate(tails) if other != position]
         length = next((n for n in lengths if all(tail[-n:] != parts[-n:] for tail in others)), 0)
-        names.append("/".join(parts[-length:]) if length else f"{parts[-1]}#{place + 1}")
+        names.append("/".join(parts[-length:]) if length else f"{parts[-1]}#{position + 1}")
     return names

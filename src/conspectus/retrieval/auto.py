@@ -59,8 +59,8 @@ def _mostly(named: Sequence[Entity], question: str) -> bool:
     rest = ASKING_ZH.sub("", question)
     for entity in named:
         rest = rest.replace(entity.name, "")
-    said = len(ASKING_ZH.sub("", question))
-    return 2 * len(rest) <= said
+    subject_length = len(ASKING_ZH.sub("", question))
+    return 2 * len(rest) <= subject_length
 
 
 def _listed(entities: Sequence[Entity]) -> str:

@@ -57,8 +57,8 @@ def nothing_found(
     question: str, index: Index, *, method: str, level: int | None = None, context_tokens: int = 0
 ) -> Answer:
     """Return the answer of a method that found nothing: it says so and cites nothing."""
-    said = wording(index.language_of(question)).nothing
-    return Answer(question, said, method, level=level, context_tokens=context_tokens)
+    words = wording(index.language_of(question)).nothing
+    return Answer(question, words, method, level=level, context_tokens=context_tokens)
 
 
 HEADING_TOKENS = 20
@@ -126,9 +126,9 @@ def pack_windows(rows: Sequence[Report] | Sequence[Chunk], limit: int) -> Iterat
 def fit_answers(answers: Sequence[PartialAnswer], limit: int) -> Iterator[PartialAnswer]:
     """Yield whole answers, in their order, until the window is full; always the first one."""
     used = 0
-    for place, partial in enumerate(answers):
+    for position, partial in enumerate(answers):
         used += tokens.count(partial.text)
-        if place and used > limit:
+        if position and used > limit:
             return
         yield partial
 
@@ -147,28 +147,28 @@ def pack_rows(
 ) -> Context:
     """Return the first rows of each table that fit its part of the window; chunks have what the others leave."""
     limit = settings.context_tokens
-    reported, left = _fit(reports, settings.report_share * limit, limit)
-    named, left = _fit(entities, settings.entity_share * limit, left)
-    related, left = _fit(relationships, settings.relationship_share * limit, left)
-    claimed, left = _fit(claims, settings.claim_share * limit, left)
-    told, _ = _fit(sources, left, left)
+    reported, room = _fit(reports, settings.report_share * limit, limit)
+    named, room = _fit(entities, settings.entity_share * limit, room)
+    related, room = _fit(relationships, settings.relationship_share * limit, room)
+    claimed, room = _fit(claims, settings.claim_share * limit, room)
+    told, _ = _fit(sources, room, room)
     return Context(reports=reported, entities=named, relationships=related, claims=claimed, sources=told)
 
 
-def _fit(rows: Iterable[RowT], part: float, left: float) -> tuple[tuple[RowT, ...], float]:
+def _fit(rows: Iterable[RowT], part: float, room: float) -> tuple[tuple[RowT, ...], float]:
     """Return the first rows that fit a part of the window together, and what they leave of it.
 
     They are one at least, unless the part is nothing.
     """
-    kept: list[RowT] = []
+    fitting: list[RowT] = []
     used = 0
     for row in rows if part > 0 else ():
         size = tokens.count(render(row, 100))
-        if kept and used + size > part:
+        if fitting and used + size > part:
             break
-        kept.append(row)
+        fitting.append(row)
         used += size
-    return tuple(kept), left - used
+    return tuple(fitting), room - used
 
 
 ALIKE = 0.8
@@ -177,11 +177,11 @@ ALIKE = 0.8
 
 def unknown_names(question: str, index: Index) -> list[str]:
     """Return the capitalised words inside a question that neither the documents nor the graph have."""
-    known = index.number_of_word
+    vocabulary = index.number_of_word
     return [
         name
         for name in read_question(question, *index.languages).written_names
-        if not any(term in known for term in index.terms(name)) and name_key(name) not in index.entity_of_key
+        if not any(term in vocabulary for term in index.terms(name)) and name_key(name) not in index.entity_of_key
     ]
 
 
@@ -194,8 +194,8 @@ def unknown_name_notice(question: str, index: Index) -> Iterator[str]:
         for name in absent:
             near = difflib.get_close_matches(name_key(name), words, n=1, cutoff=ALIKE)
             shown.append(f"{name} ({words[near[0]]}?)" if near else name)
-        said = wording(index.language_of(question))
-        yield said.absent.format(said.comma.join(shown))
+        texts = wording(index.language_of(question))
+        yield texts.absent.format(texts.comma.join(shown))
 
 
 T = TypeVar("T")

@@ -83,9 +83,9 @@ def row_of(reference: Reference, index: Index) -> Row | None:
 def sources_of(reference: Reference, statement: str, index: Index) -> list[Source]:
     """Return where a reference ends: the quoted characters of a quotation, else the places behind the row."""
     spans = list(dict.fromkeys(_spans(reference, statement, index, frozenset())))
-    quoted = [place for span in spans for place in _quoted(statement, span, index)]
+    quoted = [location for span in spans for location in _quoted(statement, span, index)]
     if reference.table == "Sources" and not quoted:
-        quoted = [place for span in spans if (place := _sentence_with(statement, span, index))]
+        quoted = [location for span in spans if (location := _sentence_with(statement, span, index))]
     return [_source(span, index) for span in (list(dict.fromkeys(quoted)) or spans[:MOST_SOURCES])]
 
 
@@ -119,13 +119,13 @@ def _bare(text: str) -> str:
 
 def _quoted(statement: str, span: Span, index: Index) -> list[Span]:
     """Return where inside a span the words stand that a statement quotes, or that it is as a whole."""
-    said = _OPENED.sub("", statement)
-    if is_unspaced(said) and (place := _locate(said, span, index)):
-        return [place]  # what it quotes is part of it
-    if (whole := _WHOLE.search(statement)) and (place := _locate(whole.group(1), span, index)):
-        return [place]
-    parts = [m.group(1) for m in _QUOTED.finditer(statement)] or [said]
-    return [place for words in parts if (place := _locate(words, span, index))]
+    quotation = _OPENED.sub("", statement)
+    if is_unspaced(quotation) and (location := _locate(quotation, span, index)):
+        return [location]  # what it quotes is part of it
+    if (whole := _WHOLE.search(statement)) and (location := _locate(whole.group(1), span, index)):
+        return [location]
+    parts = [m.group(1) for m in _QUOTED.finditer(statement)] or [quotation]
+    return [location for words in parts if (location := _locate(words, span, index))]
 
 
 def _locate(words: str, span: Span, index: Index) -> Span | None:
@@ -134,8 +134,8 @@ def _locate(words: str, span: Span, index: Index) -> Span | None:
     if len(parts) < 3 and not (is_unspaced(words) and len(words) > UNSPACED_LEAST):
         return None
     text = index.document_of[span.document_id].text
-    found = re.compile(r"\s+".join(map(re.escape, parts)), re.IGNORECASE).search(text, span.start, span.end)
-    return Span(span.document_id, found.start(), found.end()) if found else None
+    match = re.compile(r"\s+".join(map(re.escape, parts)), re.IGNORECASE).search(text, span.start, span.end)
+    return Span(span.document_id, match.start(), match.end()) if match else None
 
 
 def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
@@ -146,13 +146,13 @@ def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
     text = index.document_of[span.document_id].text
     joined = r"\s+".join(map(re.escape, words))
     pattern = rf"(?<!{_NEIGHBOUR}){joined}(?!{_NEIGHBOUR})"  # where no spaces are written, a neighbour is no part of it
-    found = re.compile(pattern, re.IGNORECASE).search(text, span.start, span.end)
-    if found is None:
+    match = re.compile(pattern, re.IGNORECASE).search(text, span.start, span.end)
+    if match is None:
         return None
-    start = max(text.rfind("\n\n", span.start, found.start()), span.start)
-    end = text.find("\n\n", found.end(), span.end)
+    start = max(text.rfind("\n\n", span.start, match.start()), span.start)
+    end = text.find("\n\n", match.end(), span.end)
     for a, b in sentences(text, start, end if end >= 0 else span.end):
-        if a <= found.start() and found.end() <= b:
+        if a <= match.start() and match.end() <= b:
             return Span(span.document_id, a, b)
     return None
 

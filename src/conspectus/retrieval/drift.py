@@ -34,7 +34,7 @@ class DriftSteps:
     """What the steps found, which follow-ups were asked, what they read in tokens, and what failed."""
 
     probes: list[Probe] = field(default_factory=list[Probe])
-    asked: list[str] = field(default_factory=list[str])
+    questions: list[str] = field(default_factory=list[str])
     used: int = 0
     failed: list[ModelError] = field(default_factory=list[ModelError])
 
@@ -56,7 +56,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     drifted = await drift(question, reports, index, model, settings)
     helpful = sorted((probe for probe in drifted.probes if probe.score > 0), key=lambda probe: -probe.score)
     notices = [f"{len(drifted.failed)} follow-ups could not be answered: {drifted.failed[0]}"] if drifted.failed else []
-    if not model.generative and drifted.asked:
+    if not model.generative and drifted.questions:
         notices.append(wording(index.language_of(question)).crossing)
     used = drifted.used
     if helpful:
@@ -64,7 +64,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         result = await finish(task, question, index, model, method=METHOD, context_tokens=used, notices=notices)
     else:
         result = nothing_found(question, index, method=METHOD, context_tokens=used)
-    return replace(result, why=_told(reports, drifted))
+    return replace(result, why=_description(reports, drifted))
 
 
 async def drift(question: str, reports: Sequence[Report], index: Index, model: Model, settings: Settings) -> DriftSteps:
@@ -75,16 +75,16 @@ async def drift(question: str, reports: Sequence[Report], index: Index, model: M
     result = DriftSteps([primer], used=tokens.count(evidence.text))
     ahead = list(primer.follow_ups)
     for _ in range(chosen.depth):
-        step = _best(ahead, [question, *result.asked], chosen.follow_ups)
+        step = _best(ahead, [question, *result.questions], chosen.follow_ups)
         windows = [local.context(follow_up.question, index, settings.local) for follow_up in step]
-        told = tuple(result.asked)
+        earlier = tuple(result.questions)
         tasks = [
-            PursueFollowUp(question, follow_up.question, window, chosen.follow_ups, told)
+            PursueFollowUp(question, follow_up.question, window, chosen.follow_ups, earlier)
             for follow_up, window in zip(step, windows, strict=True)
             if window.sources
         ]
         replies = await model.perform_all(tasks)
-        result.asked += [follow_up.question for follow_up in step]
+        result.questions += [follow_up.question for follow_up in step]
         result.used += sum(tokens.count(task.context.text) for task in tasks)
         result.failed += [reply for reply in replies if isinstance(reply, ModelError)]
         probes = [reply for reply in replies if not isinstance(reply, ModelError)]
@@ -93,22 +93,22 @@ async def drift(question: str, reports: Sequence[Report], index: Index, model: M
     return result
 
 
-def _best(ahead: Iterable[FollowUp], asked: Sequence[str], most: int) -> list[FollowUp]:
+def _best(ahead: Iterable[FollowUp], questions: Sequence[str], most: int) -> list[FollowUp]:
     """Return the follow-ups of the highest scores that were not asked; of equal ones the first."""
-    known = {name_key(question) for question in asked}
+    asked_keys = {name_key(question) for question in questions}
     fresh: dict[str, FollowUp] = {}
     for follow_up in sorted(ahead, key=lambda f: -f.score):
         key = name_key(follow_up.question)
-        if follow_up.score > 0 and key not in known:
+        if follow_up.score > 0 and key not in asked_keys:
             fresh.setdefault(key, follow_up)
     return list(fresh.values())[:most]
 
 
 def primer_reports(question: str, index: Index, settings: Settings) -> list[Report]:
     """Return the reports of the communities that hold most of what a question matches, then the most important ones."""
-    found = match_annotations(question, index, settings, settings.rollup.matches)
+    annotations = match_annotations(question, index, settings, settings.rollup.matches)
     near: dict[int, Report] = {}
-    for number in communities_of(found, index, settings.reports.min_report_entities):
+    for number in communities_of(annotations, index, settings.reports.min_report_entities):
         at = number
         while at >= 0 and at not in index.report_of_community:
             at = index.communities[at].parent
@@ -119,7 +119,7 @@ def primer_reports(question: str, index: Index, settings: Settings) -> list[Repo
     return list({r.number: r for r in (*near.values(), *others)}.values())[: settings.drift.reports]
 
 
-def _told(reports: Sequence[Report], drifted: DriftSteps) -> str:
+def _description(reports: Sequence[Report], drifted: DriftSteps) -> str:
     numbers = ", ".join(str(report.community) for report in reports)
-    asked = "; ".join(f"“{question}”" for question in drifted.asked)
-    return f"from the reports of communities {numbers}" + (f", then asked {asked}" if asked else "")
+    questions = "; ".join(f"“{question}”" for question in drifted.questions)
+    return f"from the reports of communities {numbers}" + (f", then questions {questions}" if questions else "")

@@ -40,10 +40,10 @@ class Stop:
     before: Stop | None = None
 
     @property
-    def told(self) -> str:
+    def path(self) -> str:
         """The path in words."""
         here = f"{self.report.title} ({self.rating})"
-        return f"{self.before.told} > {here}" if self.before else here
+        return f"{self.before.path} > {here}" if self.before else here
 
 
 @dataclass
@@ -63,45 +63,45 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     """
     if not index.reports:
         raise UsageError("drilldown follows reports, and this index has none: ask by rollup or local")
-    found = (
+    annotations = (
         []
         if read_question(question, *index.languages).about_whole
         else match_annotations(question, index, settings, MATCHES)
     )
-    followed = await follow(question, found, index, model, settings)
+    followed = await follow(question, annotations, index, model, settings)
     failed = followed.failed
     notices = [f"not rated, of {followed.rated} reports: {len(failed)} ({failed[0]})"] if failed else []
     why = f"{followed.rated} reports rated from the root down"
     if not followed.ends:
         result = nothing_found(question, index, method=METHOD)
         return replace(result, why=f"{why}, none of them relevant", notices=tuple(notices))
-    evidence = evidence_of(question, followed.ends, found, index, settings)
+    evidence = evidence_of(question, followed.ends, annotations, index, settings)
     used = tokens.count(evidence.text)
     task = AnswerFromContext(question, evidence)
     result = await finish(task, question, index, model, method=METHOD, context_tokens=used, notices=notices)
-    paths = "; ".join(stop.told for stop in followed.ends)
+    paths = "; ".join(stop.path for stop in followed.ends)
     read = f"{len(evidence.sources)} chunk{'s' * (len(evidence.sources) != 1)} read there"
     return replace(result, why=f"{why}, followed {paths}; {read}")
 
 
 async def follow(
-    question: str, found: Sequence[Annotation], index: Index, model: Model, settings: Settings
+    question: str, annotations: Sequence[Annotation], index: Index, model: Model, settings: Settings
 ) -> Followed:
     """Follow the best reports of each level into their parts, until they have none that is relevant."""
     chosen, result = settings.drilldown, Followed()
-    inside = _masses(found, index)
+    inside = _masses(annotations, index)
     roots = (community.number for community in index.communities_at(0))
     level = [(report, None) for report in index.reports_of(roots)]
     while level:
         reports = [report for report, _ in level]
-        held = holdings(question, reports, inside, index)
+        shares = holdings(question, reports, inside, index)
         ratings = await _rated(question, reports, model, result, chosen.relevance)
         stops = [Stop(r, rating, before) for (r, before), rating in zip(level, ratings, strict=True)]
-        order = sorted(range(len(stops)), key=lambda i: (-ratings[i], -held[i], reports[i].number))
-        kept = [stops[i] for i in order if ratings[i] >= chosen.relevance][: chosen.width]
-        gone_on = {id(stop.before) for stop in kept}
-        result.ends = [stop for stop in result.ends if id(stop) not in gone_on] + kept
-        level = [(part, stop) for stop in kept for part in index.reports_of(stop.report.children)]
+        order = sorted(range(len(stops)), key=lambda i: (-ratings[i], -shares[i], reports[i].number))
+        best = [stops[i] for i in order if ratings[i] >= chosen.relevance][: chosen.width]
+        gone_on = {id(stop.before) for stop in best}
+        result.ends = [stop for stop in result.ends if id(stop) not in gone_on] + best
+        level = [(part, stop) for stop in best for part in index.reports_of(stop.report.children)]
     result.ends = sorted(result.ends, key=lambda stop: -stop.rating)[: chosen.width]
     return result
 
@@ -129,14 +129,14 @@ def holdings(question: str, reports: Sequence[Report], inside: Mapping[int, floa
     weight = {t: idf(len(words.lengths), words.frequency(number[t])) ** 2 for t in read.focus if t in number}
     total = sum(weight.values()) or 1.0
     most = max((inside.get(report.community, 0.0) for report in reports), default=0.0) or 1.0
-    held = [sum(weight[t] for t in sorted(weight.keys() & set(index.terms(r.text)))) / total for r in reports]
-    return [(h + inside.get(r.community, 0.0) / most) / 2 for h, r in zip(held, reports, strict=True)]
+    shares = [sum(weight[t] for t in sorted(weight.keys() & set(index.terms(r.text)))) / total for r in reports]
+    return [(h + inside.get(r.community, 0.0) / most) / 2 for h, r in zip(shares, reports, strict=True)]
 
 
-def _masses(found: Sequence[Annotation], index: Index) -> dict[int, float]:
+def _masses(annotations: Sequence[Annotation], index: Index) -> dict[int, float]:
     """Return for each community, at every level, the sum of the scores of the annotations inside it."""
     masses: dict[int, float] = {}
-    for annotation in found:
+    for annotation in annotations:
         community = None if annotation.kind == "report" else community_of(annotation, index, 1)
         while community is not None:
             masses[community.number] = masses.get(community.number, 0.0) + annotation.score
@@ -145,11 +145,11 @@ def _masses(found: Sequence[Annotation], index: Index) -> dict[int, float]:
 
 
 def evidence_of(
-    question: str, ends: Sequence[Stop], found: Sequence[Annotation], index: Index, settings: Settings
+    question: str, ends: Sequence[Stop], annotations: Sequence[Annotation], index: Index, settings: Settings
 ) -> Context:
     """Return what the communities at the ends of the paths hold, in one window: what the question matches first."""
     communities = [index.communities[stop.report.community] for stop in ends]
-    matches = {(a.kind, a.number): a.score for a in found}
+    matches = {(a.kind, a.number): a.score for a in annotations}
     entities = dict.fromkeys(number for c in communities for number in c.entity_numbers)
     edges = dict.fromkeys(number for c in communities for number in c.relationship_numbers)
     scores = scores_of(question, index, settings.search)

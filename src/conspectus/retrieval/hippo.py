@@ -147,7 +147,7 @@ def _symmetric(first: Ints, second: Ints, weight: Floats, n: int) -> Matrix:
 def _mentions(graph: TripleGraph, heads: Ints, tails: Ints, n: int, chunks: int) -> Matrix:
     sizes = np.array([len(c) for c in graph.chunks], np.int64)
     triple = np.repeat(np.arange(len(graph)), sizes)
-    chunk = np.array([c for said in graph.chunks for c in said], np.int64)
+    chunk = np.array([c for numbers in graph.chunks for c in numbers], np.int64)
     rows = np.concatenate((heads[triple], tails[triple]))
     columns = np.concatenate((chunk, chunk))
     matrix = sparse.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=(n, chunks))
@@ -242,8 +242,8 @@ def _recognised(like: Floats, named: Sequence[str], phrases: PhraseGraph, index:
     """
     best = highest(like, settings.hippo.triples)
     linked = np.flatnonzero(_linked(named, phrases, index, settings))
-    kept = best[np.isin(phrases.ends[:, best], linked).any(axis=0)]
-    return kept if len(kept) else best
+    recognized = best[np.isin(phrases.ends[:, best], linked).any(axis=0)]
+    return recognized if len(recognized) else best
 
 
 def _phrases_of(triples: Ints, like: Floats, phrases: PhraseGraph) -> Floats:

@@ -37,11 +37,11 @@ async def steps(
     question: str, index: Index, model: Model, settings: Settings, ranker: Ranking
 ) -> tuple[list[Hit], tuple[str, ...]]:
     """Return the ranking and the thoughts: until one states the answer, none comes, or the steps end."""
-    found: dict[str, Hit] = {}
-    _add(found, ranker(question, index, settings))
+    best_hits: dict[str, Hit] = {}
+    _add(best_hits, ranker(question, index, settings))
     thoughts: tuple[str, ...] = ()
     for _ in range(settings.ircot.steps):
-        read = tuple(index.chunk_of[hit.chunk] for hit in _best(found, settings.search.k))
+        read = tuple(index.chunk_of[hit.chunk] for hit in _best(best_hits, settings.search.k))
         if not read:
             break
         thought = (await model.perform(NextThought(question, Context(sources=read), thoughts))).strip()
@@ -50,20 +50,20 @@ async def steps(
         thoughts = (*thoughts, thought)
         if _DONE.search(thought):
             break
-        _add(found, ranker(thought, index, settings))
-    return _best(found, settings.search.k), thoughts
+        _add(best_hits, ranker(thought, index, settings))
+    return _best(best_hits, settings.search.k), thoughts
 
 
-def _add(found: dict[str, Hit], hits: Sequence[Hit]) -> None:
+def _add(best_hits: dict[str, Hit], hits: Sequence[Hit]) -> None:
     highest = max((hit.score for hit in hits), default=0.0) or 1.0
     for hit in hits:
         score = hit.score / highest
-        if hit.chunk not in found or score > found[hit.chunk].score:
-            found[hit.chunk] = replace(hit, score=score)
+        if hit.chunk not in best_hits or score > best_hits[hit.chunk].score:
+            best_hits[hit.chunk] = replace(hit, score=score)
 
 
-def _best(found: dict[str, Hit], k: int) -> list[Hit]:
-    return sorted(found.values(), key=lambda hit: -hit.score)[:k]  # of equal scores the one found first
+def _best(best_hits: dict[str, Hit], k: int) -> list[Hit]:
+    return sorted(best_hits.values(), key=lambda hit: -hit.score)[:k]  # of equal scores the one found first
 
 
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:

@@ -68,22 +68,22 @@ def context(question: str, index: Index, settings: LocalSettings) -> Context:
 def entities_in(question: str, index: Index) -> list[Entity]:
     """Return the entities that a question names, the longest and rarest names first."""
     question = without_particles(question, index.languages)
-    known, longest = index.entity_of_key, LONGEST
+    number_of_key, longest = index.entity_of_key, LONGEST
     words = name_key(question).split()
     if CJK.search(question):
-        known, longest, words = _known_in_pieces(index), LONGEST_UNSPACED, units(name_key(question))
-    found: dict[int, tuple[int, int]] = {}
+        number_of_key, longest, words = _known_in_pieces(index), LONGEST_UNSPACED, units(name_key(question))
+    entities: dict[int, tuple[int, int]] = {}
     at = 0
     while at < len(words):
         sizes = range(min(longest, len(words) - at), 0, -1)
-        size = next((n for n in sizes if _keys(words[at : at + n], index) & known.keys()), 0)
+        size = next((n for n in sizes if _keys(words[at : at + n], index) & number_of_key.keys()), 0)
         if size == 1 and (words[at] in STOPWORDS or CJK.match(words[at])):
             size = 0
-        for key in _keys(words[at : at + size], index) & known.keys():
-            number = known[key]
-            found[number] = (-size, index.entities[number].degree)
+        for key in _keys(words[at : at + size], index) & number_of_key.keys():
+            number = number_of_key[key]
+            entities[number] = (-size, index.entities[number].degree)
         at += max(size, 1)
-    return [index.entities[number] for number in sorted(found, key=lambda n: (*found[n], n))]
+    return [index.entities[number] for number in sorted(entities, key=lambda n: (*entities[n], n))]
 
 
 def _known_in_pieces(index: Index) -> Mapping[str, int]:
@@ -105,13 +105,13 @@ def _edges(
 ) -> Iterator[Relationship]:
     """Yield the relationships of the named entities: between two of them first, then by relevant chunks."""
     inside = {entity.name for entity in named}
-    place = {chunk.id: chunk.number for chunk in index.chunks}
+    number_of_chunk = {chunk.id: chunk.number for chunk in index.chunks}
     edges = [index.relationships[r] for r in sorted({r for e in named for r in index.edges_of(e.number)})]
 
     def relevance(edge: Relationship) -> tuple[float, ...]:
         both = edge.source in inside and edge.target in inside
-        told = max((float(scores[place[chunk]]) for chunk in edge.chunk_ids), default=0.0)
-        return (-float(both), -told, -edge.weight, edge.number)
+        relevance_of_chunks = max((float(scores[number_of_chunk[chunk]]) for chunk in edge.chunk_ids), default=0.0)
+        return (-float(both), -relevance_of_chunks, -edge.weight, edge.number)
 
     yield from sorted(edges, key=relevance)
 
@@ -120,12 +120,12 @@ def claims_of(
     names: Collection[str], scores: np.ndarray[tuple[int], np.dtype[np.float32]], index: Index
 ) -> list[Claim]:
     """Return the claims about any of some names: between two of them first, then those of relevant chunks."""
-    place = {chunk.id: chunk.number for chunk in index.chunks} if index.claims else {}
+    number_of_chunk = {chunk.id: chunk.number for chunk in index.chunks} if index.claims else {}
 
     def relevance(claim: Claim) -> tuple[float, ...]:
         both = claim.subject in names and claim.object in names
-        told = max((float(scores[place[chunk]]) for chunk in claim.chunk_ids), default=0.0)
-        return (-float(both), -told, claim.number)
+        relevance_of_chunks = max((float(scores[number_of_chunk[chunk]]) for chunk in claim.chunk_ids), default=0.0)
+        return (-float(both), -relevance_of_chunks, claim.number)
 
     return sorted((c for c in index.claims if c.subject in names or c.object in names), key=relevance)
 
@@ -161,13 +161,13 @@ def _chunks(
 ) -> Iterator[Chunk]:
     """Yield the chunks by their words, those that tell of named entities and their edges before others."""
     gain = np.zeros(len(index.chunks), np.float32)
-    place = {chunk.id: chunk.number for chunk in index.chunks}
+    number_of_chunk = {chunk.id: chunk.number for chunk in index.chunks}
     for entity in named:
         for chunk in entity.chunk_ids:
-            gain[place[chunk]] += 1 / np.sqrt(len(entity.chunk_ids))
+            gain[number_of_chunk[chunk]] += 1 / np.sqrt(len(entity.chunk_ids))
     for edge in edges[:40]:
         for chunk in edge.chunk_ids:
-            gain[place[chunk]] += 0.1
+            gain[number_of_chunk[chunk]] += 0.1
     top = float(scores.max(initial=0.0)) or 1.0
     total = scores / top + 0.5 * gain / (float(gain.max(initial=0.0)) or 1.0)
     for i in np.argsort(-total, kind="stable")[:60].tolist():

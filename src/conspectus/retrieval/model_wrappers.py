@@ -49,8 +49,8 @@ class WithAnswerOptions:
         }
 
     def _styled(self, task: Task[R]) -> Task[R]:
-        known = _fields(type(task))
-        return replace(task, **{name: value for name, value in self._values.items() if name in known})
+        accepted = _fields(type(task))
+        return replace(task, **{name: value for name, value in self._values.items() if name in accepted})
 
     async def perform(self, task: Task[R]) -> R:
         return await self._model.perform(self._styled(task))

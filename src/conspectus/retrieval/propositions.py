@@ -44,12 +44,14 @@ class Statements:
         flat: list[int] = []
         owners: list[int] = []
         chunk = [i for i, statements in enumerate(by_chunk) for _ in statements]
-        for place, statement in enumerate(s for statements in by_chunk for s in statements):
+        for statement_number, statement in enumerate(s for statements in by_chunk for s in statements):
             words = [numbers.setdefault(t, len(numbers)) for t in terms(statement)]
             flat += words
-            owners += [place] * len(words)
-        found = postings(np.array(flat, np.int32), np.array(owners, np.int32), size=len(numbers), texts=len(chunk))
-        return cls(np.array(chunk, np.int64), numbers, found, failed)
+            owners += [statement_number] * len(words)
+        statement_postings = postings(
+            np.array(flat, np.int32), np.array(owners, np.int32), size=len(numbers), texts=len(chunk)
+        )
+        return cls(np.array(chunk, np.int64), numbers, statement_postings, failed)
 
 
 def _cut(chunk: Chunk) -> list[str]:

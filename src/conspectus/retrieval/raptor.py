@@ -147,18 +147,18 @@ def extracts(settings: RaptorSettings) -> Summarise:
 
 def _extract(texts: Sequence[str], limit: int) -> str:
     """Return the sentences most like all of them together, in their order, within a number of tokens."""
-    said = list(dict.fromkeys(text[a:b] for text in texts for a, b in sentences(text)))
-    grams = Grams.of(said, 4).matrix
+    candidates = list(dict.fromkeys(text[a:b] for text in texts for a, b in sentences(text)))
+    grams = Grams.of(candidates, 4).matrix
     central: Floats = np.asarray(grams @ np.asarray(grams.sum(axis=0)).ravel()).ravel()
-    kept: list[int] = []
+    chosen: list[int] = []
     used = 0
     best: list[int] = np.argsort(-central, kind="stable").tolist()
     for i in best:
-        used += tokens.count(said[i])
-        if kept and used > limit:
+        used += tokens.count(candidates[i])
+        if chosen and used > limit:
             break
-        kept.append(i)
-    return " ".join(said[i] for i in sorted(kept))
+        chosen.append(i)
+    return " ".join(candidates[i] for i in sorted(chosen))
 
 
 def model_summaries(model: Model, settings: RaptorSettings) -> Summarise:

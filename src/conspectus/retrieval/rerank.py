@@ -51,9 +51,9 @@ class Order:
 
 async def order(question: str, passages: Sequence[str], reranker: Reranker) -> Order:
     """Score passages and return their order; of equal scores, and without one, the earlier goes first."""
-    found = await reranker.scores(question, passages) if passages else []
-    places = sorted(range(len(found)), key=lambda i: (found[i] is None, -(found[i] or 0.0), i))
-    return Order(tuple(places), tuple(found[i] for i in places))
+    ranking = await reranker.scores(question, passages) if passages else []
+    places = sorted(range(len(ranking)), key=lambda i: (ranking[i] is None, -(ranking[i] or 0.0), i))
+    return Order(tuple(places), tuple(ranking[i] for i in places))
 
 
 def passage(title: str, text: str) -> str:
@@ -66,9 +66,9 @@ def passage(title: str, text: str) -> str:
 
 async def reranked(question: str, hits: Sequence[Hit], reranker: Reranker, k: int) -> list[Hit]:
     """Return the `k` best of some hits; one that could not be scored has 0, or the lowest score if that is less."""
-    found = await order(question, [passage(hit.title, hit.text) for hit in hits], reranker)
-    least = min([0.0, *(score for score in found.scores if score is not None)])
-    scored = zip(found.places, found.scores, strict=True)
+    ranking = await order(question, [passage(hit.title, hit.text) for hit in hits], reranker)
+    least = min([0.0, *(score for score in ranking.scores if score is not None)])
+    scored = zip(ranking.places, ranking.scores, strict=True)
     return [replace(hits[i], score=least if score is None else score) for i, score in scored][:k]
 
 
@@ -124,11 +124,11 @@ class RerankingModel:
         if not isinstance(task, READING) or not task.context.sources:
             return cast("Task[R]", task)
         sources = task.context.sources
-        found = await order(task.question, [self._passage(chunk) for chunk in sources], self._reranker)
-        kept = tuple(sources[i] for i in found.places[: self._k])
-        self._looked_at, self._kept, self._unscored = len(sources), len(kept), found.unscored
-        self._left_out = sum(c.n_tokens for c in sources) - sum(c.n_tokens for c in kept)
-        return cast("Any", replace(task, context=replace(task.context, sources=kept)))
+        ranking = await order(task.question, [self._passage(chunk) for chunk in sources], self._reranker)
+        best_chunks = tuple(sources[i] for i in ranking.places[: self._k])
+        self._looked_at, self._kept, self._unscored = len(sources), len(best_chunks), ranking.unscored
+        self._left_out = sum(c.n_tokens for c in sources) - sum(c.n_tokens for c in best_chunks)
+        return cast("Any", replace(task, context=replace(task.context, sources=best_chunks)))
 
     def _passage(self, chunk: Chunk) -> str:
         return passage(self._index.document_of[chunk.document_id].title, chunk.text)

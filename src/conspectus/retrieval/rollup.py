@@ -87,25 +87,25 @@ def match_annotations(question: str, index: Index, settings: Settings, most: int
     rows = _rows(index)
     scores = _by_words(question, rows, index)
     if has_vectors(index):
-        for place, like in _by_meaning(question, index, settings).items():
-            scores[place] = scores.get(place, 0.0) + MEANING * like
+        for row_number, like in _by_meaning(question, index, settings).items():
+            scores[row_number] = scores.get(row_number, 0.0) + MEANING * like
     for entity in entities_in(question, index):  # the question names it, whatever the spelling
         scores[entity.number] = scores.get(entity.number, 0.0) + 1.0
-    best = sorted(scores, key=lambda place: (-scores[place], place))[:most]
+    best = sorted(scores, key=lambda row_number: (-scores[row_number], row_number))[:most]
     return [Annotation(rows[i].kind, rows[i].number, rows[i].name, scores[i]) for i in best]
 
 
 def _by_words(question: str, rows: Sequence[_Row], index: Index) -> dict[int, float]:
     """Return by its place the share of the question's weight, in squared IDF, that each annotation holds."""
-    asked = read_question(question, *index.languages).focus or tuple(dict.fromkeys(index.terms(question)))
-    parts = [term[:-1] if len(term) > 3 and not CJK.search(term) else term for term in asked]
+    query_terms = read_question(question, *index.languages).focus or tuple(dict.fromkeys(index.terms(question)))
+    parts = [term[:-1] if len(term) > 3 and not CJK.search(term) else term for term in query_terms]
     near = [i for i, row in enumerate(rows) if any(part in row.text for part in parts)]  # stems may end otherwise
-    held = {i: set(asked).intersection(index.terms(rows[i].text)) for i in near}
-    frequency = {term: sum(term in words for words in held.values()) for term in asked}
+    shared_terms = {i: set(query_terms).intersection(index.terms(rows[i].text)) for i in near}
+    frequency = {term: sum(term in words for words in shared_terms.values()) for term in query_terms}
     weight = {term: idf(len(rows), n) ** 2 for term, n in frequency.items() if n}
     total = sum(weight.values()) or 1.0
     scores: dict[int, float] = {}
-    for i, words in held.items():
+    for i, words in shared_terms.items():
         share = sum(weight[t] for t in sorted(words)) / total
         if share >= LEAST:
             named = words.intersection(index.terms(rows[i].name))
@@ -137,8 +137,8 @@ def community_of(annotation: Annotation, index: Index, least: int) -> Community 
             names = [index.claims[annotation.number].subject, index.claims[annotation.number].object]
         case "entity":
             names = [index.entities[annotation.number].name]
-    held = [index.communities_of(index.entity_of_name[name]) for name in names if name in index.entity_of_name]
-    shared = [c for c in held[0] if all(c in other for other in held[1:])] if held else []
+    shared_terms = [index.communities_of(index.entity_of_name[name]) for name in names if name in index.entity_of_name]
+    shared = [c for c in shared_terms[0] if all(c in other for other in shared_terms[1:])] if shared_terms else []
     return next((index.communities[c] for c in shared if index.communities[c].size >= least), None)
 
 
@@ -179,14 +179,14 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     """
     if not index.communities:
         raise UsageError("rollup needs communities, and this index has none: its documents name too little")
-    found = (
+    annotations = (
         []
         if read_question(question, *index.languages).about_whole
         else match_annotations(question, index, settings, settings.rollup.matches)
     )
     least = settings.reports.min_report_entities
-    scores = communities_of(found, index, least) if found else {}
-    if not found and read_question(question, *index.languages).about_whole:
+    scores = communities_of(annotations, index, least) if annotations else {}
+    if not annotations and read_question(question, *index.languages).about_whole:
         scores = {c.number: float(c.size) for c in index.communities if c.level == 0 and c.size >= least}
     if not scores:
         return nothing_found(question, index, method=METHOD)
@@ -201,7 +201,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     result = await map_reduce(
         question, windows, index, model, settings.global_, method=METHOD, used=used, notices=notices
     )
-    why = f"{_matches(found, scores)}; {_levels(chosen, len(scores), written.new)}"
+    why = f"{_matches(annotations, scores)}; {_levels(chosen, len(scores), written.new)}"
     return replace(result, why=why)
 
 
@@ -237,11 +237,11 @@ def roll_up(scores: Mapping[int, float], communities: Sequence[Community], setti
 
 def _above(number: int, communities: Sequence[Community]) -> list[int]:
     """Return the numbers of what a community is part of, from the nearest to the root."""
-    found: list[int] = []
+    annotations: list[int] = []
     while (parent := communities[number].parent) >= 0:
-        found.append(parent)
+        annotations.append(parent)
         number = parent
-    return found
+    return annotations
 
 
 def _below(front: Iterable[int], communities: Sequence[Community], level: int) -> dict[int, list[int]]:
@@ -254,12 +254,12 @@ def _below(front: Iterable[int], communities: Sequence[Community], level: int) -
     return below
 
 
-def _matches(found: Sequence[Annotation], scores: Mapping[int, float]) -> str:
-    if not found:
+def _matches(annotations: Sequence[Annotation], scores: Mapping[int, float]) -> str:
+    if not annotations:
         return f"the whole is {len(scores)} communities of the root"
-    names = list(dict.fromkeys(a.name for a in found))
+    names = list(dict.fromkeys(a.name for a in annotations))
     named = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
-    return f"{len(found)} annotations match ({named}), in {len(scores)} communities"
+    return f"{len(annotations)} annotations match ({named}), in {len(scores)} communities"
 
 
 def _levels(chosen: Sequence[Community], start: int, new: int) -> str:

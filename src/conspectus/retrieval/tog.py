@@ -70,17 +70,17 @@ async def explore(
     clues: tuple[str, ...] = ()
     begun = scorer.beginning([trail.start for trail in trails], tog.chunks)
     seen: dict[int, float] = dict(begun)
-    gone: list[ReasoningPath] = []
+    last_paths: list[ReasoningPath] = []
     for round_ in range(1, tog.depth + 1):
         topics = [Topic(trail, _edges(trail, graph)) for trail in trails]
         chosen = await model.perform(ChooseRelations(question, tuple(topics), tog.width, clues))
         candidates = list(_candidates(topics, chosen, graph, tog.width))
         best, chunks = prune(candidates, scorer, clues, tog)
         if not best:
-            return Exploration((), tuple(gone), _ranked(seen), clues, round_ - 1)
+            return Exploration((), tuple(last_paths), _ranked(seen), clues, round_ - 1)
         for chunk, score in chunks:
             seen[chunk] = max(score, seen.get(chunk, 0.0))
-        trails = gone = [candidate.trail for candidate in best]
+        trails = last_paths = [candidate.trail for candidate in best]
         shown = _ranked({**dict(begun), **dict(chunks)}) if begun else chunks
         read = tuple(index.chunks[chunk] for chunk, _ in shown[: min(tog.evidence, tog.chunks)])
         examined = await model.perform(ExamineEvidence(question, tuple(trails), Context(sources=read), clues))
@@ -88,7 +88,7 @@ async def explore(
             trails.sort(key=lambda trail: trail.end not in examined.answers)
             return Exploration(examined.answers, tuple(trails), _ranked(seen), clues, round_)
         clues = (*clues, examined.clue) if examined.clue else clues
-    return Exploration((), tuple(gone), _ranked(seen), clues, tog.depth)
+    return Exploration((), tuple(last_paths), _ranked(seen), clues, tog.depth)
 
 
 async def _topics(question: str, graph: TripleGraph, model: Model, width: int, start: Sequence[str]) -> list[int]:
@@ -111,22 +111,22 @@ def _edges(trail: ReasoningPath, graph: TripleGraph) -> tuple[Edge, ...]:
 
 def _onward(trail: ReasoningPath, graph: TripleGraph) -> list[Step]:
     """Return the edges that lead from the end of a trail to where it has not been."""
-    been = {graph.number_of[name] for name in trail.names}
-    return [step for step in graph.steps(graph.number_of[trail.end]) if step.to not in been]
+    visited = {graph.number_of[name] for name in trail.names}
+    return [step for step in graph.steps(graph.number_of[trail.end]) if step.to not in visited]
 
 
 def _candidates(
     topics: Sequence[Topic], chosen: Sequence[Sequence[int]], graph: TripleGraph, width: int
 ) -> list[Candidate]:
-    found: list[Candidate] = []
-    for place, (topic, places) in enumerate(zip(topics, chosen, strict=False)):
+    candidates: list[Candidate] = []
+    for topic_number, (topic, places) in enumerate(zip(topics, chosen, strict=False)):
         edges = [topic.edges[p] for p in places[:width] if 0 <= p < len(topic.edges)]
         ways = {(edge.relation, edge.inverse) for edge in edges}
         for step in _onward(topic.path, graph) if ways else ():
             if (graph.relations[step.relation], step.inverse) in ways:
                 trail = ReasoningPath(topic.path.start, (*topic.path.triples, row_of(step.triple, graph)))
-                found.append(Candidate(place, trail, step.triple, step.to))
-    return found
+                candidates.append(Candidate(topic_number, trail, step.triple, step.to))
+    return candidates
 
 
 def row_of(triple: int, graph: TripleGraph) -> Triple:
@@ -146,19 +146,19 @@ def topic_entities(question: str, graph: TripleGraph, most: int, named: Sequence
     in the question is meant. Without any capital a name must be of several words, or the question hold no
     other.
     """
-    found: dict[int, tuple[int, int]] = {}
+    candidates: dict[int, tuple[int, int]] = {}
     for name in named:
         for number in _spelt(name, name_key(name), graph):
-            found.setdefault(number, (0, name_key(name).count(" ")))
-    if not found:
-        found = dict(_spans(question, graph))
-    return sorted(found, key=lambda n: (*found[n], graph.degree(n), n))[:most]
+            candidates.setdefault(number, (0, name_key(name).count(" ")))
+    if not candidates:
+        candidates = dict(_spans(question, graph))
+    return sorted(candidates, key=lambda n: (*candidates[n], graph.degree(n), n))[:most]
 
 
 def _spans(question: str, graph: TripleGraph) -> list[tuple[int, tuple[int, int]]]:
     words = name_key(question).split()
     taken: set[int] = set()
-    found: list[tuple[int, tuple[int, int]]] = []
+    candidates: list[tuple[int, tuple[int, int]]] = []
     spans = [(a, b) for a in range(len(words)) for b in range(a + 1, min(len(words), a + graph.longest_key) + 1)]
     for a, b in sorted(spans, key=lambda s: (s[0] - s[1], s)):
         key = " ".join(words[a:b])
@@ -166,11 +166,11 @@ def _spans(question: str, graph: TripleGraph) -> list[tuple[int, tuple[int, int]
             continue
         for number in _spelt(question, key, graph):
             plain = graph.names[number].islower() or graph.names[number] not in question
-            found.append((number, (int(plain), a - b)))
+            candidates.append((number, (int(plain), a - b)))
         if any(graph.names[n] in question and not graph.names[n].islower() for n in graph.numbers_of_key[key]):
             taken |= {*range(a, b)}
-    least = min((plain for _, (plain, _) in found), default=0)
-    return [(number, order) for number, order in found if order[0] == least]
+    least = min((plain for _, (plain, _) in candidates), default=0)
+    return [(number, order) for number, order in candidates if order[0] == least]
 
 
 def _spelt(text: str, key: str, graph: TripleGraph) -> list[int]:
@@ -216,10 +216,10 @@ class Scorer:
         query = " ".join((self.question, *clues[-1:]))
         base = scores_of(query, self._index, self._settings.search)
         pairs: list[tuple[float, int, int]] = []
-        for place, candidate in enumerate(candidates):
+        for topic_number, candidate in enumerate(candidates):
             extra = scores_of(self.graph.names[candidate.name], self._index, self._settings.search)
             for chunk in self._of(candidate):
-                pairs.append((float(base[chunk] + extra[chunk]), place, chunk))
+                pairs.append((float(base[chunk] + extra[chunk]), topic_number, chunk))
         return self._best(pairs, query, most)
 
     def beginning(self, names: Sequence[str], most: int) -> list[tuple[int, float]]:
@@ -239,17 +239,19 @@ class Scorer:
         top = pairs[: RERANKED * most]
         highest = top[0][0] if top else 1.0
         again = self._again(query, [chunk for _, _, chunk in top])
-        scored = [(place, chunk, (score / (highest or 1.0) + again[chunk]) / 2) for score, place, chunk in top]
+        scored = [
+            (topic_number, chunk, (score / (highest or 1.0) + again[chunk]) / 2) for score, topic_number, chunk in top
+        ]
         return sorted(scored, key=lambda s: (-s[2], s[0], s[1]))[:most]
 
     def _of(self, candidate: Candidate) -> set[int]:
         """Return the chunks of a candidate: those that say its triple, and those that say any other of its
         triples; in a given graph, whose triples no text says, those of the documents linked to it.
         """
-        said = set(self.graph.chunks[candidate.triple])
+        chunks = set(self.graph.chunks[candidate.triple])
         for step in self.graph.steps(candidate.name):
-            said.update(self.graph.chunks[step.triple])
-        return said or self._linked(self.graph.names[candidate.name])
+            chunks.update(self.graph.chunks[step.triple])
+        return chunks or self._linked(self.graph.names[candidate.name])
 
     def _linked(self, name: str) -> set[int]:
         number = self._index.entity_of_name.get(name)
@@ -262,8 +264,11 @@ class Scorer:
             vector = question_vectors([query], self._index, self._settings)[0]
             cosines: np.ndarray[Any, Any] = self._index.arrays["vectors.chunks"][places] @ vector
             return dict(zip(places, np.maximum(cosines, 0).tolist(), strict=True))
-        asked = set(self._index.terms(query))
-        return {c: len(asked & set(self._index.terms(self._index.chunks[c].text))) / (len(asked) or 1) for c in places}
+        query_terms = set(self._index.terms(query))
+        return {
+            c: len(query_terms & set(self._index.terms(self._index.chunks[c].text))) / (len(query_terms) or 1)
+            for c in places
+        }
 
     def triple(self, candidate: Candidate, clues: Sequence[str]) -> float:
         """Return how much of the question a triple and the relations that lead on from its end say, 0 to 1."""
@@ -288,8 +293,8 @@ def prune(
     if scorer.texts:
         ranked = scorer.chunks(candidates, clues, tog.chunks)
         scores = [0.0] * len(candidates)
-        for rank, (place, _, score) in enumerate(ranked):
-            scores[place] += score * exp(-tog.decay * rank)
+        for rank, (topic_number, _, score) in enumerate(ranked):
+            scores[topic_number] += score * exp(-tog.decay * rank)
         if scorer.graph.given:
             scores = [score + scorer.triple(c, clues) for score, c in zip(scores, candidates, strict=True)]
     else:
@@ -317,9 +322,9 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 
 async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks that the search found most telling."""
-    found = await explore(question, index, model, settings)
-    return [hit(chunk, score, index) for chunk, score in found.chunks[: settings.search.k]]
+    """Return the `k` chunks that the search exploration most telling."""
+    exploration = await explore(question, index, model, settings)
+    return [hit(chunk, score, index) for chunk, score in exploration.chunks[: settings.search.k]]
 
 
 @method(
@@ -347,67 +352,75 @@ async def answer_on_graph(question: str, index: Index, model: Model, settings: S
 async def _answer(question: str, index: Index, model: Model, settings: Settings, method: str) -> Answer:
     if not len(TripleGraph.of(index)):
         raise UsageError(f"{method} needs a graph, and this index has no triples and no relationships")
-    found = await explore(question, index, model, settings, texts=method == "tog")
-    evidence = evidence_of(found, index, settings) if method == "tog" else Context()
-    if not found.trails:
+    exploration = await explore(question, index, model, settings, texts=method == "tog")
+    evidence = evidence_of(exploration, index, settings) if method == "tog" else Context()
+    if not exploration.trails:
         return nothing_found(question, index, method=method)
     if evidence.sources:
         task = AnswerFromContext(question, evidence)
         used = tokens.count(evidence.text)
         result = await finish(task, question, index, model, method=method, context_tokens=used)
         if not model.generative and TripleGraph.of(index).given:
-            result, found = _with_graph(result, found, wording(index.language_of(question)).selected)
+            result, exploration = _with_graph(result, exploration, wording(index.language_of(question)).selected)
     else:
         words = wording(index.language_of(question))
         notice = words.written if model.generative else words.selected
-        result = Answer(question, _listed(found), method, notices=(notice,))
-    short = found.answers or await _from_what_there_is(question, found, evidence, model)
-    if not evidence.sources and not found.answers and short:
+        result = Answer(question, _listed(exploration), method, notices=(notice,))
+    short = exploration.answers or await _from_what_there_is(question, exploration, evidence, model)
+    if not evidence.sources and not exploration.answers and short:
         result = replace(result, text="\n".join(f"- {name}" for name in short))
-    rounds = f"{found.rounds} round{'s' * (found.rounds != 1)} from {found.trails[0].start}"
-    complete = "" if found.answers else "; its facts were not found to be complete"
-    return replace(result, short=short, reasoning_paths=found.trails, why=f"{rounds}{complete}")
+    rounds = f"{exploration.rounds} round{'s' * (exploration.rounds != 1)} from {exploration.trails[0].start}"
+    complete = "" if exploration.answers else "; its facts were not exploration to be complete"
+    return replace(result, short=short, reasoning_paths=exploration.trails, why=f"{rounds}{complete}")
 
 
-def _with_graph(quoted: Answer, found: Exploration, notice: str) -> tuple[Answer, Exploration]:
-    """Return what a given graph answers beside what documents say, and what counts as found.
+def _with_graph(quoted: Answer, exploration: Exploration, notice: str) -> tuple[Answer, Exploration]:
+    """Return what a given graph answers beside what documents say, and what counts as exploration.
 
     Without a language model nobody tells which of the two answers: what says more of the question goes first,
     and the graph, whose plans always lead somewhere, is not heard where the documents do.
     """
     texts = [source.text for citation in quoted.citations for source in citation.sources]
-    name = {*terms(found.trails[0].start)}
-    asked = [t for t in terms(quoted.question) if t not in name]
-    said = max(
-        (sum(t in held for t in asked) / len(asked) for text in texts if asked and (held := {*terms(text)})),
+    name = {*terms(exploration.trails[0].start)}
+    query_terms = [t for t in terms(quoted.question) if t not in name]
+    chunks = max(
+        (
+            sum(t in held for t in query_terms) / len(query_terms)
+            for text in texts
+            if query_terms and (held := {*terms(text)})
+        ),
         default=0.0,
     )
-    if not found.answers or said > _said(asked, found.trails[0]):
-        return quoted, replace(found, answers=())
-    told = (_listed(found), quoted.text) if texts else (_listed(found),)
-    return replace(quoted, text="\n\n".join(told), notices=(*quoted.notices, notice)), found
+    if not exploration.answers or chunks > _said(query_terms, exploration.trails[0]):
+        return quoted, replace(exploration, answers=())
+    shares = (_listed(exploration), quoted.text) if texts else (_listed(exploration),)
+    return replace(quoted, text="\n\n".join(shares), notices=(*quoted.notices, notice)), exploration
 
 
-def _said(asked: Sequence[str], trail: ReasoningPath) -> float:
+def _said(query_terms: Sequence[str], trail: ReasoningPath) -> float:
     """Return the share of words that the relations of a trail say."""
     labels = {r for triple in trail.triples for r in roots_of_label(triple.relation)}
-    told = (max((likeness(root(word), label) for label in labels), default=0.0) for word in asked)
-    return sum(told) / (len(asked) or 1)
+    shares = (max((likeness(root(word), label) for label in labels), default=0.0) for word in query_terms)
+    return sum(shares) / (len(query_terms) or 1)
 
 
-async def _from_what_there_is(question: str, found: Exploration, evidence: Context, model: Model) -> tuple[str, ...]:
+async def _from_what_there_is(
+    question: str, exploration: Exploration, evidence: Context, model: Model
+) -> tuple[str, ...]:
     if not model.generative:
         return ()
-    draft = await model.perform(DraftAnswer(question, paths=found.trails, context=evidence))
+    draft = await model.perform(DraftAnswer(question, paths=exploration.trails, context=evidence))
     return (draft.answer,)
 
 
-def _listed(found: Exploration) -> str:
+def _listed(exploration: Exploration) -> str:
     """Return the answers a line each, then the paths that were gone to them."""
-    names = found.answers[:MOST_SHOWN] or tuple(trail.end for trail in found.trails)
-    more = len(found.answers) - MOST_SHOWN
+    names = exploration.answers[:MOST_SHOWN] or tuple(trail.end for trail in exploration.trails)
+    more = len(exploration.answers) - MOST_SHOWN
     lines = [f"- {name}" for name in names] + ([f"- and {more} more"] if more > 0 else [])
-    paths = ["; ".join(f"{t.head} – {_label(t.relation)} – {t.tail}" for t in trail.triples) for trail in found.trails]
+    paths = [
+        "; ".join(f"{t.head} – {_label(t.relation)} – {t.tail}" for t in trail.triples) for trail in exploration.trails
+    ]
     return "\n".join(lines) + "\n\nPaths:\n\n" + "\n".join(f"- {path}" for path in paths)
 
 
@@ -416,10 +429,12 @@ def _label(relation: str) -> str:
     return relation.partition("\n")[0].replace("_", " ")
 
 
-def evidence_of(found: Exploration, index: Index, settings: Settings) -> Context:
+def evidence_of(exploration: Exploration, index: Index, settings: Settings) -> Context:
     """Return the best chunks of a search and the relationships of its paths, as evidence."""
-    chunks = tuple(index.chunks[chunk] for chunk, _ in found.chunks[: min(settings.tog.evidence, settings.tog.chunks)])
-    pairs = {frozenset((t.head, t.tail)) for trail in found.trails for t in trail.triples}
+    chunks = tuple(
+        index.chunks[chunk] for chunk, _ in exploration.chunks[: min(settings.tog.evidence, settings.tog.chunks)]
+    )
+    pairs = {frozenset((t.head, t.tail)) for trail in exploration.trails for t in trail.triples}
     rows: list[Relationship] = []
     for name in {name for pair in pairs for name in pair} & index.entity_of_name.keys():
         for number in index.edges_of(index.entity_of_name[name]):

@@ -44,12 +44,12 @@ def embedder_of(index: Index, settings: Settings) -> Embedder:
     Raises UsageError where there are no vectors, or the settings ask for another embedder than theirs.
     """
     made: Mapping[str, Any] = index.settings.get("vectors", {})
-    asked = settings.vectors.embedder
+    requested = settings.vectors.embedder
     if not has_vectors(index):
-        advice = f"conspectus embed --embedder {asked if asked != NONE else 'local'}"
+        advice = f"conspectus embed --embedder {requested if requested != NONE else 'local'}"
         raise UsageError(f"the index has no vectors; make them: {advice}")
-    name = made.get("embedder", NONE) if asked == NONE else asked
-    if asked == NONE and not (settings.llm.embedder_base_url or settings.llm.base_url):
+    name = made.get("embedder", NONE) if requested == NONE else requested
+    if requested == NONE and not (settings.llm.embedder_base_url or settings.llm.base_url):
         address = memory_of(index.settings).embedder_base_url
         without = "--set walk.vectors=false to walk by words"
         checked_address(name, address, f"--set llm.embedder_base_url={address}", without)
@@ -114,8 +114,8 @@ def _graph(index: Index) -> NeighbourGraph | None:
         made: Mapping[str, Any] = index.settings["vectors"]
         graph = NeighbourGraph(index.arrays["vectors.graph"], made["breadth"], made["recall"])
         index.derived["vectors graph"] = graph if graph.readable else None
-    found: NeighbourGraph | None = index.derived["vectors graph"]
-    return found
+    graph_or_none: NeighbourGraph | None = index.derived["vectors graph"]
+    return graph_or_none
 
 
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:

@@ -127,17 +127,17 @@ def seeds_of(question: str, graph: SentenceEntityGraph) -> Seeds:
     that leaves hardly anything, it is the question.
     """
     words = units(name_key(question))
-    found = _named(question, words, graph)
+    named = _named(question, words, graph)
     weights = {
-        name: (PART if any(_inside(key, other) for other in found) else 1.0) / int(graph.frequency[name])
-        for key, name in found.items()
+        name: (PART if any(_inside(key, other) for other in named) else 1.0) / int(graph.frequency[name])
+        for key, name in named.items()
     }
     total = sum(weights.values())
     names = np.array(sorted(weights), np.int64)
     few = max(FEW, SHARE * len(graph.first))
     dropped = {
         at
-        for key, name in found.items()
+        for key, name in named.items()
         if graph.frequency[name] <= few
         for start in range(len(words) - len(key) + 1)
         if tuple(words[start : start + len(key)]) == key
@@ -153,9 +153,9 @@ def _named(question: str, words: Sequence[str], graph: SentenceEntityGraph) -> d
     of birth of somebody is not about the passage "Place of birth".
     """
     written = _written(question, words, graph)
-    found = written | _known(words, graph)
-    others = {key: name for key, name in found.items() if key in written or not _is_small(" ".join(key), question)}
-    return others if any(key[0][0].isalpha() for key in others) else found
+    named = written | _known_names(words, graph)
+    others = {key: name for key, name in named.items() if key in written or not _is_small(" ".join(key), question)}
+    return others if any(key[0][0].isalpha() for key in others) else named
 
 
 def _is_small(text: str, question: str) -> bool:
@@ -167,11 +167,11 @@ def _written(question: str, words: Sequence[str], graph: SentenceEntityGraph) ->
     vocabulary = read_vocabulary([question])
     opening = np.ones(len(vocabulary.form), bool)
     keys = [tuple(units(key)) for _, key in find_mentions([question], vocabulary, opening)]
-    found = {key: name for key, name in zip(keys, graph.find(keys).tolist(), strict=True) if name >= 0}
-    return {key: name for key, name in found.items() if key != tuple(words[:1]) or graph.kinds[name] & OPENING}
+    named = {key: name for key, name in zip(keys, graph.find(keys).tolist(), strict=True) if name >= 0}
+    return {key: name for key, name in named.items() if key != tuple(words[:1]) or graph.kinds[name] & OPENING}
 
 
-def _known(words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple[str, ...], int]:
+def _known_names(words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple[str, ...], int]:
     """Return what the corpus has passages about, however written here: from each word on the longest."""
     spans = [(a, b) for a in range(len(words)) for b in range(a + 1, min(len(words), a + LONGEST) + 1)]
     longest: dict[int, tuple[tuple[str, ...], int]] = {}
@@ -258,15 +258,15 @@ def _by_words(question: str, index: Index, graph: SentenceEntityGraph, settings:
     number = index.number_of_word
     query = [number[term] for term in index.terms(question) if term in number]
     scores = np.zeros(len(graph.first), np.float32)
-    held = np.zeros(len(graph.first), np.float32)
+    covered = np.zeros(len(graph.first), np.float32)
     total = 0.0
     for term in dict.fromkeys(query):
         where, gain = gains(graph.chunks, term, settings.search.k1, settings.search.b)
         weight = idf(len(scores), len(where))
         scores[where] += query.count(term) * gain
-        held[where] += weight
+        covered[where] += weight
         total += weight
-    return scores, held / max(total, 1e-9)
+    return scores, covered / max(total, 1e-9)
 
 
 def _sentences_by_words(question: str, rest: str, index: Index, graph: SentenceEntityGraph) -> Floats:
@@ -344,6 +344,6 @@ def _local(
         name_reset[np.searchsorted(names, seeds.names)] = seeds.weights
         mass = walk(part, pull, spread(reset[passages], pull, first, last), name_reset, settings.walk.damping, steps)
         result[passages] = totals(mass, first, last)
-        found = highest(result, PASSAGES)
-        near = ascending(len(like.words), near, sentences_of(found, graph.first, graph.last))
+        named = highest(result, PASSAGES)
+        near = ascending(len(like.words), near, sentences_of(named, graph.first, graph.last))
     return result
