@@ -122,4 +122,4 @@ def primer_reports(question: str, index: Index, settings: Settings) -> list[Repo
 def _description(reports: Sequence[Report], drifted: DriftSteps) -> str:
     numbers = ", ".join(str(report.community) for report in reports)
     questions = "; ".join(f"“{question}”" for question in drifted.questions)
-    return f"from the reports of communities {numbers}" + (f", then questions {questions}" if questions else "")
+    return f"from the reports of communities {numbers}" + (f", then asked {questions}" if questions else "")
