@@ -322,7 +322,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 
 async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks that the search exploration most telling."""
+    """Return the `k` chunks that the search ranks highest."""
     exploration = await explore(question, index, model, settings)
     return [hit(chunk, score, index) for chunk, score in exploration.chunks[: settings.search.k]]
 
@@ -370,12 +370,12 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
     if not evidence.sources and not exploration.answers and short:
         result = replace(result, text="\n".join(f"- {name}" for name in short))
     rounds = f"{exploration.rounds} round{'s' * (exploration.rounds != 1)} from {exploration.trails[0].start}"
-    complete = "" if exploration.answers else "; its facts were not exploration to be complete"
+    complete = "" if exploration.answers else "; its facts were not found to be complete"
     return replace(result, short=short, reasoning_paths=exploration.trails, why=f"{rounds}{complete}")
 
 
 def _with_graph(quoted: Answer, exploration: Exploration, notice: str) -> tuple[Answer, Exploration]:
-    """Return what a given graph answers beside what documents say, and what counts as exploration.
+    """Return what a given graph answers beside what documents say, and what counts as found.
 
     Without a language model nobody tells which of the two answers: what says more of the question goes first,
     and the graph, whose plans always lead somewhere, is not heard where the documents do.
