@@ -70,7 +70,7 @@ DESCRIPTION = (
 )
 EXAMPLES = ("conspectus demo", "conspectus index FOLDER", 'conspectus ask "What are the main themes?"')
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 error, 2 usage, 3 done with failures that are listed. "
+    "Exit codes: 0 done, 1 error, 2 usage, 3 done except for what is listed (failed calls, files that need a package). "
     "Results go to standard output, progress and notes to standard error."
 )
 
