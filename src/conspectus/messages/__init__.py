@@ -16,6 +16,8 @@ class Wording:
 
     assembled: str
     """The notice of an answer that is quotations."""
+    assembled_with_reports: str
+    """The same over an index whose reports a language model wrote."""
     nothing: str
     """The answer where nothing was found."""
     absent: str

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from making import a_report, an_index
 
+from conspectus.messages import wording
 from conspectus.models.extractive.answer import (
     NOTICE,
     QUOTES,
@@ -93,6 +95,14 @@ def reduced(*texts: str, question: str = "What of the hives?") -> str:
 
 def test_the_whole_says_how_it_was_made():
     assert reduced(f"### Bees\n\n- {BEES}").startswith(f"*{NOTICE}*")
+
+
+@pytest.mark.parametrize("settings", [{"model": "openai/gpt-4.1"}, {"imported": {"format": "graphrag"}}])
+def test_over_reports_that_a_model_wrote_the_whole_does_not_claim_to_be_without_one(settings: dict[str, object]):
+    index = replace(INDEX, settings=settings)
+    assert index.reports
+    task = ReduceAnswer("What of the hives?", (PartialAnswer(f"### Bees\n\n- {BEES}", 90),))
+    assert reduce_answer(task, Searcher(index)).startswith(f"*{wording('en').assembled_with_reports}*")
 
 
 def test_nothing_is_said_twice():

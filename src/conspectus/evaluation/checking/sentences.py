@@ -18,7 +18,9 @@ _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 _RULE = re.compile(r"\|?\s*:?-+[-:|\s]*$")
 """What stands below the head of a table."""
 _HASHES = re.compile(r"#+\s*")
-_OURS = frozenset(text for words in map(wording, LANGUAGES) for text in (words.assembled, words.nothing))
+_OURS = frozenset(
+    text for words in map(wording, LANGUAGES) for text in (words.assembled, words.assembled_with_reports, words.nothing)
+)
 """What the program says, and no answer."""
 
 

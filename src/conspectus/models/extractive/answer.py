@@ -189,7 +189,10 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
 
 
 def _notice(question: str, searcher: Searcher) -> str:
-    return f"*{wording(searcher.index.language_of(question)).assembled}*"
+    index = searcher.index
+    words = wording(index.language_of(question))
+    by_model = "imported" in index.settings or index.settings.get("model", "extractive") != "extractive"
+    return f"*{words.assembled_with_reports if by_model and index.reports else words.assembled}*"
 
 
 def _ordered(task: ReduceAnswer) -> list[tuple[str, list[str]]]:
