@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conspectus.cli.quoting import LONG, nearest, statements
+from conspectus.cli.show import LONG, nearest, statements
 
 FILLER = "The wind blew over the moor and nobody came by. " * 10
 CHUNK = f"and so it ended. {FILLER}Ada Brook bought the Orran Mill in spring. {FILLER}"

@@ -21,8 +21,9 @@ from conspectus.cli.options import (
     Yes,
     confirmed,
     parts,
+    with_model,
+    with_settings,
 )
-from conspectus.cli.settings_options import with_model, with_settings
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:

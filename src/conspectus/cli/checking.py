@@ -24,8 +24,8 @@ from conspectus.cli.options import (
     Yes,
     confirmed,
     parts,
+    with_model,
 )
-from conspectus.cli.settings_options import with_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,8 +15,8 @@ from conspectus.cli.options import (
     AsJson,
     IndexFolder,
     LogFile,
+    with_settings,
 )
-from conspectus.cli.settings_options import with_settings
 
 if TYPE_CHECKING:
     from conspectus.index import Index

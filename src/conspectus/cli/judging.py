@@ -19,8 +19,8 @@ from conspectus.cli.options import (
     Yes,
     confirmed,
     parts,
+    with_calls,
 )
-from conspectus.cli.settings_options import with_calls
 from conspectus.evaluation.drawing import can_draw
 from conspectus.evaluation.shown import figure, probability
 

@@ -16,8 +16,8 @@ from conspectus.cli.help import OUTPUT
 from conspectus.cli.options import (
     AsJson,
     Quiet,
+    with_model,
 )
-from conspectus.cli.settings_options import with_model
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:

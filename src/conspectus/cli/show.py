@@ -98,7 +98,6 @@ def snippet(text: str, most: int = SNIPPET) -> str:
 
 def place(source: Source, indent: str = "    ", language: str = "en", statement: str = "") -> str:
     """Return where something is said, and what, on two lines; of a long source what is nearest to a statement."""
-    from conspectus.cli.quoting import nearest
     from conspectus.messages import wording
 
     where = wording(language).where(source.document, source.place, source.start, source.end)
@@ -107,7 +106,6 @@ def place(source: Source, indent: str = "    ", language: str = "en", statement:
 
 def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -> None:
     """Print what the numbers in a text lead to, in its language; neighbours that lead to the same places together."""
-    from conspectus.cli.quoting import statements
     from conspectus.messages import wording
 
     words, said = wording(language), statements(text)
@@ -288,3 +286,36 @@ def by_reason(rows: Iterable[tuple[str, str]]) -> list[str]:
 def failures(failed: Sequence[Failure], say: Callable[[str], None] = note) -> None:
     """Print what could not be done."""
     listed(f"Failed {len(failed):,}:", by_reason((f.document or f.stage, f.error) for f in failed), say)
+
+
+LONG = 400
+"""Characters from which on a source is no quotation, but a whole chunk."""
+_CITED = re.compile(r"([^\[\]\n]*)((?:\[\d+\])+)")
+
+
+def statements(text: str) -> dict[int, str]:
+    """Return for each number of a citation what it stands behind, where it first does."""
+    found: dict[int, str] = {}
+    before = ""
+    for cited in _CITED.finditer(text):
+        before = cited[1] if cited[1].strip(" .,;:*_-") else before  # `[1]. [2]`: both stand behind the same
+        for number in re.findall(r"\d+", cited[2]):
+            found.setdefault(int(number), before)
+    return found
+
+
+def nearest(source: str, statement: str) -> str:
+    """Return a source from the sentence on that shares most words with a statement; a short one as it is."""
+    from conspectus.text.sentences import sentences
+    from conspectus.text.words import terms
+
+    asked = set(terms(statement))
+    if len(source) <= LONG or not asked:
+        return source
+    best, start = 0.0, 0
+    for a, b in sentences(source):
+        held = set(terms(source[a:b]))
+        shared = len(asked & held) / (len(held) + 5) ** 0.5 if held else 0.0  # a long sentence shares some by chance
+        if shared > best:
+            best, start = shared, a
+    return f"… {source[start:]}" if start else source
