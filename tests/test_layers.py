@@ -70,8 +70,6 @@ REMAINING: dict[str, set[str]] = {
         "tokens",
     },
     "interchange": {
-        "api",
-        "index",
         "indexing",
         "readers",
         "references",

@@ -24,7 +24,7 @@ from conspectus.storage import TABLES, encode
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from conspectus.index import Index
+    from conspectus import Index
     from conspectus.interchange.map.scene import Scene
 
 JSON_TABLES = (

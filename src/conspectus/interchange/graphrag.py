@@ -17,9 +17,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from conspectus import tokens
+from conspectus import Index, tokens
 from conspectus.errors import IndexDamaged
-from conspectus.index import Index
 from conspectus.indexing.given_graph import with_sentences
 from conspectus.interchange.graphrag_graph import (
     Numbers,

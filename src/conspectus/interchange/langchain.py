@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from conspectus.api.asking import search
+from conspectus import search
 from conspectus.errors import UsageError
 from conspectus.rows import Hit
 from conspectus.runtime import DEFAULT_FOLDER

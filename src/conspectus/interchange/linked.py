@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
+from conspectus import Index
 from conspectus.errors import DocumentError, UsageError
-from conspectus.index import Index
 from conspectus.indexing.chunk import chunk
 from conspectus.indexing.communities import find_communities
 from conspectus.indexing.given_graph import with_sentences

@@ -12,9 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from conspectus.api.asking import search
+from conspectus import Index, search
 from conspectus.errors import UsageError
-from conspectus.index import Index
 from conspectus.rows import Hit
 from conspectus.runtime import DEFAULT_FOLDER, Given
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from conspectus.index import Index
+from conspectus import Index
 from conspectus.readers import list_generated
 
 BATCH = 500

@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from conspectus import Index
 from conspectus.errors import UsageError
-from conspectus.index import Index
 from conspectus.retrieval.citations import cite
 from conspectus.rows import Citation, Entity, Report
 

@@ -10,7 +10,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from conspectus.index import Index
+from conspectus import Index
 from conspectus.interchange.map.scene import Scene, frame
 from conspectus.rows import Report, Span
 

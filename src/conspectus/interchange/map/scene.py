@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.index import Index
+from conspectus import Index
 from conspectus.interchange.map.layout import Edges, Floats, Ints, lay_out
 from conspectus.rows import Community
 from conspectus.text.words import name_key
