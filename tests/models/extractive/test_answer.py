@@ -10,9 +10,9 @@ from making import a_report, an_index
 
 from conspectus.messages import wording
 from conspectus.models.extractive.answer import (
+    MAX_QUOTES,
+    MAX_SECTIONS,
     NOTICE,
-    QUOTES,
-    SECTIONS,
     answer_from_context,
     map_answer,
     reduce_answer,
@@ -127,8 +127,8 @@ def test_sections_and_quotations_are_few():
         ]
     )
 
-    assert len(headings(text)) <= SECTIONS
-    assert all(len(lines(part)) <= QUOTES for part in re.split("^### ", text, flags=re.MULTILINE))
+    assert len(headings(text)) <= MAX_SECTIONS
+    assert all(len(lines(part)) <= MAX_QUOTES for part in re.split("^### ", text, flags=re.MULTILINE))
 
 
 def test_references_are_carried_along():

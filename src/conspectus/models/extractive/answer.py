@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from conspectus.messages import wording
 from conspectus.models.base import performs
 from conspectus.models.extractive.candidates import candidates
-from conspectus.models.extractive.rank_sentences import is_to_tell, rank_sentences
+from conspectus.models.extractive.rank_sentences import asks_for_definition, rank_sentences
 from conspectus.models.extractive.search import Found, Searcher
 from conspectus.models.extractive.statements import reading, split, subject_terms, words_of
 from conspectus.references import Reference, strip, write
@@ -21,20 +21,20 @@ from conspectus.text.question import Question
 from conspectus.text.words import CJK, fold, terms
 
 NOTICE = wording(ENGLISH).assembled
-QUOTES = 4
+MAX_QUOTES = 4
 """Quotations in a section at the most."""
-SECTIONS = 6
+MAX_SECTIONS = 6
 """Sections of a whole answer at the most."""
-OVERVIEW_SECTIONS = 10
-OVERVIEW_QUOTES = 2
+MAX_OVERVIEW_SECTIONS = 10
+MAX_OVERVIEW_QUOTES = 2
 """The same for a question about the whole corpus: more themes, fewer quotations of each."""
-ALIKE = 0.45
+MAX_SHARED_TERMS = 0.45
 """Share of the smaller one's terms that two quotations in an answer may have in common."""
-SAME = 0.7
+MAX_SHARED_TERMS_OF_FACT = 0.7
 """The same where a fact is asked for, of all terms: a sentence that answers seldom adds more than the answer."""
-WEAK = 0.5
+MIN_SHARE_OF_BEST = 0.5
 """A section, or a quotation in one, is kept where its score is at least this share of the best one's."""
-TOLD = 0.4
+MIN_SHARE_OF_BEST_DEFINING = 0.4
 """The same for a quotation of an answer that only has to tell of something."""
 _ITEM = re.compile(r"^[-*•–]\s+")
 _SECTION = re.compile(r"^### ", re.MULTILINE)
@@ -56,7 +56,9 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
         if inside:
             sections.append((_relevance(question, report, inside), _section(report, inside, searcher)))
     sections.sort(key=lambda s: -s[0])
-    sections = [(score, section) for score, section in sections[:SECTIONS] if score >= WEAK * sections[0][0]]
+    sections = [
+        (score, section) for score, section in sections[:MAX_SECTIONS] if score >= MIN_SHARE_OF_BEST * sections[0][0]
+    ]
     text = "\n\n".join(section for _, section in sections)
     scores = tuple(score for score, _ in sections)
     return PartialAnswer(text, percent(scores[0]) if scores else 0, section_scores=scores)
@@ -65,7 +67,7 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
 def _inside(question: Question, report: Report, deepest: int, searcher: Searcher) -> list[Found]:
     """Return the sentences of a report's community, in the view of the deepest level that holds it."""
     level = report.level if report.children else max(deepest, report.level)
-    return list(_distinct(searcher.by_community(question, level).get(report.community, ()), searcher))
+    return list(deduplicate(searcher.by_community(question, level).get(report.community, ()), searcher))
 
 
 def relevance(question: Question, report: Report, searcher: Searcher) -> float:
@@ -76,10 +78,10 @@ def relevance(question: Question, report: Report, searcher: Searcher) -> float:
 
 def _relevance(question: Question, report: Report, inside: Sequence[Found]) -> float:
     """Rate a report for a question: by its community's best sentences, and what its title names of it."""
-    best = [f.score for f in inside[:QUOTES]]
+    best = [f.score for f in inside[:MAX_QUOTES]]
     title = reading(report.title)[1]
     named = len(title & set(question.focus)) / max(len(question.focus), 1)
-    return 0.4 * best[0] + 0.6 * sum(best) / QUOTES + 0.3 * named
+    return 0.4 * best[0] + 0.6 * sum(best) / MAX_QUOTES + 0.3 * named
 
 
 def percent(score: float) -> int:
@@ -92,13 +94,13 @@ def _section(report: Report, inside: Sequence[Found], searcher: Searcher) -> str
     return f"### {report.title} {write([Reference('Reports', report.number)])}\n\n" + "\n".join(lines)
 
 
-def _distinct(
+def deduplicate(
     found: Sequence[Found],
     searcher: Searcher,
-    most: int = 3 * QUOTES,
+    most: int = 3 * MAX_QUOTES,
     terms_of: Callable[[str], frozenset[str]] = lambda text: reading(text)[1],
-    alike: float = ALIKE,
-    weak: float = WEAK,
+    alike: float = MAX_SHARED_TERMS,
+    weak: float = MIN_SHARE_OF_BEST,
 ) -> Iterator[Found]:
     """Yield the sentences, best first, that do not say again what an earlier one said."""
     said: list[frozenset[str]] = []
@@ -106,14 +108,14 @@ def _distinct(
         if f.score < weak * found[0].score:
             return
         words = terms_of(searcher.passages.quoted(f.sentence))
-        if words and not _repeated(words, said, alike):
+        if words and not _is_repeated(words, said, alike):
             said.append(words)
             yield f
             if len(said) == most:
                 return
 
 
-def _repeated(words: frozenset[str], said: Sequence[frozenset[str]], alike: float = ALIKE) -> bool:
+def _is_repeated(words: frozenset[str], said: Sequence[frozenset[str]], alike: float = MAX_SHARED_TERMS) -> bool:
     return any(len(words & other) > alike * min(len(words), len(other)) for other in said)
 
 
@@ -136,7 +138,7 @@ def _from_sources(found: Sequence[Found], sources: Sequence[Chunk], searcher: Se
     inside = [f for f in found if f.sentence in held]
     if not inside:
         return PartialAnswer("", 0)
-    text = "\n".join(quote(f, searcher) for f in _distinct(inside, searcher))
+    text = "\n".join(quote(f, searcher) for f in deduplicate(inside, searcher))
     return PartialAnswer(text, percent(inside[0].score))
 
 
@@ -149,11 +151,11 @@ def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
     level = max((report.level for report in given), default=0)
     ranks = searcher.rank_among_parts(level)
     scores = {r.number: 1 + r.rating / 100 - min(ranks.get(r.number, 0), 20) / 40 for r in given}
-    reports = sorted(given, key=lambda r: (-scores[r.number], r.number))[:OVERVIEW_SECTIONS]
+    reports = sorted(given, key=lambda r: (-scores[r.number], r.number))[:MAX_OVERVIEW_SECTIONS]
     sections: list[str] = []
     for report in reports:
         cited = write([Reference("Reports", report.number)])
-        lines = [f"- {split(strip(f.explanation))[0]} {cited}" for f in report.findings[:QUOTES]]
+        lines = [f"- {split(strip(f.explanation))[0]} {cited}" for f in report.findings[:MAX_QUOTES]]
         sections.append(f"### {report.title} {cited}\n\n" + "\n".join(lines))
     return PartialAnswer(
         "\n\n".join(sections),
@@ -166,7 +168,7 @@ def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
 def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
     """Put the sections of all partial answers into one, the most relevant first, nothing said twice."""
     whole = searcher.read(task.question).about_whole
-    most_sections, most_quotes = (OVERVIEW_SECTIONS, OVERVIEW_QUOTES) if whole else (SECTIONS, QUOTES)
+    most_sections, most_quotes = (MAX_OVERVIEW_SECTIONS, MAX_OVERVIEW_QUOTES) if whole else (MAX_SECTIONS, MAX_QUOTES)
     merged: dict[str, tuple[str, list[str]]] = {}
     said: list[frozenset[str]] = []
     asked = set(searcher.read(task.question).focus)
@@ -175,7 +177,7 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
         kept = merged[under][1] if under in merged else []
         for line in lines:
             words = subject_terms(words_of(strip(line).removeprefix("- "))) - asked  # all of them have those
-            if words and len(kept) < most_quotes and not _repeated(words, said):
+            if words and len(kept) < most_quotes and not _is_repeated(words, said):
                 kept.append(line)
                 said.append(words)
         if kept:
@@ -208,7 +210,7 @@ def _ordered(task: ReduceAnswer) -> list[tuple[str, list[str]]]:
             scores = [answer.score / 70 / (1 + place) for place in range(len(sections))]
         rated += zip(scores, sections, strict=True)
     best = max((score for score, _ in rated), default=0.0)
-    return [section for score, section in sorted(rated, key=lambda r: -r[0]) if score >= WEAK * best]
+    return [section for score, section in sorted(rated, key=lambda r: -r[0]) if score >= MIN_SHARE_OF_BEST * best]
 
 
 def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -238,9 +240,13 @@ def supporting_sentences(question: str, evidence: Context, searcher: Searcher) -
     named = {entity.number for entity in evidence.entities}
     asked = searcher.read(question)
     found = rank_sentences(asked, evidence.sources, named, searcher)
-    weak = TOLD if is_to_tell(asked, named, searcher) else WEAK
+    weak = MIN_SHARE_OF_BEST_DEFINING if asks_for_definition(asked, named, searcher) else MIN_SHARE_OF_BEST
     # Here an "I" may speak too: the question says what it is about, and the citation who it is.
-    return list(_distinct(found, searcher, 2 * QUOTES, _every_term, SAME, weak))
+    return list(
+        deduplicate(
+            found, searcher, most=2 * MAX_QUOTES, terms_of=_every_term, alike=MAX_SHARED_TERMS_OF_FACT, weak=weak
+        )
+    )
 
 
 def _every_term(said: str) -> frozenset[str]:

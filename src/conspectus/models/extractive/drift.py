@@ -11,7 +11,7 @@ import numpy as np
 from conspectus.algorithms.bm25 import idf
 from conspectus.messages import wording
 from conspectus.models.base import performs
-from conspectus.models.extractive.answer import QUOTES, map_answer, percent, quote, supporting_sentences
+from conspectus.models.extractive.answer import MAX_QUOTES, map_answer, percent, quote, supporting_sentences
 from conspectus.models.extractive.report import names_in_title, upper
 from conspectus.models.extractive.search import Found, Searcher
 from conspectus.references import Reference, write
@@ -39,7 +39,7 @@ def prime_answer(task: PrimeAnswer, searcher: Searcher) -> Probe:
 @performs(PursueFollowUp)
 def follow_up(task: PursueFollowUp, searcher: Searcher) -> Probe:
     """Answer from the chunks of the evidence, under what the question was crossed with, and cross it once more."""
-    found = supporting_sentences(task.follow_up, task.context, searcher)[:QUOTES]
+    found = supporting_sentences(task.follow_up, task.context, searcher)[:MAX_QUOTES]
     if not found:
         return Probe("", 0)
     lines = "\n".join(quote(f, searcher) for f in found)

@@ -22,29 +22,29 @@ from conspectus.text.words import VAGUE, WORD, name_key, stems
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
-ABOUT, SAID, GIVES, PLACE = 0.2, 0.45, 0.35, 0.1
+SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT, CHUNK_RANK_WEIGHT = 0.2, 0.45, 0.35, 0.1
 """What it counts to be about what is named, to say the rest, to give what is asked for, to stand in the best chunk."""
-ELSEWHERE = 0.6
+OTHER_SUBJECT_FACTOR = 0.6
 """What is left of what a sentence says and gives where it is about something else."""
-CARRIED = 0.8
+CARRY_FACTOR = 0.8
 """What is left, one sentence on, of being about something."""
-TITLED = 0.9
+TITLE_SHARE = 0.9
 """How much a sentence is about what the title of its document names."""
-LEAST = 0.3
+MIN_REST_SHARE = 0.3
 """Least share of the rest of a question that a sentence and its neighbour must hold."""
-ABOUT_IT = 0.4
+MIN_SUBJECT_SHARE = 0.4
 """How much of what is named a sentence must be about to be read though it holds less, but for words never heard of."""
-PLAIN = 0.8
+UNREADABLE_FACTOR = 0.8
 """What is left of the worth of a sentence that does not read alone at all."""
-PLAIN_OF = 0.2
+UNREADABLE_DEFINITION_FACTOR = 0.2
 """The same where nothing is asked but to be told of something: there most sentences that name it say little of it."""
-ASKED = 0.5
+QUESTION_FACTOR = 0.5
 """What is left of the worth of a question: it answers none."""
-WHOLE = 0.999
+COMPLETE = 0.999
 """The share of what is named from which on all of it is, in floats."""
-OTHERWISE = 0.5
+NOT_OPPOSED_FACTOR = 0.5
 """What is left of what a sentence says that does not say "against" where the question does."""
-_OPPOSED = re.compile(r"\b(?:against|not|never|without|n['’]t)\b|反对|不|没", re.IGNORECASE)
+_OPPOSITION = re.compile(r"\b(?:against|not|never|without|n['’]t)\b|反对|不|没", re.IGNORECASE)
 _SAYS_WHAT = re.compile(
     r"(?:['’]s)?[\"”’»)]*(?:\s*\(|,\s+(?!said|says|and|or|but|in|on|at|for|to|with|as|by)[a-z]|"
     r"\s+(?:is|was|are|were|means|became|has been)\b|(?:（[^（）]*）)?[，,]?[是为乃指])"
@@ -71,67 +71,69 @@ def rank_sentences(
     """
     if question.names and not any(searcher.is_known(name) for name in question.names):
         return []
-    subject, rest = _parted(question, named, searcher)
+    subject, rest = split_question(question, named, searcher)
     place: dict[int, int] = {}
     for rank, chunk in enumerate(chunks):
         for sentence in searcher.passages.within(chunk):
             place.setdefault(sentence, rank)
     if named and subject and not rest:  # the best chunks may be those where it speaks most, and is never spoken of
-        for sentence in np.flatnonzero(searcher.shares(subject) > WHOLE).tolist():
+        for sentence in np.flatnonzero(searcher.shares(subject) > COMPLETE).tolist():
             place.setdefault(sentence, len(chunks))
     rows = sorted(place)
     if not rows or not (subject or rest):
         return []
-    about = _about(subject, rows, searcher)
-    fits = _answering(question, rest, about, rows, searcher) if rest else _telling(subject, rows, searcher)
-    plain = PLAIN if rest else PLAIN_OF
+    about = subject_share(subject, rows, searcher)
+    fits = rank_answers(question, rest, about, rows, searcher) if rest else rank_definitions(subject, rows, searcher)
+    floor = UNREADABLE_FACTOR if rest else UNREADABLE_DEFINITION_FACTOR
     found: list[Found] = []
     for i, fit, share in fits:
-        score = ABOUT * float(about[i]) + fit + PLACE / (1 + place[rows[i]])
-        worth = plain + (1 - plain) * searcher.passages.quality(rows[i])
+        score = SUBJECT_WEIGHT * float(about[i]) + fit + CHUNK_RANK_WEIGHT / (1 + place[rows[i]])
+        worth = floor + (1 - floor) * searcher.passages.quality(rows[i])
         if searcher.passages.text(rows[i]).rstrip(CLOSING).endswith(ASKS):
-            worth *= ASKED
+            worth *= QUESTION_FACTOR
         found.append(Found(rows[i], score * worth, share))
     return sorted(found, key=lambda f: (-f.score, f.sentence))
 
 
-def is_to_tell(question: Question, named: Collection[int], searcher: Searcher) -> bool:
+def asks_for_definition(question: Question, named: Collection[int], searcher: Searcher) -> bool:
     """Whether nothing is asked but to be told of what is named."""
-    subject, rest = _parted(question, named, searcher)
+    subject, rest = split_question(question, named, searcher)
     return bool(subject) and not rest
 
 
-def _answering(
+def rank_answers(
     question: Question, rest: dict[str, float], about: Floats, rows: Sequence[int], searcher: Searcher
 ) -> Iterator[tuple[int, float, float]]:
     """Yield the sentences that say something of what is asked: their places in `rows`, how well, and what they hold."""
-    said, own = _said(rest, rows, searcher)
+    around, own = rest_share(rest, rows, searcher)
     known = sum(weight for term, weight in rest.items() if searcher.frequency(term))
-    strange = 2 * known < sum(rest.values())
+    mostly_unknown = 2 * known < sum(rest.values())
     asked = frozenset(searcher.index.terms(question.text))
     named = bool(about.any())
-    opposed = bool(_OPPOSED.search(question.text))
+    opposed = bool(_OPPOSITION.search(question.text))
     for i, sentence in enumerate(rows):
-        if said[i] >= LEAST or (about[i] >= ABOUT_IT and not strange):
+        if around[i] >= MIN_REST_SHARE or (about[i] >= MIN_SUBJECT_SHARE and not mostly_unknown):
             offers = candidates(question, sentence, asked, searcher) if question.wants else ()
-            fit = SAID * float(said[i]) + GIVES * max((weight for _, weight in offers), default=0.0)
-            if opposed and not _OPPOSED.search(searcher.passages.text(sentence)):
-                fit *= OTHERWISE
-            here = ELSEWHERE + (1 - ELSEWHERE) * float(about[i]) if named else 1.0
+            fit = REST_WEIGHT * float(around[i]) + ANSWER_WEIGHT * max((weight for _, weight in offers), default=0.0)
+            if opposed and not _OPPOSITION.search(searcher.passages.text(sentence)):
+                fit *= NOT_OPPOSED_FACTOR
+            here = OTHER_SUBJECT_FACTOR + (1 - OTHER_SUBJECT_FACTOR) * float(about[i]) if named else 1.0
             yield i, fit * here, float(own[i])
 
 
-def _telling(subject: dict[str, float], rows: Sequence[int], searcher: Searcher) -> Iterator[tuple[int, float, float]]:
-    """Yield the sentences that name what is to be told of, as `_answering` does; best where they say what it is."""
+def rank_definitions(
+    subject: dict[str, float], rows: Sequence[int], searcher: Searcher
+) -> Iterator[tuple[int, float, float]]:
+    """Yield the sentences that name what is to be told of, as `rank_answers` does; best where they say what it is."""
     share = searcher.shares(subject)[list(rows)]
-    for i in np.flatnonzero(share >= ABOUT_IT).tolist():
+    for i in np.flatnonzero(share >= MIN_SUBJECT_SHARE).tolist():
         text = searcher.passages.text(rows[i])
         ends = (m.end() for m in WORD.finditer(text) if subject.keys() & set(searcher.index.terms(m.group())))
         says = any(_SAYS_WHAT.match(text, end) for end in ends)
-        yield i, SAID * float(share[i]) + GIVES * says, float(share[i])
+        yield i, REST_WEIGHT * float(share[i]) + ANSWER_WEIGHT * says, float(share[i])
 
 
-def _parted(
+def split_question(
     question: Question, named: Collection[int], searcher: Searcher
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return the words of what a question names, and the others that say what it asks, with their weights.
@@ -167,7 +169,7 @@ def _runs_of_names(question: Question) -> int:
     return sum(is_one and not before for before, is_one in pairwise([False, *inside]))
 
 
-def _about(subject: Mapping[str, float], rows: Sequence[int], searcher: Searcher) -> Floats:
+def subject_share(subject: Mapping[str, float], rows: Sequence[int], searcher: Searcher) -> Floats:
     """Return for each sentence how much of what is named it is about, 0 to 1."""
     if not subject:
         return np.zeros(len(rows), np.float32)
@@ -181,15 +183,15 @@ def _about(subject: Mapping[str, float], rows: Sequence[int], searcher: Searcher
         document = int(searcher.passages.document[sentence])
         if document not in titles:
             said = set(searcher.index.terms(searcher.index.documents[document].title))
-            titles[document] = np.array([TITLED * (t in said) for t in subject], np.float32)
-        carried = carried * CARRIED if document == at and sentence == before + 1 else np.zeros_like(carried)
+            titles[document] = np.array([TITLE_SHARE * (t in said) for t in subject], np.float32)
+        carried = carried * CARRY_FACTOR if document == at and sentence == before + 1 else np.zeros_like(carried)
         carried = np.maximum(np.maximum(carried, titles[document]), held[:, i])
         about[i] = carried @ weights
         before, at = sentence, document
     return about / weights.sum()
 
 
-def _said(rest: dict[str, float], rows: Sequence[int], searcher: Searcher) -> tuple[Floats, Floats]:
+def rest_share(rest: dict[str, float], rows: Sequence[int], searcher: Searcher) -> tuple[Floats, Floats]:
     """Return for each sentence the share of the rest that it and its neighbours hold, and that it holds itself."""
     own = searcher.shares(rest)
     around: Floats = np.pad(own, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from making import an_index
 
 from conspectus.index import Index
-from conspectus.models.extractive.rank_sentences import is_to_tell, rank_sentences
+from conspectus.models.extractive.rank_sentences import asks_for_definition, rank_sentences
 from conspectus.models.extractive.search import Searcher
 from conspectus.text.question import read_question
 
@@ -145,6 +145,6 @@ def test_a_question_only_to_be_told_of_something_asks_nothing_else_of_it():
     searcher = Searcher(INDEX)
     tolan = {INDEX.entity_of_name["Mara Tolan"]}
 
-    assert is_to_tell(read_question("Who is Mara Tolan?"), tolan, searcher)
-    assert not is_to_tell(read_question("When did Mara Tolan rebuild the weir?"), tolan, searcher)
-    assert not is_to_tell(read_question("Which boats were lost?"), set(), searcher)
+    assert asks_for_definition(read_question("Who is Mara Tolan?"), tolan, searcher)
+    assert not asks_for_definition(read_question("When did Mara Tolan rebuild the weir?"), tolan, searcher)
+    assert not asks_for_definition(read_question("Which boats were lost?"), set(), searcher)
