@@ -11,13 +11,13 @@ from graspologic_native import leiden_csr as native_leiden_csr  # type: ignore[i
 
 from conspectus.algorithms.graph import Graph, Ints, connected, dense
 
-FACTORS = (1, 2, 4, 8, 16, 32, 64)
+FACTORS = (1, 2, 4, 8, 16, 32, 64)  # unexplained
 """What the resolution is multiplied by, one after the other, while a community comes back whole."""
 
 Partition = Callable[[Graph, float, int], Ints]
 """Gives each node of a graph the label of a community, by a resolution and a seed."""
 
-ITERATIONS = 3
+ITERATIONS = 3  # unexplained
 """Of Leiden where it starts from nothing: the second gains about .01 of modularity, and what has settled
 moves less when a later run starts from it."""
 

@@ -29,16 +29,16 @@ Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-BLOCK = 1 << 22
+BLOCK = 1 << 22  # unexplained
 """Products, or numbers of vectors, held at once: 16 MB."""
-LARGE = 80_000_000
+LARGE = 80_000_000  # unexplained
 """Numbers in all vectors (208,000 vectors of 384) from which on a graph is worth its making."""
-LINKS, BREADTH_MADE = 16, 64
+LINKS, BREADTH_MADE = 16, 64  # unexplained
 """Neighbours that each vector of a graph is linked to, and candidates that are looked at for them."""
-BREADTHS = (64, 128, 256, 512, 1024)
-MORE = 50
+BREADTHS = (64, 128, 256, 512, 1024)  # unexplained
+MORE = 50  # unexplained
 """Vectors, beside twice as many as are wanted, that are ranked anew by all their bits."""
-RECALL, SAMPLE, NEAREST = 0.985, 200, 10
+RECALL, SAMPLE, NEAREST = 0.985, 200, 10  # unexplained
 """What a breadth is chosen for: so much of the 10 nearest of so many queries."""
 
 

@@ -24,11 +24,11 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 Pairs = tuple[Ints, Ints, Floats]
 """First and second place (first < second) and cosine of each pair, in the order of the places."""
 
-BLOCK = 1024
+BLOCK = 1024  # unexplained
 """Rows whose products with all others are held at once."""
 MANY = 20_000
 """Vectors up to which all are compared with all: 2 CPU s."""
-CENTRES, NEAREST = 4, 8
+CENTRES, NEAREST = 4, 8  # unexplained
 """Beyond: centres, as a multiple of the square root of the vectors, and how many each vector is counted to."""
 ROUNDING = 1e-6
 

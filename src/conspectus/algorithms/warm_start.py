@@ -14,7 +14,7 @@ import numpy as np
 from conspectus.algorithms.division import divide, leiden, merge_singletons, singletons
 from conspectus.algorithms.graph import Graph, Ints, adjacency, connected, dense
 
-TOLERANCE = 0.01
+TOLERANCE = 0.01  # unexplained
 """Share of the modularity of a new partition that one that is carried on may lack."""
 
 Way = Callable[[], Ints | str]

@@ -47,7 +47,7 @@ _PLACE = re.compile(rb"(?:L|[PZ]|Tt*)l+|L")
 _PERSON = re.compile(rb"[Tt]*T[Tt]+|T|P|s[NtTG](?![NtTG])|SG")
 _BY_SURNAME = re.compile(rb"[sS]L(?![NtTGlo])")
 """A surname and a given name that is a place too: where both stand together again."""
-_LONGEST = 9
+_LONGEST = 9  # unexplained
 _SPELLED_ALONE = ("nr", "nrt", "ng", "g", "zg", "x", "j", "nz", "ns", "b", "q")
 
 

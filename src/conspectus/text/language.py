@@ -18,18 +18,18 @@ AUTO = "auto"
 ENGLISH = "en"
 STATED = "language"
 """The field of a document's metadata that names its language."""
-SAMPLE = 300
+SAMPLE = 300  # unexplained
 """Characters from the beginning, the middle and the end of a document that are looked at."""
-CHINESE = 0.2
+CHINESE = 0.2  # unexplained
 """The share of Chinese characters among letters from which on a text is Chinese; kana make it Japanese."""
-LEAST, UNLOOKED_FOR = 1.0, 2.0
+LEAST, UNLOOKED_FOR = 1.0, 2.0  # unexplained
 """Function words that tell a language, and one that is neither likely nor English; one that several share counts less.
 
 Each word counts once: what is repeated tells no more. English `met` and `over` are Dutch words too.
 """
-AHEAD = 1.3
+AHEAD = 1.3  # unexplained
 """How many times as many as the next best language has."""
-LIKELY, IN_SHORT = 2.0, 0.1
+LIKELY, IN_SHORT = 2.0, 0.1  # unexplained
 """Function words that a language counts as having beforehand, where it is the usual one; in short texts only this
 share of their words.
 """
@@ -54,7 +54,7 @@ _SMALL_WORDS = {
     "th": re.compile("."),
 }
 """Words of scripts that do not part them from others by spaces."""
-ASKED = 2.0
+ASKED = 2.0  # unexplained
 """What a word that questions are made of counts in one; in "Wann starb Ada Lovelace?" nothing else tells the language."""
 _QUESTION = re.compile(r"[?？؟;]\s*$")
 _LATIN_LETTER = re.compile("[a-zA-Z\u00c0-\u024f]")
@@ -62,7 +62,7 @@ _OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u3040-\ud7af]")
 """Any character of the scripts above; looked for once, since most texts have none."""
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]+")
-_KANA = 0.1
+_KANA = 0.1  # unexplained
 """Kana among the characters of a text that has as many Chinese ones make it Japanese."""
 
 

@@ -20,9 +20,9 @@ from conspectus.text.types import ALL
 from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary, repeated, sentence_terms
 from conspectus.text.words import name_key
 
-MIN_SOURCES_FOR_BURSTINESS = 20
+MIN_SOURCES_FOR_BURSTINESS = 20  # unexplained
 """With fewer sources than this, burstiness is measured over stretches of STRETCH_SENTENCES sentences."""
-STRETCH_SENTENCES = 30
+STRETCH_SENTENCES = 30  # unexplained
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,9 @@ _PART = re.compile(
 )
 _SUFFIX = re.compile(r"\.[A-Za-z]{1,5}$")
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s+|(?<=[。！？])")
-EDGE_CHARS = 1500
+EDGE_CHARS = 1500  # unexplained
 """Characters at either end of a document that may stand in its neighbour too."""
-MIN_SHARED_CHARS = 40
+MIN_SHARED_CHARS = 40  # unexplained
 """Characters of a sentence that no two documents have by chance."""
 
 

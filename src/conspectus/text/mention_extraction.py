@@ -22,9 +22,9 @@ from conspectus.text.uncased import find_uncased
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary, is_acronym
 from conspectus.text.words import INFLECTING, name_key, stem, undeclined
 
-LARGE = 3000
+LARGE = 3000  # unexplained
 """From so many distinct sentences on, a single word must be named twice, and a concept three times."""
-SHORT = 3
+SHORT = 3  # unexplained
 """Characters from which on a name without spaces tells by itself that it is one."""
 _DIGIT = re.compile(r"\d")
 

@@ -22,7 +22,7 @@ from conspectus.text.types import organizations_of
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary
 from conspectus.text.words import INFLECTING, name_key, stem
 
-LONGEST = 7
+LONGEST = 7  # unexplained
 """Words in a name at the most; longer runs are headings."""
 
 Codes = np.ndarray[Any, np.dtype[np.uint8]]

@@ -14,15 +14,15 @@ import numpy as np
 
 from conspectus.text.vocabulary import Bools, Floats, Ints, Vocabulary
 
-NOMINAL = 0.35
+NOMINAL = 0.35  # unexplained
 """Least nominality of a phrase's last word; its other words may have less by half."""
-CLOSING = 0.45
+CLOSING = 0.45  # unexplained
 """Least share of uses in which a phrase's last word ends its phrase."""
-BURSTY_WORD = 0.5
+BURSTY_WORD = 0.5  # unexplained
 """Least residual IDF over units, in bits, of a single word; and of its sum with that over documents."""
-BURSTY_SUM = 1.1
-BURSTY_PHRASE = 0.1
-COHESION = 3.5
+BURSTY_SUM = 1.1  # unexplained
+BURSTY_PHRASE = 0.1  # unexplained
+COHESION = 3.5  # unexplained
 """Least pointwise mutual information, in bits, of the words of a phrase."""
 
 
@@ -139,16 +139,16 @@ def texts(vocabulary: Vocabulary, phrases: Phrases) -> Iterator[str]:
         yield " ".join(vocabulary.folded(start, start + size))
 
 
-RUN_WORDS = 4
+RUN_WORDS = 4  # unexplained
 """Words in a run."""
-MIN_SHARING_SOURCES = 4
+MIN_SHARING_SOURCES = 4  # unexplained
 """Sources that share a run, from which on it is a set phrase, or one in so many as SHARING_ONE_IN says if these are
 more.
 """
-SHARING_ONE_IN = 15
-MIN_SOURCES = 20
+SHARING_ONE_IN = 15  # unexplained
+MIN_SOURCES = 20  # unexplained
 """With fewer sources than this nothing is told."""
-MIN_CONTENT_WORDS = 1
+MIN_CONTENT_WORDS = 1  # unexplained
 """Words that say something which a run must have: others are just idiom."""
 
 

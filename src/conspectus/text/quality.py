@@ -40,7 +40,7 @@ _OPENING_UNSPACED = re.compile(
 _DANGLING_UNSPACED = re.compile(
     r"^(?:他|她|它|是|为|為|乃|被|曾|这|這|那|该|該|此|其|以上|以下|如下|后者|前者|并|並|而|但|也|还|則|则|即|以及|或|彼|これ|それ|この|その|ここ|そこ)"
 )
-_SHORT, _LONG = 12, 90
+_SHORT, _LONG = 12, 90  # unexplained
 """Characters of a sentence that says enough and not too much."""
 
 

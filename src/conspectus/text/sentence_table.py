@@ -21,11 +21,11 @@ from conspectus.text.chinese_words import ROLES
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.words import CJK
 
-REPEATED = 4
+REPEATED = 4  # unexplained
 """A sentence that so many documents share is furniture (overlapping parts share theirs by twos)."""
-CUT = 12
+CUT = 12  # unexplained
 """Characters by which a piece of a sentence and the whole one are matched."""
-OPENING = 200
+OPENING = 200  # unexplained
 """Characters at the start of a document in which a shared header is looked for."""
 
 _LABEL = re.compile(r"[^\w(\[]*([^\W\d_][\w.'’\- ]{0,40}?)\s*(?:[(（][^)）]{1,20}[)）])?(?::(?=\s|$)|：)\s*")

@@ -41,7 +41,7 @@ ORDINALS = frozenset("de da no fi pl cs hu".split())
 _BLANK = re.compile(r"\n\s*\n")
 _BULLET = re.compile(rf"\s*(?:[-*•–—>#|]|\d+[.)]\s|[{SMALL}][.)]\s)")
 _LABEL = re.compile(rf"\s*(?:[^\W\d_{SMALL}][^:：\n]{{0,40}}|[^\W\d_]\w*)(?::(?:\s|$)|：)")
-WRAPPED = 55
+WRAPPED = 55  # unexplained
 """A line of so many characters may have been broken to fit a page; its sentence may go on in the next."""
 
 

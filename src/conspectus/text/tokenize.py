@@ -13,7 +13,7 @@ from conspectus.text.words import CHINESE_STOPWORDS, CJK, ELIDED, ELIDING, TOKEN
 
 DOTS = frozenset("·・‧•")
 """Marks between the parts of a foreign name."""
-NEAR = 3
+NEAR = 3  # unexplained
 """Tokens from such a mark on that may belong to the name."""
 
 

@@ -20,11 +20,11 @@ from conspectus.text.vocabulary import Bools, Vocabulary
 
 _Span = tuple[int, int, str]
 PREFECTURE = tuple("都道府県")
-LONGEST = 5
+LONGEST = 5  # unexplained
 """Tokens of a name at the most."""
-BOUND = 2 / 3
+BOUND = 2 / 3  # unexplained
 """Of the uses of two words, the share from which on they are one name, where they stand together again."""
-ABOVE = 1000
+ABOVE = 1000  # unexplained
 """A word that tells a kind counts as much as so many that tell none."""
 SURNAMES_KO = frozenset(
     "김이박최정강조윤장임한오서신권황안송류유전홍고문양손배백허남심노하곽성차주우구민진지엄채원천방공현함변염여추도소석선설마길연위표명기반왕금옥육인맹제모탁국어은편용"

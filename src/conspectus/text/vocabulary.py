@@ -19,10 +19,10 @@ Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
-HEADING = 0.6
-HEADING_WITH_END = 0.85
+HEADING = 0.6  # unexplained
+HEADING_WITH_END = 0.85  # unexplained
 """A line with a larger share of capitalised words is a heading, more surely where no end mark closes it."""
-ARTICLED = 0.15
+ARTICLED = 0.15  # unexplained
 """Of the uses of a name, the share at the most that have an article, where all nouns have capitals."""
 _END_MARKS = frozenset(".!?…")
 _OPENERS = frozenset("\"“‘'([:-–—«„¿¡")

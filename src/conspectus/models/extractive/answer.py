@@ -21,20 +21,20 @@ from conspectus.text.question import Question
 from conspectus.text.words import CJK, fold, terms
 
 NOTICE = wording(ENGLISH).assembled
-MAX_QUOTES = 4
+MAX_QUOTES = 4  # unexplained
 """Quotations in a section at the most."""
-MAX_SECTIONS = 6
+MAX_SECTIONS = 6  # unexplained
 """Sections of a whole answer at the most."""
-MAX_OVERVIEW_SECTIONS = 10
-MAX_OVERVIEW_QUOTES = 2
+MAX_OVERVIEW_SECTIONS = 10  # unexplained
+MAX_OVERVIEW_QUOTES = 2  # unexplained
 """The same for a question about the whole corpus: more themes, fewer quotations of each."""
-MAX_SHARED_TERMS = 0.45
+MAX_SHARED_TERMS = 0.45  # unexplained
 """Share of the smaller one's terms that two quotations in an answer may have in common."""
-MAX_SHARED_TERMS_OF_FACT = 0.7
+MAX_SHARED_TERMS_OF_FACT = 0.7  # unexplained
 """The same where a fact is asked for, of all terms: a sentence that answers seldom adds more than the answer."""
-MIN_SHARE_OF_BEST = 0.5
+MIN_SHARE_OF_BEST = 0.5  # unexplained
 """A section, or a quotation in one, is kept where its score is at least this share of the best one's."""
-MIN_SHARE_OF_BEST_DEFINING = 0.4
+MIN_SHARE_OF_BEST_DEFINING = 0.4  # unexplained
 """The same for a quotation of an answer that only has to tell of something."""
 _ITEM = re.compile(r"^[-*•–]\s+")
 _SECTION = re.compile(r"^### ", re.MULTILINE)
@@ -254,7 +254,7 @@ def _every_term(said: str) -> frozenset[str]:
     return frozenset(terms(fold(said)))
 
 
-MAX_SENTENCES_READ = 12
+MAX_SENTENCES_READ = 12  # unexplained
 """Sentences that are read."""
 
 _CLAUSE = re.compile(r"[^，。；！？,;.!?]+")
@@ -287,8 +287,8 @@ def _weight_of_asked(clause: str, asked: frozenset[str], searcher: Searcher) -> 
     return math.fsum(searcher.weight(term) for term in asked.intersection(searcher.index.terms(clause)))
 
 
-SOMEWHAT_RELEVANT, MOST_RELEVANT = 2, 5
-FULL_RELEVANCE = 0.6
+SOMEWHAT_RELEVANT, MOST_RELEVANT = 2, 5  # unexplained
+FULL_RELEVANCE = 0.6  # unexplained
 """The relevance from which on a report is rated best."""
 
 

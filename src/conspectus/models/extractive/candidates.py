@@ -11,9 +11,9 @@ from conspectus.text.gazetteer import CURRENCIES
 from conspectus.text.question import Question
 from conspectus.text.words import CJK, WORD, fold
 
-NEAR = 8
+NEAR = 8  # unexplained
 """Words between a candidate and the question's words at which it counts half."""
-PLAIN = 0.6
+PLAIN = 0.6  # unexplained
 """What a common noun counts beside a name."""
 
 _NUMBER = re.compile(
@@ -33,7 +33,7 @@ _CURRENCY = re.compile(
     rf"[£$€¥]|\b(?:{'|'.join(sorted(CURRENCIES))})\b|"
     r"\b(?:dollar|euro|pound|cent|pence|yen|yuan|kron[ae]r?|franc|rupee)|[元块]"
 )
-NO_MONEY = 0.3
+NO_MONEY = 0.3  # unexplained
 """What a number that is no amount of money counts where money is asked for."""
 _KINDS = {"person": "person", "place": "location"}
 

@@ -16,7 +16,7 @@ from conspectus.text.quality import quality
 from conspectus.text.words import is_unspaced, unspaced_terms
 
 MOST_SENTENCES = {"entity": 3, "relationship": 2}
-MOST_WORDS = 70
+MOST_WORDS = 70  # unexplained
 _QUOTED = re.compile(r'^([^":：]{2,40})(?:: "(.*)"|：“(.*)”)$', re.DOTALL)
 _DEFINES = re.compile(r"^.{0,12}\b(?:is|was|are|were|has been|became|founded|created|means|works?)\b", re.IGNORECASE)
 _DEFINES_ELSEWHERE = re.compile(

@@ -18,7 +18,7 @@ from conspectus.references import Reference, write
 from conspectus.tasks import FollowUp, MapAnswer, PrimeAnswer, Probe, PursueFollowUp
 from conspectus.text.language import language_of
 
-STEP = 10
+STEP = 10  # unexplained
 """What each place in the order of reports takes from the score of the follow-up that it gives, of 100."""
 
 

@@ -9,16 +9,16 @@ from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Span
 from conspectus.tasks import AnyMissed, ExtractGraph, Extraction, FoundEntity, FoundRelationship
 
-SAME_SENTENCE = 8.0
-NEXT_SENTENCE = 3.0
-SPOKEN = 4.0
+SAME_SENTENCE = 8.0  # unexplained
+NEXT_SENTENCE = 3.0  # unexplained
+SPOKEN = 4.0  # unexplained
 """Strength of the relationship between a speaker and what they speak of."""
-OPENS = 0.25
+OPENS = 0.25  # unexplained
 """What a sentence gains as a description of the thing that it mentions first."""
-WORTH_SAYING = 0.5
+WORTH_SAYING = 0.5  # unexplained
 """Least quality of a sentence that relates its speaker to what it mentions."""
-MOST_SPOKEN_OF = 3
-MOST_PAIRED = 12
+MOST_SPOKEN_OF = 3  # unexplained
+MOST_PAIRED = 12  # unexplained
 """Of a sentence that mentions more things than this, only the first ones are paired."""
 
 

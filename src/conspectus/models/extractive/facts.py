@@ -22,7 +22,7 @@ HELD = 0.7
 On the reports of an index that GPT-4.1 wrote it takes 12 % of the sentences for supported by the rows that they cite,
 2.5 % by other rows of their report, and 0.1 % by rows of another: it misses paraphrases rather than make support up.
 """
-LEAST = 3
+LEAST = 3  # unexplained
 """Key terms of a sentence that says something of its own: names alone do not."""
 WHOLE = 0.35
 """The quality from which on a sentence is no fragment."""

@@ -22,27 +22,27 @@ from conspectus.text.words import VAGUE, WORD, name_key, stems
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
-SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT, CHUNK_RANK_WEIGHT = 0.2, 0.45, 0.35, 0.1
+SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT, CHUNK_RANK_WEIGHT = 0.2, 0.45, 0.35, 0.1  # unexplained
 """What it counts to be about what is named, to say the rest, to give what is asked for, to stand in the best chunk."""
-OTHER_SUBJECT_FACTOR = 0.6
+OTHER_SUBJECT_FACTOR = 0.6  # unexplained
 """What is left of what a sentence says and gives where it is about something else."""
-CARRY_FACTOR = 0.8
+CARRY_FACTOR = 0.8  # unexplained
 """What is left, one sentence on, of being about something."""
-TITLE_SHARE = 0.9
+TITLE_SHARE = 0.9  # unexplained
 """How much a sentence is about what the title of its document names."""
-MIN_REST_SHARE = 0.3
+MIN_REST_SHARE = 0.3  # unexplained
 """Least share of the rest of a question that a sentence and its neighbour must hold."""
-MIN_SUBJECT_SHARE = 0.4
+MIN_SUBJECT_SHARE = 0.4  # unexplained
 """How much of what is named a sentence must be about to be read though it holds less, but for words never heard of."""
-UNREADABLE_FACTOR = 0.8
+UNREADABLE_FACTOR = 0.8  # unexplained
 """What is left of the worth of a sentence that does not read alone at all."""
-UNREADABLE_DEFINITION_FACTOR = 0.2
+UNREADABLE_DEFINITION_FACTOR = 0.2  # unexplained
 """The same where nothing is asked but to be told of something: there most sentences that name it say little of it."""
-QUESTION_FACTOR = 0.5
+QUESTION_FACTOR = 0.5  # unexplained
 """What is left of the worth of a question: it answers none."""
 COMPLETE = 0.999
 """The share of what is named from which on all of it is, in floats."""
-NOT_OPPOSED_FACTOR = 0.5
+NOT_OPPOSED_FACTOR = 0.5  # unexplained
 """What is left of what a sentence says that does not say "against" where the question does."""
 _OPPOSITION = re.compile(r"\b(?:against|not|never|without|n['’]t)\b|反对|不|没", re.IGNORECASE)
 _SAYS_WHAT = re.compile(

@@ -20,12 +20,12 @@ from conspectus.text.vocabulary import read_vocabulary
 from conspectus.text.words import terms
 from conspectus.triple_graph import TripleGraph
 
-DEPTH = 3
+DEPTH = 3  # unexplained
 """Steps of a plan at the most."""
-CLOSE = 0.1
+CLOSE = 0.1  # unexplained
 """Plans this near to the best one are followed beside it."""
-MOST_ANSWERS = 100
-PLACE = 0.1
+MOST_ANSWERS = 100  # unexplained
+PLACE = 0.1  # unexplained
 """What a sentence loses with each place that its chunk stands lower."""
 
 

@@ -20,33 +20,33 @@ from conspectus.text.relation_words import likeness, root, roots_of_label, words
 from conspectus.text.words import WH, is_content, name_key
 from conspectus.triple_graph import TripleGraph
 
-BEAM = 60
+BEAM = 60  # unexplained
 """Plans that are carried on from one length to the next."""
-SAMPLE = 300
+SAMPLE = 300  # unexplained
 """Names that are looked at to tell what a way arrives at."""
-LENGTH = 0.12
+LENGTH = 0.12  # unexplained
 """What each step of a plan costs, beside 1 for all words of the question."""
-UNSAID = 0.35
+UNSAID = 0.35  # unexplained
 """What a relation costs that no word of the question says."""
-KIND = 0.6
+KIND = 0.6  # unexplained
 """What it costs to end at another kind of thing than is asked for."""
-ORDER = 0.3
+ORDER = 0.3  # unexplained
 """What it costs to go first what stands farther from the name."""
-BACK = 0.4
+BACK = 0.4  # unexplained
 """What it costs to go a way there and back where no word is left over that could name the things come back
 to.
 """
-AGAINST = 0.03
+AGAINST = 0.03  # unexplained
 """What it costs to go against a relation."""
-SELDOM = 0.1
+SELDOM = 0.1  # unexplained
 """What it costs to go on by a way that few of the names arrived at have."""
 KEPT = 1000
 """Names whose plans are cached, by question; one search asks for those of a beam of names, again at each step."""
-WORDS = 1 << 12
+WORDS = 1 << 12  # unexplained
 """Words of questions of which it is cached which relations express them; a question has some 10, at most some 3,000."""
-ARRIVING = 0.9
+ARRIVING = 0.9  # unexplained
 """How much what leads to a place says where, beside a relation that says place itself."""
-TELLING = 0.5
+TELLING = 0.5  # unexplained
 """From which likeness on a word says a relation."""
 
 _YEAR = re.compile(r"\b\d{3,4}\b")

@@ -22,17 +22,17 @@ from conspectus.text.mentions import units
 from conspectus.text.tokenize import tokenize
 from conspectus.text.words import CJK, VAGUE, WORD, fold, is_content, name_key
 
-MOST_FINDINGS = 10
-SUPPORT = 2
+MOST_FINDINGS = 10  # unexplained
+SUPPORT = 2  # unexplained
 """Further statements that a finding is given at the most."""
-READABLE = 0.45
+READABLE = 0.45  # unexplained
 """Least quality of a statement in a report, where there are enough."""
-DATED = 0.1
-COMMON = 0.7
+DATED = 0.1  # unexplained
+COMMON = 0.7  # unexplained
 """What a date, and what a single common word, weighs as a topic beside a name."""
-LOOKED_AT = 8
+LOOKED_AT = 8  # unexplained
 """Descriptions, and reports of parts, that tell the language of a report."""
-TOO_ALIKE = 0.45
+TOO_ALIKE = 0.45  # unexplained
 """Share of a statement's terms that another one may already have said."""
 
 _NAMES_IN_TITLE = re.compile("[,،] |、")

@@ -21,28 +21,28 @@ from conspectus.text.words import PAIRED, UNSPACED, name_key, terms
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
-SHARE = 0.34
+SHARE = 0.34  # unexplained
 """Least share of a question's content that a sentence must hold, measured in squared IDF; its rarest known
 word will do.
 """
-STRICT_SHARE = 0.45
+STRICT_SHARE = 0.45  # unexplained
 """The same where most of a question's words, beside names, are never used by the corpus."""
-MANY = 60
+MANY = 60  # unexplained
 """Sentences that hold more of a question than others, from which on the others are left out."""
-BESIDE = 0.35
+BESIDE = 0.35  # unexplained
 """What a sentence beside it holds counts for one that holds less."""
 QUESTIONS = 64
 """Questions (and follow-up questions) whose sentences are cached: one answer asks for those of at most about 20 (DRIFT:
 its primer and 3 steps of 5 follow-ups), often; a question holds up to 400 sentences, some 60 kB.
 """
-CANDIDATES = 400
+CANDIDATES = 400  # unexplained
 """Sentences that are read for one question at the most."""
-FEEDBACK = 40
+FEEDBACK = 40  # unexplained
 """Best sentences whose further words may add weight to others."""
-RELATED = 12
+RELATED = 12  # unexplained
 """Words so gained at the most, what one weighs beside a word of the question, and share that all may add."""
-RELATED_WEIGHT, RELATED_MOST = 0.12, 0.3
-TELLING = 12.0
+RELATED_WEIGHT, RELATED_MOST = 0.12, 0.3  # unexplained
+TELLING = 12.0  # unexplained
 """Least weight of a word that may be gained."""
 
 
@@ -270,7 +270,7 @@ class Searcher:
         return ranks
 
 
-MIN_COHESION = 0.2
+MIN_COHESION = 0.2  # unexplained
 """Share of the rarer one's sentences, two at least, from which on two neighbours of a question are one thing."""
 COMPLETE = 0.999
 """What is held from which on all of it is, in floats."""

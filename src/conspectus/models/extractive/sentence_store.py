@@ -16,9 +16,9 @@ from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.quality import quality, without_opening
 from conspectus.text.vocabulary import Ints
 
-NEAR = 200
+NEAR = 200  # unexplained
 """Characters between two sentences that are still neighbours."""
-SET_PHRASE = 2.0
+SET_PHRASE = 2.0  # unexplained
 """What a sentence of set phrases loses, as a multiple of their share of its words."""
 QUOTES = '"“”'
 

@@ -17,9 +17,9 @@ from conspectus.text.words import VAGUE, fold, is_unspaced, stem, terms
 _SPEAKER = re.compile(r'([^\s":：][^":：]{1,40})(?:: "|：“)')
 _VAGUE_STEMS = frozenset(stem(word) for word in VAGUE)
 _FIRST_PERSON = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|my|me)\b")
-_RUN_ON = 420
+_RUN_ON = 420  # unexplained
 """Characters of a statement at the most: longer ones are no single sentence."""
-RUN_ON_UNSPACED = 160
+RUN_ON_UNSPACED = 160  # unexplained
 """The same in Chinese and Japanese."""
 
 
