@@ -64,7 +64,7 @@ LIMITS: dict[str, float] = {
     "files entered by a build": 91,
     f"functions over {LONG_FUNCTION} lines": 10,
     f"functions with more than {MANY_PARAMETERS} parameters outside cli/": 16,
-    "constants without an explanation": 29,
+    "constants without an explanation": 140,  # since docstrings that give no reason are marked, and so counted
     "characters per line of code, mean": 42.1,
 }
 """Where the source is still above its budget: what it must not exceed meanwhile."""
