@@ -55,17 +55,15 @@ BUDGETS: dict[str, float] = {
 """What the architecture asks for (docs/architecture.md). The last is what it was before the source was made smaller."""
 
 LIMITS: dict[str, float] = {
-    "lines of Python": 54_600,
-    "files": 332,
-    "settings": 104,
-    "public names": 79,
-    "imports inside functions": 440,
+    "lines of Python": 53_300,
+    "files": 318,
+    "settings": 93,
+    "imports inside functions": 265,
     "files entered by a global question": 47,
-    "files entered by a build": 91,
+    "files entered by a build": 90,
     f"functions over {LONG_FUNCTION} lines": 10,
     f"functions with more than {MANY_PARAMETERS} parameters outside cli/": 16,
     "constants without an explanation": 140,  # since docstrings that give no reason are marked, and so counted
-    "characters per line of code, mean": 42.1,
 }
 """Where the source is still above its budget: what it must not exceed meanwhile."""
 
