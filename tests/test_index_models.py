@@ -15,7 +15,7 @@ import conspectus
 from conspectus import api
 from conspectus.configuration import INDEX, Resolved, load
 from conspectus.errors import BadKey, ServerDown, UsageError
-from conspectus.index_models import in_words, memory_of, with_memory
+from conspectus.index_models import describe_models, index_models_of, with_index_models
 from conspectus.settings import Settings
 
 PROVIDED = {"model": "openai/gpt-4.1-mini", "llm": {"base_url": ""}}
@@ -26,7 +26,7 @@ FOREIGN = {"model": "mine", "llm": {"base_url": "https://llm.example/v1"}}
 def asking(built: Mapping[str, Any] | list[Mapping[str, Any]], **said: Any) -> Resolved:
     """Return the settings to ask an index by that was built by the settings `built`; `__` stands for a dot."""
     told = load({key.replace("__", "."): value for key, value in said.items()}, environ={})
-    return with_memory(told, built if isinstance(built, list) else [built])
+    return with_index_models(told, built if isinstance(built, list) else [built])
 
 
 @pytest.mark.parametrize("built", [PROVIDED, LOCAL])
@@ -37,15 +37,15 @@ def test_the_model_and_its_server_are_those_that_the_index_was_built_with(built:
     assert resolved.settings.llm.base_url == built["llm"]["base_url"]
     assert resolved.settings.llm.temperature == built["llm"].get("temperature", 0.0)
     assert resolved.remembers_model
-    assert built["model"] in in_words(resolved, [built])
-    assert "--model extractive" in in_words(resolved, [built])
+    assert built["model"] in describe_models(resolved, [built])
+    assert "--model extractive" in describe_models(resolved, [built])
 
 
 def test_who_names_a_model_gets_that_and_not_the_server_of_another():
     resolved = asking(LOCAL, model="openai/gpt-4o")
     assert (resolved.settings.model, resolved.settings.llm.base_url) == ("openai/gpt-4o", "")
     assert asking(LOCAL, model="extractive").settings.model == "extractive"
-    assert in_words(resolved, [LOCAL]) == ""
+    assert describe_models(resolved, [LOCAL]) == ""
 
 
 def test_who_names_the_model_of_the_index_need_not_name_its_server():
@@ -81,7 +81,7 @@ def test_the_address_of_the_model_s_own_provider_is_left_to_its_name():
 
 def test_passwords_and_queries_of_an_address_are_not_remembered():
     built = {"model": "m", "llm": {"base_url": "http://me:hollin@localhost:1/v1?api-key=4711#x"}}
-    assert memory_of(built).base_url == "http://localhost:1/v1"
+    assert index_models_of(built).base_url == "http://localhost:1/v1"
 
 
 def test_an_address_with_a_query_is_refused_before_it_is_stored_or_logged():
@@ -95,13 +95,13 @@ def test_several_indexes_are_asked_with_the_model_that_all_agree_on():
     for other in (PROVIDED, {"model": "extractive"}):
         resolved = asking([LOCAL, other])
         assert resolved.settings.model == "extractive"
-        assert other["model"] in in_words(resolved, [LOCAL, other])
+        assert other["model"] in describe_models(resolved, [LOCAL, other])
 
 
 def test_a_model_whose_server_nobody_knows_is_named_and_not_asked():
     built = {"model": "some-model", "llm": {"base_url": ""}}
     assert asking(built).settings.model == "extractive"
-    assert "some-model" in in_words(asking(built), [built])
+    assert "some-model" in describe_models(asking(built), [built])
 
 
 @pytest.mark.parametrize(
@@ -114,11 +114,11 @@ def test_settings_that_make_no_sense_are_nothing_to_remember(built: Mapping[str,
 def test_an_embedder_stays_at_its_server_whatever_the_model_is():
     built = {**LOCAL, "vectors": {"embedder": "emb", "query_prefix": "q: "}}
     assert asking(built, model="extractive").settings.llm.embedder_base_url == "http://localhost:8000/v1"
-    building = with_memory(load(environ={}), [built], builds=True)
+    building = with_index_models(load(environ={}), [built], builds=True)
     assert building.settings.vectors.embedder == "emb"
     assert building.settings.vectors.query_prefix == "q: "
     assert building.origins["vectors.embedder"] == INDEX
-    none = with_memory(load({"vectors.embedder": "none"}, environ={}), [built], builds=True)
+    none = with_index_models(load({"vectors.embedder": "none"}, environ={}), [built], builds=True)
     assert none.settings.vectors.embedder == "none"
 
 

@@ -37,7 +37,7 @@ PREFIXES = ("vectors.query_prefix", "vectors.passage_prefix")
 
 
 @dataclass(frozen=True)
-class Memory:
+class IndexModels:
     """The models that one index was built with; empty texts where there is none."""
 
     model: str = ""
@@ -54,14 +54,14 @@ class Memory:
         return not self.base_url and _provider(self.model) is None
 
 
-def memory_of(settings: Mapping[str, Any]) -> Memory:
+def index_models_of(settings: Mapping[str, Any]) -> IndexModels:
     """Return what the settings of an index say of its models; addresses are returned without passwords and queries."""
     name = _value(settings, "vectors.embedder")
     served = bool(name) and name.partition(":")[0] not in (NONE, "local") and not name.startswith(FUNCTION)
     base_url = clean_address(_value(settings, "llm.base_url"))
     own = clean_address(_value(settings, "llm.embedder_base_url"))
     tables: dict[str, Any] = {key: _raw(settings, key) for key in (*REPLIES, *(PREFIXES if served else ()))}
-    return Memory(
+    return IndexModels(
         model=_value(settings, "model"),
         base_url=base_url,
         embedder=name if served else "",
@@ -70,8 +70,8 @@ def memory_of(settings: Mapping[str, Any]) -> Memory:
     )
 
 
-def with_memory(
-    told: Resolved, built: Sequence[Mapping[str, Any]], *, language_model: bool = True, builds: bool = False
+def with_index_models(
+    resolved: Resolved, built: Sequence[Mapping[str, Any]], *, language_model: bool = True, builds: bool = False
 ) -> Resolved:
     """Return settings completed by what the indexes remember that were built by the settings `built`.
 
@@ -80,18 +80,18 @@ def with_memory(
 
     Raises UsageError where the model was asked at an address that the user has to name first.
     """
-    memories = [memory_of(settings) for settings in built]
-    values = _of_model(told, memories) if language_model else {}
-    base_url = values.get("llm.base_url") or told.settings.llm.base_url
-    values |= _of_embedder(told, memories[0], base_url, builds=builds) if memories else {}
-    missing = {key: value for key, value in values.items() if told.origins.get(key) == "default"}
-    return configuration.completed(told, missing, INDEX)
+    memories = [index_models_of(settings) for settings in built]
+    values = _of_model(resolved, memories) if language_model else {}
+    base_url = values.get("llm.base_url") or resolved.settings.llm.base_url
+    values |= _of_embedder(resolved, memories[0], base_url, builds=builds) if memories else {}
+    missing = {key: value for key, value in values.items() if resolved.origins.get(key) == "default"}
+    return configuration.completed(resolved, missing, INDEX)
 
 
-def in_words(resolved: Resolved, built: Sequence[Mapping[str, Any]], does: str = "answers") -> str:
+def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does: str = "answers") -> str:
     """Return a line that says which models are used and why; "" where the command itself names them, or none is."""
     origin, name = resolved.origins.get("model", ""), resolved.settings.model
-    models = list(dict.fromkeys(m.model for m in map(memory_of, built) if m.model))
+    models = list(dict.fromkeys(m.model for m in map(index_models_of, built) if m.model))
     at = f" at {url}" if (url := resolved.settings.llm.base_url) else ""
     parts: list[str] = []
     if origin == INDEX:
@@ -143,14 +143,14 @@ def clean_address(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")).rstrip("/")
 
 
-def _of_model(told: Resolved, memories: Sequence[Memory]) -> dict[str, Any]:
+def _of_model(resolved: Resolved, memories: Sequence[IndexModels]) -> dict[str, Any]:
     """Return the settings of the language model that the indexes agree on."""
     distinct = {(memory.model, memory.base_url): memory for memory in memories if memory.model}
     if len(distinct) != 1:
         return {}
     memory = next(iter(distinct.values()))
-    names_model, names_address = (told.origins.get(key) != "default" for key in ("model", "llm.base_url"))
-    if memory.model == EXTRACTIVE or (names_model and told.settings.model != memory.model):
+    names_model, names_address = (resolved.origins.get(key) != "default" for key in ("model", "llm.base_url"))
+    if memory.model == EXTRACTIVE or (names_model and resolved.settings.model != memory.model):
         return {}
     if names_model and _provider(memory.model) is not None:
         return {}  # the name says which server is meant
@@ -161,11 +161,11 @@ def _of_model(told: Resolved, memories: Sequence[Memory]) -> dict[str, Any]:
     return {"model": memory.model, "llm.base_url": checked_address(memory.model, memory.base_url), **memory.more}
 
 
-def _of_embedder(told: Resolved, memory: Memory, base_url: str, *, builds: bool) -> dict[str, Any]:
+def _of_embedder(resolved: Resolved, memory: IndexModels, base_url: str, *, builds: bool) -> dict[str, Any]:
     """Return the settings of the embedder of an index; none where its address would have to be named."""
-    if not memory.embedder or told.origins.get("vectors.embedder") != "default":
+    if not memory.embedder or resolved.origins.get("vectors.embedder") != "default":
         return {}
-    names_address = told.origins.get("llm.base_url") != "default"
+    names_address = resolved.origins.get("llm.base_url") != "default"
     try:
         address = checked_address(memory.embedder, "" if names_address else memory.embedder_base_url)
     except UsageError:

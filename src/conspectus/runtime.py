@@ -19,7 +19,7 @@ from conspectus import configuration
 from conspectus.configuration import Resolved
 from conspectus.errors import BadKey, ServerDown, StoreError, UnknownModel, Unusable, UsageError
 from conspectus.index import Index
-from conspectus.index_models import advice, with_memory
+from conspectus.index_models import advice, with_index_models
 from conspectus.models.base import Model
 from conspectus.rows import Usage
 from conspectus.settings import Settings
@@ -95,7 +95,7 @@ def known_by(
     if not isinstance(settings, Settings | Resolved):
         told = configuration.load({**(settings or {}), **more})
         asks = language_model if language_model is not None else told.settings.rerank.by == "model"
-        known = with_memory(told, built, language_model=asks and performer is None, builds=builds)
+        known = with_index_models(told, built, language_model=asks and performer is None, builds=builds)
     else:
         known = configuration.completed(resolved_for(settings, ()), more, "given")
     return known, cast("Model | None", performer)
@@ -141,7 +141,7 @@ def resolved_for(
         return settings
     if isinstance(settings, Settings):
         return Resolved(settings, {})
-    return with_memory(configuration.load(settings), built, language_model=language_model, builds=builds)
+    return with_index_models(configuration.load(settings), built, language_model=language_model, builds=builds)
 
 
 def settings_in(folder: Path) -> list[Mapping[str, Any]]:

@@ -22,7 +22,7 @@ from conspectus.corrections import AddFact, Correction, Delete, Entry, Merge, Re
 from conspectus.errors import IndexMissing, NotFound, UsageError
 from conspectus.explore import find_entity
 from conspectus.index import Index
-from conspectus.index_models import PREFIXES, memory_of, with_memory
+from conspectus.index_models import PREFIXES, index_models_of, with_index_models
 from conspectus.indexing.corrections import Corrector, key_of
 from conspectus.indexing.read import Read
 from conspectus.indexing.resolve import Names
@@ -301,12 +301,12 @@ def own_settings(index: Index, given: Mapping[str, Any] | None = None) -> Resolv
     Its models are its own too, whatever `conspectus.toml` and the environment say; those count only where an address
     has to be named: see `index_models`.
     """
-    chosen, address = dict(given or {}), memory_of(index.settings).base_url
+    chosen, address = dict(given or {}), index_models_of(index.settings).base_url
     if address and configuration.load(given).settings.llm.base_url.rstrip("/") == address:
         chosen |= {"llm.base_url": address}
     loaded = configuration.load(chosen, environ={})
     origins = {key: origin if origin == "given" else "default" for key, origin in loaded.origins.items()}
-    known = with_memory(Resolved(loaded.settings, origins), [index.settings], builds=True)
+    known = with_index_models(Resolved(loaded.settings, origins), [index.settings], builds=True)
     own = {key: value for key, value in _recorded(index) if key not in MODELS}
     for key in MODELS:
         source = Settings() if known.origins[key] == "default" else known.settings

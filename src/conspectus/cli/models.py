@@ -63,7 +63,7 @@ def check(
     if json:
         show.as_json({"checks": [asdict(c) for c in checked]})
     else:
-        rows = [["Model", "Request", "Works", ""]] + [[c.model, c.kind, SIGNS[c.ok], c.told] for c in checked]
+        rows = [["Model", "Request", "Works", ""]] + [[c.model, c.kind, SIGNS[c.ok], c.detail] for c in checked]
         show.table(rows, texts=4)
     if any(c.ok is False and c.kind in NEEDED for c in checked):
         raise typer.Exit(WITH_FAILURES)

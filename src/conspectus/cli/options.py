@@ -332,12 +332,12 @@ def settings_with_index(
     `built` holds the settings that they were built by; `does` is what the command does with a model.
     """
     from conspectus import configuration
-    from conspectus.index_models import in_words, with_memory
+    from conspectus.index_models import describe_models, with_index_models
 
     resolved = configuration.load(said, file=file)
     asks = language_model or resolved.settings.rerank.by == "model"
-    resolved = _logged(with_memory(resolved, built, language_model=asks, builds=does == "builds"))
-    if asks and not quiet and (line := in_words(resolved, built, does)):
+    resolved = _logged(with_index_models(resolved, built, language_model=asks, builds=does == "builds"))
+    if asks and not quiet and (line := describe_models(resolved, built, does)):
         typer.echo(line, err=True)
     return resolved
 

@@ -20,14 +20,14 @@ class ScriptedModel:
     generative = True
 
     def __init__(self, script: Script) -> None:
-        self._script = {kind: said if callable(said) else list(said) for kind, said in script.items()}
+        self._script = {kind: reply if callable(reply) else list(reply) for kind, reply in script.items()}
         self.tasks: list[Task[Any]] = []
 
     def seen(self, kind: type[Any]) -> Any:
         """Return the only task of a type that was asked; AssertionError where there were none or more."""
-        found = self.all_seen(kind)
-        assert len(found) == 1, f"{kind.__name__} was asked {len(found)} times"
-        return found[0]
+        tasks = self.all_seen(kind)
+        assert len(tasks) == 1, f"{kind.__name__} was asked {len(tasks)} times"
+        return tasks[0]
 
     def all_seen(self, kind: type[Any]) -> list[Any]:
         """Return all tasks of a type that were asked, in order."""
@@ -35,9 +35,9 @@ class ScriptedModel:
 
     async def perform(self, task: Task[R]) -> R:
         self.tasks.append(task)
-        said = self._script.get(type(task))
-        assert said is not None, f"the script has no reply to {type(task).__name__}"
-        reply: Any = said(task) if callable(said) else said.pop(0)
+        script = self._script.get(type(task))
+        assert script is not None, f"the script has no reply to {type(task).__name__}"
+        reply: Any = script(task) if callable(script) else script.pop(0)
         if isinstance(reply, Exception):
             raise reply
         return cast("R", reply)

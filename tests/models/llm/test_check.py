@@ -23,16 +23,16 @@ def test_what_a_server_takes_is_told(monkeypatch: pytest.MonkeyPatch):
     assert [kind for kind, check in found.items() if check.ok] == [
         "chat", "json_schema", "json_object", "logit_bias", "streaming", "embeddings",
     ]  # fmt: skip
-    assert found["embeddings"].told == "vectors of 64 numbers"
-    assert "cut off" not in found["logit_bias"].told
+    assert found["embeddings"].detail == "vectors of 64 numbers"
+    assert "cut off" not in found["logit_bias"].detail
 
 
 def test_what_a_server_refuses_is_told(monkeypatch: pytest.MonkeyPatch):
     found = checked(Behaviour(refuses=("json_schema", "logit_bias", "stream")), monkeypatch)
     assert found["chat"].ok
     assert not any(found[kind].ok for kind in ("json_schema", "logit_bias", "streaming"))
-    assert "does not take json_schema" in found["json_schema"].told
-    assert "does not take streaming" in found["streaming"].told
+    assert "does not take json_schema" in found["json_schema"].detail
+    assert "does not take streaming" in found["streaming"].detail
 
 
 def test_a_server_that_is_pressed_tells_nothing_of_what_it_takes(monkeypatch: pytest.MonkeyPatch):
@@ -41,7 +41,7 @@ def test_a_server_that_is_pressed_tells_nothing_of_what_it_takes(monkeypatch: py
     )
     assert found["chat"].ok
     assert {found[kind].ok for kind in ("json_schema", "json_object", "logit_bias", "streaming")} == {None}
-    assert "too many calls" in found["json_schema"].told
+    assert "too many calls" in found["json_schema"].detail
     assert found["embeddings"].ok is False
 
 
@@ -49,5 +49,5 @@ def test_a_wrong_key_is_one_line_that_does_not_show_it(monkeypatch: pytest.Monke
     found = checked(Behaviour(key="right"), monkeypatch)
     assert list(found) == ["chat"]
     assert found["chat"].ok is False
-    assert "CONSPECTUS_API_KEY" in found["chat"].told
-    assert "secret" not in found["chat"].told
+    assert "CONSPECTUS_API_KEY" in found["chat"].detail
+    assert "secret" not in found["chat"].detail

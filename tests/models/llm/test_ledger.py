@@ -32,7 +32,7 @@ def test_usage_is_kept_by_task():
     async def run(ledger: Budget) -> None:
         await call(ledger, 1000, 500, task="A")
         await call(ledger, 3000, 0, task="B")
-        ledger.served("B")
+        ledger.count_cached("B")
 
     ledger = Budget(PRICES)
     asyncio.run(run(ledger))

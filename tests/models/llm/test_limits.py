@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import CallFailed, RateLimited, Refused, ServerDown, ServerFailed
-from conspectus.models.llm.calls import LONGEST_PAUSE, Backoff, Bucket, Gate
+from conspectus.models.llm.calls import LONGEST_PAUSE, Backoff, Bucket, RateLimiter
 
 
 class Clock:
@@ -50,7 +50,7 @@ def test_an_amount_greater_than_all_that_is_ever_held_passes_and_is_paid_back():
 
 def test_the_highest_priority_goes_first_and_equals_in_their_order():
     async def run() -> list[str]:
-        gate, order = Gate(1), list[str]()
+        gate, order = RateLimiter(1), list[str]()
 
         async def call(name: str, priority: float) -> None:
             await gate.enter(priority)
@@ -66,7 +66,7 @@ def test_the_highest_priority_goes_first_and_equals_in_their_order():
 
 def test_no_more_go_at_once_than_are_let_through():
     async def run() -> int:
-        gate, now, most = Gate(3), 0, 0
+        gate, now, most = RateLimiter(3), 0, 0
 
         async def call() -> None:
             nonlocal now, most
@@ -85,7 +85,7 @@ def test_no_more_go_at_once_than_are_let_through():
 
 def test_refusals_of_calls_sent_together_narrow_the_gate_once_and_good_replies_widen_it_again():
     async def run() -> list[float]:
-        gate = Gate(16)
+        gate = RateLimiter(16)
         entered = [await gate.enter() for _ in range(4)]
         for moment in entered:
             gate.narrow(moment, None)
@@ -102,7 +102,7 @@ def test_refusals_of_calls_sent_together_narrow_the_gate_once_and_good_replies_w
 
 def test_the_gate_stays_shut_as_long_as_the_server_asks():
     async def run() -> float:
-        gate = Gate(4)
+        gate = RateLimiter(4)
         entered = await gate.enter()
         gate.narrow(entered, 0.2)
         gate.leave()
@@ -113,7 +113,7 @@ def test_the_gate_stays_shut_as_long_as_the_server_asks():
 
 def test_a_call_that_is_given_up_while_waiting_holds_no_place():
     async def run() -> None:
-        gate = Gate(1)
+        gate = RateLimiter(1)
         await gate.enter()
         waiting = asyncio.create_task(gate.enter())
         await asyncio.sleep(0)
@@ -127,7 +127,7 @@ def test_a_call_that_is_given_up_while_waiting_holds_no_place():
 
 def test_tokens_that_were_not_used_are_given_back():
     async def run() -> float:
-        gate = Gate(4, tokens_per_minute=600)
+        gate = RateLimiter(4, tokens_per_minute=600)
         first = await gate.enter(tokens=60)
         gate.leave(unused_tokens=60)
         return await gate.enter(tokens=60) - first

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from conspectus import errors
 from conspectus.models.llm.client import Clients
-from conspectus.models.llm.http_errors import error_of_response, one_line, redact, retry_after, said, unreachable
-from conspectus.models.llm.providers import find, vocabulary
+from conspectus.models.llm.http_errors import error_of_response, message_of, one_line, redact, retry_after, unreachable
+from conspectus.models.llm.providers import find_endpoint, vocabulary
 from conspectus.models.llm.wire import Message, OllamaDialect, OpenAIDialect, Request, ThinkingFilter, without_thinking
 from conspectus.settings import ModelSettings
 
@@ -42,7 +42,7 @@ ENVIRON = {
     ],
 )
 def test_a_name_leads_to_a_model_an_address_and_a_key(name: str, base_url: str, model: str, address: str, key: str):
-    found = find(name, base_url, ENVIRON)
+    found = find_endpoint(name, base_url, ENVIRON)
     assert (found.model, found.base_url, found.key) == (model, address, key)
     assert "'c'" not in repr(found)
     assert "'o'" not in repr(found)
@@ -63,20 +63,20 @@ def test_a_name_leads_to_a_model_an_address_and_a_key(name: str, base_url: str, 
 )
 def test_a_name_that_leads_nowhere_is_told(name: str, base_url: str, says: str):
     with pytest.raises(errors.UsageError, match=says):
-        find(name, base_url, {})
+        find_endpoint(name, base_url, {})
 
 
 def test_an_address_with_a_password_takes_no_key_beside_it():
     environ = {"OLLAMA_HOST": "http://me:secret@host"}
-    assert find("ollama/x", "", environ).base_url == "http://me:secret@host"
+    assert find_endpoint("ollama/x", "", environ).base_url == "http://me:secret@host"
     with pytest.raises(errors.UsageError, match="OLLAMA_API_KEY a key: take one of them away") as refused:
-        find("ollama/x", "", {**environ, "OLLAMA_API_KEY": "k"})
+        find_endpoint("ollama/x", "", {**environ, "OLLAMA_API_KEY": "k"})
     assert "secret" not in str(refused.value)
 
 
 def test_azure_takes_its_key_in_a_header_of_its_own():
-    assert find("azure/x", "", {**ENVIRON, "AZURE_OPENAI_API_KEY": "a"}).headers == {"api-key": "a"}
-    assert find("openai/x", "", ENVIRON).headers == {"Authorization": "Bearer o"}
+    assert find_endpoint("azure/x", "", {**ENVIRON, "AZURE_OPENAI_API_KEY": "a"}).headers == {"api-key": "a"}
+    assert find_endpoint("openai/x", "", ENVIRON).headers == {"Authorization": "Bearer o"}
 
 
 def test_tokens_are_counted_by_the_vocabulary_of_the_model():
@@ -128,20 +128,20 @@ def test_retry_after_is_read_as_seconds_or_as_a_date(value: str, seconds: float 
     ],
 )
 def test_a_refusal_is_told_by_what_it_means(status: int, body: str, error: type[errors.ModelError]):
-    found = error_of_response(status, {}, body, find("openai/x", "", ENVIRON), None)
+    found = error_of_response(status, {}, body, find_endpoint("openai/x", "", ENVIRON), None)
     assert type(found) is error
     assert "\n" not in str(found)
 
 
 def test_a_servers_message_is_one_line_of_bearable_length():
-    message = one_line(said('{"error":{"message":"' + "long\\n" * 500 + '"}}')[0], None)
+    message = one_line(message_of('{"error":{"message":"' + "long\\n" * 500 + '"}}')[0], None)
     assert len(message) == 300
     assert "\n" not in message
 
 
 def test_what_a_server_repeats_of_a_request_is_not_told():
     body = '{"detail":[{"loc":["body","seed"],"msg":"extra fields","input":"The secret of Hollin"},"and so on"]}'
-    assert said(body) == ("body.seed: extra fields; and so on", "")
+    assert message_of(body) == ("body.seed: extra fields; and so on", "")
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_native_model_without_its_extra_names_the_extra(monkeypatch: pytest.Mo
 
     monkeypatch.setitem(sys.modules, "any_llm", None)
     with pytest.raises(errors.UsageError, match=r"pip install 'conspectus\[native\]'"):
-        NativeClient(find("anthropic/claude", "", {"ANTHROPIC_API_KEY": "x"}), 10)
+        NativeClient(find_endpoint("anthropic/claude", "", {"ANTHROPIC_API_KEY": "x"}), 10)
 
 
 def test_a_native_model_without_extra_and_key_names_both(monkeypatch: pytest.MonkeyPatch):
@@ -213,7 +213,7 @@ def test_a_native_model_without_extra_and_key_names_both(monkeypatch: pytest.Mon
 
 
 def test_openai_is_asked_where_its_own_variable_leads():
-    at = find("openai/x", "", {"OPENAI_BASE_URL": "http://proxy.example/v1/", "OPENAI_API_KEY": "k"})
+    at = find_endpoint("openai/x", "", {"OPENAI_BASE_URL": "http://proxy.example/v1/", "OPENAI_API_KEY": "k"})
     assert (at.base_url, at.key) == ("http://proxy.example/v1", "k")
 
 
@@ -227,7 +227,7 @@ def test_openai_is_asked_where_its_own_variable_leads():
     ],
 )
 def test_an_address_where_nothing_answers_says_what_would_help(name: str, base_url: str, advice: str):
-    assert advice in str(unreachable(find(name, base_url, {}), "Connection refused"))
+    assert advice in str(unreachable(find_endpoint(name, base_url, {}), "Connection refused"))
 
 
 @pytest.mark.parametrize(
@@ -235,11 +235,11 @@ def test_an_address_where_nothing_answers_says_what_would_help(name: str, base_u
     [("http://host:8123", "try --base-url http://host:8123/v1"), ("http://host:8123/v1", "check --base-url")],
 )
 def test_an_address_that_lacks_its_version_is_completed(base_url: str, advice: str):
-    assert advice in str(error_of_response(404, {}, "404: Not Found", find("x", base_url, {}), None))
+    assert advice in str(error_of_response(404, {}, "404: Not Found", find_endpoint("x", base_url, {}), None))
 
 
 def test_who_is_refused_at_an_address_of_their_own_is_told_which_variables_are_read():
-    told = str(error_of_response(401, {}, "no", find("x", "http://host/v1", {"OPENAI_API_KEY": "k"}), None))
+    told = str(error_of_response(401, {}, "no", find_endpoint("x", "http://host/v1", {"OPENAI_API_KEY": "k"}), None))
     assert "set CONSPECTUS_API_KEY" in told
     assert "OPENAI_API_KEY goes to" in told
 
@@ -258,6 +258,6 @@ def test_an_error_of_a_native_provider_is_told_by_what_its_server_said(monkeypat
 
     provider = SimpleNamespace(AnyLLM=SimpleNamespace(create=lambda *_, **__: SimpleNamespace(acompletion=upset)))
     monkeypatch.setitem(sys.modules, "any_llm", cast("ModuleType", provider))
-    client = NativeClient(find("anthropic/claude", "", {"ANTHROPIC_API_KEY": "KEY-4711"}), 10)
+    client = NativeClient(find_endpoint("anthropic/claude", "", {"ANTHROPIC_API_KEY": "KEY-4711"}), 10)
     with pytest.raises(errors.BadKey, match=r"ANTHROPIC_API_KEY \(HTTP 401: invalid x-api-key \[key\]\)$"):
         asyncio.run(client.ask(Request((Message("user", "x"),), "anthropic/claude")))

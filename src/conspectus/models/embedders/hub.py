@@ -78,41 +78,41 @@ class _Redirects(HTTPRedirectHandler):
     """Keeps what the hub tells of a file before it sends elsewhere for its bytes."""
 
     def __init__(self) -> None:
-        self.told: dict[str, str] = {}
+        self.headers: dict[str, str] = {}
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
-        self.told |= {key.lower(): value for key, value in headers.items() if key.lower().startswith("x-linked-")}
+        self.headers |= {key.lower(): value for key, value in headers.items() if key.lower().startswith("x-linked-")}
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _fetch(url: str, place: Path) -> None:
+def _fetch(url: str, target: Path) -> None:
     """Fetch a file to its place, and hold it to the size and hash that are told of it."""
     request, redirects = Request(url, headers={"User-Agent": "conspectus"}), _Redirects()  # noqa: S310
     if token := os.environ.get("HF_TOKEN"):
         request.add_unredirected_header("Authorization", f"Bearer {token}")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_name(f"{place.name}.{os.getpid()}.part")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         with build_opener(redirects).open(request, timeout=SECONDS) as reply, part.open("wb") as file:
             shutil.copyfileobj(reply, file)
-            told = {key.lower(): value for key, value in reply.headers.items()} | redirects.told
-        _check(part, told)
-        part.replace(place)
+            headers = {key.lower(): value for key, value in reply.headers.items()} | redirects.headers
+        _check(part, headers)
+        part.replace(target)
     finally:
         part.unlink(missing_ok=True)
 
 
-def _check(path: Path, told: Mapping[str, str]) -> None:
+def _check(path: Path, headers: Mapping[str, str]) -> None:
     """Raise ValueError where a file has not the size or the hash that is told of it.
 
     A tag of 64 digits is the SHA-256 of a large file, one of 40 Git's SHA-1 of a small one; others say nothing.
     """
-    size, expected = path.stat().st_size, told.get("x-linked-size") or told.get("content-length")
-    if expected and "content-encoding" not in told and size != int(expected):
+    size, expected = path.stat().st_size, headers.get("x-linked-size") or headers.get("content-length")
+    if expected and "content-encoding" not in headers and size != int(expected):
         raise ValueError(f"{size:,} of {int(expected):,} bytes came; run again")
-    tag = re.sub(r'^W/|"', "", told.get("x-linked-etag") or told.get("etag", ""))
+    tag = re.sub(r'^W/|"', "", headers.get("x-linked-etag") or headers.get("etag", ""))
     with path.open("rb") as file:
         if len(tag) == 64:
             digest = file_digest(file, "sha256").hexdigest()

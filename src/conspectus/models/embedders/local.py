@@ -91,10 +91,10 @@ class LocalEmbedder:
         for text in texts:
             encoded = self._tokenizer.encode(text)
             for token, (start, end) in zip(encoded.tokens, encoded.offsets, strict=True):
-                said = [letter for letter in text[start:end] if letter.isalpha()]
-                letters += len(said)
-                if token in UNKNOWN or (len(said) == 1 and not CJK.match(said[0])):
-                    unread += len(said)
+                of_token = [letter for letter in text[start:end] if letter.isalpha()]
+                letters += len(of_token)
+                if token in UNKNOWN or (len(of_token) == 1 and not CJK.match(of_token[0])):
+                    unread += len(of_token)
         return unread / max(letters, 1)
 
     def _vector(self, text: str) -> NDArray[np.float32]:

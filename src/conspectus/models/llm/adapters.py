@@ -130,9 +130,9 @@ class FunctionClient:
         except (TypeError, ValueError):
             vectors = []
         if len(vectors) != len(texts) or len(set(map(len, vectors))) > 1:
-            told = f"{_kind(made)} of {len(made)}" if hasattr(made, "__len__") else _kind(made)
+            message = f"{_kind(made)} of {len(made)}" if hasattr(made, "__len__") else _kind(made)
             raise Unusable(
-                f"{self.name} returned {told} for {len(texts)} texts: it takes a list of texts and returns a list of"
+                f"{self.name} returned {message} for {len(texts)} texts: it takes a list of texts and returns a list of"
                 " numbers for each, all of one length"
             )
         return vectors, sum(map(count, texts))
@@ -154,15 +154,15 @@ class FunctionClient:
 
     def _fault(self, error: Exception) -> ModelError:
         """Return our error for one that a function raised: by its HTTP status, where the library it uses gives one."""
-        told = f"{self.name} raised {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        message = f"{self.name} raised {type(error).__name__}: {' '.join(str(error).split())[:300]}"
         status = getattr(error, "status_code", None)
         if isinstance(error, _MISTAKES):
-            return Unusable(told)
+            return Unusable(message)
         if status in (401, 403):
-            return BadKey(told)
+            return BadKey(message)
         if status == 429:
-            return RateLimited(told)
-        return Refused(told) if isinstance(status, int) and 400 <= status < 500 else ServerFailed(told)
+            return RateLimited(message)
+        return Refused(message) if isinstance(status, int) and 400 <= status < 500 else ServerFailed(message)
 
 
 def _is_asynchronous(function: Callable[..., Any]) -> bool:
@@ -260,11 +260,11 @@ class NativeClient:
             return TimedOut(f"{self.endpoint.name} sent no reply within {self._timeout:g} seconds (llm.timeout)")
         original = getattr(error, "original_exception", None)
         status = getattr(error, "status_code", None) or getattr(original, "status_code", None)
-        said = redact(" ".join(str(error).split()), self.endpoint.key)
+        message = redact(" ".join(str(error).split()), self.endpoint.key)
         if not isinstance(status, int) or status < 400:
-            return ServerFailed(f"{self.endpoint.name} failed ({type(error).__name__}: {said[:300]})")
+            return ServerFailed(f"{self.endpoint.name} failed ({type(error).__name__}: {message[:300]})")
         body = getattr(original, "body", None)
-        reply = json.dumps(body if isinstance(body, dict) else {"error": said}, default=str)
+        reply = json.dumps(body if isinstance(body, dict) else {"error": message}, default=str)
         asked_to_wait = getattr(error, "retry_after", None)
         headers = {"Retry-After": str(asked_to_wait)} if asked_to_wait is not None else {}
         return error_of_response(status, headers, reply, self.endpoint, request)

@@ -50,7 +50,7 @@ class Reservation:
         """Return a request as it is sent: what it is kept under stays that of the request without the cap."""
         return replace(request, max_tokens=self.cap) if self.cap else request
 
-    def judged(self, reply: Completion) -> Completion:
+    def marked_if_capped(self, reply: Completion) -> Completion:
         """Return a reply to the request as it was sent, marked as CAPPED where that is what cut it off."""
         capped = self.cap is not None and reply.cut_off and reply.completion_tokens >= self.cap
         return replace(reply, finish_reason=CAPPED) if capped else reply
@@ -172,23 +172,23 @@ class Budget:
         that is more, and under a budget caps it.
         """
         self.check(model)
-        held = Reservation(model, task, prompt_tokens, completion_tokens, room)
-        self._assess(held)
-        return held
+        reservation = Reservation(model, task, prompt_tokens, completion_tokens, room)
+        self._assess(reservation)
+        return reservation
 
-    def _assess(self, held: Reservation) -> None:
-        prompt = int(held.prompt_tokens * self._excess.get(held.model, UNSURE)) + 1
+    def _assess(self, reservation: Reservation) -> None:
+        prompt = int(reservation.prompt_tokens * self._excess.get(reservation.model, UNSURE)) + 1
         least = LEAST_ROOM if self.limited else USUAL_COMPLETION
-        usual = max(least, held.room, self._longest.get((held.model, held.task), 0))
-        reply = usual if held.stated is None else held.stated
-        held.tokens, held.cost = prompt + reply, self.cost(held.model, prompt, reply)
-        held.cap = reply if self.limited and held.stated is None else None
+        usual = max(least, reservation.room, self._longest.get((reservation.model, reservation.task), 0))
+        reply = usual if reservation.stated is None else reservation.stated
+        reservation.tokens, reservation.cost = prompt + reply, self.cost(reservation.model, prompt, reply)
+        reservation.cap = reply if self.limited and reservation.stated is None else None
 
     def expect(self, model: str, task: str, completion_tokens: int) -> None:
         """Set aside at least so much for replies of a task that state no maximum."""
         self._longest[model, task] = max(completion_tokens, self._longest.get((model, task), 0))
 
-    async def reserve(self, held: Reservation) -> None:
+    async def reserve(self, reservation: Reservation) -> None:
         """Set aside what a call may take; where only calls under way stand in the way of it, wait for them.
 
         What it may take is assessed anew, by the replies that came since it was estimated.
@@ -196,37 +196,39 @@ class Budget:
         Raises:
             BudgetReached: the call would pass the budget.
         """
-        self._assess(held)
-        while not self._fits(held):
+        self._assess(reservation)
+        while not self._fits(reservation):
             if self._reserved_tokens <= 0:
-                raise BudgetReached(self._reached(held))
+                raise BudgetReached(self._reached(reservation))
             self._settled.clear()
             await self._settled.wait()
-            self._assess(held)
-        self._reserved_tokens += held.tokens
-        self._reserved_cost += held.cost
+            self._assess(reservation)
+        self._reserved_tokens += reservation.tokens
+        self._reserved_cost += reservation.cost
 
-    def settle(self, held: Reservation, prompt_tokens: int, completion_tokens: int) -> None:
+    def settle(self, reservation: Reservation, prompt_tokens: int, completion_tokens: int) -> None:
         """Replace what was set aside by what was taken."""
-        self._release(held)
-        account = self._account(held.task)
+        self._release(reservation)
+        account = self._account(reservation.task)
         account.calls += 1
         account.prompt_tokens += prompt_tokens
         account.completion_tokens += completion_tokens
-        account.cost += self.cost(held.model, prompt_tokens, completion_tokens)
-        self.expect(held.model, held.task, completion_tokens)
-        if held.prompt_tokens:
-            ratio = prompt_tokens / held.prompt_tokens
-            self._excess[held.model] = max(self._excess.get(held.model, 1.0), ratio)
+        account.cost += self.cost(reservation.model, prompt_tokens, completion_tokens)
+        self.expect(reservation.model, reservation.task, completion_tokens)
+        if reservation.prompt_tokens:
+            ratio = prompt_tokens / reservation.prompt_tokens
+            self._excess[reservation.model] = max(self._excess.get(reservation.model, 1.0), ratio)
 
-    def release(self, held: Reservation, *, lost: bool = False) -> None:
+    def release(self, reservation: Reservation, *, lost: bool = False) -> None:
         """Give back what was set aside; not for a `lost` call, whose reply never came but may be charged."""
-        self._release(held)
+        self._release(reservation)
         if lost:
             was = self._lost
-            self._lost = Usage(was.calls + 1, prompt_tokens=was.prompt_tokens + held.tokens, cost=was.cost + held.cost)
+            self._lost = Usage(
+                was.calls + 1, prompt_tokens=was.prompt_tokens + reservation.tokens, cost=was.cost + reservation.cost
+            )
 
-    def served(self, task: str) -> None:
+    def count_cached(self, task: str) -> None:
         """Count a reply that took no call."""
         self._account(task).cached_calls += 1
 
@@ -286,26 +288,28 @@ class Budget:
     def _account(self, task: str) -> _Account:
         return self._tasks.setdefault(task, _Account())
 
-    def _release(self, held: Reservation) -> None:
-        self._reserved_tokens -= held.tokens
-        self._reserved_cost -= held.cost
+    def _release(self, reservation: Reservation) -> None:
+        self._reserved_tokens -= reservation.tokens
+        self._reserved_cost -= reservation.cost
         self._settled.set()
 
-    def _fits(self, held: Reservation) -> bool:
-        return not self.limited or self._passed_by(held) is None
+    def _fits(self, reservation: Reservation) -> bool:
+        return not self.limited or self._passed_by(reservation) is None
 
-    def _passed_by(self, held: Reservation) -> _Passed | None:
+    def _passed_by(self, reservation: Reservation) -> _Passed | None:
         """Return the budget that a call would pass beside those under way."""
-        return self._passed(self._reserved_tokens + held.tokens, max(0.0, self._reserved_cost) + held.cost)
+        return self._passed(
+            self._reserved_tokens + reservation.tokens, max(0.0, self._reserved_cost) + reservation.cost
+        )
 
-    def _reached(self, held: Reservation) -> str:
-        passed = self._passed_by(held)
+    def _reached(self, reservation: Reservation) -> str:
+        passed = self._passed_by(reservation)
         assert passed is not None
-        needed = held.tokens if passed.in_tokens else held.cost
+        needed = reservation.tokens if passed.in_tokens else reservation.cost
         more = " with more than that one call takes" if needed > passed.limit else ""
         if passed.budget == "the index":
             more = " with a higher one"
-        call = f"the next call ({task_label(held.task)})" if held.task else "the next call"
+        call = f"the next call ({task_label(reservation.task)})" if reservation.task else "the next call"
         return (
             f"the budget of {passed.budget} is reached: {passed.state} and {call} may take"
             f" {passed.amount(needed)}; replies are cached: the same command goes on{more}"
@@ -384,7 +388,7 @@ def _published(model: str, base_url: str) -> Price | None:
     usage = Usage(input_tokens=TYPICAL_CALL, output_tokens=TYPICAL_CALL)
     asked = name if provider else model
     try:
-        found = (
+        price = (
             calc_price(usage, asked, provider_api_url=base_url)
             if base_url
             else calc_price(usage, asked, provider_id=provider)
@@ -392,7 +396,7 @@ def _published(model: str, base_url: str) -> Price | None:
     except LookupError:
         return None
     million = 1_000_000 / TYPICAL_CALL
-    return Price(input=float(found.input_price) * million, output=float(found.output_price) * million)
+    return Price(input=float(price.input_price) * million, output=float(price.output_price) * million)
 
 
 def _is_loopback(base_url: str) -> bool:

@@ -47,7 +47,7 @@ class Caller:
     def __init__(
         self, settings: ModelSettings, clients: Clients, ledger: Budget, replies: ResponseCache | None
     ) -> None:
-        self.gate = Gate(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
+        self.rate_limiter = RateLimiter(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
         self._settings = settings
         self._clients = clients
         self._ledger = ledger
@@ -59,9 +59,9 @@ class Caller:
     @property
     def counted(self) -> bool:
         """Whether the tokens of a request have to be counted before it is sent."""
-        return self._ledger.limited or self.gate.counts_tokens
+        return self._ledger.limited or self.rate_limiter.counts_tokens
 
-    def patience(self, call: Call) -> Backoff:
+    def backoff(self, call: Call) -> Backoff:
         """Return how long a call is tried."""
         return Backoff(call.key, self._settings.attempts, self._settings.retry_seconds)
 
@@ -82,26 +82,26 @@ class Caller:
         `act` is given what is set aside for the call. A reply that was cut off by that is asked for again, with
         twice as much.
         """
-        patience, room = self.patience(call), self.room(call)
+        patience, room = self.backoff(call), self.room(call)
         while True:
-            held, entered = await self.enter(call, room)
+            reservation, entered = await self.enter(call, room)
             outcome: Any = None
-            kept: T | None = None
+            stored: T | None = None
             started = time.perf_counter()
             try:
                 # It leaves the gate once it is durable: a kill costs at most what the gate let through.
-                outcome = await act(held)
-                kept = await keep(outcome, time.perf_counter() - started)
+                outcome = await act(reservation)
+                stored = await keep(outcome, time.perf_counter() - started)
             except ModelError as error:
                 outcome = error
             finally:
-                self.leave(call, held, outcome)
+                self.leave(call, reservation, outcome)
             if not isinstance(outcome, ModelError):
                 self._usual += (time.perf_counter() - started - self._usual) * NEWEST
                 await asyncio.sleep(0)  # the call that takes its place goes out before this reply is read
-                room = twice_as_much(outcome)
+                room = doubled_room(outcome)
                 if not room:
-                    return cast("T", kept)
+                    return cast("T", stored)
                 continue
             await self.failed(call, outcome, time.perf_counter() - started, entered, patience)
 
@@ -114,31 +114,31 @@ class Caller:
             BudgetReached: the call would pass the budget.
             Unusable: a call before it showed that nothing more can be asked.
         """
-        held = self._ledger.estimate(call.model, call.task, call.prompt_tokens, call.max_tokens, room)
-        entered = await self.gate.enter(call.priority, taken := held.tokens)
+        reservation = self._ledger.estimate(call.model, call.task, call.prompt_tokens, call.max_tokens, room)
+        entered = await self.rate_limiter.enter(call.priority, taken := reservation.tokens)
         try:
             if self._stopped:
                 raise self._stopped
-            await self._ledger.reserve(held)
+            await self._ledger.reserve(reservation)
         except BaseException as error:
             if isinstance(error, Unusable):
                 self._stopped = error
-            self.gate.leave(taken)
+            self.rate_limiter.leave(taken)
             raise
-        self.gate.take(held.tokens - taken)
-        return held, entered
+        self.rate_limiter.take(reservation.tokens - taken)
+        return reservation, entered
 
-    def leave(self, call: Call, held: Reservation, outcome: object) -> None:
+    def leave(self, call: Call, reservation: Reservation, outcome: object) -> None:
         """Make room for the next call, and book what this one took: a completion, vectors, or an error."""
         used = _tokens_of(outcome)
         if used is None:
             lost = outcome is None or (isinstance(outcome, CallFailed) and outcome.charged)
-            self._ledger.release(held, lost=lost)
-            self.gate.leave(0 if lost else held.tokens)
+            self._ledger.release(reservation, lost=lost)
+            self.rate_limiter.leave(0 if lost else reservation.tokens)
         else:
-            self._ledger.settle(held, *used)
-            self.gate.leave(held.tokens - sum(used))
-            self.gate.widen()
+            self._ledger.settle(reservation, *used)
+            self.rate_limiter.leave(reservation.tokens - sum(used))
+            self.rate_limiter.widen()
             self._clients.has_answered(call.model)
 
     async def failed(
@@ -150,9 +150,9 @@ class Caller:
             await self._replies.add([Attempt(*key, "failed", str(error), type(error).__name__, 0, 0, seconds)])
         self.record(call, "failed", 0, 0, seconds, error)
         if isinstance(error, RateLimited):
-            self.gate.narrow(entered, error.retry_after)
+            self.rate_limiter.narrow(entered, error.retry_after)
         elif isinstance(error, TimedOut) and self._crowded(call, seconds):
-            self.gate.narrow(entered, None)
+            self.rate_limiter.narrow(entered, None)
         if isinstance(error, NotAccepted):
             await self._clients.learn(call.model, cast("Feature", error.feature), False)
         answered = self._clients.answered(call.model)
@@ -176,7 +176,7 @@ class Caller:
         if self._ledger.trace is None:
             return
         done = outcome if isinstance(outcome, Completion) else None
-        told: dict[str, Any] = {"error": str(outcome)} if isinstance(outcome, ModelError) else {}
+        details: dict[str, Any] = {"error": str(outcome)} if isinstance(outcome, ModelError) else {}
         self._ledger.trace.call(
             {
                 "task": call.task,
@@ -187,14 +187,14 @@ class Caller:
                 "prompt_tokens": asked,
                 "completion_tokens": written,
                 "seconds": round(seconds, 4),
-                **told,
+                **details,
             },
             call.prompt,
             done.text if done else "",
         )
 
 
-def twice_as_much(outcome: object) -> int:
+def doubled_room(outcome: object) -> int:
     """Return the room of the next attempt, where a budget cut a reply off; else 0."""
     if isinstance(outcome, Completion) and outcome.finish_reason == CAPPED:
         return 2 * outcome.completion_tokens
@@ -239,7 +239,7 @@ class Bucket:
         self._level -= amount
 
 
-class Gate:
+class RateLimiter:
     """Lets calls through, those of the highest priority first, as fast as the limits and the server allow.
 
     The number of calls under way halves when the server says that there are too many, at most once for all

@@ -23,8 +23,8 @@ from conspectus.errors import (
     UsageError,
 )
 from conspectus.models.llm.cache import ResponseCache
-from conspectus.models.llm.http_errors import error_of_response, redact, remedy, unreachable, where
-from conspectus.models.llm.providers import OWN_KEY, Endpoint, find, find_reranker, vocabulary
+from conspectus.models.llm.http_errors import error_of_response, redact, remedy, server_name, unreachable
+from conspectus.models.llm.providers import OWN_KEY, Endpoint, find_endpoint, find_reranker, vocabulary
 from conspectus.models.llm.wire import (
     Completion,
     Dialect,
@@ -143,7 +143,7 @@ class HttpClient:
         except (ValueError, LookupError, TypeError, AttributeError):
             raise self._unreadable(data) from None
         if len(vectors) != len(texts):
-            raise ServerFailed(f"{where(self.endpoint)} sent {len(vectors)} vectors for {len(texts)} texts")
+            raise ServerFailed(f"{server_name(self.endpoint)} sent {len(vectors)} vectors for {len(texts)} texts")
         return vectors, sum(tokens.count(text) for text in texts) if used is None else used
 
     def _post(self, path: str, body: Mapping[str, Any], *, stream: bool = False) -> Any:
@@ -191,7 +191,7 @@ class HttpClient:
                 shown.append(text)
                 yield text
         if not last.finish_reason:
-            raise ServerFailed(f"{where(self.endpoint)} ended a streamed reply before it was whole")
+            raise ServerFailed(f"{server_name(self.endpoint)} ended a streamed reply before it was whole")
         if text := thinking.end():
             shown.append(text)
             yield text
@@ -200,7 +200,7 @@ class HttpClient:
     def _completion(self, request: Request, part: Part, *, thought: bool = False) -> Completion:
         if part.refusal or part.finish_reason == "content_filter":
             why = redact(part.refusal, self.endpoint.key) or "its content filter"
-            raise Refused(f"{where(self.endpoint)} would not answer ({why})")
+            raise Refused(f"{server_name(self.endpoint)} would not answer ({why})")
         text = part.text if thought else tokens.well_formed(without_thinking(part.text))
         name = vocabulary(request.model)
         asked = part.prompt_tokens if part.prompt_tokens is not None else prompt_tokens(request)
@@ -218,7 +218,7 @@ class HttpClient:
             )
 
     def _broken(self, error: Exception) -> ModelError:
-        host = where(self.endpoint)
+        host = server_name(self.endpoint)
         if isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)):
             return unreachable(self.endpoint, str(getattr(error, "os_error", None) or error))
         if isinstance(error, asyncio.TimeoutError):
@@ -228,7 +228,7 @@ class HttpClient:
 
     def _unreadable(self, data: bytes) -> ServerFailed:
         start = redact(" ".join(data[:120].decode("utf-8", "replace").split()), self.endpoint.key)
-        return _charged(ServerFailed(f"{where(self.endpoint)} sent something that is no reply ({start!r})"))
+        return _charged(ServerFailed(f"{server_name(self.endpoint)} sent something that is no reply ({start!r})"))
 
 
 def prompt_tokens(request: Request) -> int:
@@ -290,7 +290,7 @@ class Clients:
         """Return where a model is asked; raise UsageError where its name leads nowhere."""
         if model not in self._endpoints:
             own = self._settings.embedder_base_url if model == self._embedder else ""
-            self._endpoints[model] = find(model, own or self._settings.base_url, self._environ)
+            self._endpoints[model] = find_endpoint(model, own or self._settings.base_url, self._environ)
         return self._endpoints[model]
 
     def of(self, model: str) -> Client:
@@ -355,10 +355,10 @@ class Clients:
             return
         self._known(model)[model, feature] = accepted
         if self._replies is not None:
-            await self._replies.learn(where(self.endpoint(model)), model, feature, accepted)
+            await self._replies.learn(server_name(self.endpoint(model)), model, feature, accepted)
 
     def _known(self, model: str) -> dict[tuple[str, str], bool]:
-        server = where(self.endpoint(model))
+        server = server_name(self.endpoint(model))
         if server not in self._features:
             self._features[server] = self._replies.features(server) if self._replies is not None else {}
         return self._features[server]

@@ -57,7 +57,7 @@ def redact(text: str, key: str | None = None) -> str:
     return _KEY.sub("[key]", text.replace(key, "[key]") if key else text)
 
 
-def where(endpoint: Endpoint) -> str:
+def server_name(endpoint: Endpoint) -> str:
     """Name a server as messages do: by its host, or its kind where it has no address."""
     parts = urlsplit(endpoint.base_url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else endpoint.name
@@ -79,7 +79,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
 
 
-def said(body: str) -> tuple[str, str]:
+def message_of(body: str) -> tuple[str, str]:
     """Return a server's error message, and what it says for machines (code, type, parameter)."""
     try:
         answer: Any = json.loads(body)
@@ -98,11 +98,11 @@ def said(body: str) -> tuple[str, str]:
     return str(details.get("message") or details), codes
 
 
-def _complaint(one: Any) -> str:
+def _complaint(complaint: Any) -> str:
     """Return where and what one of FastAPI's complaints is, without its `input`: that is the text of a document."""
-    if not isinstance(one, dict):
-        return str(one)
-    fields = cast("dict[str, Any]", one)
+    if not isinstance(complaint, dict):
+        return str(complaint)
+    fields = cast("dict[str, Any]", complaint)
     return f"{'.'.join(map(str, fields.get('loc') or ()))}: {fields.get('msg')}"
 
 
@@ -116,8 +116,8 @@ def error_of_response(
     status: int, headers: Mapping[str, str], body: str, at: Endpoint, request: Request | None, *, streamed: bool = False
 ) -> ModelError:
     """Return the error that an HTTP reply other than 200 stands for; `request` is None for embeddings."""
-    told, codes = said(body)
-    message, everything, host = one_line(told, at.key), f"{codes} {told}", where(at)
+    text, codes = message_of(body)
+    message, everything, host = one_line(text, at.key), f"{codes} {text}", server_name(at)
     if status in (401, 403):
         what = f"does not accept the key in {at.key_variable}" if at.key else f"wants a key: set {at.key_variable}"
         if at.key_variable == OWN_KEY:
@@ -166,7 +166,7 @@ def unreachable(at: Endpoint, reason: str) -> ServerDown:
         advice = "check the network connection, and the proxy if there is one (HTTPS_PROXY)"
     else:
         advice = "check its address, the network connection, and the proxy if there is one (HTTPS_PROXY)"
-    return ServerDown(f"no server answers at {where(at)} ({redact(reason, at.key)}): {advice}")
+    return ServerDown(f"no server answers at {server_name(at)} ({redact(reason, at.key)}): {advice}")
 
 
 def remedy(request: Request | None) -> str:

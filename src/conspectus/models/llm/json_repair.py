@@ -49,28 +49,28 @@ def read(text: str, wanted: Callable[[Any], bool], cut: bool = False) -> tuple[A
             return value, []
     except (ValueError, RecursionError):
         pass
-    found = [value for value in _sound(text) if wanted(value)]
+    found = [value for value in _valid_objects(text) if wanted(value)]
     if found and all(value == found[0] for value in found):
         return found[0], ["text around the JSON"]
     if found:
         raise NotJson("there are two replies in it that differ")
-    return _mended(text, wanted, cut)
+    return _repaired(text, wanted, cut)
 
 
-def _sound(text: str) -> list[Any]:
+def _valid_objects(text: str) -> list[Any]:
     """Return the objects of a text that are sound JSON, leaving out those inside other sound ones."""
     values: list[Any] = []
-    place = 0
-    while (place := text.find("{", place)) >= 0:
+    position = 0
+    while (position := text.find("{", position)) >= 0:
         try:
-            value, place = _DECODER.raw_decode(text, place)
+            value, position = _DECODER.raw_decode(text, position)
             values.append(value)
         except (ValueError, RecursionError):
-            place += 1
+            position += 1
     return values
 
 
-def _mended(text: str, wanted: Callable[[Any], bool], cut: bool) -> tuple[Any, list[str]]:
+def _repaired(text: str, wanted: Callable[[Any], bool], cut: bool) -> tuple[Any, list[str]]:
     """Read the first object that can be mended to be wanted; the text around may have braces of its own."""
     wrong = NotJson("there is no JSON in it")
     openings = [match.start() for match in re.finditer(r"\{", text)]
@@ -90,30 +90,30 @@ def _mended(text: str, wanted: Callable[[Any], bool], cut: bool) -> tuple[Any, l
 class _Reader:
     """A recursive descent through one value of JSON with errors in it."""
 
-    def __init__(self, text: str, place: int, cut: bool) -> None:
-        self.text, self.place, self.cut = text, place, cut
+    def __init__(self, text: str, position: int, cut: bool) -> None:
+        self.text, self.position, self.cut = text, position, cut
         self.repairs: list[str] = []
 
     def value(self, depth: int) -> Any:
         if depth > _DEEPEST:
             raise self.wrong("it is nested too deeply")
-        sign = self.peek()
-        if sign == "{":
+        char = self.peek()
+        if char == "{":
             return self.members(depth)
-        if sign == "[":
+        if char == "[":
             return self.items(depth)
-        if sign in _QUOTES:
+        if char in _QUOTES:
             return self.quoted(",}]")
         return self.bare()
 
     def members(self, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
-        self.place += 1
+        self.position += 1
         while not self.closes("}", bool(result)):
             key = self.quoted(":") if self.peek() in _QUOTES else self.word()
             if self.peek() != ":":
                 raise self.wrong("a colon is missing")
-            self.place += 1
+            self.position += 1
             if key in result:
                 raise self.wrong(f"the key {key!r} is there twice")
             result[key] = self.value(depth + 1)
@@ -122,7 +122,7 @@ class _Reader:
 
     def items(self, depth: int) -> list[Any]:
         result: list[Any] = []
-        self.place += 1
+        self.position += 1
         while not self.closes("]", bool(result)):
             result.append(self.value(depth + 1))
             self.separates("]")
@@ -130,11 +130,11 @@ class _Reader:
 
     def closes(self, bracket: str, after_one: bool) -> bool:
         """Take the closing bracket if it is next, or would be if the reply had not ended one too early."""
-        sign = self.peek()
-        if sign == bracket:
-            self.place += 1
+        char = self.peek()
+        if char == bracket:
+            self.position += 1
             return True
-        if sign or not after_one or self.cut or not self.ended_well():
+        if char or not after_one or self.cut or not self.ended_well():
             return False
         self.repairs.append("closing brackets were missing")
         return True
@@ -145,14 +145,14 @@ class _Reader:
 
     def separates(self, bracket: str) -> None:
         """Take the comma after a value; none is needed before a bracket, nor between two records."""
-        sign = self.peek()
-        if sign == ",":
-            self.place += 1
+        char = self.peek()
+        if char == ",":
+            self.position += 1
             if self.peek() == bracket:
                 self.repairs.append("a comma too many")
-        elif sign in "{[" and sign and self.text[: self.place].rstrip()[-1:] in "}]" and bracket == "]":
+        elif char in "{[" and char and self.text[: self.position].rstrip()[-1:] in "}]" and bracket == "]":
             self.repairs.append("a comma was missing")
-        elif sign and sign != bracket:
+        elif char and char != bracket:
             raise self.wrong("a comma or a bracket is missing")
 
     def quoted(self, after: str) -> str:
@@ -161,35 +161,35 @@ class _Reader:
         closing = _QUOTES[opening]
         if opening != '"':
             self.repairs.append("other quotes than double ones")
-        start = place = self.place + 1
-        while place < len(self.text):
-            sign = self.text[place]
-            if sign == "\\":
-                place += 2
+        start = position = self.position + 1
+        while position < len(self.text):
+            char = self.text[position]
+            if char == "\\":
+                position += 2
                 continue
-            if sign == closing:
-                follows = _SPACE.match(self.text, place + 1).end()  # pyright: ignore[reportOptionalMemberAccess]
+            if char == closing:
+                follows = _SPACE.match(self.text, position + 1).end()  # pyright: ignore[reportOptionalMemberAccess]
                 if self.text[follows : follows + 1] in after or self.text.startswith("```", follows):
-                    self.place = place + 1
-                    return self.unescaped(self.text[start:place])
+                    self.position = position + 1
+                    return self.unescaped(self.text[start:position])
                 self.repairs.append("quotes inside a text")
-            place += 1
+            position += 1
         raise self.wrong("a text does not end")
 
     def unescaped(self, inside: str) -> str:
         def one(match: re.Match[str]) -> str:
-            sign = match[1]
-            return chr(int(sign[1:], 16)) if len(sign) == 5 else _ESCAPES.get(sign, sign)
+            char = match[1]
+            return chr(int(char[1:], 16)) if len(char) == 5 else _ESCAPES.get(char, char)
 
         plain = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", one, inside, flags=re.DOTALL)
         # Two escapes may be one character; a half without the other stays as it is.
         return plain.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
     def word(self) -> str:
-        match = _BARE.match(self.text, self.place)
+        match = _BARE.match(self.text, self.position)
         if not match:
             raise self.wrong("a value is missing" if self.peek() else "it ends too early")
-        self.place = match.end()
+        self.position = match.end()
         return match[0]
 
     def bare(self) -> Any:
@@ -201,9 +201,9 @@ class _Reader:
         return float(word)
 
     def peek(self) -> str:
-        """Return the next sign that is no space, moving there; empty at the end (or a closing code fence)."""
-        self.place = _SPACE.match(self.text, self.place).end()  # pyright: ignore[reportOptionalMemberAccess]
-        return "" if self.text.startswith("```", self.place) else self.text[self.place : self.place + 1]
+        """Return the next char that is no space, moving there; empty at the end (or a closing code fence)."""
+        self.position = _SPACE.match(self.text, self.position).end()  # pyright: ignore[reportOptionalMemberAccess]
+        return "" if self.text.startswith("```", self.position) else self.text[self.position : self.position + 1]
 
     def wrong(self, what: str) -> NotJson:
-        return NotJson(f"{what} at character {self.place + 1}")
+        return NotJson(f"{what} at character {self.position + 1}")

@@ -170,19 +170,19 @@ class ChatModel:
 
     def _format(self, model: str) -> ResponseFormat:
         formats: tuple[Feature, Feature] = ("json_schema", "json_object")
-        found = (feature for feature in formats if self._sender.accepts(model, feature) is not False)
-        return cast("ResponseFormat", next(found, "text"))
+        accepted = (feature for feature in formats if self._sender.accepts(model, feature) is not False)
+        return cast("ResponseFormat", next(accepted, "text"))
 
     async def _reply(self, task: Task[R]) -> Parsed[R]:
         """Ask until a reply can be read, as the head of this module says."""
         request = first = self.request(task)
-        told: tuple[str, str] | None = None
+        rejected: tuple[str, str] | None = None
         wrong = ""
         cuts = early_cuts = unread = 0
         while cuts < CUTS and early_cuts < EARLY_CUTS and unread < UNREAD:
-            if unread == UNREAD - 1 and told:
-                request = replace(request, messages=self._prompts.render_repair(task, *told))
-                told = None
+            if unread == UNREAD - 1 and rejected:
+                request = replace(request, messages=self._prompts.render_repair(task, *rejected))
+                rejected = None
             request, completion = await self._send(request)
             if completion.cut_off_for(request):
                 wrong = f"it was cut off after {completion.completion_tokens} tokens"
@@ -202,7 +202,7 @@ class ChatModel:
             except BadReply as error:
                 unread += 1
                 wrong = str(error)
-                told = completion.text, wrong
+                rejected = completion.text, wrong
                 await self._sender.mark(request, "unparsable")
         raise BadReply(f"{request.model} gave no usable reply to {about(task)}: {wrong}")
 
@@ -352,10 +352,10 @@ def leaked_names(graph: Extraction, text: str, sent: Callable[[], str]) -> tuple
 
     What was sent is asked for only where a name is not in the text, which is seldom.
     """
-    said = _plain(text)
-    unsaid = {entity.name for entity in graph.entities if _plain(entity.name) not in said}
-    told = _plain(sent()) if unsaid else ""
-    return tuple(sorted(name for name in unsaid if _plain(name) in told))
+    plain = _plain(text)
+    unsaid = {entity.name for entity in graph.entities if _plain(entity.name) not in plain}
+    rejected = _plain(sent()) if unsaid else ""
+    return tuple(sorted(name for name in unsaid if _plain(name) in rejected))
 
 
 def without(graph: Extraction, names: tuple[str, ...]) -> Extraction:

@@ -113,7 +113,7 @@ class Endpoint:
         return self.name in ("openai", "azure") and bool(_REASONING.match(self.model))
 
 
-def find(name: str, base_url: str = "", environ: Mapping[str, str] = os.environ) -> Endpoint:
+def find_endpoint(name: str, base_url: str = "", environ: Mapping[str, str] = os.environ) -> Endpoint:
     """Return where a model is asked: at its preset's address, or at `base_url` where that is given.
 
     A preset's key only ever goes to the preset's own server: for another address it is CONSPECTUS_API_KEY.

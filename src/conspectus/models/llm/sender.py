@@ -14,7 +14,7 @@ from conspectus.errors import BadReply, ContextTooLong, ModelError, ServerFailed
 from conspectus.models.base import Tick, no_tick, together
 from conspectus.models.llm.budget import Budget, Reservation
 from conspectus.models.llm.cache import FILE_NAME, Attempt, ResponseCache
-from conspectus.models.llm.calls import Call, Caller, twice_as_much
+from conspectus.models.llm.calls import Call, Caller, doubled_room
 from conspectus.models.llm.client import Clients, prompt_tokens
 from conspectus.models.llm.providers import vocabulary
 from conspectus.models.llm.wire import CAPPED, Completion, Feature, Request, Status, digest
@@ -76,8 +76,8 @@ class CachingSender:
     async def send(self, request: Request) -> Completion:
         """Return the completion that is kept for a request, or ask for it; see `Sender.send`."""
         while True:
-            if kept := self._kept(request):
-                return kept
+            if cached := self._kept(request):
+                return cached
             if (same := self._under_way.get(request.key)) is None:
                 break
             await asyncio.wait([same])
@@ -85,9 +85,9 @@ class CachingSender:
         try:
             client, call = self.clients.of(request.model), self._call(request)
 
-            async def ask(held: Reservation) -> Completion:
+            async def ask(reservation: Reservation) -> Completion:
                 self._check_cache()
-                return held.judged(await client.ask(held.capped(request)))
+                return reservation.marked_if_capped(await client.ask(reservation.capped(request)))
 
             return await self._caller.attempt(call, ask, lambda reply, took: self._keep(call, reply, took, request))
         finally:
@@ -99,20 +99,20 @@ class CachingSender:
 
         A stream that breaks after its first piece is not begun again; one that ends too early is a BadReply.
         """
-        if kept := self._kept(request):
-            yield kept.text
+        if cached := self._kept(request):
+            yield cached.text
             return
         client, call = self.clients.of(request.model), self._call(request)
-        patience, begun, room = self._caller.patience(call), False, self._caller.room(call)
+        patience, begun, room = self._caller.backoff(call), False, self._caller.room(call)
         while True:
-            held, entered = await self._caller.enter(call, room)
+            reservation, entered = await self._caller.enter(call, room)
             outcome: Completion | ModelError | None = None
             started = time.perf_counter()
             try:
                 self._check_cache()
-                async for piece in client.stream(held.capped(request)):
+                async for piece in client.stream(reservation.capped(request)):
                     if isinstance(piece, Completion):
-                        outcome = held.judged(piece)
+                        outcome = reservation.marked_if_capped(piece)
                         await self._keep(call, outcome, time.perf_counter() - started, request)
                     else:
                         begun = True
@@ -120,9 +120,9 @@ class CachingSender:
             except ModelError as error:
                 outcome = error
             finally:
-                self._caller.leave(call, held, outcome)
+                self._caller.leave(call, reservation, outcome)
             if isinstance(outcome, Completion):
-                room = twice_as_much(outcome)
+                room = doubled_room(outcome)
                 if room and not begun:  # all of it was thinking
                     continue
                 if wrong := _unfinished(request, outcome):
@@ -142,21 +142,21 @@ class CachingSender:
         import numpy as np
 
         keys = [embedding_key(model, text) for text in texts]
-        found: dict[str, bytes] = {}
+        vectors_by_key: dict[str, bytes] = {}
         for key in keys:
-            if key not in found and self.replies and (kept := self.replies.get_bytes(key)) is not None:
-                found[key] = kept
-                self.ledger.served(task)
+            if key not in vectors_by_key and self.replies and (cached := self.replies.get_bytes(key)) is not None:
+                vectors_by_key[key] = cached
+                self.ledger.count_cached(task)
                 tick()
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors_by_key}
 
         async def bought(batch: Sequence[tuple[str, str]]) -> None:
-            found.update(await self._embedded(batch, model, task))
+            vectors_by_key.update(await self._embedded(batch, model, task))
             for _ in batch:
                 tick()
 
         await together(bought(batch) for batch in batches(list(missing.items())))
-        rows = [np.frombuffer(found[key], np.float32) for key in keys]
+        rows = [np.frombuffer(vectors_by_key[key], np.float32) for key in keys]
         if len({len(row) for row in rows}) > 1:
             raise ServerFailed(
                 f"{model} gives vectors of several dimensions: its kept ones are of another model; prune them"
@@ -178,8 +178,8 @@ class CachingSender:
     async def keep(self, request: Request, reply: Completion) -> None:
         """Serve a reply that was got by asking in another way for a request from now on; see `Sender.keep`."""
         if self.replies is not None:
-            told = (request.key, request.model, request.task, "ok", reply.text, "kept")
-            await self.replies.add([Attempt(*told)])
+            attempt = (request.key, request.model, request.task, "ok", reply.text, "kept")
+            await self.replies.add([Attempt(*attempt)])
 
     def has(self, request: Request) -> bool:
         """Return whether the reply to a request is kept."""
@@ -248,7 +248,7 @@ class CachingSender:
 
             data = [np.asarray(vector, np.float32).tobytes() for vector in reply[0]]
             share = [reply[1] // len(batch) + (n < reply[1] % len(batch)) for n in range(len(batch))]
-            found.update({key: vector for (key, _), vector in zip(batch, data, strict=True)})
+            vectors_by_key.update({key: vector for (key, _), vector in zip(batch, data, strict=True)})
             if self.replies is not None:
                 how = ["", *["kept"] * (len(batch) - 1)]  # it is one call, and so counts once
                 each = zip(batch, data, how, share, strict=True)
@@ -258,14 +258,14 @@ class CachingSender:
             self._caller.record(call, "ok", reply[1], 0, seconds)
             return reply
 
-        found: dict[str, bytes] = {}
+        vectors_by_key: dict[str, bytes] = {}
 
         async def ask(_: Reservation) -> tuple[list[list[float]], int]:
             self._check_cache()
             return await client.embed(texts)
 
         await self._caller.attempt(call, ask, keep)
-        return found
+        return vectors_by_key
 
     def _check_cache(self) -> None:
         """Raise CacheFailed where the reply to the next call could not be stored."""
@@ -279,12 +279,14 @@ class CachingSender:
         return Call(request.key, request.model, request.task, count, request.max_tokens, request.priority, prompt)
 
     def _kept(self, request: Request) -> Completion | None:
-        kept = self.replies.get(request.key) if self.replies is not None else None
-        if kept is not None:
-            self.ledger.served(request.task)
+        cached = self.replies.get(request.key) if self.replies is not None else None
+        if cached is not None:
+            self.ledger.count_cached(request.task)
             if self.ledger.trace:
-                self._caller.record(self._call(request), "ok", kept.prompt_tokens, kept.completion_tokens, 0.0, kept)
-        return kept
+                self._caller.record(
+                    self._call(request), "ok", cached.prompt_tokens, cached.completion_tokens, 0.0, cached
+                )
+        return cached
 
 
 def _unfinished(request: Request, reply: Completion) -> str:

@@ -42,14 +42,14 @@ class Session:
     @property
     def notices(self) -> tuple[str, ...]:
         """What of the replies was left out or mended: the first of each task, and how many more."""
-        told: list[str] = []
+        lines: list[str] = []
         seen: Counter[str] = Counter()
         for notice in self.model.notices:
             seen[notice.task] += 1
             if seen[notice.task] <= SHOWN:
-                told.append(f"{notice.about}: {notice.text}")
+                lines.append(f"{notice.about}: {notice.text}")
         more = (f"{n - SHOWN} more notices on {task}" for task, n in sorted(seen.items()) if n > SHOWN)
-        return (*told, *more)
+        return (*lines, *more)
 
 
 @asynccontextmanager
@@ -90,7 +90,7 @@ class Checked:
     model: str
     kind: str
     ok: bool | None
-    told: str
+    detail: str
 
 
 async def check(session: Session, settings: Settings, embedder: str = "") -> list[Checked]:
@@ -98,12 +98,12 @@ async def check(session: Session, settings: Settings, embedder: str = "") -> lis
 
     Where a model cannot be used at all, the rest is not asked of it.
     """
-    found: list[Checked] = []
+    results: list[Checked] = []
     for name in dict.fromkeys((settings.model, *settings.llm.tasks.values())):
-        found += await _chat(session, name, settings)
+        results += await _chat(session, name, settings)
     if embedder:
-        found.append(await _tried(embedder, "embeddings", lambda: _embeds(session, embedder)))
-    return found
+        results.append(await _tried(embedder, "embeddings", lambda: _embeds(session, embedder)))
+    return results
 
 
 async def _chat(session: Session, name: str, settings: Settings) -> list[Checked]:

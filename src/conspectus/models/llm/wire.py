@@ -321,23 +321,23 @@ class ThinkingFilter:
     """Does the same to a stream: holds text back only while it may belong to the thinking at the start."""
 
     def __init__(self) -> None:
-        self._held: str | None = ""
+        self._buffer: str | None = ""
 
     def feed(self, piece: str) -> str:
         """Return what of the text so far can be shown."""
-        if self._held is None:
+        if self._buffer is None:
             return piece
-        self._held += piece
-        start = self._held.lstrip()
+        self._buffer += piece
+        start = self._buffer.lstrip()
         if any(start.startswith(tag) for tag in OPENING):
-            if "</" not in self._held[-len(piece) - 12 :] or not _CLOSED.match(self._held):
+            if "</" not in self._buffer[-len(piece) - 12 :] or not _CLOSED.match(self._buffer):
                 return ""
         elif any(tag.startswith(start) for tag in OPENING):
             return ""
-        shown, self._held = _CLOSED.sub("", self._held, count=1), None
+        shown, self._buffer = _CLOSED.sub("", self._buffer, count=1), None
         return shown
 
     def end(self) -> str:
         """Return what was held back and turned out to be no thinking."""
-        held, self._held = self._held or "", None
-        return without_thinking(held)
+        buffer, self._buffer = self._buffer or "", None
+        return without_thinking(buffer)

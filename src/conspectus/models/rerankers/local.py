@@ -101,20 +101,20 @@ def fetched(name: str) -> Path:
     try:
         return hub.download(name)
     except UsageError as error:
-        told = str(error).replace("embedding model", "cross-encoder").replace("local embedder", "local reranker")
-        raise UsageError(told.replace("--embedder", "--rerank")) from error
+        message = str(error).replace("embedding model", "cross-encoder").replace("local embedder", "local reranker")
+        raise UsageError(message.replace("--embedder", "--rerank")) from error
 
 
 def _files(folder: Path) -> tuple[Path, Path]:
     """Return the files of the model and of its tokenizer."""
-    found = [folder / name for name in _FILES if (folder / name).is_file()] or sorted(folder.glob("**/*.onnx"))
+    files = [folder / name for name in _FILES if (folder / name).is_file()] or sorted(folder.glob("**/*.onnx"))
     tokenizer = folder / "tokenizer.json"
-    if not found or not tokenizer.is_file():
+    if not files or not tokenizer.is_file():
         raise UsageError(
             f"{folder} holds no cross-encoder: it needs an .onnx file and tokenizer.json, "
             "as sentence-transformers publishes them"
         )
-    return found[0], tokenizer
+    return files[0], tokenizer
 
 
 def _tokens(folder: Path) -> int:
@@ -123,7 +123,7 @@ def _tokens(folder: Path) -> int:
     if not config.is_file():
         return MOST_TOKENS
     try:
-        told: Any = json.loads(config.read_text(encoding="utf-8"))
-        return min(MOST_TOKENS, int(told.get("max_position_embeddings", MOST_TOKENS)))
+        values: Any = json.loads(config.read_text(encoding="utf-8"))
+        return min(MOST_TOKENS, int(values.get("max_position_embeddings", MOST_TOKENS)))
     except (ValueError, AttributeError, TypeError):
         raise UsageError(f"{config} does not say what the model reads; fetch it anew") from None

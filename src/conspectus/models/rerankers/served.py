@@ -20,7 +20,7 @@ from conspectus.models.llm.budget import Budget
 from conspectus.models.llm.cache import Attempt, ResponseCache
 from conspectus.models.llm.calls import Call, Caller
 from conspectus.models.llm.client import HttpClient
-from conspectus.models.llm.http_errors import error_of_response, where
+from conspectus.models.llm.http_errors import error_of_response, server_name
 from conspectus.models.llm.providers import vocabulary
 from conspectus.models.llm.wire import digest
 
@@ -61,10 +61,10 @@ class RerankClient(HttpClient):
         try:
             reply: Any = json.loads(data)
             rows = cast("list[Any]", reply if isinstance(reply, list) else reply["results"])
-            found = {int(row["index"]): float(row.get("relevance_score", row.get("score"))) for row in rows}
-            scores = [found[place] for place in range(len(passages))]
+            by_index = {int(row["index"]): float(row.get("relevance_score", row.get("score"))) for row in rows}
+            scores = [by_index[position] for position in range(len(passages))]
         except KeyError as missing:
-            raise ServerFailed(f"{where(self.endpoint)} sent no score for some passages ({missing})") from None
+            raise ServerFailed(f"{server_name(self.endpoint)} sent no score for some passages ({missing})") from None
         except (ValueError, LookupError, TypeError, AttributeError):
             raise self._unreadable(data) from None
         return scores, _used(reply) or sum(tokens.count(text) for text in (question, *passages))
@@ -90,12 +90,12 @@ async def scores(
 ) -> list[float]:
     """Return a score for each passage, kept or asked for; each is paid for once for a question."""
     keys = [digest(["rerank", model, question, passage]) for passage in passages]
-    found: dict[str, bytes] = {}
+    cached: dict[str, bytes] = {}
     for key in keys:
-        if key not in found and replies is not None and (kept := replies.get_bytes(key)) is not None:
-            found[key] = kept
-            ledger.served(task)
-    missing = [item for item in dict(zip(keys, passages, strict=True)).items() if item[0] not in found]
+        if key not in cached and replies is not None and (score := replies.get_bytes(key)) is not None:
+            cached[key] = score
+            ledger.count_cached(task)
+    missing = [item for item in dict(zip(keys, passages, strict=True)).items() if item[0] not in cached]
 
     async def ask(batch: Sequence[tuple[str, str]]) -> None:
         texts = [text for _, text in batch]
@@ -104,7 +104,7 @@ async def scores(
 
         async def keep(reply: tuple[list[float], int], seconds: float) -> tuple[list[float], int]:
             data = {key: _SCORE.pack(score) for (key, _), score in zip(batch, reply[0], strict=True)}
-            found.update(data)
+            cached.update(data)
             if replies is not None:
                 shares = [reply[1] // len(batch) + (n < reply[1] % len(batch)) for n in range(len(batch))]
                 each = zip(data.items(), shares, strict=True)
@@ -119,7 +119,7 @@ async def scores(
             raise
 
     await together(ask(missing[start : start + BATCH]) for start in range(0, len(missing), BATCH))
-    return [_SCORE.unpack(found[key])[0] for key in keys]
+    return [_SCORE.unpack(cached[key])[0] for key in keys]
 
 
 def _named(message: str) -> str:
