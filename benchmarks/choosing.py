@@ -36,9 +36,7 @@ from unittest.mock import patch
 import numpy as np
 from derived import single_hop
 
-from conspectus.evaluation.ranking.beir import Query, RetrievalData, read_beir
-from conspectus.evaluation.ranking.measures import recall
-from conspectus.evaluation.ranking.retrieval import passage_index
+from conspectus.evaluation.retrieval import Query, RetrievalData, passage_index, read_beir, recall
 from conspectus.index import Index
 from conspectus.retrieval import RANKINGS, vector, walk
 from conspectus.settings import Settings

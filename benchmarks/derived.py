@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Iterator
 
-from conspectus.evaluation.ranking.beir import Query, RetrievalData
+from conspectus.evaluation.retrieval import Query, RetrievalData
 from conspectus.text.sentences import sentences
 
 BEFORE, AFTER = 8, 3

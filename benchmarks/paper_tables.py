@@ -24,9 +24,9 @@ from pathlib import Path
 from retrieval import PAPER as TABLE_IV
 from retrieval import SETS
 
-from conspectus import api
+from conspectus import api, evaluation
 from conspectus.errors import IndexMissing
-from conspectus.evaluation.ranking.retrieval import Measured
+from conspectus.evaluation.retrieval import Measured
 from conspectus.index import Index
 from conspectus.interchange.graphrag import read_graphrag
 from conspectus.storage import store
@@ -103,7 +103,7 @@ def table_2(data: Path, work: Path) -> Table:
 
 
 def _of_index(corpus: str, whose: str, index: Index) -> Iterator[tuple[str, str, Sequence[str]]]:
-    found = {row.condition: row for row in api.table2(index)}
+    found = {row.condition: row for row in evaluation.units_read(index)}
     shown = [found.get(name) for name in CONDITIONS]
     yield f"{corpus}, units", whose, [f"{row.units:,}" if row else "-" for row in shown]
     yield f"{corpus}, tokens", whose, [f"{row.tokens:,}" if row else "-" for row in shown]
@@ -133,10 +133,14 @@ def tables_3_and_4(data: Path, work: Path) -> Table:
             rows.append((f"{corpus}, clusters at {threshold}", "the paper's", [f"{mean:.2f}" for mean in values]))
     _built(data / "podcast" / "input", work / "podcast")
     study = work / "podcast-study"
-    answered = api.answer_questions(
-        data / "podcast" / "questions.csv", work / "podcast", CONDITIONS, study, settings={}
+    answered = evaluation.answer_questions(
+        data / "podcast" / "questions.csv",
+        work / "podcast",
+        study,
+        options=evaluation.AnswerOptions(CONDITIONS),
+        settings={},
     )
-    counted = {one.condition: one for one in api.evaluate_claims(study, settings={}).found.conditions}
+    counted = {one.condition: one for one in evaluation.extract_claims(study, settings={}).value.conditions}
     found = [counted.get(name) for name in (*CONDITIONS, "SS")]
     for measure in ("claims", "clusters at 0.5", "clusters at 0.6", "clusters at 0.7", "clusters at 0.8"):
         cells = [f"{one.averages[measure].mean:.2f}" if one and one.averages else "-" for one in found]
@@ -160,7 +164,7 @@ def table_iv(data: Path, work: Path) -> Table:
     """Recall of the gold passages among the first two and five, without a language model or vectors."""
     rows: list[tuple[str, str, Sequence[str]]] = [(method, "the paper's", cells) for method, cells in TABLE_IV.items()]
     found = {
-        name: api.evaluate_retrieval(data / "docqa" / name, METHODS, index_folder=work / name, settings={})
+        name: evaluation.evaluate_retrieval(data / "docqa" / name, METHODS, index_folder=work / name, settings={})
         for name in SETS
     }
     questions = ", ".join(f"{measured[METHODS[0]].queries} of {name}" for name, measured in found.items())
@@ -188,10 +192,10 @@ def _recalls(measured: Measured) -> str:
 def _hippo(data: Path, work: Path) -> str:
     """Return what HippoRAG finds in musique over the triples of a language model that come with it."""
     source, folder = data / "docqa" / "musique", work / "musique-openie"
-    api.evaluate_retrieval(source, ["bm25"], index_folder=folder, settings={})
+    evaluation.evaluate_retrieval(source, ["bm25"], index_folder=folder, settings={})
     if not len(api.open_index(folder).triples):
         api.import_openie(source / "openie-gpt-3.5.jsonl", folder, settings={})
-    return _recalls(api.evaluate_retrieval(source, ["hippo"], index_folder=folder, settings={})["hippo"])
+    return _recalls(evaluation.evaluate_retrieval(source, ["hippo"], index_folder=folder, settings={})["hippo"])
 
 
 TABLES: dict[str, Callable[[Path, Path], Table]] = {"p1-2": table_2, "p1-3": tables_3_and_4, "p2-4": table_iv}

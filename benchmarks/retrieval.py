@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from conspectus.api import evaluate_retrieval, import_openie
-from conspectus.evaluation.ranking.retrieval import Measured
+from conspectus.api import import_openie
+from conspectus.evaluation.retrieval import Measured, evaluate_retrieval
 
 SHARED = Path(__file__).parents[1] / "../shared"
 SETS = ("2wiki", "musique", "hotpotqa")

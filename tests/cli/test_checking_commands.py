@@ -16,8 +16,8 @@ from llm_corpus import documents
 from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
 
-from conspectus.evaluation.comparing.question_files import write_list
 from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, Question, answers_in, claims_in, grounding_in
+from conspectus.evaluation.questions import write_list
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]
@@ -79,7 +79,7 @@ def test_an_estimate_asks_nothing_and_says_what_is_left(folder: Path, told: Told
     with SimulatedServer(Behaviour()) as server:
         for command, task in (("claims", "SelectFactual"), ("grounding", "Entails")):
             seen = told("eval", command, folder, *using(server), "--dry-run")
-            assert (seen["all"], seen["left"]) == (2 * QUESTIONS, 2 * QUESTIONS)
+            assert (seen["total"], seen["left"]) == (2 * QUESTIONS, 2 * QUESTIONS)
             assert seen["estimate"]["tasks"][0]["task"] == task
         assert "clear sentences" in run("eval", "claims", folder, *using(server), "--dry-run").stdout
         assert server.counts["requests"] == 0
@@ -124,7 +124,7 @@ def test_failures_are_counted_and_asked_again_by_the_same_command(folder: Path, 
 def test_without_a_model_rules_find_claims_and_say_so(folder: Path, run: Run) -> None:
     result = run("eval", "claims", folder)
 
-    assert result.stdout.splitlines()[0].split()[:4] == ["Condition", "Answers", "Failed", "Claims"]
+    assert result.stdout.splitlines()[0].split()[:3] == ["Condition", "Answers", "Claims"]
     assert "C0 - SS" in result.stdout
     assert "Without a language model a claim is a sentence as it stands" in result.stderr
     assert "nobody" not in run("eval", "claims", folder, "--dry-run").stdout
@@ -152,7 +152,7 @@ def test_facts_are_followed_through_an_index_that_a_model_built(tmp_path: Path, 
         built = server.counts["ExtractGraph"]
 
         seen = told("eval", "loss", "--chunks", 3, *using(server), "--dry-run")
-        assert seen["all"] == 3
+        assert seen["total"] == 3
         assert {"SelectFactual", "Entails", "AnswerFromContext"} <= {t["task"] for t in seen["estimate"]["tasks"]}
 
         result = run("eval", "loss", "--chunks", 3, "--out", "lost", *using(server))

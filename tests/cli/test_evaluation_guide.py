@@ -17,8 +17,8 @@ SMALL = {
     "eval questions --description about.txt": " --users 1 --tasks 1 --questions 4",
     "eval judge study": " --replicates 1 --criteria diversity",
     "eval loss": " --chunks 3",
-    "eval ablate chunks": " --sizes 300,600 --rounds 1",
-    "eval ablate window": " --windows 500,1000 --conditions C0",
+    "eval ablate figure3": " --set chunk.tokens=300,600 --set extract.max_gleanings=0,1",
+    "eval ablate window": " --set global.context_tokens=500,1000 --conditions C0",
     "eval ablate communities": " --seeds 1",
 }
 """What is added to a command so that the test is short."""
@@ -94,8 +94,8 @@ def test_the_commands_with_a_model_lead_from_a_corpus_to_a_report(place: Path):
     report = (place / "study" / "report.md").read_text(encoding="utf-8")
     assert "simulated-judge" in report
     assert "*" not in report.partition("## Win rates")[2].partition("## Statistics")[0].replace("**", "")
-    for name in ("chunks", "window", "levels", "reports"):
-        assert (place / "study" / name / f"ablation_{name}.svg").exists()
+    for name, file in (("chunks", "ablation_figure3"), ("window", "ablation_window"), ("size", "ablation")):
+        assert (place / "study" / name / f"{file}.csv").exists()
 
 
 @pytest.mark.long

@@ -18,16 +18,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus import api
+from conspectus import evaluation
 from conspectus.errors import UsageError
-from conspectus.evaluation.comparing.question_files import write_list
 from conspectus.evaluation.jsonl_table import ConditionAnswer, Judgement, Question, answers_in, judgements_in
-from conspectus.evaluation.judging.criteria import keep_criteria
-from conspectus.evaluation.judging.pairing import plan
-from conspectus.evaluation.people.agreement import agreements, bounded, cohens_kappa, fleiss_kappa, share
-from conspectus.evaluation.people.forms import page, table
-from conspectus.evaluation.people.pairs import blinded, keys_in, write_key
-from conspectus.evaluation.people.ratings import Rating, ratings_in, ratings_now
+from conspectus.evaluation.judge import keep_criteria, plan
+from conspectus.evaluation.people import (
+    Rating,
+    agreements,
+    blinded,
+    bounded,
+    cohens_kappa,
+    fleiss_kappa,
+    keys_in,
+    page,
+    ratings_in,
+    ratings_now,
+    share,
+    table,
+    write_key,
+)
+from conspectus.evaluation.questions import write_list
 from conspectus.tasks import Criterion
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -176,21 +186,21 @@ def better(pair: tuple[str, str], *_: str) -> str:
 def test_ratings_are_unblinded_by_the_key_and_kept(folder: Path):
     file = rated(folder, "ada", better)
 
-    read = api.import_ratings(folder, [file])
+    read = evaluation.import_ratings(folder, [file])
 
     kept = list(ratings_in(folder).rows.values())
     assert read.raters == {"ada": len(kept)} == {"ada": 68}
     assert all((row.first, row.second)[row.winner - 1] == better((row.first, row.second)) for row in kept)
-    assert not read.found.with_judge
-    api.import_ratings(folder, [rated(folder, "ada", lambda *_: None)])
+    assert not evaluation.rater_agreement(folder).with_judge
+    evaluation.import_ratings(folder, [rated(folder, "ada", lambda *_: None)])
     assert {row.winner for row in ratings_in(folder).rows.values()} == {0}
 
 
 def test_whose_ratings_they_are_can_be_said(folder: Path):
     file = rated(folder, "", better)
 
-    assert list(api.import_ratings(folder, [file], rater="Bo").raters) == ["Bo"]
-    assert list(api.import_ratings(folder, [file]).raters) == [file.stem]
+    assert list(evaluation.import_ratings(folder, [file], rater="Bo").raters) == ["Bo"]
+    assert list(evaluation.import_ratings(folder, [file]).raters) == [file.stem]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +220,7 @@ def test_a_table_that_makes_no_sense_is_refused_whole(folder: Path, change: Any,
     file.write_text(change(file.read_text(encoding="utf-8")), encoding="utf-8")
 
     with pytest.raises(UsageError, match=re.escape(told)):
-        api.import_ratings(folder, [file])
+        evaluation.import_ratings(folder, [file])
 
     assert not ratings_in(folder).rows
 
@@ -220,7 +230,7 @@ def test_tables_as_spreadsheets_save_them_are_read(folder: Path):
     text = file.read_text(encoding="utf-8").replace(",", ";").replace("\n", "\r\n")
     file.write_bytes(b"\xef\xbb\xbf" + text.encode())
 
-    assert api.import_ratings(folder, [file]).raters == {"ada": 68}
+    assert evaluation.import_ratings(folder, [file]).raters == {"ada": 68}
 
 
 def test_empty_choices_are_counted_and_left_out(folder: Path):
@@ -229,7 +239,7 @@ def test_empty_choices_are_counted_and_left_out(folder: Path):
     lines[1] = re.sub(r",[12],", ",,", lines[1])
     file.write_text("\n".join(lines), encoding="utf-8")
 
-    read = api.import_ratings(folder, [file])
+    read = evaluation.import_ratings(folder, [file])
 
     assert (read.empty, read.raters["ada"]) == (1, 67)
 
@@ -238,11 +248,11 @@ def test_a_folder_without_a_key_says_what_makes_one(folder: Path, tmp_path: Path
     (tmp_path / "r.csv").write_text("item,criterion,choice\nx,depth,1\n", encoding="utf-8")
 
     with pytest.raises(UsageError, match="people export"):
-        api.import_ratings(folder, [tmp_path / "r.csv"])
+        evaluation.import_ratings(folder, [tmp_path / "r.csv"])
 
 
 def test_ratings_of_answers_that_changed_do_not_count(folder: Path):
-    api.import_ratings(folder, [rated(folder, "ada", better)])
+    evaluation.import_ratings(folder, [rated(folder, "ada", better)])
     answers_in(folder).add(ConditionAnswer("C0", "q0", "Something else."))
 
     left = ratings_now(folder)
@@ -257,7 +267,8 @@ def test_ratings_of_answers_that_changed_do_not_count(folder: Path):
 
 def test_a_rater_who_says_what_the_judge_says_agrees_wholly(folder: Path):
     judge(folder, lambda first, second, *_: 1 + (better((first, second)) == second))
-    found = api.import_ratings(folder, [rated(folder, "ada", better)]).found
+    evaluation.import_ratings(folder, [rated(folder, "ada", better)])
+    found = evaluation.rater_agreement(folder)
 
     (row,) = found.with_judge
     assert (row.one, row.other, row.criterion, row.units, row.decided) == ("ada", "judge", "depth", 17, 17)
@@ -269,7 +280,8 @@ def test_ties_are_a_label_and_are_left_out_apart(folder: Path):
     tied = {"q0", "q1"}
     file = rated(folder, "ada", lambda pair, _, question: None if question in tied else better(pair))
 
-    (row,) = api.import_ratings(folder, [file]).found.with_judge
+    evaluation.import_ratings(folder, [file])
+    (row,) = evaluation.rater_agreement(folder).with_judge
 
     assert (row.units, row.ties_of_one, row.ties_of_other, row.decided) == (17, 6, 0, 11)
     assert row.agree.value == pytest.approx(100 * 11 / 17)
@@ -280,7 +292,8 @@ def test_a_majority_of_replicates_is_the_judges_label(folder: Path):
     judge(folder, lambda first, second, criterion, question, replicate: 1 if replicate == 1 else 0)
     file = rated(folder, "ada", lambda *_: None)
 
-    (row,) = api.import_ratings(folder, [file]).found.with_judge
+    evaluation.import_ratings(folder, [file])
+    (row,) = evaluation.rater_agreement(folder).with_judge
 
     assert row.ties_of_other == 17
     assert row.agree.value == 100.0
@@ -393,7 +406,7 @@ def test_a_browser_shows_a_pair_and_what_is_chosen_comes_back_as_a_table(folder:
     assert found
     text = found[1].replace("&quot;", '"').replace("&amp;", "&")
     (tmp_path / "back.csv").write_text(text, encoding="utf-8")
-    read = api.import_ratings(folder, [tmp_path / "back.csv"])
+    read = evaluation.import_ratings(folder, [tmp_path / "back.csv"])
     assert read.raters == {"Ada B.": 2}
     rows = list(ratings_in(folder).rows.values())
     assert {(row.winner, row.question) for row in rows} == {(2, made.items[0].question)}

@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 from making import an_index
 
-from conspectus import api
+from conspectus import evaluation
 from conspectus.errors import UsageError
-from conspectus.evaluation.comparing.current_results import claims_now, grounding_now, judged_in
-from conspectus.evaluation.comparing.question_files import write_list
+from conspectus.evaluation import charts
+from conspectus.evaluation.claims import claims_now
+from conspectus.evaluation.grounding import grounding_now
 from conspectus.evaluation.jsonl_table import (
     AnswerClaims,
     CitedText,
@@ -30,13 +31,11 @@ from conspectus.evaluation.jsonl_table import (
     claims_in,
     judgements_in,
 )
-from conspectus.evaluation.judging.criteria import keep_criteria
-from conspectus.evaluation.judging.pairing import plan
-from conspectus.evaluation.judging.reasons import Reasons, reasons_in
-from conspectus.evaluation.people.pairs import read
-from conspectus.evaluation.people.ratings import Rating, ratings_in
-from conspectus.evaluation.report.comparison import held
-from conspectus.evaluation.report.parts import Missing
+from conspectus.evaluation.judge import judged_in, keep_criteria, plan
+from conspectus.evaluation.people import Rating, ratings_in, read
+from conspectus.evaluation.questions import write_list
+from conspectus.evaluation.report import Missing, contents_of
+from conspectus.evaluation.verdicts import Reasons, reasons_in
 from conspectus.tasks import Criterion
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -90,8 +89,8 @@ def folder(bare: Path) -> Path:
         ]
     )
     reasons_in(bare).add(Reasons("depth", "C0", "TS", 16, "It went deeper.", "the-judge 0123"))
-    api.evaluate_claims(bare, settings={})
-    api.evaluate_grounding(bare, settings={})
+    evaluation.extract_claims(bare, settings={})
+    evaluation.check_grounding(bare, settings={})
     return bare
 
 
@@ -102,7 +101,7 @@ def data_of(text: str) -> dict[str, Any]:
 
 
 def written(folder: Path, **more: Any) -> tuple[str, str]:
-    made = api.write_report(folder, settings={}, **more)
+    made = evaluation.write_report(folder, settings={}, **more)
     return made.page.read_text(encoding="utf-8"), made.markdown.read_text(encoding="utf-8")
 
 
@@ -110,7 +109,7 @@ def written(folder: Path, **more: Any) -> tuple[str, str]:
 
 
 def test_what_is_missing_is_said_with_the_command_that_makes_it(bare: Path):
-    made = api.write_report(bare, settings={})
+    made = evaluation.write_report(bare, settings={})
     page, markdown = (path.read_text(encoding="utf-8") for path in (made.page, made.markdown))
 
     assert set(made.missing) == {
@@ -130,13 +129,15 @@ def test_what_is_missing_is_said_with_the_command_that_makes_it(bare: Path):
 
 def test_a_folder_without_answers_is_no_comparison(tmp_path: Path):
     with pytest.raises(UsageError, match="there are no answers"):
-        api.write_report(tmp_path, settings={})
+        evaluation.write_report(tmp_path, settings={})
 
 
 def test_the_set_up_of_answers_is_recorded_and_shown(tmp_path: Path):
     index = an_index("Ada met Bo.", "Bo met Cy.", entities=["Ada", "Bo", "Cy"], reports=["Meetings"])
     settings = {"global.context_tokens": 1000, "answer.general_knowledge": True}
-    api.answer_questions(QUESTIONS[:2], index, ["C0", "TS", "bm25"], tmp_path, settings=settings)
+    evaluation.answer_questions(
+        QUESTIONS[:2], index, tmp_path, options=evaluation.AnswerOptions(["C0", "TS", "bm25"]), settings=settings
+    )
 
     page, markdown = written(tmp_path, title="A & B")
 
@@ -144,14 +145,15 @@ def test_the_set_up_of_answers_is_recorded_and_shown(tmp_path: Path):
     assert "| global.context_tokens | 1,000 |" in markdown
     assert "| Documents | 2 |" in markdown
     assert re.search(r"\| TS \| 2 \| \d+ \| 100\.0 \|", markdown)
-    assert markdown.split("\n\n")[1] == "# A & B"  # below the mark of what Conspectus wrote
+    assert "\n# A & B\n" in markdown
     assert "<h1>A &amp; B</h1>" in page
 
 
 def test_answers_made_with_something_else_are_counted_apart(tmp_path: Path):
     index = an_index("Ada met Bo.", entities=["Ada", "Bo"], reports=["Meetings"])
-    api.answer_questions(QUESTIONS[:3], index, ["bm25"], tmp_path, settings={})
-    api.answer_questions(QUESTIONS[:1], index, ["bm25"], tmp_path, settings={"search.k": 2})
+    options = evaluation.AnswerOptions(["bm25"])
+    evaluation.answer_questions(QUESTIONS[:3], index, tmp_path, options=options, settings={})
+    evaluation.answer_questions(QUESTIONS[:1], index, tmp_path, options=options, settings={"search.k": 2})
 
     assert "2 (and 1 made with something else)" in written(tmp_path)[1]
 
@@ -221,14 +223,15 @@ def test_people_and_ablations_stand_in_the_report_where_there_are_any(folder: Pa
     rating = Rating("ada", "C0", "TS", "depth", "q0", 1, "Deeper.", read(QUESTIONS[0].text, *texts))
     ratings_in(folder).add(rating)
     index = an_index("Ada met Bo.", entities=["Ada", "Bo"], reports=["Meetings"])
-    api.ablate(api.vary_chunks(folder=folder, index=index, sizes=[200], settings={}))
+    evaluation.ablate(
+        evaluation.AblationOptions(varied={"reports.min_report_entities": [1, 2]}), index, folder, settings={}
+    )
 
     page, markdown = written(folder)
 
     assert "| ada | depth | 1 | 100 |" in markdown
-    assert "![Entity references by size of chunks" in markdown
-    assert "(ablation_chunks.svg)" in markdown
-    assert "<figure" in page
+    assert "### Ablation of reports.min" in markdown
+    assert ("(ablation.svg)" in markdown) == ("<figure" in page) == charts.can_draw()
     assert data_of(page)["ratings"] == [["depth", 0, 1, 0, "ada", 1, "Deeper."]]
 
 
@@ -252,14 +255,14 @@ def test_what_cannot_be_read_is_named(folder: Path):
     (folder / "loss.json").write_text("{", encoding="utf-8")
 
     with pytest.raises(UsageError, match=r"loss\.json cannot be read"):
-        api.write_report(folder, settings={})
+        evaluation.write_report(folder, settings={})
 
 
 def test_missing_parts_are_listed_once(bare: Path):
-    found = held(bare)
+    found = contents_of(bare)
 
     assert found.compared is None
-    assert found.loss is None
+    assert not found.claims
     assert Missing("x") == Missing("x", "")
 
 

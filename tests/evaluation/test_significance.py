@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from conspectus.evaluation.significance import (
+from conspectus.evaluation.statistics import (
     ALL_EQUAL,
     ALL_TIED,
     FEWEST,

@@ -123,8 +123,7 @@ def test_an_index_without_a_graph_is_refused():
 
 @pytest.mark.long
 def test_gpt_triples_of_musique_lift_recall_far_above_bm25_without_an_embedder(shared: Path):
-    from conspectus.evaluation.ranking.beir import read_beir
-    from conspectus.evaluation.ranking.measures import recall
+    from conspectus.evaluation.retrieval import read_beir, recall
 
     data = read_beir(shared / "docqa/musique")
     index = index_passages(read_texts(data.passages, Settings().read)[0], Settings())

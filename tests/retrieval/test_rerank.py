@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from making import a_built_index, an_index
 from simulated_server import Behaviour, SimulatedServer
 
-from conspectus import api
+from conspectus import api, evaluation
 from conspectus.errors import BadReply, ServerDown
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
@@ -236,7 +236,7 @@ def test_a_measurement_is_of_what_was_reranked(tmp_path: Path):
     (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "Who laughed at Ada Brook and called?"}')
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\tp2\t1\n")
     with SimulatedServer(Behaviour()) as server:
-        measured = api.evaluate_retrieval(tmp_path, ["bm25"], settings=settings(server.url))
+        measured = evaluation.evaluate_retrieval(tmp_path, ["bm25"], settings=settings(server.url))
 
     assert measured["bm25"].as_row()["R@1"] == 1.0
     assert server.counts["rerank"] > 0

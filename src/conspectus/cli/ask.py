@@ -200,7 +200,7 @@ def joined(words: Sequence[str]) -> str:
 
 
 def _asked(question: str | None, file: Path | None) -> list[str]:
-    from conspectus.evaluation.comparing.question_files import read_list
+    from conspectus.evaluation.questions import read_list
 
     if (question is None) == (file is None):
         raise UsageError('ask one question (conspectus ask "...") or those of a file (--questions FILE)')

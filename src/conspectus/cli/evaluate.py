@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from conspectus import api
-from conspectus.cli import ablating, checking, comparing, judging, people, question_lists, reporting, show
+from conspectus.cli import eval_ablate, eval_answers, eval_check, eval_judge, eval_people, show
 from conspectus.cli.guard import WITH_FAILURES
 from conspectus.cli.help import MODEL, OUTPUT
 from conspectus.cli.options import (
@@ -30,7 +29,7 @@ from conspectus.cli.options import (
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
-    from conspectus.evaluation.ranking.retrieval import Measured
+    from conspectus.evaluation.retrieval import Measured
     from conspectus.settings import Settings
 
 app = typer.Typer(help="Evaluate retrieval and answers.", no_args_is_help=True)
@@ -80,12 +79,12 @@ def retrieval(
 
     Example: conspectus eval retrieval data/hotpotqa --methods bm25,walk,hippo
     """
-    from conspectus.evaluation.ranking import retrieval as measuring
+    from conspectus import evaluation
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
     flags = {"vectors.embedder": embedder, "rerank.by": rerank, "model": model}
     settings = settings_of(overrides(set_, flags), config)
-    results = measuring.evaluate(folder, names, _numbers(k), index, settings, titles)
+    results = evaluation.evaluate_retrieval(folder, names, _numbers(k), index, settings=settings, titles=titles)
     if json:
         show.as_json({name: measured.as_row() for name, measured in results.items()})
     else:
@@ -222,8 +221,10 @@ def _answers(
     kind: str,
     where: Sequence[str] = (),
 ) -> None:
+    from conspectus import evaluation
+
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    results = api.evaluate_answers(
+    results = evaluation.evaluate_answers(
         file, folder, names, kind=kind, where=where, answers=kept, limit=limit, settings=settings
     )
     if json:
@@ -249,14 +250,14 @@ def _answers(
         raise typer.Exit(WITH_FAILURES)
 
 
-app.command("questions")(question_lists.questions)
-app.command("answers")(comparing.answers)
-app.command("table2")(comparing.table2)
-app.command("judge")(judging.judge)
-app.command("stats")(judging.stats)
-app.command("claims")(checking.claims)
-app.command("grounding")(checking.grounding)
-app.command("loss")(checking.loss)
-app.add_typer(ablating.app, name="ablate")
-app.add_typer(people.app, name="people")
-app.command("report")(reporting.report)
+app.command("questions")(eval_answers.questions)
+app.command("answers")(eval_answers.answers)
+app.command("table2")(eval_answers.table2)
+app.command("judge")(eval_judge.judge)
+app.command("stats")(eval_judge.stats)
+app.command("claims")(eval_check.claims)
+app.command("grounding")(eval_check.grounding)
+app.command("loss")(eval_check.loss)
+app.command("ablate")(eval_ablate.ablate)
+app.add_typer(eval_people.app, name="people")
+app.command("report")(eval_judge.report)

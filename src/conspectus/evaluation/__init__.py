@@ -1,1 +1,76 @@
-"""Measuring: how well methods retrieve and answer, with how sure one can be of it."""
+"""Evaluation: questions, answers of conditions, judges, claims, grounding, statistics, retrieval and short answers.
+
+A comparison (GraphRAG §4) is a folder; see `jsonl_table` for its files and docs/evaluation.md for the steps.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from conspectus.evaluation.ablation import AblationOptions, ablate, compare_communities, preview_ablation
+    from conspectus.evaluation.answers import AnswerOptions, answer_questions, preview_answers, units_read
+    from conspectus.evaluation.claims import extract_claims, preview_claims
+    from conspectus.evaluation.grounding import check_grounding, preview_grounding
+    from conspectus.evaluation.judging import JudgeOptions, judge_answers, judge_statistics, preview_judging
+    from conspectus.evaluation.loss import measure_loss, preview_loss
+    from conspectus.evaluation.people import blinded, export_pairs, import_ratings, rater_agreement
+    from conspectus.evaluation.qa import evaluate_answers
+    from conspectus.evaluation.questions import QuestionCounts, generate_questions, list_questions, preview_questions
+    from conspectus.evaluation.report import write_report
+    from conspectus.evaluation.retrieval import evaluate_retrieval
+
+_MODULES = {
+    **dict.fromkeys(("AblationOptions", "ablate", "compare_communities", "preview_ablation"), "ablation"),
+    **dict.fromkeys(("AnswerOptions", "answer_questions", "preview_answers", "units_read"), "answers"),
+    **dict.fromkeys(("extract_claims", "preview_claims"), "claims"),
+    **dict.fromkeys(("check_grounding", "preview_grounding"), "grounding"),
+    **dict.fromkeys(("JudgeOptions", "judge_answers", "judge_statistics", "preview_judging"), "judging"),
+    **dict.fromkeys(("measure_loss", "preview_loss"), "loss"),
+    **dict.fromkeys(("blinded", "export_pairs", "import_ratings", "rater_agreement"), "people"),
+    **dict.fromkeys(("QuestionCounts", "generate_questions", "list_questions", "preview_questions"), "questions"),
+    "evaluate_answers": "qa",
+    "evaluate_retrieval": "retrieval",
+    "write_report": "report",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+__all__ = [
+    "AblationOptions",
+    "AnswerOptions",
+    "JudgeOptions",
+    "QuestionCounts",
+    "ablate",
+    "answer_questions",
+    "blinded",
+    "check_grounding",
+    "compare_communities",
+    "evaluate_answers",
+    "evaluate_retrieval",
+    "export_pairs",
+    "extract_claims",
+    "generate_questions",
+    "import_ratings",
+    "judge_answers",
+    "judge_statistics",
+    "list_questions",
+    "measure_loss",
+    "preview_ablation",
+    "preview_answers",
+    "preview_claims",
+    "preview_grounding",
+    "preview_judging",
+    "preview_loss",
+    "preview_questions",
+    "rater_agreement",
+    "units_read",
+    "write_report",
+]

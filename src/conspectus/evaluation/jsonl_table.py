@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from conspectus.errors import UsageError
+from conspectus.errors import ModelError, UsageError
+from conspectus.models.base import Tick, no_tick, together
 from conspectus.readers import list_generated
 
 T = TypeVar("T")
@@ -220,3 +221,33 @@ def grounding_in(folder: Path) -> JsonlTable[AnswerGrounding]:
         return AnswerGrounding(sentences=tuple(sentence(**one) for one in values.pop("sentences", ())), **values)
 
     return JsonlTable(folder / "grounding.jsonl", make, lambda row: (row.condition, row.question))
+
+
+Pair = tuple[str, str]
+"""Two conditions."""
+Piece = TypeVar("Piece")
+AT_ONCE = 50
+"""Pieces under way or waiting for their turn; how many calls are really open at once is the model's business."""
+
+
+async def each(
+    pieces: Iterable[Piece], work: Callable[[Piece], Awaitable[None]], tick: Tick = no_tick, at_once: int = AT_ONCE
+) -> None:
+    """Do the work on each piece, the first ones first.
+
+    Where nothing more can be asked of the model, or what is asked makes no sense, what is under way ends and nothing
+    new is begun; then the ModelError or UsageError is raised. What fails alone is the work's own to keep.
+    """
+    waiting = list(pieces)[::-1]
+
+    async def worker() -> None:
+        while waiting:
+            piece = waiting.pop()
+            try:
+                await work(piece)
+            except (ModelError, UsageError):
+                waiting.clear()
+                raise
+            tick()
+
+    await together(worker() for _ in range(min(at_once, len(waiting))))

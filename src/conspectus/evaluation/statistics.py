@@ -1,9 +1,11 @@
 """How sure a mean is: percentile bootstrap over questions (Efron, 1979), and differences question by
-question."""
+question.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import erfc, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -54,3 +56,97 @@ def pooled(parts: Sequence[float], wholes: Sequence[float], samples: int = 2000,
     part, whole = pairs[0][picked].sum(axis=1), pairs[1][picked].sum(axis=1)
     low, high = np.percentile(part[whole > 0] / whole[whole > 0], (2.5, 97.5))
     return Interval(float(pairs[0].sum() / pairs[1].sum()), float(low), float(high))
+
+
+ALL_TIED, TOO_FEW, ALL_EQUAL = "all tied", "too few questions", "all equal"
+FEWEST = 6
+"""Questions that are no ties below which no outcome could be significant: 2 / 2^5 is more than .05."""
+
+
+class SignedRank(NamedTuple):
+    """Wilcoxon's signed-rank test; `note` says by name why there are no figures."""
+
+    z: float | None = None
+    """At most 0, as the paper gives it; the mean says which of the two is ahead."""
+    p: float | None = None
+    """Two-sided, by the normal distribution with correction for ties, without one for continuity."""
+    rank_biserial: float | None = None
+    """The matched-pairs rank-biserial correlation (Kerby, 2014): from -1, all for the second, to 1."""
+    note: str = ""
+
+
+class Normality(NamedTuple):
+    """The Shapiro-Wilk test that margins are of a normal distribution; `note` says why there are no figures."""
+
+    w: float | None = None
+    p: float | None = None
+    note: str = ""
+
+
+def wilcoxon(margins: Sequence[float]) -> SignedRank:
+    """Test whether margins, one for each question, lie around 0; those that are 0 are left out (Wilcoxon, 1945)."""
+    from scipy import stats
+
+    untied = np.asarray([margin for margin in margins if margin], np.float64)
+    if not len(untied):
+        return SignedRank(rank_biserial=0.0, note=ALL_TIED) if len(margins) else SignedRank(note=TOO_FEW)
+    ranks = stats.rankdata(np.abs(untied))
+    signed = float((ranks * np.sign(untied)).sum())
+    rank_biserial = signed / float(ranks.sum())
+    if len(untied) < FEWEST:
+        return SignedRank(rank_biserial=rank_biserial, note=TOO_FEW)
+    z = 0 - abs(signed) / sqrt(float((ranks**2).sum()))  # each rank has either sign by chance; ties are in the ranks
+    return SignedRank(z, two_sided(z), rank_biserial)
+
+
+def shapiro(margins: Sequence[float]) -> Normality:
+    """Test whether margins are of a normal distribution (Shapiro and Wilk, 1965)."""
+    if len(margins) < 3:
+        return Normality(note=TOO_FEW)
+    if len(set(margins)) == 1:
+        return Normality(note=ALL_EQUAL)
+    from scipy import stats
+
+    w, p = stats.shapiro(np.asarray(margins, np.float64))
+    return Normality(float(w), float(p))
+
+
+def cohens_d(margins: Sequence[float]) -> float | None:
+    """Return the mean of paired differences over their standard deviation (Cohen's d_z).
+
+    None where they do not vary: it would have no bound, or no sense.
+    """
+    if len(margins) < 2 or len(set(margins)) == 1:
+        return None
+    return float(np.mean(margins) / np.std(margins, ddof=1))
+
+
+def two_sided(z: float) -> float:
+    """Return the probability of a standard normal value at least as far from 0."""
+    return erfc(abs(z) / sqrt(2))
+
+
+def holm(ps: Sequence[float | None]) -> list[float | None]:
+    """Correct the p values of one family for their number (Holm, 1979), in the order given.
+
+    A comparison without one (None) gets none, but counts among the family: leaving it out would favour the others.
+    """
+    known = sorted((p, place) for place, p in enumerate(ps) if p is not None)
+    corrected: list[float | None] = [None] * len(ps)
+    least = 0.0
+    for rank, (p, place) in enumerate(known):
+        least = max(least, min(1.0, (len(ps) - rank) * p))
+        corrected[place] = least
+    return corrected
+
+
+def figure(value: float | None, digits: int = 2) -> str:
+    """Return a figure with so many digits, `-` for none."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def probability(p: float | None) -> str:
+    """Return a p value as the paper prints it."""
+    if p is None:
+        return "-"
+    return "<0.001" if p < 0.001 else "1" if p >= 0.9995 else f"{p:.3f}"

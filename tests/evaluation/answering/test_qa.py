@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.evaluation.answering.qa import accuracy, exact_match, f1, is_judgement, normalised
+from conspectus.evaluation.qa import accuracy, exact_match, f1, is_judgement, normalised
 
 
 @pytest.mark.parametrize(

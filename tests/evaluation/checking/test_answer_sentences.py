@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conspectus.evaluation.checking.sentences import Sentence, sentences_of
+from conspectus.evaluation.grounding import Sentence, sentences_of
 from conspectus.models.extractive.answer import NOTICE
 from conspectus.retrieval.base import NOTHING
 

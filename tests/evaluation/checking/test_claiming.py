@@ -10,13 +10,11 @@ from typing import Any
 
 import pytest
 
-from conspectus.api import evaluate_claims
 from conspectus.errors import BadReply, BudgetReached, UsageError
-from conspectus.evaluation.checking.claim_counts import CLAIMS, ClaimCounts
-from conspectus.evaluation.checking.claiming import claims_of
-from conspectus.evaluation.checking.sentences import sentences_of
-from conspectus.evaluation.comparing.asked_answers import found_by
-from conspectus.evaluation.comparing.question_files import write_list
+from conspectus.evaluation import extract_claims
+from conspectus.evaluation.claims import CLAIMS, ClaimCounts, claims_of
+from conspectus.evaluation.comparison import found_by
+from conspectus.evaluation.grounding import sentences_of
 from conspectus.evaluation.jsonl_table import (
     CitedText,
     ConditionAnswer,
@@ -26,6 +24,7 @@ from conspectus.evaluation.jsonl_table import (
     claims_in,
     judgements_in,
 )
+from conspectus.evaluation.questions import write_list
 from conspectus.models.scripted import ScriptedModel
 from conspectus.settings import ModelSettings, Settings
 from conspectus.tasks import ClearSentences, FactualClaims, Numbered, SelectFactual
@@ -67,7 +66,7 @@ def every_step(**instead: Any) -> ScriptedModel:
 
 
 def counted(folder: Path, model: ScriptedModel | None = None, **more: Any) -> ClaimCounts:
-    return evaluate_claims(folder, model=model, **more).found
+    return extract_claims(folder, model=model, **more).value
 
 
 # One answer

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.evaluation.checking.clusters import THRESHOLDS, clusters, distances, distinct, words
+from conspectus.evaluation.claims import THRESHOLDS, clusters, distances, distinct, words
 
 CLAIMS = st.lists(st.text(st.sampled_from("ab cd磨坊,'_"), min_size=1, max_size=20), max_size=8)
 SENTENCES = [

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from conspectus.api import evaluate_grounding
 from conspectus.errors import BadReply, ServerDown
-from conspectus.evaluation.checking.grounding import Grounding
-from conspectus.evaluation.comparing.question_files import write_list
+from conspectus.evaluation import check_grounding
+from conspectus.evaluation.grounding import Grounding
 from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, Question, answers_in, grounding_in
+from conspectus.evaluation.questions import write_list
 from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import Entails
 
@@ -39,7 +39,7 @@ def inside(task: Entails) -> bool:
 
 def checked(folder: Path, said: Callable[[Entails], Any] = inside, **more: Any) -> tuple[Grounding, ScriptedModel]:
     model = ScriptedModel({Entails: said})
-    return evaluate_grounding(folder, model=model, **more).found, model
+    return check_grounding(folder, model=model, **more).value, model
 
 
 def test_a_sentence_is_held_against_all_that_it_cites_together(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_server_that_is_gone_ends_it_and_keeps_what_is_there(tmp_path: Path) -
 def test_without_a_model_words_decide(tmp_path: Path) -> None:
     folder = a_folder(tmp_path, "Ada bought the mill. [1] Ruben Vale opened the bridge. [2]")
 
-    (one,) = evaluate_grounding(folder).found.conditions
+    (one,) = check_grounding(folder).value.conditions
 
     assert one.supported is not None
     assert one.supported.mean == 0.5

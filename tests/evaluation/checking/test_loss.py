@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from making import a_built_index, a_claim, a_report, an_edge, an_entity, an_index
 
-from conspectus.api import evaluate_loss
 from conspectus.errors import BadReply, UsageError
-from conspectus.evaluation.checking.loss import Loss, asked_about, nearest, question_about, sampled
-from conspectus.evaluation.checking.stages import stages_of
+from conspectus.evaluation import measure_loss
+from conspectus.evaluation.loss import Loss, asked_about, nearest, question_about, sampled, stages_of
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Community, content_id
@@ -65,7 +64,7 @@ def a_model(**instead: Callable[[Any], Any]) -> ScriptedModel:
 
 
 def followed(index: Index, model: ScriptedModel | None = None, *conditions: str) -> Loss:
-    return evaluate_loss(index, conditions=conditions, model=model).found
+    return measure_loss(index, conditions=conditions, model=model).value
 
 
 async def test_each_stage_holds_what_names_the_chunk() -> None:

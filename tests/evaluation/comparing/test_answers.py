@@ -10,7 +10,7 @@ import pytest
 from llm_corpus import documents
 from making import a_built_index, an_index
 
-from conspectus import api
+from conspectus import evaluation
 from conspectus.errors import BadReply, BudgetReached, CallFailed, UsageError
 from conspectus.evaluation.jsonl_table import ConditionAnswer, Question, answers_in
 from conspectus.index import Index
@@ -38,9 +38,10 @@ def a_model(said: Any = None) -> ScriptedModel:
 
 
 def run(folder: Path, conditions: Sequence[str], model: Model | None = None, **more: Any) -> Any:
-    return api.answer_questions(
-        more.pop("questions", QUESTIONS), more.pop("index", small()), conditions, folder,
-        model=model, settings=more.pop("settings", {}), **more,
+    options = evaluation.AnswerOptions(conditions, more.pop("sample", None), more.pop("samples", 0))
+    return evaluation.answer_questions(
+        more.pop("questions", QUESTIONS), more.pop("index", small()), folder,
+        options=options, model=model, settings=more.pop("settings", {}), **more,
     )  # fmt: skip
 
 
@@ -62,7 +63,7 @@ def test_every_question_is_answered_by_every_condition(tmp_path: Path):
     assert [one.condition for one in answered.conditions] == ["C0", "TS", "bm25"]
     assert [(one.answers, one.failed, one.calls) for one in answered.conditions] == [(3, 0, 6), (3, 0, 6), (3, 0, 3)]
     assert [row.condition for row in answered.table2] == ["C0", "TS"]
-    assert [q.text for q in api.list_questions(tmp_path, tmp_path).questions] == [q.text for q in QUESTIONS]
+    assert [q.text for q in evaluation.list_questions(tmp_path, tmp_path).questions] == [q.text for q in QUESTIONS]
 
 
 def test_a_run_goes_on_from_what_is_kept(tmp_path: Path):
@@ -136,7 +137,7 @@ def test_a_sample_is_drawn_by_a_seed_and_a_larger_one_goes_on_from_it(tmp_path: 
 
     assert len(first) == 5
     assert len(model.tasks) == 3
-    assert len(api.list_questions(tmp_path, tmp_path).questions) == 20
+    assert len(evaluation.list_questions(tmp_path, tmp_path).questions) == 20
 
 
 def test_samples_are_further_answers_that_are_asked_for_as_such(tmp_path: Path):

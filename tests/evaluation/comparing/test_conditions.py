@@ -9,8 +9,7 @@ import pytest
 from making import an_index
 
 from conspectus.errors import UsageError
-from conspectus.evaluation.comparing.conditions import Condition, check, conditions_of, made_with, settings_for
-from conspectus.evaluation.comparing.table2 import table2
+from conspectus.evaluation.conditions import Condition, check, conditions_of, made_with, settings_for, table2
 from conspectus.index import Index
 from conspectus.rows import Community, Finding, Report
 from conspectus.settings import Settings

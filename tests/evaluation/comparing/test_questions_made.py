@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from conspectus.errors import BadReply, UsageError
-from conspectus.evaluation.comparing.questions import ROUNDS, make_questions
+from conspectus.evaluation.questions import ROUNDS, make_questions
 from conspectus.models.scripted import Script, ScriptedModel
 from conspectus.tasks import GlobalQuestions, Persona, Personas, UserTasks
 

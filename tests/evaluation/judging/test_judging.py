@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from conspectus.api import evaluate_judge, evaluate_statistics
 from conspectus.errors import BadReply, BudgetReached, NotSupported, UsageError
-from conspectus.evaluation.comparing.question_files import write_list
+from conspectus.evaluation import JudgeOptions, charts, judge_answers, judge_statistics
 from conspectus.evaluation.jsonl_table import ConditionAnswer, Judgement, Question, answers_in, judgements_in
-from conspectus.evaluation.judging.pairing import EQUAL
-from conspectus.evaluation.judging.reasons import named
-from conspectus.evaluation.judging.verdicts import labels
+from conspectus.evaluation.judge import EQUAL
+from conspectus.evaluation.questions import write_list
+from conspectus.evaluation.verdicts import labels, named
 from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import Judge, SummariseReasons, Verdict
 
@@ -45,7 +44,8 @@ def a_judge(said: Callable[[Judge], Any] = longest) -> ScriptedModel:
 
 def judged(folder: Path, model: ScriptedModel, **more: Any) -> Any:
     more.setdefault("criteria", ["diversity"])
-    return evaluate_judge(folder, model=model, **more).comparison
+    kept = {name: more.pop(name) for name in ("settings", "judge_model") if name in more}
+    return judge_answers(folder, options=JudgeOptions(**more), model=model, **kept).value
 
 
 def test_the_answer_that_the_judge_prefers_wins_wherever_it_is_shown(tmp_path: Path):
@@ -132,7 +132,7 @@ def test_equal_answers_are_a_tie_that_nobody_is_asked_about(tmp_path: Path):
 def test_an_answer_that_changed_is_judged_anew(tmp_path: Path):
     judged(a_folder(tmp_path), a_judge())
     answers_in(tmp_path).add(ConditionAnswer("B", "q1", "much longer than the other one"))
-    assert evaluate_statistics(tmp_path).missing == 5
+    assert judge_statistics(tmp_path).missing == 5
 
     again = a_judge()
     assert judged(tmp_path, again).results[0].mean_first == pytest.approx(100 * 5 / 6)
@@ -146,10 +146,10 @@ def test_another_judge_judges_anew_beside_the_first_and_statistics_are_of_one_ju
     assert judged(tmp_path, other, sample=2).results[0].mean_first == 50
 
     with pytest.raises(UsageError, match="several judges judged"):
-        evaluate_statistics(tmp_path)
-    found = evaluate_statistics(tmp_path, judge_model="other")
+        judge_statistics(tmp_path)
+    found = judge_statistics(tmp_path, judge_model="other")
     assert (found.judges, found.judgements, found.missing) == (("other",), 10, 20)
-    assert evaluate_statistics(tmp_path, judge_model="scripted").judgements == 30  # those of the first all stay
+    assert judge_statistics(tmp_path, judge_model="scripted").judgements == 30  # those of the first all stay
 
 
 def test_a_criterion_that_is_described_otherwise_is_judged_anew(tmp_path: Path):
@@ -161,7 +161,7 @@ def test_a_criterion_that_is_described_otherwise_is_judged_anew(tmp_path: Path):
     judged(tmp_path / "c", again, criteria=[str(own)])
 
     assert len(again.all_seen(Judge)) == 30
-    assert evaluate_statistics(tmp_path / "c").judgements == 30
+    assert judge_statistics(tmp_path / "c").judgements == 30
 
 
 def test_judgements_by_a_criterion_of_ones_own_stay_when_others_follow(tmp_path: Path):
@@ -174,14 +174,14 @@ def test_judgements_by_a_criterion_of_ones_own_stay_when_others_follow(tmp_path:
     assert list(found.criteria) == ["diversity", "candour"]
     assert found.criteria["candour"] == "Does it say what it cannot tell?"
     assert [one.wins for one in found.results] == [30, 30]
-    assert evaluate_statistics(tmp_path / "c") == found
+    assert judge_statistics(tmp_path / "c") == found
 
 
 def test_judgements_by_hand_count_without_a_digest(tmp_path: Path):
     kept = judgements_in(a_folder(tmp_path, 2))
     for i in range(2):
         kept.add(Judgement("B", "A", "diversity", f"q{i}", 1, 1))
-    found = evaluate_statistics(tmp_path)
+    found = judge_statistics(tmp_path)
 
     assert found.results[0].mean_first == 0
     assert found.results[0].note == "too few questions"
@@ -235,14 +235,14 @@ def test_the_folder_gets_statistics_and_win_rates_as_json_and_picture(tmp_path: 
     written = json.loads((tmp_path / "statistics.json").read_text())
     assert written == json.loads(json.dumps(found.as_json()))
     assert written["judges"] == ["scripted"]
-    assert "<svg" in (tmp_path / "win_rates.svg").read_text()
+    assert (tmp_path / "win_rates.svg").exists() == charts.can_draw()
 
 
 def test_without_a_model_the_first_line_says_what_is_missing(tmp_path: Path):
     with pytest.raises(UsageError, match="name one with --judge-model"):
-        evaluate_judge(a_folder(tmp_path))
+        judge_answers(a_folder(tmp_path))
     with pytest.raises(UsageError, match="no judgements"):
-        evaluate_statistics(tmp_path)
+        judge_statistics(tmp_path)
     assert not (tmp_path / "replies.sqlite").exists()
 
 

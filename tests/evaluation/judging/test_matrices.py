@@ -5,19 +5,15 @@ from __future__ import annotations
 import re
 from itertools import product
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.errors import UsageError
-from conspectus.evaluation import drawing
+from conspectus.evaluation import charts
 from conspectus.evaluation.jsonl_table import Judgement
-from conspectus.evaluation.judging import heatmap
-from conspectus.evaluation.judging.compared import Comparison, compare
-from conspectus.evaluation.judging.matrices import Matrix, as_json, matrices
-from conspectus.evaluation.judging.pairing import Plan
+from conspectus.evaluation.judge import Plan
+from conspectus.evaluation.verdicts import Comparison, compare, matrices, win_rates_json
 from conspectus.tasks import Criterion
 
 CONDITIONS = ("A", "B", "C")
@@ -52,7 +48,7 @@ def test_a_matrix_and_its_transpose_add_up_to_100(rows: list[tuple[tuple[str, st
 def test_the_row_wins_over_the_column():
     found = matrices(comparison([(("A", "B"), n, 1) for n in range(8)] + [(("C", "B"), 0, 2)]))
 
-    assert as_json(found)["depth"] == {
+    assert win_rates_json(found)["depth"] == {
         "A": {"A": 50, "B": 100, "C": None},
         "B": {"A": 0, "B": 50, "C": 100},
         "C": {"A": None, "B": 0, "C": 50},
@@ -76,50 +72,17 @@ def test_pairs_that_were_not_judged_by_a_criterion_are_not_of_its_family():
     assert depth[0].p_holm == depth[0].p
 
 
-def test_the_picture_is_xml_with_a_cell_for_each_rate():
-    found = matrices(comparison([(pair, n, 1) for n in range(8) for pair in (("A", "B"), ("B", "C"))]))
-    root = ElementTree.fromstring(drawing.svg(heatmap.drawing(found)))  # noqa: S314  # our own
-    texts = [element.text for element in root.iter() if element.tag.endswith("text")]
-
-    assert texts.count("100") == texts.count("0") == 2
-    assert {"depth", "A", "B", "C", "-"} <= set(texts)
-    assert sum(element.tag.endswith("rect") for element in root.iter()) == 1 + 9
-
-
-def test_names_are_written_safely_and_cells_are_as_wide_as_they():
-    one = Matrix("a <b>", ("x", "a & a long name"), ((50.0, 60.0), (40.0, 50.0)), ((False,) * 2,) * 2)
-    drawn = drawing.svg(heatmap.drawing([one]))
-
-    assert "a &lt;b&gt;" in drawn
-    assert "a &amp; a long name" in drawn
-    boxes = [shape for shape in heatmap.drawing([one]).shapes if isinstance(shape, drawing.Box)]
-    assert min(box.width for box in boxes) > len("a & a long name") * 7
-
-
 @given(st.floats(0, 100))
 def test_a_rate_is_as_strong_as_its_opposite_and_another_colour(rate: float):
-    assert re.fullmatch("#[0-9a-f]{6}", heatmap.colour(rate))
+    assert re.fullmatch("#[0-9a-f]{6}", charts.colour(rate))
     if abs(rate - 50) > 5:
-        assert heatmap.colour(rate) != heatmap.colour(100 - rate)
+        assert charts.colour(rate) != charts.colour(100 - rate)
 
 
-def test_a_png_is_left_out_where_its_font_lacks_the_letters(tmp_path: Path):
-    one = Matrix("坦率", ("A", "B"), ((50.0, 60.0), (40.0, 50.0)), ((False,) * 2,) * 2)
-
-    assert drawing.write(heatmap.drawing([one]), tmp_path, "win_rates") == ("win_rates.svg",)
-    assert "坦率" in (tmp_path / "win_rates.svg").read_text(encoding="utf-8")
-
-
-def test_a_png_has_the_size_of_the_svg_or_tells_what_it_needs(tmp_path: Path):
+def test_pictures_of_win_rates_are_drawn_where_matplotlib_is_there(tmp_path: Path):
     found = matrices(comparison([(("A", "B"), n, 1) for n in range(8)]))
-    path = tmp_path / "win_rates.png"
-    if not drawing.can_draw():
-        with pytest.raises(UsageError, match=r"conspectus\[map\]"):
-            drawing.png(heatmap.drawing(found), path)
-        return
-    from PIL import Image  # pyright: ignore[reportMissingImports]
 
-    drawing.png(heatmap.drawing(found), path)
-    with Image.open(path) as image:
-        drawn = heatmap.drawing(found)
-        assert image.size == (2 * drawn.width, 2 * drawn.height)
+    files = charts.heat_maps(found, tmp_path)
+
+    assert files == (("win_rates.svg", "win_rates.png") if charts.can_draw() else ())
+    assert all((tmp_path / file).stat().st_size for file in files)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from conspectus.errors import UsageError
 from conspectus.evaluation.jsonl_table import ConditionAnswer, Question, answers_in
-from conspectus.evaluation.judging.criteria import criteria_of
-from conspectus.evaluation.judging.pairing import Plan, drawn, plan
+from conspectus.evaluation.judge import Plan, criteria_of, plan
+from conspectus.evaluation.questions import drawn
 
 
 def questions(n: int) -> list[Question]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conspectus.errors import UsageError
-from conspectus.evaluation.ranking.beir import read_beir
+from conspectus.evaluation.retrieval import read_beir
 
 
 def write(folder: Path, judgements: Sequence[str] = ("q1\tp2\t1", "q1\tp1\t0")) -> Path:

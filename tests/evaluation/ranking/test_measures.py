@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.evaluation.ranking.measures import all_found, ndcg, recall, reciprocal_rank
+from conspectus.evaluation.retrieval import all_found, ndcg, recall, reciprocal_rank
 
 RANKING = ["a", "b", "c", "d", "e"]
 

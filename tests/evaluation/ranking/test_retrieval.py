@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from making import Letters
 
-from conspectus.api import evaluate_answers, evaluate_retrieval
 from conspectus.errors import UsageError
-from conspectus.evaluation.ranking import retrieval
+from conspectus.evaluation import evaluate_answers, evaluate_retrieval, retrieval
 from conspectus.indexing.embed import without_vectors
 from conspectus.indexing.triples import OpenIe, with_openie
 from conspectus.settings import Settings, VectorSettings

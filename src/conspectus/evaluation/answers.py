@@ -1,0 +1,537 @@
+"""What one answer takes, counted where it is taken, though many are made at once: calls, tokens, and what was read."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from conspectus import tokens
+from conspectus.errors import CallFailed, UsageError
+from conspectus.evaluation import run
+from conspectus.evaluation.conditions import (
+    PAPER,
+    Condition,
+    Units,
+    Work,
+    answering,
+    check,
+    conditions_of,
+    keep_set_up,
+    plan,
+    settings_for,
+    table2,
+)
+from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, JsonlTable, Question, answers_in, each
+from conspectus.evaluation.questions import COMPARISON, Source, drawn, joined, once, read_list, write_list
+from conspectus.index import Index
+from conspectus.indexing.estimate import Estimate
+from conspectus.indexing.pipeline import Progress, Silent
+from conspectus.messages import says_nothing
+from conspectus.models.base import Model, Tick, no_tick
+from conspectus.models.extractive.model import ExtractiveModel
+from conspectus.models.llm.model import ChatModel
+from conspectus.models.llm.session import Session
+from conspectus.retrieval.model_wrappers import WithAnswerOptions
+from conspectus.rows import Answer, Chunk, Citation, Report, Usage
+from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved
+from conspectus.settings import Settings
+from conspectus.tasks import Task
+from conspectus.tasks.context import Context
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from conspectus.errors import ModelError
+    from conspectus.models.llm.wire import Completion, Feature, Request, Sender, Status
+
+R = TypeVar("R")
+SAMPLES = 1000
+"""What the number of a sampled answer counts for in the numbers of samples that a method draws by itself."""
+AHEAD = 1000.0
+"""What a place counts for in the priority of tasks, which methods set to less than that by themselves."""
+
+
+@dataclass
+class Tally:
+    """What an answer took."""
+
+    tasks: int = 0
+    calls: int = 0
+    """Replies of a server, those that were kept and those that could not be read among them."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    read: dict[str, int] = field(default_factory=dict[str, int])
+    """Tokens of the reports and chunks that were read, by id."""
+
+
+Metered = Callable[[Tally], Model]
+"""Makes a model that performs for one answer and books into its tally."""
+
+
+class Watched:
+    """A model of which it is taken down what it is given to read.
+
+    With a `sample` each task asks for that sample; those of an answer that is `ahead` of others go before theirs.
+    """
+
+    def __init__(self, model: Model, tally: Tally, sample: int = 0, ahead: int = 0) -> None:
+        self.name = model.name
+        self.generative = model.generative
+        self._model = model
+        self._tally = tally
+        self._sample = sample
+        self._ahead = ahead
+
+    async def perform(self, task: Task[R]) -> R:
+        return await self._model.perform(self._seen(task))
+
+    async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
+        return await self._model.perform_all([self._seen(task) for task in tasks], tick)
+
+    def stream(self, task: Task[str]) -> AsyncIterator[str]:
+        return self._model.stream(self._seen(task))
+
+    def _seen(self, task: Task[R]) -> Task[R]:
+        self._tally.tasks += 1
+        self._tally.read.update((row.id, row.n_tokens) for row in _units(task))
+        sample = self._sample and (SAMPLES * self._sample + task.sample if task.sample else self._sample)
+        return replace(task, sample=sample or task.sample, priority=task.priority + AHEAD * self._ahead)
+
+
+def _units(task: Task[Any]) -> Iterator[Report | Chunk]:
+    evidence = getattr(task, "context", None)
+    if isinstance(evidence, Context):
+        yield from evidence.reports
+        yield from evidence.sources
+    for name in ("report", "chunk"):
+        row = getattr(task, name, None)
+        if isinstance(row, Report | Chunk):
+            yield row
+
+
+class MeteredSender:
+    """A sender that books each completion, kept or asked for, for the answer that it is a part of."""
+
+    def __init__(self, sender: Sender, tally: Tally) -> None:
+        self._sender = sender
+        self._tally = tally
+
+    async def send(self, request: Request) -> Completion:
+        completion = await self._sender.send(request)
+        self._tally.calls += 1
+        self._tally.prompt_tokens += completion.prompt_tokens
+        self._tally.completion_tokens += completion.completion_tokens
+        return completion
+
+    def stream(self, request: Request) -> AsyncIterator[str]:
+        return self._sender.stream(request)
+
+    async def embed(self, texts: Sequence[str], model: str, task: str = "Embed") -> NDArray[np.float32]:
+        return await self._sender.embed(texts, model, task)
+
+    async def mark(self, request: Request, status: Status) -> None:
+        await self._sender.mark(request, status)
+
+    async def keep(self, request: Request, reply: Completion) -> None:
+        await self._sender.keep(request, reply)
+
+    def has(self, request: Request) -> bool:
+        return self._sender.has(request)
+
+    def accepts(self, model: str, feature: Feature) -> bool | None:
+        return self._sender.accepts(model, feature)
+
+    async def learn(self, model: str, feature: Feature, accepted: bool) -> None:
+        await self._sender.learn(model, feature, accepted)
+
+
+TRIED = 4
+"""Questions that an estimate tries by a condition whose context depends on the question."""
+MARK_OF_OMISSION = " […] "
+"""Stands between places of the documents that are not next to each other."""
+
+
+def left(works: Sequence[Work], kept: JsonlTable[ConditionAnswer]) -> list[Work]:
+    """Return what is not kept, failed, or was made with something else."""
+
+    def stands(work: Work) -> bool:
+        row = kept.get(work.key)
+        return row is not None and not row.error and row.made_with == work.made_with
+
+    return [work for work in works if not stands(work)]
+
+
+async def answer_all(
+    works: Sequence[Work],
+    index: Index,
+    metered: Metered,
+    kept: JsonlTable[ConditionAnswer],
+    tick: Tick = no_tick,
+    at_once: int = 1,
+) -> None:
+    """Make answers and keep them, so many at once, the first ones first; one that fails is kept with its error.
+
+    Raises Unusable, when what is under way has ended, where nothing more can be asked of the model.
+    """
+
+    async def work(placed: tuple[int, Work]) -> None:
+        place, one = placed
+        kept.add(await answer(one, index, metered, ahead=len(works) - place))
+
+    await each(enumerate(works), work, tick, at_once)
+
+
+async def answer(work: Work, index: Index, metered: Metered, ahead: int = 0) -> ConditionAnswer:
+    """Return one answer, or that it failed and why; what is `ahead` of other answers is asked before them.
+
+    Raises UsageError where the index lacks what the condition needs, Unusable where the model is of no more use.
+    """
+    tally = Tally()
+    model: Model = Watched(metered(tally), tally, work.sample, ahead)
+    question = work.question.text
+    if model.generative:
+        model = WithAnswerOptions(model, question, work.settings.answer, index.languages)
+    clock = time.perf_counter if model.generative else time.process_time
+    began = clock()
+    made: Answer | None = None
+    error = ""
+    try:
+        made = await answering(question, work.condition, index)(question, index, model, work.settings)
+    except CallFailed as failure:
+        error = str(failure) or type(failure).__name__
+    except UsageError as wrong:
+        raise UsageError(f"{work.condition.name}: {wrong}") from None
+    return ConditionAnswer(
+        *work.key[:2],
+        made.text if made else "",
+        tuple(map(_cited, made.citations)) if made else (),
+        units=len(tally.read),
+        context_tokens=(made.context_tokens if made else 0) or sum(tally.read.values()),
+        calls=tally.calls or (tally.tasks if model.generative else 0),
+        prompt_tokens=tally.prompt_tokens,
+        completion_tokens=tally.completion_tokens,
+        seconds=round(clock() - began, 4),
+        sample=work.sample,
+        made_with=work.made_with,
+        error=error,
+    )
+
+
+def _cited(citation: Citation) -> CitedText:
+    """Return a citation with the characters behind it."""
+    texts = dict.fromkeys(source.text for source in citation.sources)
+    documents = tuple(dict.fromkeys(source.document for source in citation.sources))
+    return CitedText(citation.marker, citation.title, MARK_OF_OMISSION.join(texts), documents)
+
+
+# What came of it
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one condition took for all its answers, and what came of it; means are over the answers that there are."""
+
+    condition: str
+    answers: int
+    nothing: int
+    """Answers that say that nothing was found."""
+    failed: int
+    units: float
+    """Reports or chunks read, the mean."""
+    context_tokens: float
+    """Tokens of what was read, the mean."""
+    answer_tokens: float
+    """Tokens of an answer, the mean."""
+    citations: float
+    """The same of citations."""
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+    """CPU seconds where no model was asked, else time waited, of all answers together."""
+
+
+def summaries(works: Sequence[Work], kept: JsonlTable[ConditionAnswer]) -> list[Summary]:
+    """Return a summary of each condition, over those answers of a plan that are kept."""
+    rows: dict[str, list[ConditionAnswer]] = {work.condition.name: [] for work in works}
+    for work in works:
+        row = kept.get(work.key)
+        if row is not None and row.made_with == work.made_with:
+            rows[work.condition.name].append(row)
+    return [summary(name, found) for name, found in rows.items()]
+
+
+def summary(condition: str, rows: Sequence[ConditionAnswer]) -> Summary:
+    """Return what the answers of a condition took, and what came of them."""
+    good = [row for row in rows if not row.error]
+
+    def mean(values: Sequence[int]) -> float:
+        return round(sum(values) / len(values), 1) if values else 0.0
+
+    return Summary(
+        condition,
+        answers=len(good),
+        nothing=sum(says_nothing(row.text) for row in good),
+        failed=len(rows) - len(good),
+        units=mean([row.units for row in good]),
+        context_tokens=mean([row.context_tokens for row in good]),
+        answer_tokens=mean([tokens.count(row.text) for row in good]),
+        citations=mean([len(row.cited) for row in good]),
+        calls=sum(row.calls for row in rows),
+        prompt_tokens=sum(row.prompt_tokens for row in rows),
+        completion_tokens=sum(row.completion_tokens for row in rows),
+        seconds=round(sum(row.seconds for row in rows), 2),
+    )
+
+
+@dataclass(frozen=True)
+class AnswerOptions:
+    """What to answer: `conditions` as `C0`, `TS`, `SS` or methods (empty: the paper's, as far as the index has them).
+
+    `sample` draws so many questions; `samples` are further answers to each, for self-consistency.
+    """
+
+    conditions: Sequence[str] = ()
+    sample: int | None = None
+    samples: int = 0
+
+
+DEFAULTS = AnswerOptions()
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A run laid out: all questions of the folder, the answers that are to be there, and those that are not yet."""
+
+    folder: Path
+    questions: tuple[Question, ...]
+    asked: int
+    index: Index
+    settings: Settings
+    works: tuple[Work, ...]
+    kept: JsonlTable[ConditionAnswer]
+    notices: tuple[str, ...] = ()
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The names of the conditions, in their order."""
+        return tuple(dict.fromkeys(work.condition.name for work in self.works))
+
+    @property
+    def left(self) -> list[Work]:
+        return left(self.works, self.kept)
+
+
+def lay_out(
+    folder: Path,
+    questions: Sequence[Question],
+    options: AnswerOptions,
+    index: Index,
+    settings: Settings,
+    model: Model | None = None,
+) -> Laid:
+    """Lay out the answers by conditions, the paper's as far as can be where none is named, of a model or the settings'.
+
+    Raises UsageError where a condition cannot be asked, or the folder is a comparison of other questions.
+    """
+    sample, samples = options.sample, options.samples
+    if (sample is not None and sample < 1) or samples < 0:
+        raise UsageError("sampled questions are at least 1, and samples of answers not below 0")
+    listed = once(questions)
+    name = model.name if model else settings.model
+    generative = model.generative if model else name != "extractive"
+    chosen, notices = (
+        (conditions_of(options.conditions), []) if options.conditions else possible(index, settings, generative)
+    )
+    taken = {question.id for question in drawn(listed)[:sample]}
+    asked = [question for question in listed if question.id in taken]
+    works = plan(asked, chosen, index, settings, name, generative=generative, samples=samples)
+    if twice := len(questions) - len(listed):
+        notices.append(f"{twice} questions came twice and are asked once")
+    return Laid(
+        folder,
+        tuple(joined(listed, folder)),
+        len(asked),
+        index,
+        settings,
+        tuple(works),
+        answers_in(folder),
+        tuple(notices),
+    )
+
+
+def possible(index: Index, settings: Settings, generative: bool) -> tuple[list[Condition], list[str]]:
+    """Return those of the paper's conditions that an index can be asked by, and a line on each of the others."""
+    found: list[Condition] = []
+    lines: list[str] = []
+    for condition in conditions_of(PAPER):
+        try:
+            check(condition, index, settings_for(condition, settings, index), generative=generative)
+            found.append(condition)
+        except UsageError as error:
+            lines.append(f"left out {error}")
+    return found, lines
+
+
+async def estimates(laid: Laid, session: Session) -> dict[str, Estimate]:
+    """Return what the answers that are left will take, by condition."""
+    by_condition: dict[str, list[Work]] = {}
+    for work in laid.left:
+        by_condition.setdefault(work.condition.name, []).append(work)
+    return {name: await estimate_answers(works, laid.index, session) for name, works in by_condition.items()}
+
+
+async def estimate_answers(works: Sequence[Work], index: Index, session: Session) -> Estimate:
+    """Return what the answers of one condition will take; a few questions are tried where what is read varies."""
+    index = replace(index)  # what methods cache of this copy is none of the run's
+    settings = works[0].settings
+
+    async def one(work: Work, model: Model) -> None:
+        text = work.question.text
+        options = WithAnswerOptions(model, text, work.settings.answer, index.languages)
+        await answering(text, work.condition, index)(text, index, options, work.settings)
+
+    fixed = works[0].condition.method in ("global", "source-summary") and not settings.global_.descend
+    tried = 1 if fixed else TRIED
+    return await run.estimate(works, one, session, settings, ExtractiveModel.of_index(index), tried)
+
+
+async def make(laid: Laid, session: Session | None, model: Model, progress: Progress | None = None) -> None:
+    """Make the answers that are left and save them; those of a session's model, or else of the model that is given.
+
+    Raises Unusable where nothing more can be asked of the model.
+    """
+    waiting = laid.left
+    write_list(laid.questions, laid.folder)
+    keep_set_up(laid.works, laid.index, laid.settings.model if session else model.name, laid.folder)
+    tick = (progress or Silent()).stage("answers", len(waiting))
+    metered = _metered(session, laid.settings, model)
+    await answer_all(waiting, laid.index, metered, laid.kept, tick, laid.settings.llm.concurrency)
+
+
+def _metered(session: Session | None, settings: Settings, model: Model) -> Metered:
+    """Return what makes a model for each answer; a session's books into its tally, and notes where all others do."""
+
+    def metered(tally: Tally) -> Model:
+        if session is None:
+            return model
+        chat = ChatModel(MeteredSender(session.sender, tally), settings)
+        chat.notices = session.model.notices
+        return chat
+
+    return metered
+
+
+def summed_up(laid: Laid) -> tuple[list[Summary], list[str]]:
+    """Return a summary of each condition, and a line on answers of theirs that were made with something else."""
+    with_ = {work.condition.name: work.made_with for work in laid.works}
+    other = Counter(
+        row.condition for row in laid.kept.rows.values() if row.made_with != with_.get(row.condition, row.made_with)
+    )
+    lines = [
+        f"{n} answers of {name} to other questions were made with another index, model or settings; "
+        "ask all questions again before you compare"
+        for name, n in sorted(other.items())
+    ]
+    return summaries(laid.works, laid.kept), lines
+
+
+# The API
+
+
+@dataclass(frozen=True)
+class AnswersPreview:
+    """What `answer_questions` would do: answers that are left for each condition, and what they would take."""
+
+    questions: int
+    left: Mapping[str, int]
+    cached: int
+    """Answers that are there already."""
+    estimates: Mapping[str, Estimate]
+    """By condition; empty where no language model is asked."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What each condition took and answered, over all its answers in the folder."""
+
+    folder: Path
+    questions: int
+    conditions: tuple[Summary, ...]
+    table2: tuple[Units, ...]
+    """What the conditions that always read the same read."""
+    notices: tuple[str, ...] = ()
+    usage: Usage = run.NO_USAGE
+    """What this run took of a language model."""
+
+
+def preview_answers(
+    questions: Source,
+    index: Index | str | Path = DEFAULT_FOLDER,
+    folder: str | Path = COMPARISON,
+    *,
+    options: AnswerOptions = DEFAULTS,
+    settings: Given = None,
+) -> AnswersPreview:
+    """Return what `answer_questions` would do and take; no model is asked, and answers that are there are taken off."""
+    chosen = resolved(settings)
+    laid = lay_out(path_of(folder), questions_of(questions), options, run.opened(index), chosen)
+    left = dict.fromkeys(laid.conditions, 0) | Counter(one.condition.name for one in laid.left)
+    costs = run.preview(chosen, None, lambda session: estimates(laid, session)) or {}
+    return AnswersPreview(laid.asked, left, len(laid.works) - len(laid.left), costs, laid.notices)
+
+
+def answer_questions(
+    questions: Source,
+    index: Index | str | Path = DEFAULT_FOLDER,
+    folder: str | Path = COMPARISON,
+    *,
+    options: AnswerOptions = DEFAULTS,
+    settings: Given = None,
+    model: Model | None = None,
+    progress: Progress | None = None,
+) -> Answered:
+    """Answer questions by each condition and save each answer in a folder (GraphRAG §4.1).
+
+    The same call goes on from what is there and tries failures again. Raises UsageError, before anything is asked,
+    where a condition cannot be answered.
+
+    Example: `answer_questions("questions.txt", "idx", "study", options=AnswerOptions(["C0", "TS"]))`
+    """
+    chosen, target = resolved(settings), path_of(folder)
+    laid = lay_out(target, questions_of(questions), options, run.opened(index), chosen, model)
+    result = answer_laid(laid, chosen, model, progress)
+    summaries, lines = summed_up(laid)
+    units = tuple(row for row in table2(laid.index) if row.condition in laid.conditions)
+    notices = (*laid.notices, *lines, *result.notices)
+    return Answered(target, laid.asked, tuple(summaries), units, notices, result.usage)
+
+
+def answer_laid(
+    laid: Laid, settings: Settings, model: Model | None = None, progress: Progress | None = None
+) -> run.Result[None]:
+    """Make what is left of a run."""
+
+    async def cost(session: Session) -> Estimate:
+        return run.total((await estimates(laid, session)).values())
+
+    async def work(performer: Model | None, session: Session | None) -> None:
+        await make(laid, session, performer or ExtractiveModel.of_index(laid.index), progress)
+
+    return run.perform(settings, laid.folder, model, cost, work)
+
+
+def questions_of(source: Source) -> list[Question]:
+    """Return the questions of a file or folder, or those given."""
+    return read_list(Path(source)) if isinstance(source, str | Path) else list(source)
+
+
+def units_read(index: Index | str | Path = DEFAULT_FOLDER) -> list[Units]:
+    """Return what global answers from each level of an index read, and what TS reads (GraphRAG Table 2)."""
+    return table2(run.opened(index))

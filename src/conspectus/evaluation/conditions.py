@@ -1,0 +1,334 @@
+"""Conditions to compare (GraphRAG §4.1.2): ways of answering, all under one window, one set of prompts and one
+response type.
+
+C0, C1, … are global answers from the reports of a level; where a community has no parts at a level, it stands for
+itself there. TS is map-reduce over the source texts, SS one window of the nearest chunks. Any other condition is a
+method by its name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+from conspectus import __version__
+from conspectus.errors import UsageError
+from conspectus.evaluation.jsonl_table import JsonlTable, Question
+from conspectus.index import Index
+from conspectus.retrieval import METHODS, Answering
+from conspectus.retrieval.auto import choose
+from conspectus.retrieval.global_ import level_of
+from conspectus.settings import Settings
+
+PAPER = ("C0", "C1", "C2", "C3", "TS", "SS")
+"""The conditions of GraphRAG."""
+AUTO = "auto"
+_NAMES = {"TS": "source-summary", "SS": "vector"}
+_LEVEL = re.compile(r"C(\d+)")
+_MODEL_KEYS = {"tasks", "temperature", "max_tokens", "seed", "reasoning_effort", "context_window", "reply_format"}
+"""Settings of a language model that can change what it says."""
+_ELSEWHERE = {"read", "chunk", "extract", "resolve", "describe", "communities", "llm", "prices"}
+"""Settings that answers do not depend on, or only by way of the index."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A way of answering: a method, and the level that it answers from where it is global."""
+
+    name: str
+    method: str
+    level: int | None = None
+
+
+def conditions_of(names: Sequence[str]) -> list[Condition]:
+    """Return the conditions of that names, each once; UsageError where there is none of a name."""
+    found = [_condition(name) for name in dict.fromkeys(name.strip() for name in names) if name]
+    if not found:
+        raise UsageError(f"name conditions to compare, as {','.join(PAPER)}")
+    return found
+
+
+def _condition(name: str) -> Condition:
+    if level := _LEVEL.fullmatch(name):
+        return Condition(name, "global", int(level[1]))
+    method = _NAMES.get(name, name)
+    if method not in METHODS and method != AUTO:
+        raise UsageError(
+            f"there is no condition {name!r}; there are C0, C1, … for the levels of reports, {', '.join(_NAMES)}, "
+            f"and the methods {', '.join((AUTO, *METHODS))}"
+        )
+    return Condition(name, method)
+
+
+def place_of(condition: str) -> tuple[int, str, int, str]:
+    """Return where a condition stands: the paper's in its order, then others by name, whichever answered first.
+
+    Variants of one (`C2@8k`) follow it, by their number where they have one.
+    """
+    name, _, variant = condition.partition("@")
+    digits = re.match(r"\d*", variant)
+    number = int(digits[0]) if digits and digits[0] else -1
+    return (PAPER.index(name) if name in PAPER else len(PAPER)), name, number, variant
+
+
+def answering(question: str, condition: Condition, index: Index) -> Answering:
+    """Return the method that a condition answers a question by."""
+    return METHODS[choose(question, index)[0] if condition.method == AUTO else condition.method]
+
+
+def settings_for(condition: Condition, settings: Settings, index: Index) -> Settings:
+    """Return the settings of a condition: its level, and the window of `global.context_tokens` for every method.
+
+    A method that reads a number of chunks is given as many as fit. What is set expressly stays what it is.
+    """
+    window = settings.global_.context_tokens
+    whole: dict[str, Any] = {}
+    if condition.level is not None:
+        whole["global_"] = settings.global_.model_copy(update={"level": condition.level, "descend": False})
+    if "context_tokens" not in settings.local.model_fields_set:
+        whole["local"] = settings.local.model_copy(update={"context_tokens": window})
+    if "k" not in settings.search.model_fields_set:
+        largest = max((chunk.n_tokens for chunk in index.chunks), default=window)
+        whole["search"] = settings.search.model_copy(update={"k": max(1, window // (largest + 4))})
+    return settings.model_copy(update=whole)
+
+
+def check(condition: Condition, index: Index, settings: Settings, *, generative: bool) -> None:
+    """Raise UsageError, before any question is asked, where an index or its model cannot answer by a condition."""
+    needs = METHODS[condition.method].needs if condition.method != AUTO else ()
+    try:
+        if condition.method == "global":
+            level_of(index, settings.global_)
+        if "vectors" in needs:
+            from conspectus.retrieval.vector import embedder_of
+
+            embedder_of(index, settings)
+    except UsageError as error:
+        raise UsageError(f"{condition.name}: {error}") from None
+    if "model" in needs and not generative:
+        raise UsageError(f"{condition.name} asks for what a language model knows: name one with --model")
+
+
+def made_with(condition: Condition, index: Index, model: str, settings: Settings) -> str:
+    """Return a digest of what must be the same for a kept answer to hold: index, model and settings.
+
+    Of settings only what is not their default, so that one that is added later voids nothing.
+    """
+    said: list[Any] = [__version__, condition.method, snapshot_of(index), model]
+    said.append(settings.model_dump(mode="json", exclude=_ELSEWHERE, exclude_defaults=True))
+    return digest([*said, *spoken(model, settings)])
+
+
+def spoken(model: str, settings: Settings) -> list[Any]:
+    """Return what of the settings can change what a language model says; nothing of those that have none."""
+    if model == "extractive":
+        return []
+    return [
+        settings.llm.model_dump(mode="json", include=_MODEL_KEYS, exclude_defaults=True),
+        _prompts(settings.llm.prompts),
+    ]
+
+
+def _prompts(folder: str) -> dict[str, str]:
+    """Return the user's own prompts by their names."""
+    paths = sorted(Path(folder).rglob("*.md")) if folder else []
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in paths}
+
+
+def snapshot_of(index: Index) -> str:
+    """Return the id of an index's snapshot; of one that is not stored a digest of what is read of it."""
+    if index.snapshot:
+        return index.snapshot
+    ids = [row.id for table in (index.documents, index.chunks, index.entities) for row in table]
+    return digest([ids, [report.text for report in index.reports]])
+
+
+def digest(value: Any) -> str:
+    """Return 16 hexadecimal digits that depend on nothing but a value of JSON."""
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Units:
+    """What one condition reads to answer any question."""
+
+    condition: str
+    units: int
+    """Reports of a level, or chunks."""
+    tokens: int
+    share: float
+    """Its tokens over those of TS, the most that can be read; 0 where there is no text."""
+    projected: int = 0
+    """Of the units, reports of communities of higher levels that have no parts here."""
+    entities: float = 1.0
+    """The part of the graph's entities that belong to a community with a report here; 1 for TS."""
+
+
+def table2(index: Index) -> list[Units]:
+    """Return a row for each level, C0 the root, and one for TS; none of levels where there are no reports."""
+    most = sum(chunk.n_tokens for chunk in index.chunks)
+    rows = [_level(index, level, most) for level in index.levels if index.reports_at(level)]
+    return [*rows, Units("TS", len(index.chunks), most, 1.0 if most else 0.0)]
+
+
+def _level(index: Index, level: int, most: int) -> Units:
+    reports = index.reports_at(level)
+    tokens = sum(report.n_tokens for report in reports)
+    above = sum(report.level < level for report in reports)
+    held = {e for report in reports for e in index.communities[report.community].entity_numbers}
+    share = tokens / most if most else 0.0
+    return Units(f"C{level}", len(reports), tokens, share, above, len(held) / max(1, len(index.entities)))
+
+
+# The answers that conditions are to give
+
+
+@dataclass(frozen=True)
+class Work:
+    """One answer to be made."""
+
+    condition: Condition
+    question: Question
+    settings: Settings
+    made_with: str
+    sample: int = 0
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What its answer is kept under."""
+        return self.condition.name, self.question.id, self.sample
+
+
+def plan(
+    questions: Sequence[Question],
+    conditions: Sequence[Condition],
+    index: Index,
+    settings: Settings,
+    model: str,
+    *,
+    generative: bool,
+    samples: int = 0,
+) -> list[Work]:
+    """Return all answers that a model of that name is to make, question by question; `samples` more of each.
+
+    Raises UsageError where a condition cannot be asked, or samples are asked of a model that does not vary.
+    """
+    if samples and not generative:
+        raise UsageError("the extractive model answers the same each time: samples need a language model (--model)")
+    found: list[tuple[Condition, Settings, str]] = []
+    for condition in conditions:
+        chosen = settings_for(condition, settings, index)
+        check(condition, index, chosen, generative=generative)
+        found.append((condition, chosen, made_with(condition, index, model, chosen)))
+    return [
+        Work(condition, question, chosen, with_, sample)
+        for question in questions
+        for condition, chosen, with_ in found
+        for sample in range(samples + 1)
+    ]
+
+
+# What answers were made with
+
+
+IMPORTED = "imported"
+_HIDDEN = {
+    "llm": {
+        *("base_url", "embedder_base_url", "trace", "trace_texts", "concurrency", "requests_per_minute"),
+        *("tokens_per_minute", "timeout", "attempts", "retry_seconds", "budget", "budget_tokens"),
+        *("index_budget", "index_budget_tokens"),
+    },
+    "prices": True,
+    "model": True,
+}
+"""Settings that say how and where a run went and not what it found; the model stands beside them."""
+
+
+@dataclass(frozen=True)
+class SetUp:
+    """What the answers of one condition were made with; `made_with` is the digest that those answers bear."""
+
+    made_with: str
+    condition: str
+    method: str
+    level: int | None = None
+    model: str = ""
+    settings: Mapping[str, Any] | None = None
+    """Those that are not their default, by dotted key."""
+    version: str = ""
+    index: Mapping[str, Any] | None = None
+    """Figures of the index, see `figures`."""
+    table2: tuple[Mapping[str, Any], ...] = ()
+    """What global answers from each level of it read (GraphRAG Table 2)."""
+
+
+def set_ups_in(folder: Path) -> JsonlTable[SetUp]:
+    """Return what the answers of a comparison were made with, by condition and digest."""
+
+    def make(**values: Any) -> SetUp:
+        return SetUp(table2=tuple(values.pop("table2", ())), **values)
+
+    return JsonlTable(folder / "setups.jsonl", make, lambda row: (row.made_with, row.condition))
+
+
+def keep_set_up(works: Iterable[Work], index: Index, model: str, folder: Path) -> None:
+    """Write down what answers are made with, each condition once."""
+    kept = set_ups_in(folder)
+    new = {(one.made_with, one.condition.name): one for one in works}
+    missing = [one for key, one in new.items() if kept.get(key) is None]
+    if missing:
+        told, rows = figures(index), tuple(asdict(row) for row in table2(index))
+        kept.add_all([_set_up(one, model, told, rows) for one in missing])
+
+
+def _set_up(work: Work, model: str, told: Mapping[str, Any], rows: tuple[Mapping[str, Any], ...]) -> SetUp:
+    what, said = work.condition, changed(work.settings)
+    return SetUp(work.made_with, what.name, what.method, what.level, model, said, __version__, told, rows)
+
+
+def changed(settings: Settings) -> dict[str, Any]:
+    """Return the settings that are not their default, by dotted key."""
+    return _dotted(settings.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=cast("Any", _HIDDEN)))
+
+
+def _dotted(values: Mapping[str, Any], head: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict) and key not in ("tasks", "prices"):
+            found |= _dotted(cast("dict[str, Any]", value), f"{head}{key}.")
+        else:
+            found[head + key] = value
+    return found
+
+
+def figures(index: Index) -> dict[str, Any]:
+    """Return what an index is, in figures: where it stands, its snapshot, its size, and what it was built by."""
+    built: Mapping[str, Any] = index.settings
+    return {
+        "folder": str(index.folder or ""),
+        "snapshot": snapshot_of(index),
+        "model": writer_of(index),
+        "chunk_tokens": dict(built.get("chunk") or {}).get("tokens"),
+        "documents": len(index.documents),
+        "chunks": len(index.chunks),
+        "tokens": sum(chunk.n_tokens for chunk in index.chunks),
+        "entities": len(index.entities),
+        "relationships": len(index.relationships),
+        "claims": len(index.claims),
+        "communities": len(index.communities),
+        "reports": len(index.reports),
+        "levels": len(index.levels),
+        "failures": len(index.failures),
+    }
+
+
+def writer_of(index: Index) -> str:
+    """Return the model that an index was written by, `imported` where another tool made it."""
+    if "imported" in index.settings:
+        return IMPORTED
+    return str(index.settings.get("model", "unknown"))

@@ -1,1 +1,0 @@
-"""How well methods rank passages: data in the BEIR layout, measures, runs."""
