@@ -12,8 +12,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "conspectus"
 ALLOWED = {
     "configuration.py": "names of settings",
-    "evaluation/report/plain.py": "tags of HTML",
-    "evaluation/judging": "labels that a prompt asks for",
+    "evaluation/pages.py": "tags of HTML",
     "readers": "tags, declarations and bytes of files",
     "interchange/ntriples.py": "prefixes of RDF terms",
     "models/llm": "escapes of JSON, names of fields, keys of servers",

@@ -39,8 +39,8 @@ def ablate(
     preset: Annotated[
         str,
         typer.Argument(
-            metavar="[PRESET]",
-            help="figure3 (chunk sizes and gleanings), window (context windows) or communities (Leiden and Louvain).",
+            metavar="PRESET",
+            help="Preset: figure3 (chunk sizes, gleanings), window (context windows) or communities (Leiden, Louvain).",
         ),
     ] = "",
     set_: Annotated[
