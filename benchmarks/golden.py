@@ -246,8 +246,10 @@ def array_hashes(folder: Path) -> Hashes:
 
 
 def of(value: Any) -> str:
-    """Return the hash of a value that JSON can hold (or of what it is written as)."""
+    """Return the hash of a value that JSON can hold; paths in it are taken relative to the checkout."""
     text = json.dumps(value, ensure_ascii=False, default=str)
+    for folder in (ROOT.resolve(), ROOT.resolve().parent):
+        text = text.replace(f"{folder}/", "")
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
 
 

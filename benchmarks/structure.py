@@ -55,15 +55,15 @@ BUDGETS: dict[str, float] = {
 """What the architecture asks for (docs/architecture.md). The last is what it was before the source was made smaller."""
 
 LIMITS: dict[str, float] = {
-    "lines of Python": 53_300,
-    "files": 318,
+    "lines of Python": 50_600,
+    "files": 256,
     "settings": 93,
-    "imports inside functions": 265,
-    "files entered by a global question": 47,
+    "imports inside functions": 270,
+    "files entered by a global question": 49,
     "files entered by a build": 90,
     f"functions over {LONG_FUNCTION} lines": 10,
-    f"functions with more than {MANY_PARAMETERS} parameters outside cli/": 16,
-    "constants without an explanation": 140,  # since docstrings that give no reason are marked, and so counted
+    f"functions with more than {MANY_PARAMETERS} parameters outside cli/": 7,
+    "constants without an explanation": 136,  # since docstrings that give no reason are marked, and so counted
 }
 """Where the source is still above its budget: what it must not exceed meanwhile."""
 

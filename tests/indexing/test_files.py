@@ -195,7 +195,6 @@ def test_no_export_is_read_as_a_document(tmp_path: Path, monkeypatch: pytest.Mon
     run("map", "-o", str(docs / "map.html"), "--index", index)
     for kind, name in {
         "json": "index.json",
-        "book": "book.md",
         "obsidian": "vault",
         "neo4j": "neo4j",
         "graphml": "g.graphml",
@@ -208,7 +207,7 @@ def test_no_export_is_read_as_a_document(tmp_path: Path, monkeypatch: pytest.Mon
 
     assert paths(after, docs) == [*before, "vault/mine.md"]
     own = [path for path, kind in kinds(after, docs).items() if kind == "own"]
-    assert {"map.html", "index.json", "book.md", "vault/Start.md", "neo4j/import.txt"} <= set(own)
+    assert {"map.html", "index.json", "vault/Start.md", "neo4j/import.txt"} <= set(own)
     assert not after.failures
 
 

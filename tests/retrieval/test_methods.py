@@ -17,6 +17,7 @@ import conspectus
 from conspectus import api
 from conspectus.cli.app import app
 from conspectus.errors import UsageError
+from conspectus.evaluation import evaluate_retrieval
 from conspectus.index import Index
 from conspectus.retrieval import METHODS, MODULES, RANKINGS, auto, ranking, unregister
 from conspectus.retrieval.base import hits_of
@@ -86,7 +87,7 @@ def test_it_is_evaluated_like_every_other_ranking(toy: str, tmp_path: Path):
     (tmp_path / "qrels").mkdir()
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\t0\t1\n", "utf-8")
 
-    measured = api.evaluate_retrieval(tmp_path, methods=(toy,), settings={})
+    measured = evaluate_retrieval(tmp_path, methods=(toy,), settings={})
 
     assert measured[toy].as_row()["R@1"] == 1
 

@@ -10,7 +10,6 @@ from conspectus.api.building import open_index
 from conspectus.errors import UsageError
 from conspectus.interchange import exports, neo4j, obsidian
 from conspectus.interchange.map.page import page
-from conspectus.interchange.map.picture import picture
 from conspectus.interchange.map.scene import scene_of
 from conspectus.runtime import DEFAULT_FOLDER
 
@@ -93,6 +92,8 @@ def draw_map(
     if target.suffix == ".html":
         write_file(target, [page(scene, title=title or title_of(opened), level=level, sources=sources)])
     else:
+        from conspectus.interchange.map.picture import picture  # needs the extra `map`
+
         write_file(target, [picture(scene, level, target.suffix[1:], width, Path(font) if font else None)])
     return target
 

@@ -39,7 +39,8 @@ def out(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """Print what is not part of the result, in the same way."""
+    """Print what is not part of the result, in the same way, and after what was printed before it."""
+    sys.stdout.flush()
     typer.echo(printable(text, sys.stderr), err=True)
 
 

@@ -9,7 +9,6 @@ from typing import cast
 
 from conspectus.errors import DocumentError
 from conspectus.indexing.triples import GivenGraph
-from conspectus.interchange.ntriples import named_triples, read_statements
 from conspectus.readers.encodings import decode
 from conspectus.readers.records import JSON_SUFFIXES, delimited, json_values
 from conspectus.rows import Failure
@@ -60,6 +59,8 @@ def columns_of(header: Sequence[str], names: Sequence[Sequence[str]]) -> list[in
 
 
 def _from_ntriples(text: str, path: Path) -> GivenGraph:
+    from conspectus.interchange.ntriples import named_triples, read_statements  # needs the extra `graph`
+
     statements, invalid = read_statements(text)
     triples, descriptions = named_triples(statements)
     return _graph(triples, invalid, path, descriptions)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.font_manager import FontProperties, fontManager
 
 from conspectus.errors import UsageError
 from conspectus.interchange.map.scene import Scene, frame
@@ -102,6 +101,8 @@ def picture(scene: Scene, level: int, format: str, width: int = 2000, font: Path
 
 def _families(font: Path | None) -> list[str]:
     """Return the names of the fonts to use: `font` first, then those of `FONTS` that the system has."""
+    from matplotlib.font_manager import FontProperties, fontManager
+
     first: list[str] = []
     if font:
         try:

@@ -11,7 +11,7 @@ Who has a gateway of their own gives a function for it:
 A function is asked through the same cache, budget, concurrency and retries as a server, under a name: `python/` and
 its module and name. Replies are cached under that name, so a function that asks another model from now on needs another
 one: `gateway.model_name = "gpt-5"`. What a lambda, a closure, a `functools.partial` or an object holds (numbers, texts)
-is part of its name.
+is part of its name; so is the code of a lambda, and of a function of a notebook or script.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def _name_of(function: Callable[..., Any]) -> str:
     cells = {n: cell.cell_contents for n, cell in enumerate(getattr(inner, "__closure__", None) or ())}
     details += map(repr, _plain(cells))
     name = f"{inner.__module__}.{inner.__qualname__}".replace("<locals>.", "")
-    if code is not None and "<lambda>" in name:
+    # Functions of a notebook or script are edited and run again under the same name:
+    if code is not None and ("<lambda>" in name or inner.__module__ == "__main__"):
         constants = dict(enumerate(cast("tuple[Any, ...]", code.co_consts)))
         details += [code.co_code.hex(), repr(code.co_names), *map(repr, _plain(constants))]
     return f"{name}@{digest(details)[:8]}" if details else name
