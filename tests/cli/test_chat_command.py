@@ -93,7 +93,7 @@ MARKDOWN = (
 class Typist:
     """Types at the prompt of a command that runs on a pseudo-terminal of its own."""
 
-    def __init__(self, cwd: Path, *args: object, columns: int = 60) -> None:
+    def __init__(self, cwd: Path, *args: object, columns: int = 60, **environ: str) -> None:
         import fcntl
         import pty
         import struct
@@ -101,10 +101,10 @@ class Typist:
 
         self._terminal, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
+        inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
         self.process = subprocess.Popen(
             [sys.executable, "-c", ACQUIRE, *map(str, args)],
-            cwd=cwd, env={**environ, "TERM": "xterm-256color", "PYTHONUTF8": "1"},
+            cwd=cwd, env={**inherited, "TERM": "xterm-256color", "PYTHONUTF8": "1", **environ},
             stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
         )  # fmt: skip
         os.close(theirs)
@@ -113,11 +113,25 @@ class Typist:
     def type(self, keys: str) -> None:
         os.write(self._terminal, keys.encode())
 
-    def until(self, text: str) -> str:
-        """Return what is shown after what was returned before, up to a text and with it."""
+    def interrupt(self, text: str) -> None:
+        """Type Ctrl-C until a text is shown, and come to a prompt with nothing left to be shown.
+
+        A Ctrl-C that comes in the instant before a prompt waits for keys goes unnoticed until the next key.
+        """
+        self.type(CTRL_C)
+        self.until(text, again=CTRL_C)
+        self.until("? ")
+        self.type("/synchronize\n")  # after a second Ctrl-C there may be a second prompt
+        self.until("no command /synchronize")
+        self.until("\n? ")
+
+    def until(self, text: str, again: str = "") -> str:
+        """Return what is shown after what was returned before, up to a text and with it.
+
+        Keys may be given to type `again` where nothing is shown for some seconds.
+        """
         while text not in self.shown:
-            ready, _, _ = select.select([self._terminal], [], [], 60)
-            assert ready, f"{text!r} was not shown: {self.shown!r}"
+            assert self._readable(again), f"{text!r} was not shown: {self.shown!r}"
             try:
                 part = os.read(self._terminal, 1 << 16)
             except OSError:  # what Linux says at the end
@@ -126,6 +140,14 @@ class Typist:
             self.shown += part.decode("utf-8", "replace").replace("\r\n", "\n")
         before, self.shown = self.shown.split(text, 1)
         return before + text
+
+    def _readable(self, again: str) -> bool:
+        """Wait up to a minute for something to be shown."""
+        for _ in range(12):
+            if select.select([self._terminal], [], [], 5)[0]:
+                return True
+            self.type(again)
+        return False
 
     def ended(self) -> int:
         """Return the exit code."""
@@ -166,9 +188,7 @@ def test_at_a_terminal_answers_are_set_words_are_commands_and_an_interrupt_stops
 
         chat.type("What is never answered?\n")
         assert asked.wait(60)
-        chat.type(CTRL_C)
-        chat.until("stopped")
-        chat.until("? ")
+        chat.interrupt("stopped")
         released.set()
 
         chat.type("What did Bo Quill buy?\n")
@@ -177,8 +197,7 @@ def test_at_a_terminal_answers_are_set_words_are_commands_and_an_interrupt_stops
         assert "answered by" not in second
 
         requests = server.counts["requests"]
-        chat.type(CTRL_C)
-        chat.until("? ")
+        chat.interrupt("\n")
         chat.type("exit\n")
         assert chat.ended() == 0
         assert server.counts["requests"] == requests
@@ -204,6 +223,21 @@ def test_at_a_terminal_sources_are_shown_when_asked_for_and_fit_it(tmp_path: Pat
     for line in STYLE.sub("", answer + sources).split("\n"):
         assert cell_len(line) <= columns
         assert not re.search(r"\[\d*m", line)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs terminals as Unix has them")
+@pytest.mark.parametrize("columns", [60, 100])
+def test_at_a_terminal_without_colours_nothing_but_text_is_shown(tmp_path: Path, sampled: Path, columns: int):
+    chat = Typist(tmp_path, "chat", "--index", sampled, columns=columns, NO_COLOR="1")
+    shown = chat.until("? ")
+    for keys in ("help", "Who is Ishbel Corran?", "/sources", "/method"):
+        chat.type(f"{keys}\n")
+        shown += chat.until("\n? ")
+    chat.type("exit\n")
+
+    assert chat.ended() == 0
+    assert "\x1b" not in shown
+    assert max(cell_len(line) for line in shown.split("\n")) <= columns
 
 
 @pytest.mark.parametrize("word", ["exit", "quit", "/exit", "/quit", "EXIT", "quit()", "help", "/help"])
