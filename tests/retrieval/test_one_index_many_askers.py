@@ -22,6 +22,7 @@ from conspectus.models.extractive.search import Searcher
 from conspectus.retrieval import METHODS
 from conspectus.retrieval.base import extractive
 from conspectus.rows import Answer
+from conspectus.settings import Settings
 from conspectus.text.mentions import is_name
 from conspectus.text.relation_words import likeness, root, roots_of_label
 from conspectus.text.words import name_key, stem, undeclined
@@ -104,6 +105,28 @@ async def test_a_task_has_the_same_reply_in_any_order(done: list[tuple[Any, Any]
     model = ExtractiveModel.of_index(conspectus.open_index(folder))
     for task, reply in random.Random(3).sample(done, len(done)):
         assert await model.perform(task) == reply, type(task).__name__
+
+
+@pytest.mark.parametrize("settings", [{}, {"extract.style": "triples"}], ids=["graph", "triples"])
+async def test_a_task_of_indexing_has_the_same_reply_from_a_fresh_model_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
+) -> None:
+    done: list[tuple[Any, Any]] = []
+    perform = ExtractiveModel.perform
+
+    async def recorded(self: ExtractiveModel, task: Any) -> Any:
+        done.append((task, await perform(self, task)))
+        return done[-1][1]
+
+    monkeypatch.setattr(ExtractiveModel, "perform", recorded)
+    index = (await conspectus.abuild(SAMPLE, tmp_path / "index", settings={"model": "extractive", **settings})).index
+    kinds = tasks_of_kind(done)
+    fresh = ExtractiveModel.fit(index.documents, Settings().extract.entity_types)
+
+    assert {"DescribeElement", "WriteReport"} < kinds.keys()
+    assert {"ExtractGraph", "ExtractTriples"} & kinds.keys()
+    for task, reply in random.Random(5).sample(done, len(done)):
+        assert await fresh.perform(task) == reply, type(task).__name__
 
 
 def facts(answer: Answer) -> tuple[Any, ...]:
