@@ -16,7 +16,9 @@ from llm_corpus import documents
 from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
 
-from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, Question, answers_in, claims_in, grounding_in
+from conspectus.evaluation.claims import claims_in
+from conspectus.evaluation.grounding import grounding_in
+from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, Question, answers_in
 from conspectus.evaluation.questions import write_list
 
 Run = Callable[..., Result]

@@ -20,15 +20,13 @@ from making import an_index
 from conspectus import evaluation
 from conspectus.errors import UsageError
 from conspectus.evaluation import charts
-from conspectus.evaluation.claims import claims_now
+from conspectus.evaluation.claims import AnswerClaims, claims_in, claims_now
 from conspectus.evaluation.grounding import grounding_now
 from conspectus.evaluation.jsonl_table import (
-    AnswerClaims,
     CitedText,
     ConditionAnswer,
     Question,
     answers_in,
-    claims_in,
     judgements_in,
 )
 from conspectus.evaluation.judge import judged_in, keep_criteria, plan

@@ -158,12 +158,7 @@ MARK_OF_OMISSION = " […] "
 
 def left(works: Sequence[Work], kept: JsonlTable[ConditionAnswer]) -> list[Work]:
     """Return what is not kept, failed, or was made with something else."""
-
-    def stands(work: Work) -> bool:
-        row = kept.get(work.key)
-        return row is not None and not row.error and row.made_with == work.made_with
-
-    return [work for work in works if not stands(work)]
+    return [work for work in works if not kept.done(work.key, work.made_with)]
 
 
 async def answer_all(

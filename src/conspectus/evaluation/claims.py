@@ -20,7 +20,7 @@ from conspectus.errors import CallFailed
 from conspectus.evaluation import comparison, run
 from conspectus.evaluation.comparison import AskedAnswer, Key, asked_answers, found_by, made_with, names_in
 from conspectus.evaluation.grounding import Sentence, sentences_in
-from conspectus.evaluation.jsonl_table import AnswerClaims, JsonlTable, Judgement, Pair, claims_in, each
+from conspectus.evaluation.jsonl_table import JsonlTable, Judgement, Pair, each
 from conspectus.evaluation.judge import judged_in
 from conspectus.evaluation.statistics import Interval, bootstrap, cohens_d, holm, paired_difference, rounded, wilcoxon
 from conspectus.evaluation.verdicts import labels
@@ -43,6 +43,22 @@ STEPS = ("SelectFactual", "ClearSentences", "FactualClaims")
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8)
 """Distances at which GraphRAG cuts."""
 _WORD = re.compile(rf"{CJK.pattern}|(?:(?!{CJK.pattern})[^\W_])+")
+
+
+@dataclass(frozen=True)
+class AnswerClaims:
+    """The factual claims of one answer, each once."""
+
+    condition: str
+    question: str
+    claims: tuple[str, ...] = ()
+    made_with: str = ""
+    error: str = ""
+
+
+def claims_in(folder: Path) -> JsonlTable[AnswerClaims]:
+    """Return the claims of a comparison's answers, by condition and question."""
+    return JsonlTable(folder / "claims.jsonl", AnswerClaims, lambda row: (row.condition, row.question))
 
 
 @lru_cache(maxsize=1 << 16)

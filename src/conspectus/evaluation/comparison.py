@@ -10,19 +10,12 @@ from typing import TypeVar
 
 from conspectus.errors import UsageError
 from conspectus.evaluation.conditions import place_of
-from conspectus.evaluation.jsonl_table import (
-    AnswerClaims,
-    AnswerGrounding,
-    ConditionAnswer,
-    JsonlTable,
-    Question,
-    answers_in,
-)
+from conspectus.evaluation.jsonl_table import ConditionAnswer, JsonlTable, Question, answers_in
 from conspectus.evaluation.questions import drawn, read_list
 from conspectus.rows import content_id
 from conspectus.settings import Settings
 
-Found = TypeVar("Found", AnswerClaims, AnswerGrounding)
+Found = TypeVar("Found")
 Key = tuple[str, str]
 """A condition, and the id of a question."""
 
@@ -110,18 +103,14 @@ def pending(
 ) -> list[AskedAnswer]:
     """Return the answers without a result by `by`: none yet, a failed one, or one on other texts (another digest)."""
 
-    def is_current(answer: AskedAnswer) -> bool:
-        row = table.get(answer.key)
-        return row is not None and not row.error and row.made_with == digest(answer, by)
-
-    return [answer for answer in answers if not is_current(answer)]
+    return [answer for answer in answers if not table.done(answer.key, digest(answer, by))]
 
 
 def results_now(folder: Path, table: JsonlTable[Found], digest: Callable[[AskedAnswer, str], str]) -> dict[Key, Found]:
     """Return the results in a table that are on the answers as they are now, without failed ones."""
     answers = asked_answers(folder)
     results: dict[Key, Found] = {}
-    for by in names_in(row.made_with for row in table.rows.values()):
+    for by in names_in(getattr(row, "made_with", "") for row in table.rows.values()):
         left = {answer.key for answer in pending(answers, table, by, digest)}
         keys = (answer.key for answer in answers if answer.key not in left)
         results |= {key: row for key in keys if (row := table.get(key)) is not None}

@@ -269,11 +269,7 @@ class SetUp:
 
 def set_ups_in(folder: Path) -> JsonlTable[SetUp]:
     """Return what the answers of a comparison were made with, by condition and digest."""
-
-    def make(**values: Any) -> SetUp:
-        return SetUp(table2=tuple(values.pop("table2", ())), **values)
-
-    return JsonlTable(folder / "setups.jsonl", make, lambda row: (row.made_with, row.condition))
+    return JsonlTable(folder / "setups.jsonl", SetUp, lambda row: (row.made_with, row.condition))
 
 
 def keep_set_up(works: Iterable[Work], index: Index, model: str, folder: Path) -> None:

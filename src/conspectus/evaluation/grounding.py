@@ -12,14 +12,7 @@ from typing import Any
 from conspectus.errors import CallFailed, ModelError
 from conspectus.evaluation import comparison, run
 from conspectus.evaluation.comparison import AskedAnswer, Key, asked_answers, found_by, made_with, names_in
-from conspectus.evaluation.jsonl_table import (
-    AnswerGrounding,
-    ConditionAnswer,
-    GroundedSentence,
-    JsonlTable,
-    each,
-    grounding_in,
-)
+from conspectus.evaluation.jsonl_table import ConditionAnswer, JsonlTable, each
 from conspectus.evaluation.statistics import Interval, bootstrap, rounded
 from conspectus.indexing.pipeline import Progress
 from conspectus.messages import LANGUAGES, wording
@@ -44,6 +37,36 @@ _OURS = frozenset(
     text for words in map(wording, LANGUAGES) for text in (words.assembled, words.assembled_with_reports, words.nothing)
 )
 """What the program says, and no answer."""
+
+
+@dataclass(frozen=True)
+class GroundedSentence:
+    """A sentence of an answer, and what supports it."""
+
+    text: str
+    markers: tuple[int, ...] = ()
+    """The references that are given for it; none where it cites nothing."""
+    supported: bool = False
+    """Whether it follows from the texts of these together."""
+    samples: int = 0
+    """The sampled answers from which it follows (self-consistency)."""
+
+
+@dataclass(frozen=True)
+class AnswerGrounding:
+    """The sentences of one answer without headings, each compared with `samples` sampled answers."""
+
+    condition: str
+    question: str
+    sentences: tuple[GroundedSentence, ...] = ()
+    samples: int = 0
+    made_with: str = ""
+    error: str = ""
+
+
+def grounding_in(folder: Path) -> JsonlTable[AnswerGrounding]:
+    """Return the grounding of a comparison's answers, by condition and question."""
+    return JsonlTable(folder / "grounding.jsonl", AnswerGrounding, lambda row: (row.condition, row.question))
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,12 +296,8 @@ class Pending:
 
 def pending(plan: Plan, kept: JsonlTable[Judgement], by: str) -> Pending:
     """Return the comparisons of a plan that have no sound judgement by a judge."""
-    left = [one for one in plan.comparisons if not _stands(kept.get(one.key(by)), one, by)]
+    left = [one for one in plan.comparisons if not kept.done(one.key(by), one.made_with(by))]
     return Pending(tuple(one for one in left if not one.equal), tuple(one for one in left if one.equal))
-
-
-def _stands(judgement: Judgement | None, comparison: HeadToHead, by: str) -> bool:
-    return judgement is not None and not judgement.error and judgement.made_with == comparison.made_with(by)
 
 
 async def judge(

@@ -14,18 +14,14 @@ from markupsafe import Markup
 from conspectus.errors import UsageError
 from conspectus.evaluation import tables
 from conspectus.evaluation.answers import summary
-from conspectus.evaluation.claims import CLAIMS_BY_RULES, claims_now, count
+from conspectus.evaluation.claims import CLAIMS_BY_RULES, AnswerClaims, claims_in, claims_now, count
 from conspectus.evaluation.comparison import Key, answers_now
 from conspectus.evaluation.conditions import SetUp, place_of, set_ups_in
-from conspectus.evaluation.grounding import GROUNDED_BY_RULES, grounding_now, summarise
+from conspectus.evaluation.grounding import GROUNDED_BY_RULES, AnswerGrounding, grounding_in, grounding_now, summarise
 from conspectus.evaluation.jsonl_table import (
-    AnswerClaims,
-    AnswerGrounding,
     ConditionAnswer,
     Question,
     answers_in,
-    claims_in,
-    grounding_in,
 )
 from conspectus.evaluation.judge import Judged, judged_in
 from conspectus.evaluation.judging import comparison_of

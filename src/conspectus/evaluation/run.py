@@ -1,19 +1,22 @@
-"""One way to run a step of an evaluation: estimate it, check the budget, lock the folder, do it, say what it took.
+"""How a step of an evaluation runs: estimate it, check the budget, lock the folder, work, say what it took.
 
-An estimate runs the work itself, on some of its pieces, with a stand-in for the language model: each prompt that would
-be sent is rendered and counted, and nothing is sent. What depends on replies is a range.
+An estimate does the work itself on some of the pieces, with a stand-in for the language model that renders and counts
+each prompt and sends none. What depends on replies is a range.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
+from conspectus import tasks
+from conspectus.api import open_index
 from conspectus.errors import ModelError, NotSupported
 from conspectus.index import Index
-from conspectus.indexing.estimate import NONE, Estimate, Estimator, Range, check_budget
+from conspectus.indexing.estimate import Estimate, Estimator, Range, check_budget, exactly
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.models.extractive.model import ExtractiveModel
@@ -24,51 +27,43 @@ from conspectus.rows import Usage
 from conspectus.runtime import run_sync, session_for
 from conspectus.settings import Settings
 from conspectus.storage import locks
-from conspectus.tasks import (
-    ClearSentences,
-    Draft,
-    DraftAnswer,
-    FactualClaims,
-    GlobalQuestions,
-    Judge,
-    MapAnswer,
-    MapPoints,
-    Numbered,
-    PartialAnswer,
-    Persona,
-    Personas,
-    ReduceAnswer,
-    SelectFactual,
-    Task,
-    UserTasks,
-    Verdict,
-)
 
 R = TypeVar("R")
 Piece = TypeVar("Piece")
 Value = TypeVar("Value")
 NO_USAGE = Usage()
 SAMPLED = 200
-"""Pieces of work whose prompts are rendered for an estimate; what they take stands for all."""
-REPLY = Range(20, 600)
+"""Pieces of work whose prompts an estimate renders: enough for a mean within a few percent, in a second or two."""
+Assumed = Callable[[Any], Any]
+"""Makes the reply to a task that an estimate assumes."""
+USUAL = Range(20, 600)
 """Tokens of a reply to a task that is not listed."""
-REPLIES = {
-    "MapAnswer": Range(20, 900),
-    "MapPoints": Range(40, 1200),
-    "ReduceAnswer": Range(200, 1800),
-    "AnswerFromContext": Range(100, 1500),
-    "RateReport": Range(1, 5),
-    "DraftAnswer": Range(10, 400),
-    "SelectFactual": Range(3, 60),
-    "ClearSentences": Range(20, 900),
-    "FactualClaims": Range(20, 1500),
-    "Entails": Range(1, 3),
-    "Judge": Range(40, 250),
-    "Personas": Range(25, 80),
-    "UserTasks": Range(10, 40),
-    "GlobalQuestions": Range(12, 45),
+REPLIES: dict[str, tuple[Range, Assumed | None]] = {
+    "MapAnswer": (Range(20, 900), None),
+    "MapPoints": (Range(40, 1200), lambda task: (tasks.PartialAnswer("?", 1),)),
+    "ReduceAnswer": (Range(200, 1800), None),
+    "AnswerFromContext": (Range(100, 1500), None),
+    "RateReport": (Range(1, 5), None),
+    "DraftAnswer": (Range(10, 400), lambda task: tasks.Draft("?")),
+    "SelectFactual": (Range(3, 60), lambda task: range(1, len(task.sentences) + 1)),
+    "ClearSentences": (Range(20, 900), lambda task: [tasks.Numbered(n, task.sentences[n - 1]) for n in task.chosen]),
+    "FactualClaims": (Range(20, 1500), lambda task: [tasks.Numbered(*pair) for pair in enumerate(task.sentences, 1)]),
+    "Entails": (Range(1, 3), None),
+    "Judge": (Range(40, 250), lambda task: tasks.Verdict(0, "")),
+    "Personas": (Range(25, 80), lambda task: [tasks.Persona(f"Persona {n}", "who asks " * 25) for n in _new(task)]),
+    "UserTasks": (Range(10, 40), lambda task: [f"Task {n}: find out what the corpus says" for n in _new(task)]),
+    "GlobalQuestions": (
+        Range(12, 45),
+        lambda task: [f"Question {n} of {task.persona.name} on {task.task}" for n in _new(task)],
+    ),
 }
-"""Tokens of a reply by task (of one item, where the task asks for a number of items), as models usually reply."""
+"""By task: tokens of a reply (of one item, where the task asks for a number of items), as models usually reply, and
+what an estimate takes for it, where the extractive model does not reply or finds less than a language model."""
+
+
+def _new(task: Any) -> range:
+    """Return the numbers of the items that a task asks for."""
+    return range(len(task.known) + 1, len(task.known) + task.count + 1)
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class Result(Generic[Value]):
-    """What a run found, what it took of a language model, and what the replies lacked, a line each."""
+    """The result of a run, what it took of a language model, and what the replies lacked, a line each."""
 
     value: Value
     usage: Usage = NO_USAGE
@@ -92,7 +87,7 @@ class Result(Generic[Value]):
 
 @dataclass
 class _Prompts:
-    """The prompts of one task that were rendered: how many, their tokens, and the items that they ask for."""
+    """The prompts of one task: how many, their tokens, and the items that they ask for."""
 
     calls: int = 0
     tokens: int = 0
@@ -101,9 +96,9 @@ class _Prompts:
 
 @dataclass
 class StandIn:
-    """A model that only counts what a language model would be asked, without replies that are cached.
+    """A model that counts the prompts of a language model, except those whose replies are cached.
 
-    It replies as `extractive` does, or as a language model that finds something everywhere.
+    It replies as the extractive model does, or as a language model that finds something everywhere.
     """
 
     session: Session
@@ -114,59 +109,26 @@ class StandIn:
     def __post_init__(self) -> None:
         self.name = self.session.model.name
 
-    async def perform(self, task: Task[R]) -> R:
-        asked: Task[Any] = task
-        request = self.session.model.request(replace(asked, answers=()) if isinstance(asked, ReduceAnswer) else asked)
+    async def perform(self, task: tasks.Task[R]) -> R:
+        asked: Any = task
+        without_answers = replace(asked, answers=()) if isinstance(asked, tasks.ReduceAnswer) else asked
+        request = self.session.model.request(without_answers)
         if not self.session.sender.has(request):
             counted = self.prompts.setdefault(type(task).__name__, _Prompts())
             counted.calls += 1
             counted.tokens += prompt_tokens(request)
             counted.items += getattr(task, "count", 1)
-        reply = _assumed(asked)
-        if reply is None:
-            reply = await self.extractive.perform(asked)
-        if isinstance(reply, PartialAnswer):  # a language model finds something to say where this one does not
+        _, assumed = REPLIES.get(type(task).__name__, (USUAL, None))
+        reply: Any = assumed(task) if assumed else await self.extractive.perform(asked)
+        if isinstance(reply, tasks.PartialAnswer):
             reply = replace(reply, score=max(1, reply.score))
         return cast("R", reply)
 
-    async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
+    async def perform_all(self, tasks: Sequence[tasks.Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
         return [await self.perform(task) for task in tasks]
 
-    def stream(self, task: Task[str]) -> AsyncIterator[str]:
-        raise NotSupported("nothing is streamed here")
-
-
-def _assumed(task: Task[Any]) -> Any:
-    """Return the reply that an estimate assumes, None where the extractive model's will do."""
-    match task:
-        case MapPoints():
-            return (PartialAnswer("?", 1),)
-        case DraftAnswer():
-            return Draft("?")
-        case Judge():
-            return Verdict(0, "")
-        case SelectFactual():
-            return tuple(range(1, len(task.sentences) + 1))
-        case ClearSentences():
-            return tuple(Numbered(number, task.sentences[number - 1]) for number in task.chosen)
-        case FactualClaims():
-            return tuple(Numbered(number, text) for number, text in enumerate(task.sentences, 1))
-        case Personas():
-            return tuple(
-                Persona(f"Persona {n}", "who would use the corpus for what it says " * 5) for n in _numbers(task)
-            )
-        case UserTasks():
-            return tuple(
-                f"Task {n}: find out what the corpus says about a subject and compare it" for n in _numbers(task)
-            )
-        case GlobalQuestions():
-            return tuple(f"Question {n} of {task.persona.name} on {task.task}" for n in _numbers(task))
-        case _:
-            return None
-
-
-def _numbers(task: Personas | UserTasks | GlobalQuestions) -> range:
-    return range(len(task.known) + 1, len(task.known) + task.count + 1)
+    def stream(self, task: tasks.Task[str]) -> AsyncIterator[str]:
+        raise NotSupported("an estimate streams nothing")
 
 
 async def estimate(
@@ -179,51 +141,44 @@ async def estimate(
 ) -> Estimate:
     """Return what work on all pieces would take, by what it takes on `sampled` of them, spread evenly."""
     step = max(1, len(pieces) // sampled)
-    some = pieces[::step][:sampled]
+    sample = pieces[::step][:sampled]
     stand_in = StandIn(session, extractive or ExtractiveModel())
-    for piece in some:
+    for piece in sample:
         await work(piece, stand_in)
     estimator = Estimator(session.model, session.sender, settings)
-    scale = len(pieces) / max(1, len(some))
+    scale = len(pieces) / max(1, len(sample))
     rows = [
         estimator.row(
             task,
-            _exactly(round(counted.calls * scale)),
-            _asked(task, counted, scale, settings),
-            REPLIES.get(task, REPLY).times(_exactly(counted.items * scale)),
+            exactly(round(counted.calls * scale)),
+            _prompts(task, counted, scale, settings),
+            REPLIES.get(task, (USUAL, None))[0].times(exactly(counted.items * scale)),
         )
         for task, counted in stand_in.prompts.items()
     ]
     return Estimate(tuple(rows))
 
 
-def _asked(task: str, counted: _Prompts, scale: float, settings: Settings) -> Range:
-    """Return the tokens of all prompts of a task; a reduce step reads partial answers too, as many as fit."""
+def _prompts(task: str, counted: _Prompts, scale: float, settings: Settings) -> Range:
+    """Return the tokens of all prompts of a task; a reduce step also reads partial answers, as many as fit."""
     tokens, calls = round(counted.tokens * scale), round(counted.calls * scale)
-    if task != ReduceAnswer.__name__:
-        return _exactly(tokens)
-    return Range(tokens + calls * REPLIES[MapAnswer.__name__].low, tokens + calls * settings.global_.context_tokens)
-
-
-def _exactly(number: float) -> Range:
-    return Range(number, number)
+    if task != "ReduceAnswer":
+        return exactly(tokens)
+    return Range(tokens + calls * REPLIES["MapAnswer"][0].low, tokens + calls * settings.global_.context_tokens)
 
 
 def total(estimates: Iterable[Estimate]) -> Estimate:
     """Return several estimates as one."""
-    return Estimate(tuple(task for one in estimates for task in one.tasks))
+    return Estimate(tuple(task for estimate in estimates for task in estimate.tasks))
 
 
 def preview(settings: Settings, folder: Path | None, cost: Callable[[Session], Awaitable[Value]]) -> Value | None:
-    """Return what `cost` estimates with the model of the settings, whose cache is in a folder; nothing is sent.
-
-    None without a language model.
-    """
+    """Return what `cost` estimates with the model of the settings and the cache in a folder; None without a model."""
     if settings.model == "extractive":
         return None
 
     async def run() -> Value:
-        cached = folder if folder and (folder / FILE_NAME).exists() else None  # an estimate makes no file of replies
+        cached = folder if folder and (folder / FILE_NAME).exists() else None  # an estimate creates no cache
         async with open_session(settings, cached, to_ask=False) as session:
             return await cost(session)
 
@@ -250,10 +205,7 @@ def perform(
             if session and session.sender.ledger.limited:
                 check_budget(await cost(session), session.sender.ledger)
             performer = model or (session.model if session else None)
-            if folder and lock:
-                with locks.writing(folder, lock):
-                    value = await work(performer, session)
-            else:
+            with locks.writing(folder, lock) if folder and lock else nullcontext():
                 value = await work(performer, session)
             return Result(value, session.total, session.notices) if session else Result(value)
 
@@ -261,15 +213,10 @@ def perform(
 
 
 def tick_of(progress: Progress | None, stage: str, total: int) -> Tick:
-    """Return what a step of a stage is reported to."""
+    """Return what each finished piece of a stage is reported to."""
     return progress.stage(stage, total) if progress else no_tick
 
 
 def opened(index: Index | str | Path) -> Index:
     """Return an index, opened where its folder is given."""
-    from conspectus.api.building import open_index
-
     return index if isinstance(index, Index) else open_index(index)
-
-
-__all__ = ["NONE", "Preview", "Result", "StandIn", "estimate", "opened", "perform", "preview", "tick_of", "total"]

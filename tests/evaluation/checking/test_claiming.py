@@ -12,7 +12,7 @@ import pytest
 
 from conspectus.errors import BadReply, BudgetReached, UsageError
 from conspectus.evaluation import extract_claims
-from conspectus.evaluation.claims import CLAIMS, ClaimCounts, claims_of
+from conspectus.evaluation.claims import CLAIMS, ClaimCounts, claims_in, claims_of
 from conspectus.evaluation.comparison import found_by
 from conspectus.evaluation.grounding import sentences_of
 from conspectus.evaluation.jsonl_table import (
@@ -21,7 +21,6 @@ from conspectus.evaluation.jsonl_table import (
     Judgement,
     Question,
     answers_in,
-    claims_in,
     judgements_in,
 )
 from conspectus.evaluation.questions import write_list

@@ -11,8 +11,8 @@ import pytest
 
 from conspectus.errors import BadReply, ServerDown
 from conspectus.evaluation import check_grounding
-from conspectus.evaluation.grounding import Grounding
-from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, Question, answers_in, grounding_in
+from conspectus.evaluation.grounding import Grounding, grounding_in
+from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, Question, answers_in
 from conspectus.evaluation.questions import write_list
 from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import Entails
