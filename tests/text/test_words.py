@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from conspectus.text.words import fold, is_content, name_key, stem, terms, unspaced_terms
+from conspectus.text.words import fold, is_content, name_key, stem, terms, tokens_in, unspaced_terms
 
 
 @given(st.text(max_size=30))
@@ -104,3 +104,8 @@ def test_forms_of_one_word_share_a_stem():
     assert stem("turbines") == stem("turbine")
     assert stem("harbour's") == stem("harbour")
     assert stem("潮汐") == "潮汐"
+
+
+def test_an_address_is_one_token_and_a_long_run_of_signs_is_looked_at_once():
+    assert tokens_in("Write to ada.b@brook.org, please.") == ["Write", "to", "ada.b@brook.org", ",", "please", "."]
+    assert len(tokens_in("See " + "." * 1_000_000)) == 1_000_001  # takes an hour when each looks for an address

@@ -13,13 +13,16 @@ from conspectus.text.function_words import function_words_of
 from conspectus.text.language import ENGLISH, language_of
 
 TOKEN = re.compile(
-    r"(?:https?://|www\.)\S+|\S+@\S+\.\w+"  # addresses
+    r"(?:https?://|www\.)\S+|(?<!\S)\S[^\s@]*+@\S+\.\w+"  # addresses
     r"|\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s|%)?(?!\w)"  # numbers, times, ordinals, decades
     r"|(?:[^\W\d_]\.){2,}"  # U.S.
     r"|\w+(?:['’\-.&/+]\w+)*\+*"  # words, with what holds them together
     r"|\S"
 )
-"""Tokens of a text for the rules about names: words with their inner marks, numbers, single signs."""
+"""Tokens of a text for the rules about names: words with their inner marks, numbers, single signs.
+
+An address is looked for where white space ends, and up to the first `@`: tried at each sign, 60 kB of dots took 10 s.
+"""
 
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 """Words of a text for searching."""
