@@ -1,38 +1,31 @@
-"""A stand-in for the hub of models, for tests: files of one model over HTTP on this machine, with their hashes.
+"""A stand-in for the hub of models, for tests: files of one model over HTTP on this machine.
 
-    with SimulatedHub({"tokenizer.json": b"{}", "onnx/model.onnx": b"..."}) as hub:
-        ... HF_ENDPOINT=hub.url ...
-        assert hub.asked == ["tokenizer.json", "onnx/model.onnx", "/bytes/onnx/model.onnx"]
-
-Small files come at once; for large ones it sends elsewhere, having told their size and hash.
+with SimulatedHub({"tokenizer.json": b"{}", "onnx/model.onnx": b"..."}) as hub:
+    ... HF_ENDPOINT=hub.url ...
+    assert hub.fetched == ["tokenizer.json", "onnx/model.onnx"]
 """
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping
-from hashlib import sha1, sha256
+from hashlib import sha1
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-LARGE = 100
-"""Bytes from which on a file is in large-file storage, and its tag its SHA-256; Git's SHA-1 below."""
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class SimulatedHub:
-    """Serves `files` by their paths; `sent` are bytes that go out in place of a file's own, `status` other codes."""
+    """Serves `files` by their paths; `status` is that of all replies."""
 
-    def __init__(
-        self,
-        files: Mapping[str, bytes],
-        sent: Mapping[str, bytes] | None = None,
-        status: Mapping[str, int] | None = None,
-    ) -> None:
+    def __init__(self, files: Mapping[str, bytes], status: int = 200) -> None:
         self.files = files
-        self.sent = dict(sent or {})
-        self.status = dict(status or {})
-        self.asked: list[str] = []
-        self.tokens: dict[str, str] = {}
+        self.status = status
+        self.fetched: list[str] = []
+        self.requests = 0
+        self.tokens: set[str] = set()
 
     def __enter__(self) -> SimulatedHub:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -53,33 +46,34 @@ class SimulatedHub:
         hub = self
 
         class Handler(BaseHTTPRequestHandler):
+            def do_HEAD(self) -> None:
+                self._reply(with_content=False)
+
             def do_GET(self) -> None:
-                place = self.path.partition("/resolve/main/")[2] or self.path
-                path = place.removeprefix("/bytes/")
-                hub.asked.append(place)
-                hub.tokens[place] = self.headers.get("Authorization", "")
-                code = hub.status.get(path, 200 if path in hub.files else 404)
-                elsewhere = code == 200 and len(hub.files[path]) >= LARGE and place == path
-                content = hub.sent.get(path, hub.files[path]) if code == 200 and not elsewhere else b""
-                self.send_response(302 if elsewhere else code)
-                if elsewhere:
-                    self.send_header("Location", f"{hub.url}/bytes/{path}")
-                    self.send_header("X-Linked-ETag", f'"{tag(hub.files[path])}"')
-                    self.send_header("X-Linked-Size", str(len(hub.files[path])))
-                elif code == 200:
-                    self.send_header("ETag", f'"{tag(hub.files[path])}"' if place == path else '"of the store"')
-                self.send_header("Content-Length", str(len(content)))
+                self._reply(with_content=True)
+
+            def _reply(self, with_content: bool) -> None:
+                hub.requests += 1
+                hub.tokens.add(self.headers.get("Authorization", ""))
+                path = self.path.partition("/resolve/")[2].partition("/")[2]
+                content = hub.listing() if "/api/models/" in self.path else hub.files.get(path)
+                code = 404 if content is None else hub.status
+                content = content if code == 200 else None
+                self.send_response(code)
+                self.send_header("ETag", f'"{sha1(content or b"", usedforsecurity=False).hexdigest()}"')
+                self.send_header("X-Repo-Commit", COMMIT)
+                self.send_header("Content-Length", str(len(content or b"")))
                 self.end_headers()
-                self.wfile.write(content)
+                if with_content:
+                    self.wfile.write(content or b"")
+                    if path:
+                        hub.fetched.append(path)
 
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
         return Handler
 
-
-def tag(content: bytes) -> str:
-    """Return the tag of a file as the hub gives it."""
-    if len(content) >= LARGE:
-        return sha256(content).hexdigest()
-    return sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    def listing(self) -> bytes:
+        """Return what the hub tells of the model."""
+        return json.dumps({"id": "some/model", "siblings": [{"rfilename": path} for path in self.files]}).encode()

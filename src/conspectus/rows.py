@@ -363,6 +363,20 @@ class Usage:
     completion_tokens: int = 0
     cost: float = 0.0
 
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.cached_calls + other.cached_calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cost + other.cost,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of prompts and replies."""
+        return self.prompt_tokens + self.completion_tokens
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

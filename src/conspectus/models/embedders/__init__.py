@@ -10,25 +10,32 @@ openai/text-embedding-3-small a model behind a server, by the name that it would
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from conspectus.errors import UsageError
+import numpy as np
+
+from conspectus.errors import ServerFailed, UsageError
+from conspectus.models import llm
 from conspectus.models.base import Tick, no_tick
+from conspectus.models.embedders.local import LocalEmbedder, download, import_extra
 from conspectus.rows import Usage
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-    from conspectus.models.embedders.local import LocalEmbedder
+    from conspectus.models.llm.budget import Budget
     from conspectus.settings import Settings, VectorSettings
+
+T = TypeVar("T")
 
 NONE, LOCAL = "none", "local"
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -79,14 +86,12 @@ def open_embedder(
 
     Raises UsageError for another name, or where what it needs is missing; BadKey where a server's key is.
     """
-    kind, _, place = name.partition(":")
+    kind, _, model = name.partition(":")
     if name == NONE:
         return None
     if kind == LOCAL:
-        return _local(place)
+        return _local(model)
     if "/" in name or settings.llm.embedder_base_url or settings.llm.base_url:
-        from conspectus.models.embedders.served import ServedEmbedder
-
         return ServedEmbedder(name, settings, folder, spent or Usage())
     raise UsageError(
         f"there is no embedder {name!r}; there are {NONE}, {LOCAL}, {LOCAL}:FOLDER, provider/model, and any model at"
@@ -107,18 +112,89 @@ def is_served(name: str) -> bool:
 
 
 @cache
-def _local(place: str) -> LocalEmbedder:
-    from conspectus.models.embedders.hub import download
-    from conspectus.models.embedders.local import LocalEmbedder, runtimes
-
-    folder = Path(place).expanduser()
-    if place and folder.is_dir():
+def _local(model: str) -> LocalEmbedder:
+    folder = Path(model).expanduser()
+    if model and folder.is_dir():
         return LocalEmbedder(folder)
-    if place and not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", place):
-        raise UsageError(f"there is no folder {place!r} with an embedding model")
-    model = place or DEFAULT_MODEL
-    runtimes("embedder")  # before 90 MB are fetched that nothing here could run
+    if model and not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", model):
+        raise UsageError(f"there is no folder {model!r} with an embedding model")
+    model = model or DEFAULT_MODEL
+    import_extra("embedder", "onnxruntime", "tokenizers")  # before 90 MB are fetched that nothing here could run
     return LocalEmbedder(download(model), model.rpartition("/")[2])
+
+
+class ServedEmbedder:
+    """A model behind a server, by the name under which it is asked for chat too: `openai/text-embedding-3-small`.
+
+    Its vectors are kept in a folder, where one is given, and bought once. It keeps to the budget of the settings, of
+    which the run had `spent` a part before.
+
+    Raises what `CachingSender.embed` does, and ServerFailed where vectors of another dimension come than before.
+    """
+
+    def __init__(self, name: str, settings: Settings, folder: Path | None = None, spent: Usage | None = None) -> None:
+        self.name = name
+        self._usage = Usage()
+        self._ledger: Budget | None = None
+        self._spent = spent or Usage()
+        self._settings = settings
+        self._folder = folder
+        self._dimension = 0
+
+    @property
+    def usage(self) -> Usage:
+        """What it took of its server so far, calls that just ended included."""
+        return self._usage + self._ledger.total() if self._ledger else self._usage
+
+    @property
+    def dimension(self) -> int:
+        """Numbers in a vector, which only the server can tell."""
+        if not self._dimension:
+            self._dimension = int(_in_thread(self._request(["dimension"], no_tick)).shape[1])
+        return self._dimension
+
+    def embed(self, texts: Sequence[str], tick: Tick = no_tick) -> NDArray[np.float32]:
+        """Return one vector of length 1 for each text; see `Embedder.embed`."""
+        if not texts:
+            return np.zeros((0, self.dimension), np.float32)
+        vectors = _in_thread(self._request(texts, tick))
+        before, self._dimension = self._dimension, int(vectors.shape[1])
+        if before and before != self._dimension:
+            raise ServerFailed(f"{self.name} gave vectors of {before} numbers before, and of {self._dimension} now")
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+    def unread(self, texts: Sequence[str]) -> float:
+        """Return 0: its server does not tell."""
+        return 0.0
+
+    async def _request(self, texts: Sequence[str], tick: Tick) -> NDArray[np.float32]:
+        ledger = llm.open_budget(self._settings, before=self._spent + self.usage, embedding=True)
+        ledger.check(self.name)
+        self._ledger = ledger
+        async with llm.open_sender(self._settings.llm, self._folder, ledger, embedder=self.name) as sender:
+            try:
+                return await sender.embed(texts, self.name, tick=tick)
+            finally:
+                self._usage, self._ledger = self.usage, None
+
+
+def _in_thread(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end in an event loop of another thread: whoever waits may be inside one already.
+
+    An interrupt ends the work.
+    """
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+    try:
+        with ThreadPoolExecutor(1, thread_name_prefix="embedder") as thread:
+            done = thread.submit(loop.run_until_complete, task)
+            try:
+                return done.result()
+            except BaseException:
+                loop.call_soon_threadsafe(task.cancel)
+                raise
+    finally:
+        loop.close()
 
 
 class Prefixes(NamedTuple):
@@ -184,8 +260,6 @@ class StoredBlocks:
 
     def embed(self, texts: Sequence[str], tick: Tick = no_tick) -> NDArray[np.float32]:
         """Return one vector of length 1 for each text; see `Embedder.embed`."""
-        import numpy as np
-
         starts = range(0, len(texts), BLOCK)
         blocks = [self._block(texts[start : start + BLOCK], tick) for start in starts]
         return np.concatenate(blocks) if blocks else self._embedder.embed(texts, tick)
@@ -199,8 +273,6 @@ class StoredBlocks:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _block(self, texts: Sequence[str], tick: Tick) -> NDArray[np.float32]:
-        import numpy as np
-
         path = self._folder / f"{sha256(chr(0).join((self.name, *texts)).encode()).hexdigest()[:32]}.npy"
         if path.is_file():
             for _ in texts:

@@ -22,15 +22,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from conspectus.errors import ModelError, UsageError
+from conspectus.models import llm
 from conspectus.models.base import Model
-from conspectus.models.llm.budget import open_budget
+from conspectus.models.embedders.local import download, import_extra
+from conspectus.models.rerankers.local import CrossEncoder
 from conspectus.rows import Usage
 from conspectus.tasks import RatePassages
 
 if TYPE_CHECKING:
     from conspectus.models.llm.sender import CachingSender
     from conspectus.models.llm.session import Session
-    from conspectus.models.rerankers.local import CrossEncoder
     from conspectus.settings import Settings
 
 NONE, LOCAL, MODEL = "none", "local", "model"
@@ -69,11 +70,11 @@ async def open_reranker(
     Raises UsageError for a name that leads nowhere, or where what it needs is missing; BadKey where a server's key is.
     """
     name = settings.rerank.by
-    kind, _, place = name.partition(":")
+    kind, _, model_name = name.partition(":")
     if name == NONE:
         yield None
     elif kind == LOCAL:
-        yield _local(place)
+        yield _local(model_name)
     elif name == MODEL:
         async with _rating(settings, folder, session.model if model is None and session else model) as rating:
             yield rating
@@ -105,15 +106,12 @@ async def _sender(settings: Settings, folder: Path | None, session: Session | No
     if session is not None:
         yield session.sender
         return
-    from conspectus.models.llm.sender import open_sender
-
-    async with open_sender(settings.llm, folder, open_budget(settings)) as sender:
+    async with llm.open_sender(settings.llm, folder, llm.open_budget(settings)) as sender:
         yield sender
 
 
 @asynccontextmanager
 async def _rating(settings: Settings, folder: Path | None, model: Model | None) -> AsyncGenerator[Reranker]:
-
     if model is not None and model.generative:
         yield Rating(model)
         return
@@ -122,24 +120,19 @@ async def _rating(settings: Settings, folder: Path | None, model: Model | None) 
             "--rerank model asks a language model to rate chunks, and without one nothing would be the better for it: "
             "name one with --model, or rerank by local or a server"
         )
-    from conspectus.models.llm.session import open_session
-
-    async with open_session(settings, folder) as session:
+    async with llm.open_session(settings, folder) as session:
         yield Rating(session.model)
 
 
 @cache
-def _local(place: str) -> CrossEncoder:
-    from conspectus.models.embedders.local import runtimes
-    from conspectus.models.rerankers.local import CrossEncoder, fetched
-
-    folder = Path(place).expanduser()
-    if place and folder.is_dir():
+def _local(model: str) -> CrossEncoder:
+    folder = Path(model).expanduser()
+    if model and folder.is_dir():
         return CrossEncoder(folder)
-    if place and place.count("/") != 1:
-        raise UsageError(f"there is no folder {place!r} with a cross-encoder")
-    runtimes("reranker")  # before a model is fetched that nothing here could run
-    return CrossEncoder(fetched(place or DEFAULT_MODEL))
+    if model and model.count("/") != 1:
+        raise UsageError(f"there is no folder {model!r} with a cross-encoder")
+    import_extra("reranker", "onnxruntime", "tokenizers")  # before a model is fetched that nothing here could run
+    return CrossEncoder(download(model or DEFAULT_MODEL, "reranker", "cross-encoder", "--rerank"))
 
 
 BATCH = 10
@@ -163,5 +156,5 @@ class Rating:
         ratings: list[float | None] = []
         for batch, reply in zip(batches, replies, strict=True):
             rated = {} if isinstance(reply, ModelError) else {r.passage: r.rating for r in reply}
-            ratings += [rated.get(place) for place in range(len(batch))]
+            ratings += [rated.get(position) for position in range(len(batch))]
         return ratings

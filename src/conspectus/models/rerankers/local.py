@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from conspectus.errors import UsageError
-from conspectus.models.embedders import hub
-from conspectus.models.embedders.local import runtimes
+from conspectus.models.embedders.local import OnnxModel, in_threads, read_json
 from conspectus.rows import Usage
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 MOST_TOKENS = 512
-"""Tokens of question and passage that are read at once, where the model does not read fewer."""
+"""Tokens of question and passage that are read at once, where the model does not read fewer: the limit of BERT."""
 OVERLAP = 1 / 16
-"""Part of these tokens that the parts of a longer passage share."""
-MOST_THREADS = 8
-_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
+"""Part of these tokens that the parts of a longer passage share: a sentence of 32 tokens is whole in one of them."""
 
 
 class CrossEncoder:
@@ -37,93 +33,46 @@ class CrossEncoder:
     """
 
     def __init__(self, folder: Path) -> None:
-        runtime, tokenizers = runtimes("reranker")
-        model, tokenizer = _files(folder)
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            self._session = runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-            self._of_question, self._of_pair = (tokenizers.Tokenizer.from_file(str(tokenizer)) for _ in range(2))
-        except Exception as error:  # both raise kinds of their own, or none
-            line = " ".join(str(error).split())[:200]
-            raise UsageError(f"the cross-encoder in {folder} cannot be opened ({line})") from error
+        self._model = OnnxModel(folder, "reranker", "cross-encoder")
         self.name = f"local:{folder.resolve().name}"
         self.usage = Usage()
         self._most = _tokens(folder)
+        self._of_question: Any = self._model.tokenizer
+        self._of_pair: Any = deepcopy(self._of_question)
         self._of_question.no_truncation()
         self._of_pair.enable_truncation(self._most, stride=int(OVERLAP * self._most), strategy="only_second")
         self._of_pair.no_padding()
-        self._inputs: list[str] = [value.name for value in self._session.get_inputs()]
-        outputs: Any = self._session.get_outputs()[0].shape[-1]
-        if isinstance(outputs, int) and outputs > 2:
-            raise UsageError(f"the model in {folder} has {outputs} outputs for a pair of texts, and no reranker has")
+        output: Any = self._model.outputs[0]
+        self._output: str = output.name
+        if isinstance(count := output.shape[-1], int) and count > 2:
+            raise UsageError(f"the model in {folder} has {count} outputs for a pair of texts, and no reranker has")
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float | None]:
         """Return a score from 0 to 1 for each passage; see `Reranker.scores`."""
         return await asyncio.to_thread(self._scores, question, passages)
 
     def _scores(self, question: str, passages: Sequence[str]) -> list[float | None]:
-        # one by one, on several threads, for what a quantised model gives depends on all that it is given at once
         room = self._most // 2  # at the least is left to the passage
-        asked = self._of_question.encode(question, add_special_tokens=False)
-        question = question[: asked.offsets[room - 1][1]] if len(asked.ids) > room else question
+        encoded = self._of_question.encode(question, add_special_tokens=False)
+        question = question[: encoded.offsets[room - 1][1]] if len(encoded.ids) > room else question
 
         def score(passage: str) -> float:
-            encoded = self._of_pair.encode(question, passage)
-            return max(_chance(self._output(part)) for part in (encoded, *encoded.overflowing))
+            pair: Any = self._of_pair.encode(question, passage)
+            parts: list[Any] = [pair, *pair.overflowing]
+            return max(_chance(self._model.run(self._output, part.ids, part.type_ids).reshape(-1)) for part in parts)
 
-        with ThreadPoolExecutor(max(1, min(MOST_THREADS, os.cpu_count() or 1, len(passages)))) as pool:
-            return list(pool.map(score, passages))
-
-    def _output(self, encoded: Any) -> NDArray[np.float32]:
-        import numpy as np
-
-        given = {
-            "input_ids": np.array([encoded.ids], np.int64),
-            "attention_mask": np.ones((1, len(encoded.ids)), np.int64),
-            "token_type_ids": np.array([encoded.type_ids], np.int64),
-            "position_ids": np.arange(len(encoded.ids))[None],
-        }
-        return self._session.run(None, {name: given[name] for name in self._inputs})[0].reshape(-1)
+        return [*in_threads(score, passages)]
 
 
 def _chance(output: NDArray[np.float32]) -> float:
     """Return how likely the passage helps, of one logit or of those of no and yes."""
-    import numpy as np
-
     logit = float(output[-1]) - (float(output[0]) if len(output) == 2 else 0.0)
     return float(1 / (1 + np.exp(-np.clip(logit, -60, 60))))
 
 
-def fetched(name: str) -> Path:
-    """Return the folder of a cross-encoder of the hub, `OWNER/MODEL`, fetched unless it was before."""
-    try:
-        return hub.download(name)
-    except UsageError as error:
-        message = str(error).replace("embedding model", "cross-encoder").replace("local embedder", "local reranker")
-        raise UsageError(message.replace("--embedder", "--rerank")) from error
-
-
-def _files(folder: Path) -> tuple[Path, Path]:
-    """Return the files of the model and of its tokenizer."""
-    files = [folder / name for name in _FILES if (folder / name).is_file()] or sorted(folder.glob("**/*.onnx"))
-    tokenizer = folder / "tokenizer.json"
-    if not files or not tokenizer.is_file():
-        raise UsageError(
-            f"{folder} holds no cross-encoder: it needs an .onnx file and tokenizer.json, "
-            "as sentence-transformers publishes them"
-        )
-    return files[0], tokenizer
-
-
 def _tokens(folder: Path) -> int:
     """Return how many tokens a model reads at once."""
-    config = folder / "config.json"
-    if not config.is_file():
-        return MOST_TOKENS
     try:
-        values: Any = json.loads(config.read_text(encoding="utf-8"))
-        return min(MOST_TOKENS, int(values.get("max_position_embeddings", MOST_TOKENS)))
+        return min(MOST_TOKENS, int(read_json(folder, "config.json").get("max_position_embeddings", MOST_TOKENS)))
     except (ValueError, AttributeError, TypeError):
-        raise UsageError(f"{config} does not say what the model reads; fetch it anew") from None
+        raise UsageError(f"config.json in {folder} does not say what the model reads; fetch it anew") from None
