@@ -45,7 +45,15 @@ def test_who_names_a_model_gets_that_and_not_the_server_of_another():
     resolved = asking(LOCAL, model="openai/gpt-4o")
     assert (resolved.settings.model, resolved.settings.llm.base_url) == ("openai/gpt-4o", "")
     assert asking(LOCAL, model="extractive").settings.model == "extractive"
-    assert describe_models(resolved, [LOCAL]) == ""
+    assert "http://localhost:8000/v1" in describe_models(resolved, [LOCAL])  # it is not used, and that is told
+    assert describe_models(asking(LOCAL, model="extractive"), [LOCAL]) == ""
+
+
+def test_another_model_of_the_same_kind_of_name_is_asked_at_the_remembered_address():
+    resolved = asking(LOCAL, model="other")
+
+    assert (resolved.settings.model, resolved.settings.llm.base_url) == ("other", "http://localhost:8000/v1")
+    assert "http://localhost:8000/v1" in describe_models(resolved, [LOCAL])
 
 
 def test_who_names_the_model_of_the_index_need_not_name_its_server():

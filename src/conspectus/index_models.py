@@ -91,13 +91,18 @@ def with_index_models(
 def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does: str = "answers") -> str:
     """Return a line that says which models are used and why; "" where the command itself names them, or none is."""
     origin, name = resolved.origins.get("model", ""), resolved.settings.model
-    models = list(dict.fromkeys(m.model for m in map(index_models_of, built) if m.model))
+    memories = [index_models_of(settings) for settings in built]
+    models = list(dict.fromkeys(m.model for m in memories if m.model))
     at = f" at {url}" if (url := resolved.settings.llm.base_url) else ""
     parts: list[str] = []
     if origin == INDEX:
         others = sorted(set(resolved.settings.llm.tasks.values()) - {name})
         more = f" (and {', '.join(others)} for some tasks)" if others else ""
         parts += [f"Model {name}{at}{more}, as this index was built (--model {EXTRACTIVE} {does} without one)."]
+    elif resolved.origins.get("llm.base_url") == INDEX and at:
+        parts += [f"Model {name}{at}, the address that this index was built with."]
+    elif memories and memories[0].base_url and not at and name not in (EXTRACTIVE, *models) and origin == "given":
+        parts += [f"Model {name}: {memories[0].base_url}, where {models[0]} was asked, is not used for it."]
     elif origin not in ("", "default", "given") and name != EXTRACTIVE:
         parts += [f"Model {name}{at}, from {origin}."]
     elif origin == "default" and len(models) > 1:
@@ -150,8 +155,11 @@ def _of_model(resolved: Resolved, memories: Sequence[IndexModels]) -> dict[str, 
         return {}
     memory = next(iter(distinct.values()))
     names_model, names_address = (resolved.origins.get(key) != "default" for key in ("model", "llm.base_url"))
-    if memory.model == EXTRACTIVE or (names_model and resolved.settings.model != memory.model):
+    if memory.model == EXTRACTIVE:
         return {}
+    if names_model and resolved.settings.model != memory.model:
+        keeps = not names_address and _same_server(resolved.settings.model, memory)
+        return {"llm.base_url": checked_address(memory.model, memory.base_url)} if keeps else {}
     if names_model and _provider(memory.model) is not None:
         return {}  # the name says which server is meant
     if names_address:
@@ -175,6 +183,11 @@ def _of_embedder(resolved: Resolved, memory: IndexModels, base_url: str, *, buil
         values |= {"vectors.embedder": memory.embedder}
         values |= {key: memory.more[key] for key in PREFIXES if key in memory.more}
     return values
+
+
+def _same_server(model: str, memory: IndexModels) -> bool:
+    """Tell whether another model is meant to be at the address of the remembered one: its name has the same prefix."""
+    return bool(memory.base_url) and model != EXTRACTIVE and _provider(model) == _provider(memory.model)
 
 
 def _provider(model: str) -> str | None:

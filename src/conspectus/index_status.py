@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from conspectus.configuration import load
 from conspectus.corrections import is_added_facts, source_documents
 from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.index import Index
-from conspectus.models.llm.budget import Budget
+from conspectus.models.llm.budget import Budget, price_of
 from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.rows import Failure, Usage
 from conspectus.runtime import DEFAULT_FOLDER
@@ -94,10 +94,14 @@ class Status:
     snapshot: str
     usage: Usage
     """The sum over the tasks of the build."""
+    cost: float | None = 0.0
+    """What the build cost in US dollars; None where a model was asked whose price is not known."""
     languages: Mapping[str, int] = field(default_factory=dict[str, int])
     """How many documents are in each language, the commonest first; by code."""
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
     """How many files and folders its build left out on purpose, by kind (`rows.LEFT_OUT`)."""
+    skipped: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many other files its build did not read, by the reason."""
 
 
 def status_of(index: Index) -> Status:
@@ -119,8 +123,10 @@ def status_of(index: Index) -> Status:
         failures=tuple(index.failures),
         snapshot=index.snapshot,
         usage=_sum(index.usage.values()),
+        cost=_cost(index),
         languages=dict(sorted(Counter(d.language for d in index.documents).items(), key=lambda item: -item[1])),
         left_out=json.loads(index.origin.get("left_out", "{}")),
+        skipped=json.loads(index.origin.get("skipped", "{}")),
     )
 
 
@@ -193,8 +199,8 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
     """
     if not (folder / FILE_NAME).exists():
         return []
-    chosen = settings or load().settings
-    ledger = Budget({**_prices_of(folder), **chosen.prices}, base_url=chosen.llm.base_url)
+    chosen, built = settings or load().settings, _built(folder)
+    ledger = Budget({**built.prices, **chosen.prices}, base_url=chosen.llm.base_url or built.base_url)
     replies = ResponseCache(folder / FILE_NAME)
     try:
         rows = replies.spent()
@@ -209,13 +215,34 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
     ]  # fmt: skip
 
 
-def _prices_of(folder: Path) -> dict[str, Price]:
-    """Return the prices that the index in a folder was built with; none where it is not built yet."""
+class _Built(NamedTuple):
+    """What the settings that an index was built with say of models and their prices."""
+
+    prices: Mapping[str, Price]
+    base_url: str
+    settings: Mapping[str, Any]
+
+
+def _built(source: Path | Index) -> _Built:
+    """Read the settings of an index, or of that in a folder; without any where it is not built yet."""
     try:
-        stored: Mapping[str, Any] = store.read(folder).settings.get("prices", {})
+        settings = (store.read(source) if isinstance(source, Path) else source).settings
     except IndexMissing:
-        return {}
-    return {name: Price(**price) for name, price in stored.items()}
+        settings: Mapping[str, Any] = {}
+    prices = {name: Price(**price) for name, price in settings.get("prices", {}).items()}
+    return _Built(prices, settings.get("llm", {}).get("base_url", ""), settings)
+
+
+def _cost(index: Index) -> float | None:
+    """Return what building an index cost, None where that is not known."""
+    prices, base_url, settings = _built(index)
+    models: Mapping[str, str] = settings.get("llm", {}).get("tasks", {})
+    embedder = settings.get("vectors", {}).get("embedder", "")
+    for task, used in index.usage.items():
+        model = embedder if task == "Embed" else models.get(task, settings.get("model", ""))
+        if used.calls and not used.cost and price_of(model, prices, base_url) is None:
+            return None
+    return _sum(index.usage.values()).cost
 
 
 def _vectors(index: Index) -> VectorFigures | None:

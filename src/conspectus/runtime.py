@@ -158,7 +158,10 @@ def path_of(given: str | Path) -> Path:
 
 
 def read_sources(
-    sources: str | Path | Sequence[str | Path], documents: Iterable[Any] | None, settings: Settings
+    sources: str | Path | Sequence[str | Path],
+    documents: Iterable[Any] | None,
+    settings: Settings,
+    progress: Progress | None = None,
 ) -> Read:
     from conspectus.indexing.read import read, read_texts
 
@@ -166,7 +169,11 @@ def read_sources(
     _check_are_paths(paths)
     if bool(paths) == (documents is not None):
         raise UsageError("name files or folders to index, or give documents from memory, and not both")
-    return read_texts(documents, settings.read) if documents is not None else read(paths, settings.read)
+    if documents is None:
+        return read(paths, settings.read, progress)
+    if progress:
+        progress.stage("read", 0)
+    return read_texts(documents, settings.read)
 
 
 LONGEST_QUESTION = 20_000

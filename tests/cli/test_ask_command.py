@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from conspectus import api
 from conspectus.api import asking
 from conspectus.errors import BadKey, BadReply
 from conspectus.index import Index
+from conspectus.messages import says_nothing
 from conspectus.rows import Answer
 
 Run = Callable[..., Result]
@@ -136,9 +138,7 @@ def test_mistakes_of_usage_end_with_2_and_one_line(run: Run, sampled: Path, args
 def test_a_folder_without_an_index_ends_with_1_and_the_command_that_makes_one(run: Run):
     result = run("ask", "Why?", code=1)
 
-    assert result.stderr == (
-        "error: there is no index in .conspectus; make one: conspectus index FOLDER --index .conspectus\n"
-    )
+    assert result.stderr == ("error: there is no index in .conspectus; make one: conspectus index FOLDER\n")
 
 
 # What an answer would be made from
@@ -330,3 +330,31 @@ def test_a_search_without_a_hit_says_so_and_is_no_error(run: Run, told: Told, in
 @pytest.mark.parametrize("flags", [["-k", "0"], ["--method", "dense-ish"]])
 def test_a_search_that_makes_no_sense_is_a_mistake_of_usage(run: Run, indexed: Path, flags: list[str]):
     assert run("search", "mill", "--index", indexed, *flags, code=2).stdout == ""
+
+
+def test_a_misspelt_name_comes_before_anything_else(run: Run, told: Told, sampled: Path):
+    question = "Who is Dorothea Quil?"
+
+    assert says_nothing(told("ask", question, "--index", sampled)["answer"])
+    lines = run("ask", question, "--index", sampled).stdout.splitlines()
+    assert "Quill" in lines[0]
+    assert not any(map(says_nothing, lines))
+
+
+def test_the_sources_of_a_report_take_a_few_lines(run: Run, sampled: Path):
+    shown = run("ask", WHOLE, "--index", sampled).stdout.partition("\nSources\n")[2]
+
+    reports = [part for part in shown.split("\n[") if "] report: " in part]
+    assert reports
+    assert max(part.strip().count("\n") for part in reports) == 2
+
+
+@pytest.mark.parametrize("place", ["conspectus-demo/.conspectus", "sub/.conspectus", "idx", "../.conspectus"])
+def test_a_missing_index_names_the_nearest_that_there_is(
+    run: Run, indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    shutil.copytree(indexed, place)
+
+    assert run("ask", "Why?", code=1).stderr.count(f"--index {place}") == 1

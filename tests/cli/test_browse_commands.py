@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -188,3 +191,23 @@ def test_a_path_is_shown_step_by_step_with_its_sentences(told: Told, run: Run, s
 def test_a_path_to_an_unknown_name_and_to_itself_are_errors(run: Run, sampled: Path):
     assert "did you mean" in run("path", "Dorothea Quill", "Lapwng", "--index", sampled, code=1).stderr
     assert "are one thing" in run("path", "Lapwing", "lapwing", "--index", sampled, code=2).stderr
+
+
+def test_a_report_cites_a_passage_by_one_number(told: Told, sampled: Path, opened: Index):
+    for report in opened.reports[:6]:
+        shown = told("report", report.number, "--index", sampled)
+
+        passages = [json.dumps(citation["sources"]) for citation in shown["citations"]]
+        assert len(passages) == len(set(passages))
+        assert set(re.findall(r"\[(\d+)\]", shown["text"])) == {str(c["marker"]) for c in shown["citations"]}
+
+
+def test_status_counts_the_files_that_were_not_read_by_reason(run: Run, told: Told, corpus: Path, tmp_path: Path):
+    shutil.copytree(corpus, tmp_path / "mixed")
+    for name in ("a.xyz", "b.xyz", "c.png"):
+        (tmp_path / "mixed" / name).write_bytes(b"x")
+    run("index", "mixed")
+
+    assert sorted(told("status")["skipped"].values()) == [1, 2]
+    shown = run("status").stdout
+    assert "2 files: .xyz files are not read" in shown

@@ -250,3 +250,12 @@ def test_words_that_people_type_to_leave_or_for_help_are_no_questions(run: Run, 
 
 def test_a_question_that_begins_with_help_is_asked(run: Run, indexed: Path):
     assert "# help Ada Brook" in run("chat", "--index", indexed, input="help Ada Brook\n").stdout
+
+
+@pytest.mark.parametrize("word", ["sources", "method", "new", "clear", "/clear", "Sources"])
+def test_commands_need_no_slash_where_they_stand_alone(run: Run, indexed: Path, word: str):
+    result = run("chat", "--index", indexed, input=f"{word}\n")
+
+    assert result.stdout == ""
+    assert "no command" not in result.stderr
+    assert f"# {word} Ada Brook" in run("chat", "--index", indexed, input=f"{word} Ada Brook\n").stdout or "/" in word

@@ -222,3 +222,11 @@ def wait_for(done: Callable[[], bool], process: subprocess.Popen[bytes], seconds
         assert process.poll() is None, process.stderr and process.stderr.read()
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+def test_the_model_that_the_index_remembers_answers(run: Run, papers: Path, asked: Path, server: SimulatedServer):
+    before = server.counts["requests"]
+
+    run("eval", "answers", asked, "--index", papers, "--conditions", "local", "--out", "c", "--yes")
+
+    assert server.counts["requests"] > before

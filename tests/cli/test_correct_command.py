@@ -140,12 +140,13 @@ def test_undoing_restores_the_graph_and_a_fresh_build_communities_and_reports_to
     run("correct", "merge", "Ada Brook", "Ruben Vale", "--index", folder)
     run("correct", "apply", "--index", folder)
     undone = run("correct", "undo", "1", "--index", folder)
-    run("correct", "apply", "--index", folder)
+    applied = run("correct", "apply", "--index", folder)
     after = api.open_index(folder)
     run("index", corpus, "--index", folder, "--fresh")
     fresh = api.open_index(folder)
 
     assert "--fresh" in undone.stderr
+    assert "--fresh" in applied.stderr
     assert [e.name for e in after.entities] == [e.name for e in before.entities]
     assert len(after.relationships) == len(before.relationships)
     assert list(fresh.communities) == list(before.communities)

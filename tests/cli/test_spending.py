@@ -10,10 +10,11 @@ from queue import Queue
 
 import pytest
 import typer
-from llm_corpus import documents
+from llm_corpus import documents, settings
 from simulated_server import SimulatedServer
 from typer.testing import Result
 
+from conspectus import api
 from conspectus.cli import options
 from conspectus.cli.options import ASK_ABOVE_TOKENS, ASK_ABOVE_USD, agree_to
 from conspectus.cli.progress import LINE_EVERY, Bars
@@ -21,6 +22,7 @@ from conspectus.errors import UsageError
 from conspectus.indexing.estimate import Estimate, Range, TaskEstimate, exactly
 from conspectus.rows import Usage
 from conspectus.settings import ModelSettings, Settings
+from conspectus.storage.locks import writing
 
 Run = Callable[..., Result]
 DEAR = ("--set", "prices={ simulated = { input = 1000.0, output = 4000.0 } }")
@@ -104,7 +106,7 @@ def test_a_terminal_is_asked_above_the_threshold_and_not_below_it(monkeypatch: p
         agree_to(estimate, Settings(llm=ModelSettings(budget_tokens=5)), yes=False)
         assert not asked
     for estimate in above:
-        with pytest.raises(typer.Abort):
+        with pytest.raises(typer.Exit):
             agree_to(estimate, Settings(), yes=False)
     assert len(asked) == 2
     monkeypatch.setattr(sys, "stdin", io.StringIO())
@@ -142,3 +144,39 @@ def test_a_quiet_run_prints_no_lines(capsys: pytest.CaptureFixture[str]):
     with Bars(quiet=True, wait=lambda _: pytest.fail("nobody waits")) as bars:
         bars.stage("extract", 40)()
     assert capsys.readouterr().err == ""
+
+
+def test_what_wrote_nothing_leaves_nothing_behind(run: Run, server: SimulatedServer, papers: Path):
+    run("index", "nowhere", code=2)
+    run("index", papers, "--model", "m", "--base-url", "http://127.0.0.1:9", "--set", "llm.attempts=1", code=1)
+    run("index", papers, *asking(server), *DEAR, code=2)  # nobody is there to agree
+
+    assert not Path(".conspectus").exists()
+
+
+def test_nobody_is_kept_from_writing_while_a_question_waits(server: SimulatedServer, papers: Path, tmp_path: Path):
+    def agree(_: Estimate) -> None:
+        with writing(tmp_path / "index"):
+            raise UsageError("declined")
+
+    with pytest.raises(UsageError, match="declined"):
+        api.build(papers, tmp_path / "index", settings=settings(server.url), agree=agree)
+    assert not (tmp_path / "index").exists()
+
+
+def test_a_budget_of_money_for_what_is_free_is_said_to_limit_nothing(run: Run, server: SimulatedServer, papers: Path):
+    assert "--budget-tokens" in run("index", papers, *asking(server), "--budget", 1).stderr
+    assert "--budget-tokens" not in run("index", papers, *asking(server), "--budget-tokens", 10**6).stderr
+
+
+def test_what_is_free_costs_0_wherever_it_is_told(run: Run, server: SimulatedServer, papers: Path):
+    made = run("index", papers, *asking(server)).stdout
+
+    assert "$0." in made.partition("Spent:")[2]
+    assert "unknown" not in run("status").stdout
+
+
+def test_a_budget_of_tokens_holds_for_all_runs_on_an_index(run: Run, server: SimulatedServer, papers: Path):
+    result = run("index", papers, *asking(server), "--index-budget-tokens", 3000, code=1)
+
+    assert "the budget of the index" in result.stderr

@@ -158,3 +158,14 @@ def test_as_many_snapshots_are_kept_as_are_asked_for(changing: Path, run: Run, t
     run("index", "papers", "--set", "store.snapshots=1")  # also where nothing changed
     assert len(told("status", "--history")["snapshots"]) == 1
     assert api.open_index(".conspectus").documents
+
+
+def test_documents_that_take_the_place_of_all_others_are_announced(changing: Path, run: Run, tmp_path: Path):
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / "a.txt").write_text("Vera Stone sued the Kell Council over the quay.")
+
+    notice = run("index", "others").stderr
+    assert "6 documents of papers" in notice
+    assert "conspectus rollback" in notice
+    assert run("index", "others", "papers").stderr == ""
+    assert run("index", "papers", "--quiet").stderr == ""

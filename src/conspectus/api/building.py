@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,7 +19,7 @@ from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.indexing.update import Update, origin_of, own_embedder, update_of
 from conspectus.models.base import Model
-from conspectus.rows import Community, Document, EncodingWarning, Failure, Skipped, Usage, left_out
+from conspectus.rows import LEFT_OUT, Community, Document, EncodingWarning, Failure, Skipped, Usage, left_out
 from conspectus.runtime import (
     DEFAULT_FOLDER,
     Given,
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     from conspectus.text.lexicon import Lexicon
     from conspectus.tune import Tuned
 
+MOST_REASONS = 20
+"""Reasons for not reading files that an index remembers: one for each suffix, and few folders hold more kinds."""
 Agree = Callable[["Estimate"], None]
 """Called with what a build will take, before it is spent; raises if that is too much."""
 
@@ -126,9 +130,7 @@ async def abuild(
     known = _named_only(options, target)
     chosen, corrections = corrections_for(known.settings, target)  # first, for the file may be wrong
     with shown(progress) as bars, paused_garbage_collection():
-        if bars:
-            bars.stage("read", 0)
-        read = read_sources(sources, documents, chosen)
+        read = read_sources(sources, documents, chosen, bars)
         return await build_read(
             read, target, replace(known, settings=chosen), corrections, bars, fresh=fresh, agree=agree
         )
@@ -147,6 +149,13 @@ async def build_read(
     """Do what `build` does with what was read."""
     index_documents, failures, skipped, warnings = read
     chosen = known.settings
+    asks = agree if costs(chosen) else None
+    if asks:  # before the lock: nobody should be kept from writing while a question waits for its answer
+        update = update_of(target, index_documents, failures, chosen, corrections=corrections, fresh=fresh)
+        chosen = _with_own_embedder(known, update, target)
+        _warn_of_replacement(update, progress)
+        asks(await estimate_of(index_documents, update, target, chosen, corrections))
+        chosen = known.settings
     with store.writing(target):
         update = update_of(target, index_documents, failures, chosen, corrections=corrections, fresh=fresh)
         if update.up_to_date and (standing := update.existing):
@@ -158,8 +167,8 @@ async def build_read(
         )
 
         chosen = _with_own_embedder(known, update, target)
-        if agree and costs(chosen):
-            agree(await estimate_of(index_documents, update, target, chosen, corrections))
+        if not asks:
+            _warn_of_replacement(update, progress)
         async with session_for(chosen, target, remembered=known.remembers_model) as session:
             if progress and session:
                 progress.watch(lambda: session.total)
@@ -186,10 +195,27 @@ async def build_read(
     return Built(built, snapshot, target, tuple(skipped), tuple(warnings), notices, update)
 
 
+def _warn_of_replacement(update: Update, progress: Progress | None) -> None:
+    """Say before anything is spent that other documents take the place of all that the index holds."""
+    changes = update.changes
+    if not progress or not changes or changes.unchanged or changes.edited or changes.renamed or not changes.deleted:
+        return
+    folders = {os.path.dirname(path) for path in changes.deleted}
+    source = os.path.commonpath(folders) if len({os.path.isabs(folder) for folder in folders}) == 1 else ""
+    count = len(changes.deleted)
+    documents = f"the {count:,} documents of {source}" if source else f"all {count:,} documents of the index"
+    progress.note(
+        f"This takes {documents} out of the index and puts others in their place."
+        " conspectus rollback returns to them; --index DIR makes an index of its own."
+    )
+
+
 def _left_out(skipped: Iterable[Skipped]) -> dict[str, str]:
-    """Return what an index's origin says of files that were left out, for its status."""
-    counts = left_out(skipped)
-    return {"left_out": json.dumps(counts)} if counts else {}
+    """Return what an index's origin says of files that were not read, for its status."""
+    rows = tuple(skipped)
+    others = Counter(row.reason for row in rows if row.kind not in LEFT_OUT)
+    counts = {"left_out": left_out(rows), "skipped": dict(others.most_common(MOST_REASONS))}
+    return {name: json.dumps(count) for name, count in counts.items() if count}
 
 
 def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:

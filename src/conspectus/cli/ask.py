@@ -35,7 +35,7 @@ from conspectus.cli.options import (
     settings_with_index,
 )
 from conspectus.errors import CallFailed, UsageError
-from conspectus.messages import wording
+from conspectus.messages import says_nothing, wording
 
 if TYPE_CHECKING:
     from conspectus.api import QuestionContext
@@ -222,10 +222,15 @@ def _print_answer(answer: Answer, json: bool, many: object, *, streamed: bool = 
         told = asdict(answer)
         show.as_json({"question": told.pop("question"), "answer": told.pop("text"), **told}, lines=bool(many))
         return
-    if not streamed:
-        show.markdown(answer.text)
-    for notice in answer.notices:
-        show.out(f"\n{notice}")
+    absent = wording(answer.language).absent.partition("{}")[0]
+    notices = "\n\n".join(sorted(answer.notices, key=lambda notice: not notice.startswith(absent)))
+    if notices.startswith(absent) and says_nothing(answer.text) and not streamed:
+        show.out(notices)  # why there is no answer: a name may be misspelt
+    else:
+        if not streamed:
+            show.markdown(answer.text)
+        if notices:
+            show.out(f"\n{notices}")
     show.citations(answer.citations, answer.language, answer.text)
     if not brief:
         show.note(f"\n{made_by(answer)}")

@@ -70,6 +70,8 @@ def status(
     show.out(", ".join(show.counted(value, noun) for value, noun in zip(values, counts, strict=True)))
     if figures.left_out:
         show.out("Left out: " + ", ".join(f"{n:,} {LEFT_OUT[kind]}" for kind, n in figures.left_out.items()))
+    for reason, count in figures.skipped.items():
+        show.out(f"Skipped {show.counted(count, 'file')}: {reason}")
     if figures.languages.keys() - {"en"}:
         show.out("Languages of the documents: " + ", ".join(f"{code} {n:,}" for code, n in figures.languages.items()))
     show.out()
@@ -87,7 +89,7 @@ def status(
     if used.calls or used.cached_calls:
         calls = f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} kept)"
         read = f"{used.prompt_tokens:,} tokens read and {used.completion_tokens:,} written"
-        show.out(f"Models: {calls}, {read}" + (f", {show.money(used.cost)}" if used.cost else ""))
+        show.out(f"Models: {calls}, {read}" + f", {show.dollars(figures.cost)}")
     else:
         show.out("No language model was asked.")
     if spent:
@@ -118,12 +120,9 @@ def _print_spent(spent: Sequence[Spending], json: bool) -> None:
 def _spent(row: Spending) -> list[str]:
     from conspectus.tasks.base import task_label
 
-    figures = (f"{n:,}" for n in (row.calls, row.prompt_tokens, row.completion_tokens))
-    return [task_label(row.task) if row.model else row.task, row.model, *figures, _money(row.cost)]
-
-
-def _money(cost: float | None) -> str:
-    return "unknown" if cost is None else f"{cost:.4f}"
+    figures = [f"{n:,}" for n in (row.calls, row.prompt_tokens, row.completion_tokens)]
+    figures.append(show.dollars(row.cost).removeprefix("$").removeprefix("cost "))
+    return [task_label(row.task) if row.model else row.task, row.model, *figures]
 
 
 def _levels(figures: Status) -> Iterator[Sequence[str]]:
@@ -219,7 +218,7 @@ def _print_report(name: str, index: Index, json: bool) -> None:
     from conspectus.text.language import language_of
 
     view = report_view(name, index)
-    text, citations, removed = cite(view.report.text, index)
+    text, citations, removed = cite(view.report.text, index, by_passage=True)
     if json:
         told = asdict(view.report) | {"text": text, "citations": [asdict(c) for c in citations]}
         links = {"above": _link(view.above), "below": [_link(r) for r in view.below]}

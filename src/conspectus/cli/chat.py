@@ -42,12 +42,14 @@ Print = Callable[["Answer", bool, bool], None]
 PROMPT = "? "
 COMMANDS = """\
 A question is read in the light of those before it: "and who founded it?"
-/sources  show what the last answer cites
-/method   show how the last answer was made
-/new      begin a new conversation
-help      show this, as /help does
+sources   show what the last answer cites
+method    show how the last answer was made
+new       begin a new conversation, as clear does
+help      show this
 exit      end, as quit and Ctrl-D do
-Ctrl-C stops an answer that is being written."""
+Commands may begin with a slash: /sources. Ctrl-C stops an answer that is being written."""
+COMMAND_WORDS = frozenset(("clear", "exit", "help", "method", "new", "quit", "sources"))
+"""Lines that are commands without a slash, too: alone they are no question."""
 
 
 def chat(
@@ -139,7 +141,7 @@ def talk(conversation: Conversation, print_: Print, *, streams: bool, json: bool
                     show.out()
             case "help":
                 show.note(COMMANDS)
-            case "new":
+            case "new" | "clear":
                 conversation.forget()
                 last = None
                 show.note("A new conversation.")
@@ -160,7 +162,7 @@ def command_of(line: str) -> str:
     if line.startswith("/"):
         return line[1:].split(" ", 1)[0].lower()
     word = line.rstrip(" .!;()").lower()
-    return word if word in ("exit", "quit", "help") else ""
+    return word if word in COMMAND_WORDS else ""
 
 
 def _footer(question: str, answer: Answer, previous: Answer | None) -> None:

@@ -353,9 +353,12 @@ def apply(
 
     said = overrides(set_, model_flags(None, base_url, None, budget, budget_tokens, trace))
     began = time.perf_counter()
+    undone = api.corrections(folder, file=corrections or "").undone
     with Bars(quiet=quiet or json) as bars:
         built = api.apply_corrections(folder, file=corrections or "", settings=said, progress=bars)
     tell(built, time.perf_counter() - began, json=json, quiet=quiet)
+    if undone and not json:
+        show.note(CARRIED_ON)
     raise typer.Exit(WITH_FAILURES if built.failures else DONE)
 
 

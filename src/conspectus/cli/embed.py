@@ -20,6 +20,7 @@ from conspectus.cli.options import (
     ConfigFile,
     EmbedderName,
     IndexBudget,
+    IndexBudgetTokens,
     IndexFolder,
     LogFile,
     Quiet,
@@ -43,6 +44,7 @@ def embed(
     budget: Budget = None,
     budget_tokens: BudgetTokens = None,
     index_budget: IndexBudget = None,
+    index_budget_tokens: IndexBudgetTokens = None,
     yes: Yes = False,
     trace: TraceFile = None,
     dry_run: Annotated[
@@ -65,7 +67,7 @@ def embed(
     from conspectus.cli.progress import Bars
     from conspectus.index_status import status_of
 
-    flags = model_flags(None, base_url, None, budget, budget_tokens, trace, index_budget)
+    flags = model_flags(None, base_url, None, budget, budget_tokens, trace, index_budget, index_budget_tokens)
     settings = settings_of(overrides(set_, flags), config)
     if dry_run:
         _estimate(folder, embedder or "", settings, json)
@@ -73,14 +75,15 @@ def embed(
     _agree(folder, embedder or "", settings, yes=yes)
     with Bars(quiet=quiet or json) as bars:
         index = api.embed(folder, embedder or "", settings=settings, progress=bars)
-    vectors, used = status_of(index).vectors, index.usage.get("Embed")
+    figures, used = status_of(index), index.usage.get("Embed")
+    vectors = figures.vectors
     if json:
         show.as_json({"index": str(folder), "snapshot": index.snapshot, "vectors": vectors, "usage": used})
         return
     show.out(show.vectors(vectors))
     show.out(f"Snapshot: {index.snapshot}")
     if used:
-        show.spent(used, show.out)
+        show.spent(used, show.out, cost=show.dollars(None if figures.cost is None else used.cost))
 
 
 def _agree(folder: Path, embedder: str, settings: Settings, *, yes: bool) -> None:

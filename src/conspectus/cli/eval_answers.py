@@ -40,7 +40,7 @@ from conspectus.cli.options import (
     model_flags,
     overrides,
     parts,
-    settings_of,
+    settings_with_index,
     with_model,
 )
 from conspectus.errors import UsageError
@@ -114,10 +114,11 @@ def answers(
 
     flags = model_flags(model, base_url, embedder, budget, budget_tokens, trace)
     flags |= {"global.context_tokens": window, "answer.response": response}
-    settings = settings_of(overrides(set_, flags), config)
+    opened = open_index(folder)
+    given = overrides(set_, flags)
+    settings = settings_with_index(given, config, [opened.settings], quiet=quiet or json).settings
     target = out or _folder_of(source)
     names = parts(conditions)
-    opened = open_index(folder)
     options = evaluation.AnswerOptions(names, sample, samples)
     if dry_run or settings.model != "extractive":
         preview = evaluation.preview_answers(source, opened, target, options=options, settings=settings)

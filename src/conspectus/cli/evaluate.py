@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +25,7 @@ from conspectus.cli.options import (
     Where,
     overrides,
     settings_of,
+    settings_with_index,
 )
 from conspectus.errors import UsageError
 
@@ -175,7 +176,7 @@ def qa(
         answers,
         limit,
         json,
-        settings_of(overrides(set_, {"model": model, "rerank.by": rerank}), config),
+        _settings(folder, overrides(set_, {"model": model, "rerank.by": rerank}), config),
         "qa",
         where or (),
     )
@@ -205,9 +206,16 @@ def kgqa(
         answers,
         limit,
         json,
-        settings_of(overrides(set_, {"model": model}), config),
+        _settings([folder], overrides(set_, {"model": model}), config),
         "kgqa",
     )
+
+
+def _settings(folders: Sequence[Path], given: Mapping[str, Any], config: Path | None) -> Settings:
+    """Return the settings for questions to indexes, which remember their models as for `conspectus ask`."""
+    from conspectus import open_index
+
+    return settings_with_index(given, config, [open_index(folder).settings for folder in folders]).settings
 
 
 def _answers(

@@ -49,7 +49,7 @@ def export(
     chooses the communities that colour GraphML.
 
     Example: conspectus export csv -o tables
-    Example: conspectus export graphml -o graph.graphml
+    Example: conspectus export json -o graph.json
     Example: conspectus export obsidian -o vault
     """
     from conspectus.api import export as export_index

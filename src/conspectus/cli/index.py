@@ -28,6 +28,7 @@ from conspectus.cli.options import (
     ConfigFile,
     EmbedderName,
     IndexBudget,
+    IndexBudgetTokens,
     IndexFolder,
     LogFile,
     ModelName,
@@ -152,6 +153,7 @@ def index(
     budget: Budget = None,
     budget_tokens: BudgetTokens = None,
     index_budget: IndexBudget = None,
+    index_budget_tokens: IndexBudgetTokens = None,
     yes: Yes = False,
     trace: TraceFile = None,
     fresh: Annotated[
@@ -214,7 +216,7 @@ def index(
         "extract.claims": claims,
         "reports.write": False if no_reports else None,
         "store.corrections": corrections,
-        **model_flags(model, base_url, embedder, budget, budget_tokens, trace, index_budget),
+        **model_flags(model, base_url, embedder, budget, budget_tokens, trace, index_budget, index_budget_tokens),
     }
     built = settings_in(folder)
     known = settings_with_index(overrides(set_, flags), config, built, does="builds", quiet=quiet)
@@ -312,7 +314,7 @@ def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     if not quiet:
         _not_read(built)
         show.listed("Worth knowing:", built.notices)
-    show.spent(status.usage, show.out)
+    show.spent(status.usage, show.out, cost=show.dollars(status.cost))
     if not quiet and sys.stdout.isatty():
         show.note('Next: conspectus ask "What are the main themes?", conspectus report, conspectus map')
 

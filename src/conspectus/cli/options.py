@@ -10,6 +10,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -226,6 +227,16 @@ IndexBudget = Annotated[
         help="Maximum spend in US dollars of all runs on this index together, by what its response cache records.",
     ),
 ]
+IndexBudgetTokens = Annotated[
+    int | None,
+    typer.Option(
+        "--index-budget-tokens",
+        metavar="N",
+        min=0,
+        rich_help_panel=COST,
+        help="Maximum number of tokens of all runs on this index together.",
+    ),
+]
 TraceFile = Annotated[
     str | None,
     typer.Option(
@@ -247,6 +258,7 @@ def model_flags(
     budget_tokens: int | None = None,
     trace: str | None = None,
     index_budget: float | None = None,
+    index_budget_tokens: int | None = None,
 ) -> dict[str, Any]:
     """Return what the flags of language models say, by dotted key."""
     return {
@@ -256,6 +268,7 @@ def model_flags(
         "llm.budget": budget,
         "llm.budget_tokens": budget_tokens,
         "llm.index_budget": index_budget,
+        "llm.index_budget_tokens": index_budget_tokens,
         "llm.trace": trace,
     }
 
@@ -277,9 +290,15 @@ def parts(text: str) -> list[str]:
 
 
 def confirmed(*, yes: bool) -> None:
-    """Ask whether to go on, where somebody is there to be asked; abort where not."""
-    if not yes and sys.stdin.isatty() and sys.stderr.isatty():
-        typer.confirm("Go on?", abort=True, err=True)
+    """Ask whether to go on, where somebody is there to be asked; end the command where the answer is no."""
+    if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    agreed = False
+    with suppress(typer.Abort):  # Ctrl-C and Ctrl-D answer no
+        agreed = typer.confirm("Go on?", err=True)
+    if not agreed:
+        show.note("Stopped before anything was spent or written.")
+        raise typer.Exit(1)
 
 
 def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
@@ -289,7 +308,7 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
 
     Raises:
         UsageError: there is no terminal to ask at, and neither `yes` nor a budget is given.
-        typer.Abort: the answer is no.
+        typer.Exit: the answer is no.
     """
     cost, used = estimate.likely_cost, estimate.likely_tokens
     if used <= ASK_ABOVE_TOKENS if cost is None else cost <= ASK_ABOVE_USD:
@@ -308,7 +327,7 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
         )
     show.table(show.costs(estimate), show.note, texts=2)
     show.note(f"This will take {likely}.")
-    typer.confirm("Go on?", abort=True, err=True)
+    confirmed(yes=False)
 
 
 def settings_of(said: Mapping[str, Any], file: Path | None) -> Settings:
@@ -338,8 +357,23 @@ def settings_with_index(
     asks = language_model or resolved.settings.rerank.by == "model"
     resolved = _logged(with_index_models(resolved, built, language_model=asks, builds=does == "builds"))
     if asks and not quiet and (line := describe_models(resolved, built, does)):
-        typer.echo(line, err=True)
+        show.note(line)
+    if asks and not quiet:
+        _tell_of_idle_budget(resolved.settings)
     return resolved
+
+
+def _tell_of_idle_budget(settings: Settings) -> None:
+    """Say that a budget of money limits nothing where every model counts as free."""
+    from conspectus.api import costs, is_free
+
+    llm = settings.llm
+    if (llm.budget or llm.index_budget) and costs(settings) and is_free(settings):
+        own = "on this machine, or at an address of it" if llm.base_url else "on one's own machine"
+        show.note(
+            f"--budget limits nothing here: {settings.model} counts as free ({own}). --budget-tokens limits tokens; the"
+            " setting `prices` gives it a price."
+        )
 
 
 def _logged(resolved: Resolved) -> Resolved:

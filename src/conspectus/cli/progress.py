@@ -11,6 +11,7 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from conspectus.cli import show
 from conspectus.cli.show import usage_line
 from conspectus.cli.terminal import clean
 from conspectus.models.base import Tick
@@ -117,10 +118,12 @@ class Bars:
         return tick
 
     def note(self, text: str) -> None:
-        """Print a line above the bars."""
+        """Print a line, above the bars where there are any."""
         log.info(text)
         if self._bars:
             self._bars.console.print(clean(text), markup=False, highlight=False)
+        elif self._lines:
+            show.note(text)
 
     def _print_lines(self) -> None:
         while not self._wait(LINE_EVERY):

@@ -118,10 +118,11 @@ def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -
         if len(sources) > 1:  # what is cited is a row with all that it stands on, not one quotation
             out(head + line(words.apart.join(words.label.format(words.kind(c.kind), c.title) for c in same)))
             head = "    "
-        for source in sources[:PLACES]:
+        shown = 1 if same[0].kind == "report" else PLACES  # `conspectus report` shows all of a report's
+        for source in sources[:shown]:
             out(head + place(source, language=language, statement=said.get(same[0].marker, "")))
             head = "    "
-        if (more := len(sources) - PLACES) > 0:
+        if (more := len(sources) - shown) > 0 and same[0].kind != "report":
             out(f"    {words.more_places.format(more)}")
 
 
@@ -219,18 +220,24 @@ def money(cost: float) -> str:
     return f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.4f}"
 
 
-def usage_line(used: Usage) -> str:
-    """Return what was spent: calls, tokens, money if there is a price, and how many replies came from the cache."""
+def dollars(cost: float | None) -> str:
+    """Return what was paid, as `$0.0042`, `$0` of what is free, or `cost unknown` without a price."""
+    return "cost unknown" if cost is None else money(cost) if cost else "$0"
+
+
+def usage_line(used: Usage, cost: str = "") -> str:
+    """Return what was spent: calls, tokens, money, and how many replies came from the cache."""
     tokens = f"{counted(used.prompt_tokens + used.completion_tokens, 'token')}"
-    parts = [counted(used.calls, "call"), tokens, *([money(used.cost)] if used.cost else [])]
+    cost = cost or (money(used.cost) if used.cost else "")
+    parts = [counted(used.calls, "call"), tokens, *([cost] if cost else [])]
     cached = f" ({used.cached_calls:,} more from the cache)" if used.cached_calls else ""
     return f"{', '.join(parts)}{cached}"
 
 
-def spent(used: Usage, say: Callable[[str], None] = note) -> None:
+def spent(used: Usage, say: Callable[[str], None] = note, *, cost: str = "") -> None:
     """Print what a run took of a language model, if it took any."""
     if used.calls or used.cached_calls:
-        say(f"Spent: {usage_line(used)}.")
+        say(f"Spent: {usage_line(used, cost)}.")
 
 
 def vectors(figures: VectorFigures | None) -> str:

@@ -25,6 +25,8 @@ from conspectus.tokens import well_formed
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from conspectus.indexing.pipeline import Progress
+    from conspectus.models.base import Tick
     from conspectus.settings import ReadSettings
 
 
@@ -50,7 +52,7 @@ class Read(NamedTuple):
     """Files whose encoding had to be guessed, or that hold invalid bytes."""
 
 
-def read(sources: Sources, settings: ReadSettings) -> Read:
+def read(sources: Sources, settings: ReadSettings, progress: Progress | None = None) -> Read:
     """Read all documents of files and folders; objects with fields and rows of data frames are documents.
 
     Strings are paths here, `~` stands for the home folder; `read_texts` takes them as documents. A file that is named
@@ -67,7 +69,7 @@ def read(sources: Sources, settings: ReadSettings) -> Read:
     given = _listed(sources)
     paths = [os.path.expanduser(s) for s in given if isinstance(s, str | Path)]
     options = Options.of(settings)
-    outcomes = list(_from_files(paths, options, settings))
+    outcomes = list(_from_files(paths, options, settings, progress))
     outcomes += _from_memory((s for s in given if not isinstance(s, str | Path)), options)
     return _placed(outcomes, paths)
 
@@ -136,7 +138,9 @@ def _from_memory(values: Iterable[object], options: Options) -> Iterator[ParsedD
 # Files
 
 
-def _from_files(sources: list[str], options: Options, settings: ReadSettings) -> Iterator[Outcome]:
+def _from_files(
+    sources: list[str], options: Options, settings: ReadSettings, progress: Progress | None
+) -> Iterator[Outcome]:
     for source in sources:
         if not os.path.exists(source):
             shown = source if len(source) <= 200 else source[:200] + "…"
@@ -148,10 +152,11 @@ def _from_files(sources: list[str], options: Options, settings: ReadSettings) ->
                 files.setdefault(*outcome)
             else:
                 yield outcome
-    yield from _parsed(sorted(files.items(), key=lambda item: natural_order(item[1])), options)
+    ordered = sorted(files.items(), key=lambda item: natural_order(item[1]))
+    yield from _parsed(ordered, options, progress.stage("read", len(ordered)) if progress else None)
 
 
-def _parsed(files: list[tuple[str, str]], options: Options) -> Iterator[Outcome]:
+def _parsed(files: list[tuple[str, str]], options: Options, tick: Tick | None) -> Iterator[Outcome]:
     """Yield what comes of each file, in their order; what other processes do is begun before the rest."""
     refused = {name: why for real, name in files if (why := _refusal(real, name, options))}
     isolated = [(real, name) for real, name in files if name not in refused and FORMATS[suffix_of(name)].isolated]
@@ -169,6 +174,8 @@ def _parsed(files: list[tuple[str, str]], options: Options) -> Iterator[Outcome]
                 yield from promised.pop(real).result()
             else:
                 yield from _documents_of(real, name, options)
+            if tick:
+                tick()
 
 
 def _refusal(real: str, name: str, options: Options) -> Failure | Skipped | None:

@@ -32,9 +32,12 @@ _NEIGHBOUR = rf"(?!{CJK.pattern})[^\W_]"
 Row = Report | Chunk | Entity | Relationship | Claim
 
 
-def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
-    """Return the text with `[1]` for each citation, the citations, and how many references led nowhere."""
-    markers: dict[tuple[Reference, tuple[Source, ...]], int] = {}
+def cite(text: str, index: Index, *, by_passage: bool = False) -> tuple[str, tuple[Citation, ...], int]:
+    """Return the text with `[1]` for each citation, the citations, and how many references led nowhere.
+
+    `by_passage` gives references that lead to the same passages one number, as a report names many rows for each.
+    """
+    markers: dict[tuple[Reference | None, tuple[Source, ...]], int] = {}
     citations: list[Citation] = []
     removed = 0
     statements = iter(_statements(text))
@@ -49,12 +52,12 @@ def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
             if row is None or not sources:
                 removed += 1
                 continue
-            key = (reference, sources)
+            key = (None if by_passage else reference, sources)
             if key not in markers:
                 markers[key] = len(markers) + 1
                 citations.append(Citation(markers[key], _KINDS[reference.table], row.id, _title(row, index), sources))
             written.append(f"[{markers[key]}]")
-        return "".join(written)
+        return "".join(dict.fromkeys(written))
 
     return rewrite(text, block), tuple(citations), removed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from conspectus.errors import IndexBusy, UsageError
@@ -49,6 +49,7 @@ def writing(folder: Path, what: str = "index") -> Generator[None]:
     Raises `IndexBusy` at once where another process (or another thread of this one) is, UsageError where the folder
     cannot be made or written to.
     """
+    made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
@@ -69,6 +70,10 @@ def writing(folder: Path, what: str = "index") -> Generator[None]:
         yield
     finally:
         if folder in _locks:  # and not in a forked child
+            with suppress(OSError):  # nothing was written, or a system does not remove open files
+                if made and os.listdir(folder) == ["lock"]:
+                    os.unlink(folder / "lock")
+                    os.rmdir(folder)
             os.close(_locks.pop(folder))
 
 

@@ -6,14 +6,21 @@ The current one is `manifest.json`; `history/<snapshot>.json` are those that one
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, NotFound, StoreError
 from conspectus.settings import StoreSettings
 
+USUAL = ".conspectus"
+"""The folder of an index where none is named."""
+MOST_LISTED = 1000
+"""Entries of a folder that are looked through for an index: more would keep an error message waiting."""
 FORMAT, VERSION, OLDEST = "conspectus-index", 3, 2
 """The format that is written, and the oldest that is read: 2 had the stored tables in the folder `tables`."""
 NAME, HISTORY = "manifest.json", "history"
@@ -65,7 +72,33 @@ def _advice(folder: Path) -> str:
     for output in (folder, folder / "output"):
         if any((output / name).is_file() for name in GRAPHRAG):
             return f"{folder} holds an index of Microsoft GraphRAG; bring it in: conspectus import graphrag {folder}"
-    return f"there is no index in {folder}; make one: conspectus index FOLDER --index {folder}"
+    if near := _nearest(folder):
+        return f"there is no index in {folder}; the nearest is in {near}: --index {near}"
+    option = "" if folder == Path(USUAL) else f" --index {folder}"
+    return f"there is no index in {folder}; make one: conspectus index FOLDER{option}"
+
+
+def _nearest(folder: Path) -> str:
+    """Return the folder of an index below or above the one where none is; empty where none is near."""
+    if folder.is_absolute():  # whoever names a whole path is not just in another folder
+        return str(folder / USUAL) if _is_ours(folder / USUAL / NAME) else ""
+    start = folder.parent
+    with suppress(OSError, ValueError):  # a folder that may not be listed, another drive
+        below = sorted(path for path in islice(start.iterdir(), MOST_LISTED) if path.is_dir())
+        for candidate in (folder, *below, *start.resolve().parents):
+            for index in (candidate, candidate / USUAL):
+                if _is_ours(index / NAME):
+                    return os.path.relpath(index)
+    return ""
+
+
+def _is_ours(manifest: Path) -> bool:
+    try:
+        return bool(_read(manifest))
+    except IndexOutdated:
+        return True
+    except (OSError, StoreError):
+        return False
 
 
 def snapshots(folder: Path) -> list[Manifest]:

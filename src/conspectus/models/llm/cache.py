@@ -116,6 +116,7 @@ class ResponseCache:
 
     def __post_init__(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._new = not self.path.exists()
         try:
             self._reader, self._writer = self._connect(), self._connect()
         except sqlite3.OperationalError as error:
@@ -316,12 +317,16 @@ class ResponseCache:
         self.close()
 
     def close(self) -> None:
-        """Close; what was not awaited may be lost."""
+        """Close; what was not awaited may be lost. A new file without any reply is removed."""
         self._thread.shutdown()
+        useless = False
         with suppress(sqlite3.OperationalError):  # on a full disk how often replies were used is not worth an error
             self._write_hits()
+            useless = self._new and not self._reader.execute("SELECT 1 FROM replies WHERE status = 'ok'").fetchone()
         self._reader.close()
         self._writer.close()
+        if useless:
+            self.path.unlink(missing_ok=True)
 
 
 def cached_in(folder: Path) -> int:
