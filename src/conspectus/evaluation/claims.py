@@ -1,4 +1,4 @@
-"""How many different things claims say: clusters of them by ROUGE-L (GraphRAG §4.2, table 4).
+"""The factual claims of answers, and how many different things they say: clusters by ROUGE-L (GraphRAG §4.2, table 4).
 
 The distance of two claims is 1 - ROUGE-L, the F measure of their longest common subsequence of words (Lin, 2004);
 clusters are agglomerative with complete linkage: every two claims of one are nearer to each other than the threshold.
@@ -9,31 +9,37 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from conspectus.errors import CallFailed
-from conspectus.evaluation import comparison, run
-from conspectus.evaluation.comparison import AskedAnswer, Key, asked_answers, found_by, made_with, names_in
+from conspectus.evaluation import run
+from conspectus.evaluation.checks import AnswerRow, Check, CheckOptions
+from conspectus.evaluation.comparison import AskedAnswer, names_in
 from conspectus.evaluation.grounding import Sentence, sentences_in
-from conspectus.evaluation.jsonl_table import JsonlTable, Judgement, Pair, each
+from conspectus.evaluation.jsonl_table import Judgement, Pair
 from conspectus.evaluation.judge import judged_in
-from conspectus.evaluation.statistics import Interval, bootstrap, cohens_d, holm, paired_difference, rounded, wilcoxon
+from conspectus.evaluation.statistics import (
+    Figures,
+    Interval,
+    bootstrap,
+    cohens_d,
+    holm,
+    paired_difference,
+    wilcoxon,
+)
 from conspectus.evaluation.verdicts import labels
-from conspectus.indexing.estimate import Estimate
-from conspectus.indexing.pipeline import Progress
-from conspectus.models.base import Model, Tick, no_tick
-from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.llm.session import Session
-from conspectus.runtime import Given, path_of, resolved
-from conspectus.settings import Settings
+from conspectus.models.base import Model
+from conspectus.runtime import path_of
 from conspectus.tasks import ClearSentences, FactualClaims, SelectFactual
 from conspectus.text.language import language_of
 from conspectus.text.words import CJK, fold
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 CLAIMS_BY_RULES = (
     "Found by rules: a claim is a sentence as it stands, and nothing is taken apart. Not comparable with the paper's."
@@ -42,23 +48,52 @@ STEPS = ("SelectFactual", "ClearSentences", "FactualClaims")
 """The tasks by which claims are extracted."""
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8)
 """Distances at which GraphRAG cuts."""
+CLAIMS = "claims"
+MEASURES = (CLAIMS, *(f"clusters at {threshold:g}" for threshold in THRESHOLDS))
+CRITERION = {measure: "comprehensiveness" if measure == CLAIMS else "diversity" for measure in MEASURES}
+"""The judge's criterion that each measure is compared with."""
 _WORD = re.compile(rf"{CJK.pattern}|(?:(?!{CJK.pattern})[^\W_])+")
 
 
 @dataclass(frozen=True)
-class AnswerClaims:
+class AnswerClaims(AnswerRow):
     """The factual claims of one answer, each once."""
 
-    condition: str
-    question: str
     claims: tuple[str, ...] = ()
-    made_with: str = ""
-    error: str = ""
 
 
-def claims_in(folder: Path) -> JsonlTable[AnswerClaims]:
-    """Return the claims of a comparison's answers, by condition and question."""
-    return JsonlTable(folder / "claims.jsonl", AnswerClaims, lambda row: (row.condition, row.question))
+async def claims_of(question: str, sentences: Sequence[Sentence], model: Model) -> tuple[str, ...]:
+    """Return the claims that sentences make in answer to a question, each once, in their order.
+
+    Headings are context and make no claims. Numbers of a reply that no sentence has are skipped.
+    """
+    if all(sentence.heading for sentence in sentences):
+        return ()
+    shown = tuple(sentence.shown for sentence in sentences)
+    language = language_of(shown)
+    factual = await model.perform(SelectFactual(question, shown, language=language))
+    chosen = tuple(n for n in sorted(set(factual)) if 0 < n <= len(sentences) and not sentences[n - 1].heading)
+    if not chosen:
+        return ()
+    clear = await model.perform(ClearSentences(question, shown, chosen, language=language))
+    texts = tuple(sentence.text for sentence in clear if sentence.number in chosen)
+    if not texts:
+        return ()
+    claims = await model.perform(FactualClaims(question, texts, language=language))
+    return distinct(claim.text for claim in claims if 0 < claim.number <= len(texts))
+
+
+async def _work(answer: AskedAnswer, model: Model) -> Mapping[str, Any]:
+    return {"claims": await claims_of(answer.question, sentences_in(answer.answer), model)}
+
+
+CHECK = Check(CLAIMS, AnswerClaims, STEPS, lambda answer: (), _work)
+
+
+claims_in, claims_now = CHECK.table, CHECK.current
+"""All rows in the folder of a comparison, and those on its answers as they are now, without failed ones."""
+
+# Clusters
 
 
 @lru_cache(maxsize=1 << 16)
@@ -83,23 +118,23 @@ def distances(claims: Sequence[str]) -> list[float]:
     times as fast as the table that libraries fill, with the same result.
     """
     texts = [words(claim) for claim in claims]
-    found: list[float] = []
-    for i, one in enumerate(texts):
-        places: dict[str, int] = {}
-        for at, word in enumerate(one):
-            places[word] = places.get(word, 0) | 1 << at
-        found += (_apart(places, len(one), other) for other in texts[i + 1 :])
-    return found
+    apart: list[float] = []
+    for i, text in enumerate(texts):
+        positions: dict[str, int] = {}
+        for position, word in enumerate(text):
+            positions[word] = positions.get(word, 0) | 1 << position
+        apart += (_distance(positions, len(text), other) for other in texts[i + 1 :])
+    return apart
 
 
-def _apart(places: dict[str, int], length: int, other: Sequence[str]) -> float:
-    every = left = (1 << length) - 1
+def _distance(positions: Mapping[str, int], length: int, other: Sequence[str]) -> float:
+    every = unmatched = (1 << length) - 1
     for word in other:
-        if at := places.get(word):
-            met = left & at
-            left = ((left + met) | (left - met)) & every
+        if at := positions.get(word):
+            matched = unmatched & at
+            unmatched = ((unmatched + matched) | (unmatched - matched)) & every
     both = length + len(other)
-    common = length - left.bit_count()
+    common = length - unmatched.bit_count()
     return (both - 2 * common) / both if both else 0.0
 
 
@@ -116,71 +151,8 @@ def clusters(claims: Sequence[str], thresholds: Sequence[float] = THRESHOLDS) ->
     return [1 + int((heights >= threshold).sum()) for threshold in thresholds]
 
 
-def pending(asked: Iterable[AskedAnswer], table: JsonlTable[AnswerClaims], by: str) -> list[AskedAnswer]:
-    """Return the answers whose claims are missing, failed, or were extracted from another text or by another model."""
-    return comparison.pending(asked, table, by, _made_with)
+# What the claims of a folder amount to
 
-
-def claims_now(folder: Path) -> dict[Key, AnswerClaims]:
-    """Return the results of a folder that are on its answers as they are now, without failed ones."""
-    return comparison.results_now(folder, claims_in(folder), _made_with)
-
-
-def _made_with(one: AskedAnswer, by: str) -> str:
-    return made_with(by, one.question, one.answer.text)
-
-
-async def find_claims(
-    left: Sequence[AskedAnswer], model: Model, kept: JsonlTable[AnswerClaims], by: str, tick: Tick = no_tick
-) -> None:
-    """Find the claims of answers and keep them; what failed is kept with its error.
-
-    Raises Unusable, when what is under way has ended, where nothing more can be asked of the model.
-    """
-
-    async def work(one: AskedAnswer) -> None:
-        claims: tuple[str, ...] = ()
-        error = ""
-        try:
-            claims = await claims_of(one.question, sentences_in(one.answer), model)
-        except CallFailed as failure:
-            error = str(failure) or type(failure).__name__
-        kept.add(AnswerClaims(one.answer.condition, one.answer.question, claims, _made_with(one, by), error))
-
-    await each(left, work, tick)
-
-
-async def claims_of(question: str, sentences: Sequence[Sentence], model: Model) -> tuple[str, ...]:
-    """Return the claims that sentences make in answer to a question, each once, in their order.
-
-    Headings are context and make no claims. Numbers of a reply that lead to no sentence are passed over.
-    """
-    if not any(not sentence.heading for sentence in sentences):
-        return ()
-    selection = selecting(question, sentences)
-    language = selection.language
-    factual = await model.perform(selection)
-    chosen = tuple(n for n in sorted(set(factual)) if 0 < n <= len(sentences) and not sentences[n - 1].heading)
-    if not chosen:
-        return ()
-    clear = await model.perform(ClearSentences(question, selection.sentences, chosen, language=language))
-    texts = tuple(one.text for one in clear if one.number in chosen)
-    if not texts:
-        return ()
-    claims = await model.perform(FactualClaims(question, texts, language=language))
-    return distinct(one.text for one in claims if 0 < one.number <= len(texts))
-
-
-def selecting(question: str, sentences: Sequence[Sentence]) -> SelectFactual:
-    """Return the task of the first step."""
-    shown = tuple(sentence.shown for sentence in sentences)
-    return SelectFactual(question, shown, language=language_of(shown))
-
-
-CLAIMS = "claims"
-MEASURES = (CLAIMS, *(f"clusters at {threshold:g}" for threshold in THRESHOLDS))
-CRITERION = {measure: "comprehensiveness" if measure == CLAIMS else "diversity" for measure in MEASURES}
-"""The judge's criterion that each is held against."""
 
 Values = Mapping[str, Mapping[str, float]]
 """Of one condition: for each question the values of all measures."""
@@ -188,12 +160,11 @@ Values = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class ConditionClaims:
-    """The averages of one condition over its answers, by measure."""
+    """The averages of one condition over its answers, by measure; `failed` answers have none."""
 
     condition: str
     answers: int
     failed: int
-    """Answers whose claims could not be found."""
     averages: Mapping[str, Interval]
 
 
@@ -221,10 +192,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class ClaimAgreement:
-    """How often a measure prefers the condition that the judges' majority does (GraphRAG §4.2).
-
-    Counted over pairs of answers of which a majority prefers one and the measure too.
-    """
+    """How often a measure prefers the condition that the judges' majority does (GraphRAG §4.2)."""
 
     measure: str
     criterion: str
@@ -235,17 +203,13 @@ class ClaimAgreement:
     equal: int
     """Of these, the pairs that the measure takes for equal; they are left out of the rate."""
     agreeing: int
-
-    @property
-    def rate(self) -> float | None:
-        """The share of agreement in %; None where nothing can be compared."""
-        counted = self.labelled - self.equal
-        return 100 * self.agreeing / counted if counted else None
+    rate: float | None
+    """The share of agreement in %; None where nothing can be compared."""
 
 
 @dataclass(frozen=True)
-class ClaimCounts:
-    """All of it for one folder of answers."""
+class ClaimCounts(Figures):
+    """The claims of one folder of answers in figures."""
 
     found_by: tuple[str, ...]
     conditions: tuple[ConditionClaims, ...]
@@ -259,30 +223,7 @@ class ClaimCounts:
     @property
     def failed(self) -> int:
         """Answers whose claims could not be found."""
-        return sum(one.failed for one in self.conditions)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the figures as they go into JSON."""
-        conditions = [
-            asdict(one) | {"averages": {name: rounded(value) for name, value in one.averages.items()}}
-            for one in self.conditions
-        ]
-        return {
-            "found_by": self.found_by,
-            "conditions": conditions,
-            "unique": self.unique,
-            "differences": [_rounded_figures(asdict(one)) for one in self.differences],
-            "agreement": [asdict(one) | {"rate": one.rate} for one in self.agreement],
-            "errors": self.errors,
-        }
-
-
-def _rounded_figures(figures: dict[str, Any]) -> dict[str, Any]:
-    """Round as far as figures go; p values keep what they have, being small."""
-    return {
-        name: round(value, 4) if isinstance(value, float) and name not in ("p", "p_holm") else value
-        for name, value in figures.items()
-    }
+        return sum(self.errors.values())
 
 
 def count(rows: Sequence[AnswerClaims], judgements: Iterable[Judgement] = ()) -> ClaimCounts:
@@ -290,36 +231,30 @@ def count(rows: Sequence[AnswerClaims], judgements: Iterable[Judgement] = ()) ->
     names = list(dict.fromkeys(row.condition for row in rows))
     sound = [row for row in rows if not row.error]
     values = {name: {row.question: _measured(row.claims) for row in sound if row.condition == name} for name in names}
-    conditions = [
-        ConditionClaims(
-            name,
-            len(values[name]),
-            sum(bool(row.error) for row in rows if row.condition == name),
-            {m: bootstrap([one[m] for one in values[name].values()]) for m in MEASURES} if values[name] else {},
-        )
-        for name in names
-    ]
-    errors = dict(Counter(row.error for row in rows if row.error))
+    failures = Counter(row.condition for row in rows if row.error)
     return ClaimCounts(
         names_in(row.made_with for row in sound),
-        tuple(conditions),
+        tuple(ConditionClaims(name, len(values[name]), failures[name], _averages(values[name])) for name in names),
         len(distinct(claim for row in sound for claim in row.claims)),
-        tuple(d for measure in MEASURES for d in _family(values, measure)),
+        tuple(difference for measure in MEASURES for difference in _family(values, measure)),
         tuple(_agreement(values, list(judgements))),
-        errors,
+        dict(Counter(row.error for row in rows if row.error)),
     )
 
 
 def _measured(claims: Sequence[str]) -> dict[str, float]:
-    found = clusters(claims)
-    return dict(zip(MEASURES, map(float, (len(claims), *found)), strict=True))
+    return dict(zip(MEASURES, map(float, (len(claims), *clusters(claims))), strict=True))
+
+
+def _averages(values: Values) -> dict[str, Interval]:
+    return {name: bootstrap([one[name] for one in values.values()]) for name in MEASURES} if values else {}
 
 
 def _family(values: Mapping[str, Values], measure: str) -> list[Difference]:
     """Return the differences of all pairs by one measure, which are corrected together."""
-    found = [_difference(values, pair, measure) for pair in combinations(values, 2)]
-    corrected = holm([one.p for one in found])
-    return [replace(one, p_holm=p) for one, p in zip(found, corrected, strict=True)]
+    differences = [_difference(values, pair, measure) for pair in combinations(values, 2)]
+    corrected = holm([difference.p for difference in differences])
+    return [replace(difference, p_holm=p) for difference, p in zip(differences, corrected, strict=True)]
 
 
 def _difference(values: Mapping[str, Values], pair: Pair, measure: str) -> Difference:
@@ -334,76 +269,39 @@ def _difference(values: Mapping[str, Values], pair: Pair, measure: str) -> Diffe
     )
 
 
-def _agreement(values: Mapping[str, Values], judgements: Sequence[Judgement]) -> Iterable[ClaimAgreement]:
+def _agreement(values: Mapping[str, Values], judgements: Sequence[Judgement]) -> Iterator[ClaimAgreement]:
     """Yield the agreement of each measure with its criterion, where there are judgements by it."""
     majorities = labels(judgements)
     for measure in MEASURES:
-        pairs = labelled = equal = agreeing = 0
-        for ((low, high), criterion, question), preferred in majorities.items():
-            if criterion != CRITERION[measure]:
-                continue
-            sides = [values.get(name, {}).get(question) for name in (low, high)]
-            if sides[0] is None or sides[1] is None:
-                continue
-            pairs += 1
-            if preferred is None:
-                continue
-            labelled += 1
-            a, b = sides[0][measure], sides[1][measure]
-            equal += a == b
-            agreeing += a != b and preferred == (low if a > b else high)
+        pairs = [
+            (preferred, low, values[low][question][measure] - values[high][question][measure])
+            for ((low, high), criterion, question), preferred in majorities.items()
+            if criterion == CRITERION[measure] and all(question in values.get(name, ()) for name in (low, high))
+        ]
+        labelled = [(preferred == low, margin) for preferred, low, margin in pairs if preferred is not None]
+        different = [(prefers_low, margin) for prefers_low, margin in labelled if margin]
+        agreeing = sum(prefers_low == (margin > 0) for prefers_low, margin in different)
+        equal = len(labelled) - len(different)
+        rate = 100 * agreeing / len(different) if different else None
         if pairs:
-            yield ClaimAgreement(measure, CRITERION[measure], pairs, labelled, equal, agreeing)
+            yield ClaimAgreement(measure, CRITERION[measure], len(pairs), len(labelled), equal, agreeing, rate)
 
 
 # The API
 
 
-def extract_claims(
-    folder: str | Path,
-    *,
-    conditions: Sequence[str] = (),
-    sample: int | None = None,
-    settings: Given = None,
-    model: Model | None = None,
-    progress: Progress | None = None,
-) -> run.Result[ClaimCounts]:
-    """Extract the factual claims of the answers in a comparison's folder; count them and their clusters (GraphRAG
-    §4.2).
+def extract_claims(folder: str | Path, **options: Unpack[CheckOptions]) -> run.Result[ClaimCounts]:
+    """Extract the factual claims of the answers in a comparison's folder; count them and their clusters.
 
     Answers that have their claims are skipped, failed ones are tried again. Without a language model the sentences that
     state something are the claims. They are compared with the judgements of the judge who judged most. Raises
     UsageError where there are no answers, or no such condition.
     """
-    chosen, target = resolved(settings), path_of(folder)
-    answers, table = asked_answers(target, conditions, sample), claims_in(target)
-    by = model.name if model else found_by(chosen, *STEPS)
-    left = pending(answers, table, by)
-
-    async def work(performer: Model | None, _: Session | None) -> None:
-        tick = run.tick_of(progress, "claims", len(left))
-        await find_claims(left, performer or ExtractiveModel(), table, by, tick)
-
-    done = run.perform(chosen, target, model, lambda session: _cost(left, session, chosen), work)
-    rows = [row for answer in answers if (row := table.get(answer.key))]
-    judged = judged_in(target)
-    return run.Result(count(rows, judged.sound if judged else ()), done.usage, done.notices)
+    done = CHECK.run(folder, **options)
+    judged = judged_in(path_of(folder))
+    return run.Result(count(done.value, judged.sound if judged else ()), done.usage, done.notices)
 
 
-def preview_claims(
-    folder: str | Path, *, conditions: Sequence[str] = (), sample: int | None = None, settings: Given = None
-) -> run.Preview:
+def preview_claims(folder: str | Path, **options: Unpack[CheckOptions]) -> run.Preview:
     """Return what `extract_claims` would ask; no model is asked."""
-    chosen, target = resolved(settings), path_of(folder)
-    answers = asked_answers(target, conditions, sample)
-    left = pending(answers, claims_in(target), found_by(chosen, *STEPS))
-    return run.Preview(
-        len(answers), len(left), run.preview(chosen, target, lambda session: _cost(left, session, chosen))
-    )
-
-
-async def _cost(left: Sequence[AskedAnswer], session: Session, settings: Settings) -> Estimate:
-    async def work(answer: AskedAnswer, model: Model) -> None:
-        await claims_of(answer.question, sentences_in(answer.answer), model)
-
-    return await run.estimate(left, work, session, settings)
+    return CHECK.preview(folder, **options)

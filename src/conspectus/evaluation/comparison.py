@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
 
 from conspectus.errors import UsageError
 from conspectus.evaluation.conditions import place_of
-from conspectus.evaluation.jsonl_table import ConditionAnswer, JsonlTable, Question, answers_in
+from conspectus.evaluation.jsonl_table import ConditionAnswer, Question, answers_in
 from conspectus.evaluation.questions import drawn, read_list
 from conspectus.rows import content_id
 from conspectus.settings import Settings
 
-Found = TypeVar("Found")
 Key = tuple[str, str]
 """A condition, and the id of a question."""
 
@@ -96,22 +94,3 @@ def questions_in(folder: Path) -> dict[str, Question]:
 def answers_now(folder: Path) -> dict[Key, ConditionAnswer]:
     """Return the answers of a folder, failed ones among them, without further samples."""
     return {(row.condition, row.question): row for row in answers_in(folder).rows.values() if not row.sample}
-
-
-def pending(
-    answers: Iterable[AskedAnswer], table: JsonlTable[Found], by: str, digest: Callable[[AskedAnswer, str], str]
-) -> list[AskedAnswer]:
-    """Return the answers without a result by `by`: none yet, a failed one, or one on other texts (another digest)."""
-
-    return [answer for answer in answers if not table.done(answer.key, digest(answer, by))]
-
-
-def results_now(folder: Path, table: JsonlTable[Found], digest: Callable[[AskedAnswer, str], str]) -> dict[Key, Found]:
-    """Return the results in a table that are on the answers as they are now, without failed ones."""
-    answers = asked_answers(folder)
-    results: dict[Key, Found] = {}
-    for by in names_in(getattr(row, "made_with", "") for row in table.rows.values()):
-        left = {answer.key for answer in pending(answers, table, by, digest)}
-        keys = (answer.key for answer in answers if answer.key not in left)
-        results |= {key: row for key in keys if (row := table.get(key)) is not None}
-    return results

@@ -4,9 +4,10 @@ question.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from math import erfc, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,6 +18,32 @@ class Interval(NamedTuple):
     mean: float
     low: float
     high: float
+
+
+EXACT = frozenset({"p", "p_holm"})
+"""Figures that are not rounded: p values may be very small."""
+
+
+def plain(value: Any, places: int = 4) -> Any:
+    """Return results as they go into JSON: dataclasses and intervals as objects, figures rounded."""
+    if is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif isinstance(value, Interval):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[str, Any]", value).items()
+        return {name: one if name in EXACT else plain(one, places) for name, one in pairs}
+    if isinstance(value, list | tuple):
+        return [plain(one, places) for one in cast("Sequence[Any]", value)]
+    return round(value, places) if isinstance(value, float) else value
+
+
+class Figures:
+    """Results that go into JSON."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all figures by name, rounded to four places except p values."""
+        return plain(self)
 
 
 def rounded(interval: Interval, places: int = 4) -> dict[str, float]:

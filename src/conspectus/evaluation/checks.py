@@ -1,0 +1,118 @@
+"""Checks of a comparison's answers by a model: one row for each answer, saved and resumed in one way."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
+
+from conspectus.evaluation import run
+from conspectus.evaluation.comparison import AskedAnswer, Key, asked_answers, found_by, made_with, names_in
+from conspectus.evaluation.jsonl_table import JsonlTable, attempt, each
+from conspectus.indexing.pipeline import Progress
+from conspectus.models.base import Model
+from conspectus.models.extractive.model import ExtractiveModel
+from conspectus.models.llm.session import Session
+from conspectus.runtime import Given, path_of, resolved
+from conspectus.settings import Settings
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class CheckOptions(TypedDict, total=False):
+    """Which answers are checked, and how.
+
+    conditions: all that have answers where none is named.
+    sample: a number of questions that are drawn by a seed, as judging does.
+    settings, model: as everywhere; `model` is a `Model`, which goes before the settings.
+    progress: is told what is done.
+    """
+
+    conditions: Sequence[str]
+    sample: int | None
+    settings: Given
+    model: Model | None
+    progress: Progress | None
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """The result of a check of one answer, by condition and question (its id)."""
+
+    condition: str
+    question: str
+    made_with: str = ""
+    """Who checked, and a digest of the texts that were read."""
+    error: str = ""
+
+
+Row = TypeVar("Row", bound=AnswerRow)
+
+
+@dataclass(frozen=True)
+class Check(Generic[Row]):
+    """A check: its rows are in `NAME.jsonl` of the folder of a comparison."""
+
+    name: str
+    row: type[Row]
+    tasks: tuple[str, ...]
+    """The names of the language tasks that it needs."""
+    texts: Callable[[AskedAnswer], Iterable[str]]
+    """The texts that a result depends on, beside the question and the answer."""
+    work: Callable[[AskedAnswer, Model], Awaitable[Mapping[str, Any]]]
+    """Checks one answer and returns the values of its row; raises CallFailed."""
+
+    def table(self, folder: Path) -> JsonlTable[Row]:
+        """Return the rows in a folder, by condition and question."""
+        return JsonlTable(folder / f"{self.name}.jsonl", self.row, lambda row: (row.condition, row.question))
+
+    def current(self, folder: Path) -> dict[Key, Row]:
+        """Return the rows on the answers as they are now, without failed ones."""
+        table = self.table(folder)
+        checkers = names_in(row.made_with for row in table.rows.values())
+        answers = asked_answers(folder)
+        keys = [a.key for a in answers if any(table.done(a.key, self._made_with(a, by)) for by in checkers)]
+        return {key: row for key in keys if (row := table.get(key)) is not None}
+
+    def preview(self, folder: str | Path, **options: Unpack[CheckOptions]) -> run.Preview:
+        """Return what `run` would ask; no model is asked."""
+        chosen, target = resolved(options.get("settings")), path_of(folder)
+        answers, left, _ = self._plan(target, options, chosen)
+        cost = run.preview(chosen, target, lambda session: run.estimate(left, self.work, session, chosen))
+        return run.Preview(len(answers), len(left), cost)
+
+    def run(self, folder: str | Path, **options: Unpack[CheckOptions]) -> run.Result[list[Row]]:
+        """Check the answers that have no result yet, and return the rows of all, failed ones with their errors.
+
+        Raises UsageError where there are no answers or no such condition, ModelError where nothing more can be asked.
+        """
+        chosen, target, model = resolved(options.get("settings")), path_of(folder), options.get("model")
+        answers, left, by = self._plan(target, options, chosen)
+        table = self.table(target)
+
+        async def work(performer: Model | None, _: Session | None) -> list[Row]:
+            async def check(answer: AskedAnswer) -> None:
+                values, error = await attempt(self.work(answer, performer or ExtractiveModel()))
+                with_ = self._made_with(answer, by)
+                table.add(self.row(*answer.key, made_with=with_, error=error, **(values or {})))
+
+            await each(left, check, run.tick_of(options.get("progress"), self.name, len(left)))
+            return [row for answer in answers if (row := table.get(answer.key))]
+
+        return run.perform(chosen, target, model, lambda session: run.estimate(left, self.work, session, chosen), work)
+
+    def _plan(
+        self, folder: Path, options: CheckOptions, settings: Settings
+    ) -> tuple[list[AskedAnswer], list[AskedAnswer], str]:
+        """Return the answers to check, those of them that have no result yet, and who checks."""
+        if unknown := options.keys() - CheckOptions.__annotations__.keys():
+            raise TypeError(f"unexpected argument {min(unknown)!r}; there are {', '.join(CheckOptions.__annotations__)}")
+        answers, table = asked_answers(folder, options.get("conditions", ()), options.get("sample")), self.table(folder)
+        model = options.get("model")
+        by = model.name if model else found_by(settings, *self.tasks)
+        return answers, [a for a in answers if not table.done(a.key, self._made_with(a, by))], by
+
+    def _made_with(self, answer: AskedAnswer, by: str) -> str:
+        return made_with(by, answer.question, answer.answer.text, *self.texts(answer))
