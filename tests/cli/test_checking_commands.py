@@ -128,7 +128,7 @@ def test_without_a_model_rules_find_claims_and_say_so(folder: Path, run: Run) ->
 
     assert result.stdout.splitlines()[0].split()[:3] == ["Condition", "Answers", "Claims"]
     assert "C0 - SS" in result.stdout
-    assert "Without a language model a claim is a sentence as it stands" in result.stderr
+    assert "by rules: a claim is a sentence as it stands" in result.stderr
     assert "nobody" not in run("eval", "claims", folder, "--dry-run").stdout
 
 
@@ -160,12 +160,13 @@ def test_facts_are_followed_through_an_index_that_a_model_built(tmp_path: Path, 
         result = run("eval", "loss", "--chunks", 3, "--out", "lost", *using(server))
         assert server.counts["ExtractGraph"] == built  # what was extracted is read from the replies that are kept
         asked = server.counts["requests"]
-        again = told("eval", "loss", "--chunks", 3, *using(server))
+        again = told("eval", "loss", "--chunks", 3, "--base-url", server.url)  # by the model that the index remembers
         assert server.counts["requests"] == asked
 
     assert "Stage" in result.stdout
     found = json.loads(Path("lost/loss.json").read_text())
     assert found["facts"] == again["facts"]
+    assert again["found_by"] == "simulated"
     assert [one["stage"] for one in found["stages"]][:2] == ["extraction", "descriptions"]
     assert found["stages"][0]["survive"]["mean"] > 0.8
     assert len(found["facts"]) == 3 * 14
@@ -182,5 +183,5 @@ def test_facts_are_followed_without_a_model(indexed: Path, run: Run) -> None:
     result = run("eval", "loss", "--index", indexed, "--chunks", 3, "--conditions", "local,C0")
 
     assert "answer by C0" in result.stdout
-    assert "Without a language model" in result.stderr
+    assert "by rules" in result.stderr
     assert run("eval", "loss", "--index", indexed, "--chunks", 3, "--quiet").stderr == ""

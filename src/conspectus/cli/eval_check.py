@@ -2,66 +2,33 @@
 
 from __future__ import annotations
 
-import json as writing
-from collections.abc import Sequence
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from conspectus.cli import show
 from conspectus.cli.eval_options import (
     Conditions,
-    DryRun,
+    Flags,
     Folder,
     Sample,
-    announced,
+    carried_out,
     condition_names,
-    previewed,
+    ended,
+    step,
     table,
-    with_progress,
 )
-from conspectus.cli.guard import DONE, WITH_FAILURES
 from conspectus.cli.help import OUTPUT
-from conspectus.cli.options import (
-    FOLDER,
-    AsJson,
-    IndexFolder,
-    Quiet,
-    Yes,
-    parts,
-    with_model,
-)
+from conspectus.cli.options import FOLDER, IndexFolder, parts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from conspectus.evaluation.claims import ClaimCounts
     from conspectus.evaluation.loss import Loss
-    from conspectus.evaluation.run import Result
-    from conspectus.settings import Settings
-
-T = TypeVar("T")
-RULES = {
-    "claims": "Without a language model a claim is a sentence as it stands, where it names something or gives a number "
-    "and can be read alone; nothing is taken apart.",
-    "support": "Without a language model a sentence counts as supported by a text that holds 70 % of its words and all "
-    "of its numbers: what is said in other words is missed, so the shares are floors.",
-}
 
 
-@with_model
-def claims(
-    folder: Folder,
-    conditions: Conditions = "",
-    sample: Sample = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    json: AsJson = False,
-    quiet: Quiet = False,
-    *,
-    settings: Settings,
-) -> None:
+@step()
+def claims(folder: Folder, conditions: Conditions = "", sample: Sample = None, *, flags: Flags) -> None:
     """Count factual claims and their clusters per condition.
 
     A language model selects sentences with verifiable content, makes them self-contained and splits them into claims;
@@ -71,34 +38,31 @@ def claims(
     Example: conspectus eval claims comparison --model openai/gpt-4.1-mini
     """
     from conspectus import evaluation
+    from conspectus.evaluation import tables
+    from conspectus.evaluation.claims import CLAIMS_BY_RULES
 
-    chosen: dict[str, Any] = {"conditions": parts(conditions), "sample": sample, "settings": settings}
-    seen = evaluation.preview_claims(folder, **chosen)
-    if dry_run:
-        previewed(seen, "answer", json=json)
-        return
-    announced(seen, "answer", quiet=quiet, yes=yes)
-    with with_progress(folder, quiet=quiet or json) as bars:
-        checked = evaluation.extract_claims(folder, progress=bars, **chosen)
-    if json:
-        show.as_json(checked.value.as_json())
+    options: Any = {"conditions": parts(conditions), "sample": sample, "settings": flags.settings}
+    checked = carried_out(
+        lambda: evaluation.preview_claims(folder, **options),
+        lambda bars: evaluation.extract_claims(folder, progress=bars, **options),
+        "answer",
+        folder,
+        flags,
+    )
+    counts = checked.value
+    if flags.json:
+        show.as_json(counts.as_json())
     else:
-        _claims(checked.value)
-    _ended(checked, checked.value.errors, checked.value.found_by, "claims", quiet=quiet)
+        table(tables.claim_averages(counts))
+        if counts.differences:
+            table(tables.claim_differences(counts.differences), "Differences")
+        if counts.agreement:
+            table(tables.claim_agreement(counts.agreement), "Agreement with the majority of the judgements")
+    ended(checked, counts.errors, [CLAIMS_BY_RULES] if "extractive" in counts.found_by else [], flags)
 
 
-@with_model
-def grounding(
-    folder: Folder,
-    conditions: Conditions = "",
-    sample: Sample = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    json: AsJson = False,
-    quiet: Quiet = False,
-    *,
-    settings: Settings,
-) -> None:
+@step()
+def grounding(folder: Folder, conditions: Conditions = "", sample: Sample = None, *, flags: Flags) -> None:
     """Measure how many sentences follow from what they cite.
 
     With extra answers per question (eval answers --samples N), also measures self-consistency: invented statements
@@ -108,23 +72,22 @@ def grounding(
     """
     from conspectus import evaluation
     from conspectus.evaluation import tables
+    from conspectus.evaluation.grounding import GROUNDED_BY_RULES
 
-    chosen: dict[str, Any] = {"conditions": parts(conditions), "sample": sample, "settings": settings}
-    seen = evaluation.preview_grounding(folder, **chosen)
-    if dry_run:
-        previewed(seen, "answer", json=json)
-        return
-    announced(seen, "answer", quiet=quiet, yes=yes)
-    with with_progress(folder, quiet=quiet or json) as bars:
-        checked = evaluation.check_grounding(folder, progress=bars, **chosen)
-    if json:
-        show.as_json(checked.value.as_json())
-    else:
-        table(tables.grounding(checked.value))
-    _ended(checked, checked.value.errors, checked.value.found_by, "support", quiet=quiet)
+    options: Any = {"conditions": parts(conditions), "sample": sample, "settings": flags.settings}
+    checked = carried_out(
+        lambda: evaluation.preview_grounding(folder, **options),
+        lambda bars: evaluation.check_grounding(folder, progress=bars, **options),
+        "answer",
+        folder,
+        flags,
+    )
+    shares = checked.value
+    show.as_json(shares.as_json()) if flags.json else table(tables.grounding(shares))
+    ended(checked, shares.errors, [GROUNDED_BY_RULES] if "extractive" in shares.found_by else [], flags)
 
 
-@with_model
+@step(index="folder")
 def loss(
     folder: IndexFolder = FOLDER,
     chunks: Annotated[
@@ -142,12 +105,8 @@ def loss(
         Path | None, typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Also write every fact to DIR/loss.json.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed of the sample.")] = 0,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    json: AsJson = False,
-    quiet: Quiet = False,
     *,
-    settings: Settings,
+    flags: Flags,
 ) -> None:
     """Trace facts through the index: where are they lost?
 
@@ -157,65 +116,40 @@ def loss(
     Example: conspectus eval loss --chunks 20
     """
     from conspectus import evaluation, open_index
+    from conspectus.evaluation.claims import CLAIMS_BY_RULES
+    from conspectus.evaluation.grounding import GROUNDED_BY_RULES
+    from conspectus.evaluation.loss import LossOptions
+
+    opened = open_index(folder)
+    options: Any = {"options": LossOptions(chunks, parts(conditions), seed), "settings": flags.settings}
+    checked = carried_out(
+        lambda: evaluation.preview_loss(opened, **options),
+        lambda bars: evaluation.measure_loss(opened, progress=bars, **options),
+        "chunk",
+        folder,
+        flags,
+    )
+    found = checked.value
+    _write_loss(found, out)
+    show.as_json(found.as_json()) if flags.json else _show_loss(found, out)
+    if not flags.quiet:
+        show.listed("Of the stages:", found.notices)
+    rules = [CLAIMS_BY_RULES, GROUNDED_BY_RULES] if found.found_by == "extractive" else []
+    ended(checked, dict.fromkeys(found.failures, 1), rules, flags)
+
+
+def _write_loss(loss: Loss, out: Path | None) -> None:
     from conspectus.evaluation.loss import LOSS_FILE
     from conspectus.readers import list_generated
 
-    opened = open_index(folder)
-    chosen: dict[str, Any] = {"chunks": chunks, "conditions": parts(conditions), "seed": seed, "settings": settings}
-    if dry_run or settings.model != "extractive":
-        seen = evaluation.preview_loss(opened, **chosen)
-        if dry_run:
-            previewed(seen, "chunk", json=json)
-            return
-        announced(seen, "chunk", quiet=quiet, yes=yes)
-    with with_progress(folder, quiet=quiet or json) as bars:
-        checked = evaluation.measure_loss(opened, progress=bars, **chosen)
-    told = checked.value.as_json()
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         list_generated(out, [LOSS_FILE])
-        (out / LOSS_FILE).write_text(writing.dumps(told, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    if json:
-        show.as_json(told)
-    else:
-        _loss(checked.value)
-        if out is not None:
-            show.out(f"\nEvery fact is in {out / LOSS_FILE}.")
-    errors = dict.fromkeys(checked.value.failures, 1)
-    if not quiet:
-        show.listed("Of the stages:", checked.value.notices)
-    _ended(checked, errors, (checked.value.found_by,), "claims", "support", quiet=quiet)
+        text = json.dumps(loss.as_json(), ensure_ascii=False, indent=1)
+        (out / LOSS_FILE).write_text(f"{text}\n", encoding="utf-8")
 
 
-# After
-
-
-def _ended(checked: Result[Any], errors: Mapping[str, int], by: Sequence[str], *rules: str, quiet: bool) -> None:
-    """Say how it was found, what failed and what it took; end with the exit code of that."""
-    if not quiet:
-        if "extractive" in by:
-            show.note("\n" + "\n".join(RULES[rule] for rule in rules))
-        failed = sum(errors.values())
-        show.listed(
-            f"Failed {failed:,}; the same command tries again:", [f"{n:,} x {why}" for why, n in errors.items()]
-        )
-        show.listed("Of the model's replies:", checked.notices)
-        show.spent(checked.usage)
-    raise typer.Exit(WITH_FAILURES if errors else DONE)
-
-
-def _claims(counts: ClaimCounts) -> None:
-    """Print averages, differences and agreement with the judge."""
-    from conspectus.evaluation import tables
-
-    table(tables.claim_averages(counts))
-    if counts.differences:
-        table(tables.claim_differences(counts.differences), "Differences")
-    if counts.agreement:
-        table(tables.claim_agreement(counts.agreement), "Agreement with the majority of the judgements")
-
-
-def _loss(loss: Loss) -> None:
+def _show_loss(loss: Loss, out: Path | None) -> None:
     """Print the share of facts that each stage has, and some of those that it lost."""
     from conspectus.evaluation import tables
 
@@ -226,3 +160,5 @@ def _loss(loss: Loss) -> None:
             show.out(f"\n{show.bold(f'Lost at {stage.stage}')}, for example:")
             for fact in examples:
                 show.out(f"  {show.snippet(fact.text, 240)} ({fact.document}, chunk {fact.chunk})")
+    if out is not None:
+        show.out(f"\nEvery fact is in {out / 'loss.json'}.")

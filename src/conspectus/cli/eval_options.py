@@ -1,27 +1,45 @@
-"""Options that several `conspectus eval` commands have, and what they do alike."""
+"""What `conspectus eval` commands have in common: their options, and how a step is announced, run and ended."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
 from conspectus.cli import show
-from conspectus.cli.guard import INTERRUPTED
+from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
 from conspectus.cli.help import COST, MODEL
-from conspectus.cli.options import confirmed
+from conspectus.cli.options import (
+    CALLS,
+    SOURCES,
+    AsJson,
+    ModelName,
+    Quiet,
+    Yes,
+    confirmed,
+    model_flags,
+    overrides,
+    parts,
+    settings_of,
+    settings_with_index,
+)
 
 if TYPE_CHECKING:
     from conspectus.cli.progress import Bars
     from conspectus.evaluation.judge import LeftOut
-    from conspectus.evaluation.run import Preview
+    from conspectus.evaluation.run import Preview, Result
     from conspectus.evaluation.tables import Table
     from conspectus.indexing.estimate import Estimate
+    from conspectus.settings import Settings
 
+T = TypeVar("T")
 COMPARISON = Path("comparison")
 
 
@@ -84,6 +102,115 @@ ShownJudge = Annotated[
 ]
 
 
+# The options of a step
+
+
+STEP = {"dry_run": DryRun, "yes": Yes, "json": AsJson, "quiet": Quiet}
+"""The options of a step that asks a model."""
+KEYS = {"rerank": "rerank.by"}
+"""Settings that options of some commands change, beside those of `model_flags`."""
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What the options say that `step` adds to a command."""
+
+    settings: Settings
+    dry_run: bool = False
+    yes: bool = False
+    json: bool = False
+    quiet: bool = False
+    varied: Mapping[str, list[str]] | None = None
+    """The values that `--set` gives with commas, where a command varies settings."""
+
+
+def step(
+    flags: Mapping[str, Any] = STEP, *, index: str = "", vary: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command its parameter `flags` from the options `flags` and those of models and settings.
+
+    `index` is its parameter with the folder (or folders) of an index, whose models are used unless others are named.
+    """
+    model = {"model": ModelName, **CALLS}
+    options = {**model, **SOURCES, **flags}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        kinds = get_type_hints(command, localns={"Flags": Flags}, include_extras=True)
+        parameters = inspect.signature(command).parameters.values()
+        own = [p.replace(annotation=kinds[p.name]) for p in parameters if p.name != "flags"]
+        added = [Parameter(n, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for n, kind in options.items()]
+        added = [p.replace(default=False) if p.name in STEP else p for p in added]
+
+        @functools.wraps(command)
+        def run(**arguments: Any) -> None:
+            given = {name: arguments.pop(name) for name in options}
+            keys = model_flags(**{n: given[n] for n in (*model, "embedder") if n in given})
+            keys |= {key: given.get(name) for name, key in KEYS.items()}
+            said = overrides(given["set_"], keys)
+            varied = {key: parts(value) for key, value in said.items() if vary and "," in str(value)}
+            said = {key: value for key, value in said.items() if key not in varied}
+            quiet = bool(given.get("quiet") or given.get("json"))
+            settings = _settings(said, given["config"], arguments.get(index), quiet=quiet)
+            chosen = {name: given[name] for name in STEP if name in given}
+            command(**arguments, flags=Flags(settings, varied=varied, **chosen))
+
+        run.__signature__ = inspect.Signature([*own, *added])  # pyright: ignore[reportAttributeAccessIssue]
+        run.__annotations__ = {p.name: p.annotation for p in (*own, *added)}
+        return run
+
+    return decorate
+
+
+def _settings(
+    said: Mapping[str, Any], config: Path | None, index: Path | list[Path] | None, *, quiet: bool
+) -> Settings:
+    if index is None:
+        return settings_of(said, config)
+    from conspectus.runtime import settings_in
+
+    folders = index if isinstance(index, list) else [index]
+    built = [settings for folder in folders for settings in settings_in(folder)]
+    return settings_with_index(said, config, built, quiet=quiet).settings
+
+
+# How a step runs
+
+
+def carried_out(
+    preview: Callable[[], Preview], work: Callable[[Bars], Result[T]], noun: str, folder: Path, flags: Flags
+) -> Result[T]:
+    """Show what a step would take and ask whether to go on, then do it; a dry run ends after the first."""
+    if flags.dry_run or flags.settings.model != "extractive":
+        seen = preview()
+        done = seen.total - seen.left
+        size = show.counted(seen.total, noun) + (f"; {done:,} are done, {seen.left:,} are left" if done else "")
+        if flags.dry_run and flags.json:
+            show.as_json(asdict(seen))
+        elif flags.dry_run or (seen.estimate and seen.estimate.tasks and not flags.quiet):
+            write = show.out if flags.dry_run else show.note
+            write(f"{size}.")
+            if seen.estimate:
+                show.table(show.costs(seen.estimate), write)
+        if flags.dry_run:
+            raise typer.Exit
+        if seen.estimate and seen.estimate.tasks and not flags.quiet:
+            confirmed(yes=flags.yes)
+    with with_progress(folder, quiet=flags.quiet or flags.json) as bars:
+        return work(bars)
+
+
+def ended(done: Result[Any], errors: Mapping[str, int], rules: Sequence[str], flags: Flags) -> None:
+    """Say by which rules it was done, what failed and what it took; end with the exit code of that."""
+    if not flags.quiet:
+        if rules:
+            show.note("\n" + "\n".join(rules))
+        failed = [f"{n:,} x {error}" for error, n in errors.items()]
+        show.listed(f"Failed {sum(errors.values()):,}; the same command tries again:", failed)
+        show.listed("Of the model's replies:", done.notices)
+        show.spent(done.usage)
+    raise typer.Exit(WITH_FAILURES if errors else DONE)
+
+
 @contextmanager
 def with_progress(folder: Path, *, quiet: bool) -> Generator[Bars]:
     """Show progress bars; an interruption ends the command and says where the results so far are."""
@@ -114,31 +241,6 @@ def estimates_table(head: str, estimates: Mapping[str, Estimate]) -> Iterator[Se
     for name, one in (*estimates.items(), ("All", total(estimates.values()))):
         cost = show.ranging(one.cost, 4) if one.cost else "unknown"
         yield [name, *map(show.ranging, (one.calls, one.prompt_tokens, one.completion_tokens)), cost]
-
-
-def previewed(preview: Preview, noun: str, *, json: bool) -> None:
-    """Print what a run would do and take."""
-    if json:
-        show.as_json(asdict(preview))
-        return
-    show.out(f"{_size(preview, noun)}.")
-    if preview.estimate:
-        show.out()
-        show.table(show.costs(preview.estimate))
-
-
-def announced(preview: Preview, noun: str, *, quiet: bool, yes: bool) -> None:
-    """Say what is about to be spent, and ask whether to, where somebody is there to be asked."""
-    if preview.estimate is None or not preview.estimate.tasks or quiet:
-        return
-    show.note(f"{_size(preview, noun)}.")
-    show.table(show.costs(preview.estimate), show.note)
-    confirmed(yes=yes)
-
-
-def _size(preview: Preview, noun: str) -> str:
-    done = preview.total - preview.left
-    return show.counted(preview.total, noun) + (f"; {done:,} are done, {preview.left:,} are left" if done else "")
 
 
 def left_out(rows: Sequence[LeftOut]) -> None:

@@ -108,7 +108,9 @@ class Check(Generic[Row]):
     ) -> tuple[list[AskedAnswer], list[AskedAnswer], str]:
         """Return the answers to check, those of them that have no result yet, and who checks."""
         if unknown := options.keys() - CheckOptions.__annotations__.keys():
-            raise TypeError(f"unexpected argument {min(unknown)!r}; there are {', '.join(CheckOptions.__annotations__)}")
+            raise TypeError(
+                f"unexpected argument {min(unknown)!r}; there are {', '.join(CheckOptions.__annotations__)}"
+            )
         answers, table = asked_answers(folder, options.get("conditions", ()), options.get("sample")), self.table(folder)
         model = options.get("model")
         by = model.name if model else found_by(settings, *self.tasks)

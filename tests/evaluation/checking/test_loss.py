@@ -13,7 +13,7 @@ from making import a_built_index, a_claim, a_report, an_edge, an_entity, an_inde
 
 from conspectus.errors import BadReply, UsageError
 from conspectus.evaluation import measure_loss
-from conspectus.evaluation.loss import Loss, asked_about, nearest, question_about, sampled, stages_of
+from conspectus.evaluation.loss import Loss, LossOptions, Texts, asked_about, elements_of, nearest, sampled, stages_of
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Community, content_id
@@ -64,44 +64,48 @@ def a_model(**instead: Callable[[Any], Any]) -> ScriptedModel:
 
 
 def followed(index: Index, model: ScriptedModel | None = None, *conditions: str) -> Loss:
-    return measure_loss(index, conditions=conditions, model=model).value
+    return measure_loss(index, options=LossOptions(conditions=conditions), model=model).value
 
 
-async def test_each_stage_holds_what_names_the_chunk() -> None:
+def stages(index: Index) -> tuple[dict[str, Texts], list[str]]:
+    return asyncio.run(stages_of(index, index.chunks, elements_of(index, index.chunks)))
+
+
+def test_each_stage_holds_what_names_the_chunk() -> None:
     index = described_index()
     chunk = index.chunks[0]
 
-    stages = await stages_of(index, [chunk])
+    texts, notices = stages(index)
 
-    assert list(stages.texts) == ["descriptions", "reports C1", "reports C0"]
-    assert stages.texts["descriptions"][chunk.id] == (
+    assert list(texts) == ["descriptions", "reports C1", "reports C0"]
+    assert texts["descriptions"][chunk.id] == [
         "Ada Brook\nAda Brook bought the Orran Mill.",
         "Orran Mill\nA mill.",
         "Ada Brook - Orran Mill\nAda owned it.",
         "Ruben Vale\nRuben Vale flooded it.",
-    )
-    assert stages.texts["reports C1"][chunk.id] == ("Mill\nMill, in short.", "Finding 0\nA mill.")
-    assert "made elsewhere" in stages.notices[0]
+    ]
+    assert texts["reports C1"][chunk.id] == ["Mill\nMill, in short.", "Finding 0\nA mill."]
+    assert "made elsewhere" in notices[0]
 
 
 def test_extraction_is_done_again_by_the_rules_that_an_index_was_built_with() -> None:
     index = a_built_index("Ada Brook bought the Orran Mill in 1901. Ada Brook paid Ruben Vale for the Orran Mill.")
 
-    stages = asyncio.run(stages_of(index, index.chunks))
+    texts, notices = stages(index)
 
-    (texts,) = stages.texts["extraction"].values()
-    assert any("Ada Brook bought the Orran Mill in 1901." in text for text in texts)
-    assert stages.notices == ()
+    (extraction,) = texts["extraction"].values()
+    assert any("Ada Brook bought the Orran Mill in 1901." in text for text in extraction)
+    assert notices == []
 
 
 def test_vectors_that_an_index_was_given_later_do_not_hide_its_extraction():
     index = a_built_index(TEXT)
     made = {**index.settings, "vectors": {"embedder": "local", "model": "small", "dimension": 26}}
 
-    stages = asyncio.run(stages_of(replace(index, settings=made), index.chunks))
+    texts, notices = stages(replace(index, settings=made))
 
-    assert "extraction" in stages.texts
-    assert not stages.notices
+    assert "extraction" in texts
+    assert not notices
 
 
 def test_facts_are_counted_at_each_stage_and_lost_at_the_first_that_lacks_them() -> None:
@@ -169,10 +173,7 @@ def test_a_question_is_about_the_names_of_many_facts_and_few_chunks() -> None:
         an_entity("Nobody", 2, chunk_ids=("1",)),
     ]
 
-    assert asked_about(facts, entities, 100) == ("Ada", "Host")
-    assert question_about(("Ada",), "en") == "What is known about Ada?"
-    assert question_about(("Ada", "Bo", "Vale"), "en") == "What is known about Ada, Bo and Vale?"
-    assert question_about(("周秀兰", "白鹭号"), "zh") == "关于周秀兰、白鹭号，已知些什么？"
+    assert asked_about(facts, entities, 100) == ["Ada", "Host"]
 
 
 def test_texts_are_read_fullest_first_up_to_a_limit_and_one_at_least() -> None:
