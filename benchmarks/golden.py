@@ -138,9 +138,9 @@ def build_podcast(folder: Path, _: str) -> None:
 
 
 def import_carol(folder: Path, _: str) -> None:
-    from conspectus import api
+    import conspectus
 
-    api.import_graphrag(CORPORA["carol"][0], folder)
+    conspectus.import_graphrag(CORPORA["carol"][0], folder)
 
 
 def build_chinese(folder: Path, _: str) -> None:

@@ -217,7 +217,7 @@ def test_an_unknown_key_of_a_file_names_file_line_key_and_the_nearest():
 
     assert f"{Path.cwd() / FILE_NAME}), line 5" in said
     assert "`chunk.overlpa`" in said
-    assert said.endswith("did you mean `overlap`?")
+    assert said.endswith("did you mean `chunk.overlap`?")
 
 
 @pytest.mark.parametrize(
@@ -245,8 +245,8 @@ def test_an_unknown_key_gets_the_nearest_or_the_known_ones(text: str, end: str):
 @pytest.mark.parametrize(
     ("overrides", "end"),
     [
-        ({"chunk.overlpa": 3}, "`chunk.overlpa` (given): did you mean `overlap`?"),
-        ({"chunk": {"overlpa": 3}}, "`chunk.overlpa` (given): did you mean `overlap`?"),
+        ({"chunk.overlpa": 3}, "`chunk.overlpa` (given): did you mean `chunk.overlap`?"),
+        ({"chunk": {"overlpa": 3}}, "`chunk.overlpa` (given): did you mean `chunk.overlap`?"),
         ({"chnk.tokens": 3}, "`chnk.tokens` (given): did you mean `chunk`?"),
         ({"modle": "x"}, "`modle` (given): did you mean `model`?"),
         ({"hippo.form": "2"}, 'it is `hippo.variant` now, which takes one of "hipporag", "hipporag2", "combined"'),

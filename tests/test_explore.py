@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from making import a_report, an_edge, an_entity, an_index
 
 from conspectus.errors import NotFound, UsageError
-from conspectus.explore import Path, entity_view, find_entity, path_between, report_tree, report_view
+from conspectus.explore import GraphPath, entity_view, find_entity, path_between, report_tree, report_view
 from conspectus.index import Index
 from conspectus.rows import Community
 
@@ -93,7 +93,7 @@ def test_a_path_goes_from_the_first_to_the_second_and_tells_each_step():
 
 
 def test_what_nothing_connects_has_a_path_without_steps():
-    assert path_between("Moon", "Ada Brook", a_story()) == Path("Moon", "Ada Brook", ())
+    assert path_between("Moon", "Ada Brook", a_story()) == GraphPath("Moon", "Ada Brook", ())
 
 
 def test_a_thing_has_no_path_to_itself():
@@ -115,7 +115,7 @@ def a_graph(edges: Any) -> Index:
     return an_index("text", entities=[an_entity(name, n) for n, name in enumerate(names)], edges=rows)
 
 
-def names_of(path: Path) -> list[str]:
+def names_of(path: GraphPath) -> list[str]:
     return [path.source, *(step.target for step in path.steps)]
 
 

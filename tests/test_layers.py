@@ -49,8 +49,6 @@ ALLOWED: dict[str, set[str]] = {
 REMAINING: dict[str, set[str]] = {
     "storage": {"index"},
     "filters": {"readers"},
-    "indexing": {"runtime"},
-    "api": {"interchange", "tune"},
     "evaluation": {
         "algorithms",
         "api",

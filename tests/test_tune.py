@@ -10,6 +10,7 @@ from llm_corpus import documents, settings
 from simulated_server import Behaviour, SimulatedServer
 
 from conspectus import api
+from conspectus.api.tuning import write_prompts
 from conspectus.configuration import load
 from conspectus.indexing.chunk import chunk
 from conspectus.models.llm.prompts import Prompts
@@ -18,7 +19,6 @@ from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Chunk, Document
 from conspectus.settings import ChunkSettings
 from conspectus.tasks import ExtractGraph, Extraction, FoundEntity, FoundRelationship, Profile, ProfileCorpus
-from conspectus.tune import tune
 
 PROFILE = Profile("the mills of Kell", "a historian of mills", ("person", "mill"))
 
@@ -38,7 +38,7 @@ def chunks(texts: list[str]) -> list[Chunk]:
 
 async def tuned(folder: Path, texts: list[str], language: str = "en") -> Any:
     model = ScriptedModel({ProfileCorpus: lambda _: PROFILE, ExtractGraph: found})
-    return await tune(chunks(texts), model, folder, language)
+    return await write_prompts(chunks(texts), model, folder, language)
 
 
 async def test_the_prompts_know_domain_persona_and_examples(tmp_path: Path):
@@ -71,7 +71,7 @@ async def test_examples_come_from_many_documents_and_of_few_from_several_places(
 async def test_the_sample_is_as_large_as_it_is_set_to_be(tmp_path: Path):
     model = ScriptedModel({ProfileCorpus: lambda _: PROFILE, ExtractGraph: found})
     corpus = chunks([" ".join(f"Ada of Lune met Bo {n}. They spoke." for n in range(400))])
-    await tune(corpus, model, tmp_path, "en", sample_tokens=1300)
+    await write_prompts(corpus, model, tmp_path, "en", sample_tokens=1300)
     [profiled] = model.all_seen(ProfileCorpus)
     assert len(profiled.samples) == 2
 

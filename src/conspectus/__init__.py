@@ -26,12 +26,9 @@ if TYPE_CHECKING:
         build,
         context,
         correct,
-        draw_map,
         embed,
         estimate,
-        export,
         history,
-        import_graphrag,
         open_index,
         preview,
         rollback,
@@ -42,36 +39,15 @@ if TYPE_CHECKING:
     from conspectus.explore import EntityView, entity_view, path_between, report_tree, report_view
     from conspectus.index import Index
     from conspectus.index_status import status_of
+    from conspectus.interchange import draw_map, export, import_graphrag
     from conspectus.rows import Answer, Citation, Hit, Report
     from conspectus.settings import Settings
 
 __version__ = "0.1.0"
 
 _HOME = {
-    **dict.fromkeys(("Built", "abuild", "build", "open_index"), "conspectus.api.building"),
-    **dict.fromkeys(
-        (
-            "QuestionContext",
-            "aask",
-            "acontext",
-            "asearch",
-            "ask",
-            "astream",
-            "context",
-            "correct",
-            "draw_map",
-            "embed",
-            "estimate",
-            "export",
-            "history",
-            "import_graphrag",
-            "preview",
-            "rollback",
-            "search",
-        ),
-        "conspectus.api",
-    ),
     **dict.fromkeys(("EntityView", "entity_view", "path_between", "report_tree", "report_view"), "conspectus.explore"),
+    **dict.fromkeys(("draw_map", "export", "import_graphrag"), "conspectus.interchange"),
     **dict.fromkeys(("Answer", "Citation", "Hit", "Report"), "conspectus.rows"),
     "ConspectusError": "conspectus.errors",
     "Conversation": "conspectus.conversation",
@@ -79,15 +55,15 @@ _HOME = {
     "Settings": "conspectus.settings",
     "status_of": "conspectus.index_status",
 }
-
+"""Where the names are that are not in `conspectus.api`."""
 _NEAR = {"map": "draw_map", "status": "status_of", "entity": "entity_view", "report": "report_view", "query": "ask"}
 """What is called otherwise here than on the command line, or elsewhere."""
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for, so that importing the package costs nothing."""
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+    if name in __all__:
+        return getattr(import_module(_HOME.get(name, "conspectus.api")), name)
     from importlib.util import find_spec
 
     if not name.startswith("_") and find_spec(f"conspectus.{name}"):  # whether or not something has imported it before

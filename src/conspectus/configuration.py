@@ -15,7 +15,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
@@ -336,7 +336,7 @@ def _unknown(key: str, place: str) -> SettingsError:
     elif table in TABLES and name in TABLES[table].__class_vars__:
         hint = f"it is no setting any more, but always {getattr(TABLES[table], name)}; remove the line"
     elif table in TABLES:
-        hint = _hint(name, {name: name for name in TABLES[table].model_fields})
+        hint = _hint(name, {name: f"{table}.{name}" for name in TABLES[table].model_fields}, TABLES[table].model_fields)
     elif homes:
         hint = f"did you mean {' or '.join(f'`{home}`' for home in homes)}?"
     else:
@@ -353,7 +353,7 @@ def _unknown_variable(name: str) -> SettingsError:
     return SettingsError(f"unknown environment variable {name}: {hint}")
 
 
-def _hint(name: str, known: Mapping[str, str], listed: Sequence[str] = ()) -> str:
+def _hint(name: str, known: Mapping[str, str], listed: Collection[str] = ()) -> str:
     """Name what is nearest; `known` maps what can be meant to how it is written where the mistake is."""
     near = difflib.get_close_matches(name, known, n=1)
     return f"did you mean `{known[near[0]]}`?" if near else f"known are {', '.join(listed or known)}"

@@ -1,8 +1,7 @@
 """Conversations with an index: each question is read in the light of those before it.
 
-A language model rewrites a question so that it stands alone; without one, rules put names in the place of pronouns and
-add what a short question leaves out. A conversation can be saved in a file, a line of JSON for each
-exchange, and continued later.
+A language model rewrites a question so that it stands alone; without one, rules put names in the place of pronouns. A
+conversation can be saved in a file, a line of JSON for each exchange, and continued later.
 """
 
 from __future__ import annotations
@@ -11,27 +10,18 @@ import json
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conspectus.api.asking import Asked, Level, Method, aask, model_of, viewed
+from conspectus.api.asking import Asked, AskOptions, Request, answer_question, viewed
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
+from conspectus.retrieval.base import extractive
 from conspectus.retrieval.local import entities_in
 from conspectus.rows import Answer, Entity
-from conspectus.runtime import (
-    DEFAULT_FOLDER,
-    Options,
-    check_names,
-    check_question,
-    known_by,
-    run_sync,
-    session_for,
-    with_options,
-)
+from conspectus.runtime import DEFAULT_FOLDER, check_question, public, run_of, run_sync
 from conspectus.tasks import Exchange, StandaloneQuestion
 from conspectus.text.language import language_of
 from conspectus.text.question import read_question
@@ -41,9 +31,9 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 REMEMBERED = 4
-"""Exchanges that a question is read in the light of."""
+"""Exchanges that a question is read in the light of: what is older is rarely meant, and costs tokens."""
 LONGEST = 1500
-"""Characters of an earlier answer that are read."""
+"""Characters of an earlier answer that are read: some 350 tokens, its first paragraphs."""
 _MARKERS = re.compile(r"\s*\[\d+\]")
 
 
@@ -60,26 +50,17 @@ class Turn:
 class Conversation:
     """Asks an index question after question.
 
-    `file` keeps the conversation; what it holds already is gone on with. Raises UsageError where it is none of ours,
-    and what `open_index` raises.
+    `file` stores the conversation; one that it holds already is continued. Raises UsageError where it holds something
+    else, and what `open_index` raises.
     """
 
-    @with_options
+    @public
     def __init__(
-        self,
-        index: Asked = DEFAULT_FOLDER,
-        *,
-        method: Method = "auto",
-        level: Level = None,
-        where: str | Sequence[str] = (),
-        file: str | Path | None = None,
-        **options: Unpack[Options],
+        self, index: Asked = DEFAULT_FOLDER, *, file: str | Path | None = None, **options: Unpack[AskOptions]
     ) -> None:
-        check_names(options)
-        self._view = viewed(index, where)
-        self._settings, self._model = known_by(options, self._view.built)
-        self._method = method
-        self._level: Level = level
+        self._view = viewed(index, options.get("where") or ())
+        self._run = run_of(options, self._view.built)
+        self._options = options
         self._file = Path(file) if file is not None else None
         self.turns: list[Turn] = _read(self._file) if self._file and self._file.exists() else []
 
@@ -87,116 +68,108 @@ class Conversation:
         """Return on one line what it is asked of, and how far it has come."""
         return f"<Conversation with {self._view.index!r}: {len(self.turns)} exchanges>"
 
-    def ask(self, question: str, *, tell: Callable[[str], None] | None = None) -> Answer:
+    def ask(self, question: str, *, on_text: Callable[[str], None] | None = None) -> Answer:
         """Answer a question; `question` of the answer is what was asked in the end, `why` says how it came to that."""
-        return run_sync(self.aask(question, tell=tell))
+        return run_sync(self.aask(question, on_text=on_text))
 
-    async def aask(self, question: str, *, tell: Callable[[str], None] | None = None) -> Answer:
+    async def aask(self, question: str, *, on_text: Callable[[str], None] | None = None) -> Answer:
         """Do what `ask` does, inside a running event loop."""
-        check_question(question)
         began = time.perf_counter()
+        check_question(question)
         index = self._view.index
-        chosen = self._settings.settings
-        remembered = self._settings.remembers_model
-        async with session_for(chosen, index.folder, self._model, remembered=remembered) as session:
-            model = self._model or (session.model if session else model_of(index))
+        async with self._run.session(index.folder) as session:
+            model = self._run.model or (session.model if session else extractive(index))
             standalone, why = await self._standalone(question, model)
-            answer = await aask(
-                standalone,
-                self._view,
-                method=self._method,
-                level=self._level,
-                settings=self._settings,
-                model=model,
-                tell=tell,
-            )
+            check_question(standalone)
+            run = replace(self._run, model=model)
+            answer = await answer_question(Request.on(standalone, self._view, run, self._options, began), on_text)
             usage = session.total if session else answer.usage
-        reason = "; ".join(part for part in (why, answer.why) if part)
-        answer = replace(answer, why=reason, usage=usage, seconds=time.perf_counter() - began)
-        self._keep(Turn(question, answer.question, answer.text, answer.method))
+        answer = replace(answer, why="; ".join(part for part in (why, answer.why) if part), usage=usage)
+        self._store(Turn(question, answer.question, answer.text, answer.method))
         return answer
 
     def forget(self) -> None:
-        """Begin anew; a file that keeps the conversation is emptied."""
+        """Begin anew; a file that stores the conversation is emptied."""
         self.turns = []
         if self._file is not None and self._file.exists():
             self._file.write_text("", encoding="utf-8")
 
     async def _standalone(self, question: str, model: Model) -> tuple[str, str]:
         """Return a question that stands alone, and how it came to that, "" where it stays as it is."""
-
-        earlier = tuple(
-            Exchange(turn.resolved, _MARKERS.sub("", turn.answer)[:LONGEST]) for turn in self.turns[-REMEMBERED:]
-        )
+        turns = self.turns[-REMEMBERED:]
+        earlier = tuple(Exchange(turn.resolved, _MARKERS.sub("", turn.answer)[:LONGEST]) for turn in turns)
         if not earlier:
             return question, ""
         if model.generative:
             task = StandaloneQuestion(question, earlier, language=language_of([question]))
             standalone, why = await model.perform(task), ""
         else:
-            made = rewrite_question(question, earlier, self._view.index)
-            standalone, why = made.question, made.why
+            rewritten = rewrite_question(question, earlier, self._view.index)
+            standalone, why = rewritten.question, rewritten.why
         if not standalone.strip() or standalone.strip() == question.strip():
             return question, why
         return standalone, f"taken as “{standalone}”" + (f" ({why})" if why else "")
 
-    def _keep(self, turn: Turn) -> None:
+    def _store(self, turn: Turn) -> None:
         self.turns.append(turn)
-        if self._file is None:
-            return
-        row = {"question": turn.question, "resolved": turn.resolved, "answer": turn.answer, "method": turn.method}
-        with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        if self._file is not None:
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(turn), ensure_ascii=False) + "\n")
 
 
 def _read(file: Path) -> list[Turn]:
-    """Return the exchanges that a file keeps."""
+    """Return the exchanges that a file stores."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the conversation {file} cannot be read: {error}") from None
-    turn: list[Turn] = []
+    turns: list[Turn] = []
     for number, line in enumerate(lines, 1):
         try:
             row: dict[str, Any] = json.loads(line)
-            turn.append(Turn(*(str(row[key]) for key in ("question", "resolved", "answer", "method"))))
+            turns.append(Turn(*(str(row[key]) for key in ("question", "resolved", "answer", "method"))))
         except (ValueError, KeyError, TypeError):
             raise UsageError(f"{file}, line {number}, is no exchange of a conversation; name another file") from None
-    return turn
+    return turns
 
+
+# Rewriting by rules
 
 _PERSON = ("person", "people", "human", "人", "人物")
-_PLACE = ("location", "place", "city", "country", "geo", "地点", "地名", "城市")
+_LOCATION = ("location", "place", "city", "country", "geo", "地点", "地名", "城市")
 _BODY = ("organization", "organisation", "company", "group", "institution", "机构", "组织", "公司")
 _WORK = ("work", "book", "film", "product", "object", "作品")
 _DATE = ("date", "time", "日期", "时间")
-_ANY: tuple[str, ...] = ()
 
 _PRONOUNS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys("he him his she her hers himself herself 他 她".split(), _PERSON),
-    **dict.fromkeys("there here 那里 那儿 这里 当地".split(), _PLACE),
-    **dict.fromkeys("it its itself they them their theirs themselves 它 其 他们 她们 它们".split(), _ANY),
+    **dict.fromkeys("he him his himself she her hers herself 他 她".split(), _PERSON),
+    **dict.fromkeys("there here 那里 那儿 这里 当地".split(), _LOCATION),
+    **dict.fromkeys("it its itself they them their theirs themselves 它 其 他们 她们 它们".split(), ()),
 }
 """The types that each may stand for; of any type is what is no person and no date, if there is such a thing."""
 _NOUNS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys("man woman person 人".split(), _PERSON),
-    **dict.fromkeys("town city village place country island 城市 地方 国家".split(), _PLACE),
-    **dict.fromkeys(
-        "company firm organisation organization association council school 公司 机构 学校 组织".split(), _BODY
-    ),
+    **dict.fromkeys("town city village place country island 城市 地方 国家".split(), _LOCATION),
+    **dict.fromkeys("company firm organisation organization association council school".split(), _BODY),
+    **dict.fromkeys("公司 机构 学校 组织".split(), _BODY),
     **dict.fromkeys("book film work song report 书 电影 作品 歌".split(), _WORK),
 }
 _POSSESSIVE = frozenset("his her its their hers theirs".split())
 _PLURAL = frozenset("they them their 他们 她们 它们".split())
 
+
+def _either(words: Sequence[str]) -> str:
+    return "|".join(words)
+
+
 _WORDS = re.compile(
-    rf"\b(?P<word>{'|'.join(w for w in _PRONOUNS if w.isascii())})\b|\b(?:this|that|these|those) (?P<noun>"
-    rf"{'|'.join(n for n in _NOUNS if n.isascii())})\b",
+    rf"\b(?P<word>{_either([w for w in _PRONOUNS if w.isascii()])})\b"
+    rf"|\b(?:this|that|these|those) (?P<noun>{_either([n for n in _NOUNS if n.isascii()])})\b",
     re.IGNORECASE,
 )
 _WORDS_ZH = re.compile(
     r"(?P<word>他们|她们|它们|那里|那儿|这里|当地|[他她它]|(?<![极尤与])其(?!中|他|实|它|余))|"
-    rf"(?:[这那][家个座本部首位种所条]|该)(?P<noun>{'|'.join(n for n in _NOUNS if not n.isascii())})"
+    rf"(?:[这那][家个座本部首位种所条]|该)(?P<noun>{_either([n for n in _NOUNS if not n.isascii()])})"
 )
 _EXPLETIVE = re.compile(
     r"\b(?:is|was) it (?=true|possible|likely|clear|known|said|that)\b|\bit (?=is said|seems|rain|snow)"
@@ -208,17 +181,13 @@ _LEAD = re.compile(
     r"|^(?:那么?(?![里儿个家座本部位首所种条])|然后|还有|另外)[，, ]?",
     re.IGNORECASE,
 )
-_ABOUT = re.compile(r"^(?:(?:what|how) about|and|or)? ?(?P<rest>[^?？]{1,60}?)(?:呢)?[?？.。]?$", re.IGNORECASE)
-_ELLIPTIC = re.compile(r"^(?:what|how) about\b|呢[?？]?$", re.IGNORECASE)
-_ALONE = re.compile(
-    r"^(why|how|how so|when|where|who|since when|为什么|为何|何时|在哪里?|怎么)(?: not)?[?？]?$", re.IGNORECASE
+_ABOUT = re.compile(r"^(?:what|how) about |呢(?=[?？]?$)", re.IGNORECASE)
+_ALONE = re.compile(r"^(?:why|how|when|where|who|since when|为什么|为何|何时|在哪里?|怎么)[?？]?$", re.IGNORECASE)
+_QUESTION = re.compile(
+    r"\b(?:who|whom|whose|which|when|where|why|what (?!about\b)|how (?!about\b))"
+    r"|^(?:did|does|do|is|are|was|were|has|have|can|will)\b|谁|什么|哪|何|多少|几|吗|怎",
+    re.IGNORECASE,
 )
-_AUXILIARY = re.compile(r"^(?:did|does|do|is|are|was|were|has|have|had|will|would|can|could)\b", re.IGNORECASE)
-_YEAR = re.compile(r"\b(?:1[0-9]|20)\d\d\b|(?:1[0-9]|20)\d\d年")
-
-
-OPENINGS = 6
-"""Words of a Chinese question that its subject is looked for in."""
 
 
 @dataclass(frozen=True)
@@ -235,82 +204,50 @@ def rewrite_question(question: str, exchanges: Sequence[Exchange], index: Index)
         return RewrittenQuestion(question)
     last = exchanges[-1]
     bare = _LEAD.sub("", question.strip())
-    if _ALONE.match(bare):
-        return _again(bare, last.question)
-    if bare != question.strip() or _ELLIPTIC.search(bare):
-        instead = _instead(bare, last.question, index)
-        if instead:
-            return instead
+    fragment = (bare != question.strip() or _ABOUT.search(bare)) and not _QUESTION.search(bare)
+    if (fragment or _ALONE.match(bare)) and (continued := _continued(bare, last.question, index)):
+        return continued
     return _resolved(bare[:1].upper() + bare[1:], last, index)
 
 
-def _again(standalone: str, before: str) -> RewrittenQuestion:
-    """Return the last question asked for something else: `Why?`."""
-    rest = before.rstrip(" ?？.。")
-    word = standalone.rstrip(" ?？")
-    if CJK.search(before):
-        return RewrittenQuestion(f"{rest}，{word}？", "it goes on with the last question")
-    joint = " " if _AUXILIARY.match(rest) else ": "
-    return RewrittenQuestion(f"{word}{joint}{rest[:1].lower()}{rest[1:]}?", "it goes on with the last question")
-
-
-def _instead(bare: str, before: str, index: Index) -> RewrittenQuestion | None:
-    """Return the last question with something else in the place of what it was about: `And in 2021?`."""
-    match = _ABOUT.match(bare)
-    if match is None or _asks(bare):
-        return None
-    rest = re.sub(r"^(?:what|how) about ", "", match["rest"], flags=re.IGNORECASE).strip()
+def _continued(bare: str, before: str, index: Index) -> RewrittenQuestion | None:
+    """Return the last question with another name (`And Ada?`) or with `Why?` after it; None for a new subject."""
+    rest = _ABOUT.sub("", bare)
     named, old = entities_in(rest, index), entities_in(before, index)
     alike = [e for e in old if named and e.type.lower() == named[0].type.lower()]
     if alike and (written := _written(alike[0], before)):
         return RewrittenQuestion(before.replace(written, named[0].name, 1), f"the last question, of {named[0].name}")
-    if old and named:  # of another kind: a new subject
+    if old and named:
         return None
-    if (year := _YEAR.search(rest)) and (earlier := _YEAR.search(before)):
-        return RewrittenQuestion(before.replace(earlier[0], year[0], 1), f"the last question, of {year[0]}")
-    end = "？" if CJK.search(before) else "?"
-    joint = "，" if CJK.search(before) else " " if rest.split()[0].lower() in _PREPOSITIONS else ", as to "
-    return RewrittenQuestion(f"{before.rstrip(' ?？.。')}{joint}{rest}{end}", "it goes on with the last question")
-
-
-_PREPOSITIONS = frozenset("in on at by for with after before during since until from to under over of".split())
-_QUESTION = re.compile(
-    r"\b(?:who|whom|whose|which|when|where|why|what (?!about\b)|how (?!about\b))"
-    r"|^(?:did|does|do|is|are|was|were|has|have|can|will)\b|谁|什么|哪|何|多少|几|吗|怎",
-    re.IGNORECASE,
-)
-
-
-def _asks(text: str) -> bool:
-    """Tell whether a text is a question of its own."""
-    return bool(_QUESTION.search(text))
+    space = "" if CJK.search(before) else " "
+    return RewrittenQuestion(f"{before}{space}{rest[:1].upper()}{rest[1:]}", "it goes on with the last question")
 
 
 def _resolved(question: str, last: Exchange, index: Index) -> RewrittenQuestion:
     """Return a question with the names that its pronouns mean."""
     pattern = _WORDS_ZH if CJK.search(question) else _WORDS
-    skipped = [m.span() for m in _EXPLETIVE.finditer(question)]
-    put: dict[str, str] = {}
-    missing: list[str] = []
+    expletives = [m.span() for m in _EXPLETIVE.finditer(question)]
+    meanings: dict[str, str] = {}
+    missing: dict[str, None] = {}
 
     def name(match: re.Match[str]) -> str:
         word = match[0]
-        if any(start <= match.start() < end for start, end in skipped):
+        if any(start <= match.start() < end for start, end in expletives):
             return word
         types = _PRONOUNS[match["word"].lower()] if match["word"] else _NOUNS[match["noun"].lower()]
-        if any(_fits(e, types) for e in entities_in(question[: match.start()], index)):
+        if _fitting(entities_in(question[: match.start()], index), types, strict=True):
             return word  # it means what this question names itself
         meant = _meant(types, word.lower() in _PLURAL, last, index)
         if not meant:
-            missing.append(word)
+            missing[word] = None
             return word
-        put[word] = meant
+        meanings[word] = meant
         return f"in {meant}" if word.lower() in ("there", "here") else f"{meant}{_ending(match, question)}"
 
-    turn = pattern.sub(name, question)
-    reasons = [f"“{word}” means {meant}" for word, meant in put.items()]
-    reasons += [f"nothing was found that “{word}” may mean" for word in dict.fromkeys(missing)]
-    return RewrittenQuestion(turn, "; ".join(reasons))
+    rewritten = pattern.sub(name, question)
+    reasons = [f"“{word}” means {meant}" for word, meant in meanings.items()]
+    reasons += [f"nothing was found that “{word}” may mean" for word in missing]
+    return RewrittenQuestion(rewritten, "; ".join(reasons))
 
 
 def _ending(match: re.Match[str], question: str) -> str:
@@ -318,80 +255,61 @@ def _ending(match: re.Match[str], question: str) -> str:
     word, after = match[0].lower(), question[match.end() :]
     if word == "其":
         return "的"
-    if word not in _POSSESSIVE or (
-        word == "her" and not re.match(r" (?!(?:in|on|at|by|to|from|and|or|after)\b)\w", after)
-    ):
-        return ""
-    return "'s"
+    object_ = word == "her" and not re.match(r" (?!(?:in|on|at|by|to|from|and|or|after)\b)\w", after)
+    return "'s" if word in _POSSESSIVE and not object_ else ""
 
 
 def _meant(types: tuple[str, ...], plural: bool, last: Exchange, index: Index) -> str:
     """Return what a word may mean: what the last question names, else what its answer names most."""
     named = entities_in(last.question, index)
     asked_where = read_question(last.question).wants == "place"  # then the place is in the answer
-    bodies = _fitting(named, _BODY) if types == _PLACE and not asked_where else []
+    bodies = _fitting(named, _BODY) if types == _LOCATION and not asked_where else []
     of_question = _fitting(named, types) or bodies
     if plural and len(of_question) > 1 and len({e.type for e in of_question}) == 1:
         joint = "和" if CJK.search(last.question) else " and "
-        return joint.join(e.name for e in sorted(of_question, key=partial(_place, text=last.question))[:3])
+        ordered = sorted(of_question, key=lambda e: _position(e, last.question))
+        return joint.join(e.name for e in ordered[:3])
     if of_question:
         return of_question[0].name
-    of_answer = _fitting(entities_in(_spoken(last.answer), index), types)
+    of_answer = _fitting(entities_in(_prose(last.answer), index), types)
     counts = {e.number: name_key(last.answer).count(name_key(e.name)) for e in of_answer}
-    best = sorted(of_answer, key=lambda e: (-counts[e.number], _place(e, last.answer)))
-    return best[0].name if best else _unknown(last.question, index)
+    best = sorted(of_answer, key=lambda e: (-counts[e.number], _position(e, last.answer)))
+    return best[0].name if best else _last_name(last.question)
 
 
-def _unknown(question: str, index: Index) -> str:
-    """Return what a question is about that the graph does not know: the last name in it, as it is written."""
+def _last_name(question: str) -> str:
+    """Return the last name in a question that the graph does not know, as it is written."""
     if quoted := re.findall(r"《[^》]+》", question):
         return quoted[-1]
-    if CJK.search(question):
-        return _opening(question, index)
     capital = rf"[^\W\d_{SMALL}]"
     pattern = rf"(?<!^)(?<![.?!] )\b{capital}[\w'’.-]*(?: (?:(?:of|the|de|van) )?{capital}[\w'’.-]*)*"
     names = [name for name in re.findall(pattern, question) if name[0].isupper()]
     return names[-1].removesuffix("'s").removesuffix("’s") if names else ""
 
 
-def _opening(question: str, index: Index) -> str:
-    """Return the first words of a Chinese question that its corpus writes together more than once, the most of them."""
-    import rjieba
-
-    words = rjieba.cut(question)[:OPENINGS]
-    for n in range(len(words), 0, -1):
-        opening = "".join(words[:n])
-        if len(opening) > 1 and sum(d.text.count(opening) for d in index.documents) > 1:
-            return opening
-    return ""
-
-
-def _fitting(matches: Sequence[Entity], types: tuple[str, ...]) -> list[Entity]:
-    """Return the entities of some types; of no types, what is no person and no date, else the persons."""
+def _fitting(matches: Sequence[Entity], types: tuple[str, ...], *, strict: bool = False) -> list[Entity]:
+    """Return the entities of some types; of no types, neither persons nor dates, else (not `strict`) the persons."""
     if types:
-        return [e for e in matches if _fits(e, types)]
-    things = [e for e in matches if not _fits(e, (*_PERSON, *_DATE))]
-    return sorted(things, key=lambda e: e.type == "concept") or [e for e in matches if not _fits(e, _DATE)]
+        return [e for e in matches if e.type.lower() in types]
+    things = [e for e in matches if e.type.lower() not in (*_PERSON, *_DATE)]
+    persons = [] if strict else [e for e in matches if e.type.lower() not in _DATE]
+    return sorted(things, key=lambda e: e.type == "concept") or persons
 
 
-def _fits(entity: Entity, types: tuple[str, ...]) -> bool:
-    return entity.type.lower() in types if types else entity.type.lower() not in (*_PERSON, *_DATE)
-
-
-def _spoken(answer: str) -> str:
-    """Return an answer without headings, marks of citations, and who says its quotations."""
+def _prose(answer: str) -> str:
+    """Return an answer without headings, marks of citations, and the speakers of its quotations."""
     lines = [line for line in answer.splitlines() if not line.startswith(("#", "*"))]
     return re.sub(r"(?m)^- [^:\"]{2,40}: (?=\")|\[\d+\]", "", "\n".join(lines))
 
 
 def _written(entity: Entity, text: str) -> str:
-    """Return how an entity is written in a text, "" where it is not found there."""
+    """Return how an entity is written in a text, "" where it does not occur."""
     for form in sorted((entity.name, *entity.aliases), key=len, reverse=True):
-        if matches := re.search(re.escape(form), text, re.IGNORECASE):
-            return matches[0]
+        if match := re.search(re.escape(form), text, re.IGNORECASE):
+            return match[0]
     return ""
 
 
-def _place(entity: Entity, text: str) -> int:
+def _position(entity: Entity, text: str) -> int:
     written = _written(entity, text)
     return text.find(written) if written else len(text)

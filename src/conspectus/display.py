@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from conspectus.messages import wording
+from conspectus.rows import located, snippet
 
 if TYPE_CHECKING:
     from conspectus.explore import EntityView
@@ -22,10 +23,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _MARKDOWN = re.compile(r"([\\`*_\[\]|#~$])")
 
 
-def snippet(text: str, most: int = SNIPPET) -> str:
+def _start(text: str) -> str:
     """Return the start of a text on one line, without control characters."""
-    line = " ".join(_CONTROL.sub(" ", text).split())
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    return snippet(_CONTROL.sub(" ", text), SNIPPET)
 
 
 def plain(text: str) -> str:
@@ -35,7 +35,7 @@ def plain(text: str) -> str:
 
 def _escaped(text: str) -> str:
     """Return a text of a document as Markdown that shows it as it is."""
-    return _MARKDOWN.sub(r"\\\1", escape(snippet(text), quote=False))
+    return _MARKDOWN.sub(r"\\\1", escape(_start(text), quote=False))
 
 
 def answer_text(answer: Answer) -> str:
@@ -49,8 +49,8 @@ def answer_text(answer: Answer) -> str:
             lines.append(f"{head} {plain(title)}")
         for n, source in enumerate(sources):
             before = head if not title and not n else "   "
-            where = words.where(source.document, source.place, source.start, source.end)
-            lines += [f"{before} {plain(where)}", f"    “{snippet(source.text)}”"]
+            where = words.where(located(source.document), source.place, source.start, source.end)
+            lines += [f"{before} {plain(where)}", f"    “{_start(source.text)}”"]
     lines += ["", *map(plain, answer.notices)] if answer.notices else []
     return "\n".join(lines)
 
@@ -63,7 +63,8 @@ def answer_markdown(answer: Answer) -> str:
         lines += ["", f"**{words.sources}**", ""]
     for head, title, sources in _cited(answer):
         places = "; ".join(
-            f"{_escaped(words.where(s.document, s.place, s.start, s.end))}: “{_escaped(s.text)}”" for s in sources
+            f"{_escaped(words.where(located(s.document), s.place, s.start, s.end))}: “{_escaped(s.text)}”"
+            for s in sources
         )
         lines.append(f"- {_escaped(head)} " + (f"*{_escaped(title)}* — {places}" if title else places))
     lines += ["", *(f"> {_escaped(notice)}\n" for notice in answer.notices)] if answer.notices else []
@@ -83,7 +84,7 @@ def _cited(answer: Answer) -> list[tuple[str, str, tuple[Source, ...]]]:
 def entity_text(view: EntityView) -> str:
     """Return an entity with its strongest relationships as plain text."""
     head = f"{view.name} ({view.type}): {view.description}" if view.description else f"{view.name} ({view.type})"
-    lines = [head, *(f"- {edge.target}: {snippet(edge.description)}" for edge in view.relationships)]
+    lines = [head, *(f"- {edge.target}: {_start(edge.description)}" for edge in view.relationships)]
     lines += [f"{view.degree} relationships; {view.frequency} chunks in {len(view.documents)} documents"]
     return plain("\n".join(lines))
 

@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 from conspectus.errors import NotFound, UsageError
 from conspectus.index import Index
 from conspectus.rows import Document, Entity, Relationship, Report, Source, Span
+from conspectus.runtime import DEFAULT_FOLDER, opened, public
 from conspectus.text.words import name_key, stem
 
 SHORTEST_PREFIX = 6
@@ -86,7 +88,7 @@ class EntityView:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class GraphPath:
     """How two things are connected; no steps where they are not."""
 
     source: str
@@ -115,11 +117,18 @@ class ReportView:
     below: tuple[Report, ...]
 
 
-def entity_view(name: str, index: Index, *, most: int = 10, places: int = 2) -> EntityView:
-    """Return what the graph knows of a thing: its `most` strongest relationships, and `places` for each.
+@public
+def entity_view(
+    name: str, index: Index | str | Path = DEFAULT_FOLDER, *, most: int = 10, places: int = 2
+) -> EntityView:
+    """Return what the graph of an index, or of that in a folder, knows of an entity.
+
+    most: how many of its strongest relationships.
+    places: how many sources of each.
 
     Case, spacing and aliases do not matter. Raises NotFound, which tells what is near.
     """
+    index = opened(index)
     entity = find_entity(name, index)
     edges = sorted((index.relationships[r] for r in index.edges_of(entity.number)), key=_strongest)
     return EntityView(
@@ -133,12 +142,14 @@ def entity_view(name: str, index: Index, *, most: int = 10, places: int = 2) -> 
     )  # fmt: skip
 
 
-def path_between(source: str, target: str, index: Index, *, places: int = 2) -> Path:
+@public
+def path_between(source: str, target: str, index: Index | str | Path = DEFAULT_FOLDER, *, places: int = 2) -> GraphPath:
     """Return the path between two things that is shortest by weight; without steps where there is none.
 
     A step costs 1 + 1 / weight: fewer steps go before more, unless those are stated far more often. Raises
     NotFound for an unknown name, UsageError where both names mean one thing.
     """
+    index = opened(index)
     start, end = find_entity(source, index), find_entity(target, index)
     if start.number == end.number:
         raise UsageError(f"{source!r} and {target!r} are one thing: {start.name}")
@@ -149,7 +160,7 @@ def path_between(source: str, target: str, index: Index, *, places: int = 2) -> 
         relationship = came_by[at]
         at = relationship.source if relationship.target == at else relationship.target
         steps.append(_edge(relationship, at, places, index))
-    return Path(start.name, end.name, tuple(reversed(steps)))
+    return GraphPath(start.name, end.name, tuple(reversed(steps)))
 
 
 def _shortest(start: str, end: str, edges: list[Relationship], index: Index) -> dict[str, Relationship]:
@@ -242,12 +253,14 @@ def _mentions(entity: Entity, index: Index) -> list[Mention]:
 # Reports
 
 
-def report_tree(index: Index, deepest: int | None = None) -> list[Branch]:
+@public
+def report_tree(index: Index | str | Path = DEFAULT_FOLDER, deepest: int | None = None) -> list[Branch]:
     """Return the reports as a tree, the most important of a branch first, cut below a level.
 
     The leaves of a tree that is cut at a level are that level's view, but for communities whose parts are all
     too small for reports of their own.
     """
+    index = opened(index)
     reported = index.report_of_community
 
     def branches(numbers: Iterable[int]) -> list[Branch]:
@@ -263,13 +276,15 @@ def report_tree(index: Index, deepest: int | None = None) -> list[Branch]:
     return branches(c.number for c in index.communities if c.parent < 0)
 
 
-def report_view(name: str, index: Index) -> ReportView:
+@public
+def report_view(name: str | int, index: Index | str | Path = DEFAULT_FOLDER) -> ReportView:
     """Return a report with its neighbours; raise NotFound where a name leads to none or to several.
 
     A name is the report's number (`12`, as in `[Data: Reports (12)]`), `c` and the number of its community
     (`c12`), or at least the first 6 characters of its id. What can be read as several is the first of them.
     """
-    report = _report_of(name.strip().lower(), index)
+    index = opened(index)
+    report = _report_of(str(name).strip().lower(), index)
     community = index.communities[report.community]
     reported = index.report_of_community
     above = community.parent

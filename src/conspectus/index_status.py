@@ -17,7 +17,7 @@ from conspectus.index import Index
 from conspectus.models.llm.budget import Budget, price_of
 from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.rows import Failure, Usage
-from conspectus.runtime import DEFAULT_FOLDER
+from conspectus.runtime import DEFAULT_FOLDER, opened, public
 from conspectus.settings import Price
 from conspectus.storage import store
 
@@ -104,8 +104,10 @@ class Status:
     """How many other files its build did not read, by the reason."""
 
 
-def status_of(index: Index) -> Status:
-    """Return the figures of an index (the levels are GraphRAG's Table 2)."""
+@public
+def status_of(index: Index | str | Path = DEFAULT_FOLDER) -> Status:
+    """Return the figures of an index, or of that in a folder (the levels are GraphRAG's Table 2)."""
+    index = opened(index)
     tokens = sum(chunk.n_tokens for chunk in index.chunks)
     return Status(
         documents=len(source_documents(index.documents) if "corrections" in index.origin else index.documents),
@@ -153,6 +155,7 @@ COUNTED = ("documents", "entities", "relationships", "communities", "reports", "
 """The tables whose rows are counted in it."""
 
 
+@public
 def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
     """Return the snapshots that an index's folder keeps, the newest first; raise IndexMissing where there is none."""
     from conspectus.storage.manifests import current

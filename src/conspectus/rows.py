@@ -7,6 +7,7 @@ human-readable id. Spans count characters of the stored text of a document, whos
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,12 @@ from typing import Any, NamedTuple
 def content_id(*parts: str) -> str:
     """Return an id of 32 hexadecimal digits that depends on nothing but the parts, in their order."""
     return sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def snippet(text: str, most: int = 60) -> str:
+    """Return the start of a text on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
 class Span(NamedTuple):
@@ -53,6 +60,10 @@ class Document:
     places: tuple[Place, ...] = ()
     """In order of their starts; none where the document has no pages or sections."""
 
+    def __repr__(self) -> str:
+        """Return path and length on one line."""
+        return f"<Document {self.number}: {self.path!r}, {len(self.text):,} characters>"
+
     @property
     def language(self) -> str:
         """The language that it is in, as a code of two letters; see `text.language.with_languages`."""
@@ -78,6 +89,10 @@ class Chunk:
     text: str
     n_tokens: int
 
+    def __repr__(self) -> str:
+        """Return number and start of the text on one line."""
+        return f"<Chunk {self.number}: {snippet(self.text)!r}, {self.n_tokens} tokens>"
+
     @property
     def span(self) -> Span:
         return Span(self.document_id, self.start, self.end)
@@ -95,6 +110,10 @@ class Entity:
     """Where the text that names it stands, the most telling first."""
     aliases: tuple[str, ...] = ()
     degree: int = 0
+
+    def __repr__(self) -> str:
+        """Return name, type and degree on one line."""
+        return f"<Entity {self.number}: {self.name!r} ({self.type}), degree {self.degree}>"
 
     @property
     def frequency(self) -> int:
@@ -118,6 +137,10 @@ class Relationship:
     chunk_ids: tuple[str, ...] = ()
     spans: tuple[Span, ...] = ()
     combined_degree: int = 0
+
+    def __repr__(self) -> str:
+        """Return both ends and the weight on one line."""
+        return f"<Relationship {self.number}: {self.source!r} - {self.target!r}, weight {self.weight:g}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +332,14 @@ class EncodingWarning:
 # What queries return
 
 
+def located(document: str, place: str = "") -> str:
+    """Return the path of a document with a place in it; an absolute path as it is seen from the working directory."""
+    if os.path.isabs(document):
+        relative = os.path.relpath(document)
+        document = document if relative.startswith("..") else relative
+    return f"{document}, {place}" if place else document
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One chunk of a ranking; `score` grows with relevance and compares only within the ranking."""
@@ -325,9 +356,8 @@ class Hit:
 
     def __repr__(self) -> str:
         """Return score, document and start of the text on one line."""
-        start = " ".join(self.text.split())
-        where = f"{self.document}, {self.place}" if self.place else self.document
-        return f"<Hit {self.score:.3g} {where}: {start if len(start) <= 60 else f'{start[:59]}…'!r}>"
+        where = located(self.document, self.place)
+        return f"<Hit {self.score:.3g} {where}: {snippet(self.text)!r}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +371,10 @@ class Source:
     place: str = ""
     """The page, slide, sheet or section they stand on, `p. 4`; empty where the document has none."""
 
+    def __repr__(self) -> str:
+        """Return where it is, and the start of the text, on one line."""
+        return f"<{located(self.document, self.place)} {self.start}-{self.end}: {snippet(self.text)!r}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Citation:
@@ -351,6 +385,12 @@ class Citation:
     id: str
     title: str
     sources: tuple[Source, ...]
+
+    def __repr__(self) -> str:
+        """Return the marker, what is cited and the first source on one line."""
+        more = f" and {len(self.sources) - 1} more" if self.sources[1:] else ""
+        title = f" {snippet(self.title)!r}:" if self.title else ""
+        return f"<[{self.marker}] {self.kind}{title} {repr(self.sources[0]) if self.sources else ''}{more}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,9 +450,7 @@ class Answer:
 
     def __repr__(self) -> str:
         """Return method and start of the text on one line."""
-        start = " ".join(self.text.split())
-        start = start if len(start) <= 60 else f"{start[:59]}…"
-        return f"<Answer by {self.method}: {start!r}, {len(self.citations)} citations>"
+        return f"<Answer by {self.method}: {snippet(self.text)!r}, {len(self.citations)} citations>"
 
     def _repr_markdown_(self) -> str:
         from conspectus.display import answer_markdown

@@ -1,19 +1,20 @@
-"""What building and asking share: where an index stands, which settings and model go with it, how work is run."""
+"""What building and asking share: arguments and options, the settings and model of a run, sync from async, progress."""
 
 from __future__ import annotations
 
 import asyncio
 import difflib
-import gc
+import functools
 import inspect
 import os
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypedDict, TypeVar, cast
 
 from conspectus import configuration
 from conspectus.configuration import Resolved
@@ -23,7 +24,7 @@ from conspectus.index_models import advice, with_index_models
 from conspectus.models.base import Model
 from conspectus.rows import Usage
 from conspectus.settings import Settings
-from conspectus.storage import manifests
+from conspectus.storage import manifests, store
 
 if TYPE_CHECKING:
     from conspectus.indexing.pipeline import Progress
@@ -32,19 +33,27 @@ if TYPE_CHECKING:
     from conspectus.models.llm.session import Session
 
 T = TypeVar("T")
+P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_FOLDER = ".conspectus"
 LEAST_WORDS = 4
-"""Words of a source that is not there from which on it is taken for a text, and no name of a file."""
+"""Words from which on a source that does not exist is taken for a text, not for the name of a file."""
+LONGEST_QUESTION = 20_000
+"""Characters of a question at most: some 5,000 tokens, five pages. What a question costs grows with its length (480,000
+characters took more than 9 minutes; 8,000 took 1 s by most methods, 11 s by tog), and a longer text is a document.
+"""
 EVERY = 0.1
-"""Seconds between two updates of a line of progress."""
+"""Seconds between two updates of a line of progress: ten a second look smooth, and cost nothing."""
 Given = Settings | Resolved | Mapping[str, Any] | None
-"""Settings as such, with where they come from, or as `{"chunk.tokens": 800}`; None for those of `conspectus.toml` and
-the environment. Only of a mapping and of None is it known what the caller did not say, which an index may add to."""
+"""Settings as such, with their origins, or as `{"chunk.tokens": 800}`; None for those of `conspectus.toml` and the
+environment. An index may add its models to a mapping and to None only: they alone tell what the caller left out."""
+
+
+# Arguments of the public functions
 
 
 class Options(TypedDict, total=False):
-    """What every function takes that may ask a model.
+    """Options of every function that may ask a model.
 
     settings: settings as such, or as `{"chunk.tokens": 800}`; left out, those of `conspectus.toml` and the environment.
     model: the language model. A name (`openai/gpt-4.1-mini`; `extractive` for none), a function from messages
@@ -60,29 +69,214 @@ class Options(TypedDict, total=False):
     embedder: str | EmbedFunction | None
 
 
-def check_names(options: Options) -> None:
-    """Raise TypeError for an option that there is not."""
-    if unknown := sorted(set(options) - set(Options.__annotations__)):
-        near = difflib.get_close_matches(unknown[0], Options.__annotations__, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(Options.__annotations__)}"
-        raise TypeError(f"unexpected argument {unknown[0]!r}; {hint}")
+SYNONYMS = {"query": "question", "folder": "index", "index": "folder", "top_k": "k", "llm": "model", "level": "deepest"}
+"""Arguments that are called otherwise in another function, or elsewhere."""
+PATHS = ("folder", "path", "file")
+"""Parameters of the public functions that take the path of a file or folder."""
 
 
-def known_by(
+def public(function: F) -> F:
+    """Check the arguments of a public function, and show in its help what it takes as `**options`."""
+    signature = inspect.signature(function)
+    doc = function.__doc__
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    if len(own) < len(signature.parameters):
+        kind: str = function.__annotations__["options"]
+        options: Any = inspect.unwrap(function).__globals__[kind.removeprefix("Unpack[").removesuffix("]")]
+        own += [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint.__forward_arg__)
+            for name, hint in options.__annotations__.items()
+        ]
+        more = options is not Options and "model" in options.__annotations__
+        docs = (doc, options.__doc__, Options.__doc__ if more else "")
+        doc = "\n\n".join(inspect.cleandoc(text) for text in docs if text)
+    check = functools.partial(_check_arguments, function.__qualname__.removesuffix(".__init__"), own)
+
+    @functools.wraps(function)
+    async def checked_async(*args: Any, **kwargs: Any) -> Any:
+        check(args, kwargs)
+        return await function(*args, **kwargs)
+
+    @functools.wraps(function)
+    def checked_sync(*args: Any, **kwargs: Any) -> Any:
+        check(args, kwargs)
+        return function(*args, **kwargs)
+
+    checked: Any = checked_async if inspect.iscoroutinefunction(function) else checked_sync
+    checked.__doc__ = doc
+    checked.__signature__ = signature.replace(parameters=own)
+    return checked
+
+
+def synchronous(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """Return the synchronous form of a public asynchronous function: of `aask`, `ask`."""
+    inner: Callable[P, Coroutine[Any, Any, T]] = inspect.unwrap(function)
+
+    @functools.wraps(inner)
+    def work(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_sync(inner(*args, **kwargs))
+
+    work.__name__ = work.__qualname__ = inner.__name__.removeprefix("a")
+    return public(work)
+
+
+def _check_arguments(
+    name: str, parameters: Sequence[inspect.Parameter], args: Sequence[object], kwargs: Mapping[str, object]
+) -> None:
+    """Raise TypeError for an unknown argument, UsageError for an index or a text in the place of something else."""
+    names = [p.name for p in parameters]
+    for unknown in (n for n in kwargs if n not in names):
+        raise TypeError(f"{name}() has no argument {unknown!r}; {_hint(unknown, names)}")
+    positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "self"]
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    call = f"{name}({', '.join(positional)})"
+    index = given.get("index")
+    for parameter, value in given.items():
+        if parameter in ("self", "index", "correction"):
+            continue
+        swapped = isinstance(value, str) and is_index(Path(value)) and isinstance(index, str) and not is_index(index)
+        if isinstance(value, Index) or (swapped and parameter == positional[0]):
+            first = f"the {positional[0]} comes first: " if "index" in positional else ""
+            raise UsageError(f"{first}{call}; {value!r} was given as {parameter}")
+        if parameter == "question" and not isinstance(value, str):
+            raise UsageError(f"the question comes first: {call}; it is a text, and not {type(value).__name__}")
+        if parameter in PATHS and not isinstance(value, str | os.PathLike | None):
+            raise UsageError(f"{call}: the {parameter} is a path, and not {type(value).__name__}")
+
+
+def _hint(unknown: str, names: Sequence[str]) -> str:
+    """Return what an unknown argument may mean: another argument, or a setting."""
+    if near := difflib.get_close_matches(unknown, names, n=1):
+        return f"did you mean {near[0]}?"
+    if SYNONYMS.get(unknown) in names:
+        return f"did you mean {SYNONYMS[unknown]}?"
+    keys = [key for key in configuration.FIELDS if key.rpartition(".")[2] == unknown or key == unknown]
+    if keys and "settings" in names:
+        return f"it is a setting: settings={{{keys[0]!r}: ...}}"
+    return f"there are {', '.join(name for name in names if name != 'self')}"
+
+
+def check_question(question: str) -> None:
+    """Raise UsageError for a question that is empty or too long, before anything is opened or read."""
+    if not question.strip():
+        raise UsageError("the question is empty")
+    if len(question) > LONGEST_QUESTION:
+        raise UsageError(
+            f"the question has {len(question):,} characters, and at most {LONGEST_QUESTION:,} are read: "
+            "index a longer text as a document, and ask about it"
+        )
+
+
+def named(methods: Mapping[str, T], name: str) -> T:
+    """Return a method by its name; raise UsageError where there is none."""
+    if name not in methods:
+        raise UsageError(f"there is no method {name!r}; there are {', '.join(methods)}")
+    return methods[name]
+
+
+# Indexes and sources
+
+
+def path_of(given: str | Path) -> Path:
+    """Return a path, `~` at its start as the home folder: shells leave it alone in quotes and after `=`."""
+    return Path(os.path.expanduser(given))
+
+
+def is_index(folder: str | Path) -> bool:
+    """Tell whether there is an index in a folder; none is where no folder can be, as a long question for a name."""
+    return os.path.isfile(os.path.join(folder, manifests.NAME))
+
+
+def opened(index: Index | str | Path) -> Index:
+    """Return an index, opened where a folder is given; raise as `open_index` does."""
+    return index if isinstance(index, Index) else store.read(path_of(index))
+
+
+def folder_of(given: Index | str | Path, index: Index) -> Path | None:
+    """Return the folder of an index, where it is stored, for the replies that answering buys."""
+    return index.folder if isinstance(given, Index) else path_of(given)
+
+
+def settings_in(folder: Path) -> list[Mapping[str, Any]]:
+    """Return the settings that the index in a folder was built by; none where there is no index that can be read."""
+    try:
+        return [manifests.current(folder).settings]
+    except StoreError:
+        return []
+
+
+def read_sources(
+    sources: str | Path | Sequence[str | Path],
+    documents: Iterable[Any] | None,
+    settings: Settings,
+    progress: Progress | None = None,
+) -> Read:
+    """Read files and folders, or documents from memory; raise UsageError where one is given as the other."""
+    from conspectus.indexing.read import read, read_texts
+
+    paths = [sources] if isinstance(sources, str | Path) else list(sources)
+    _check_are_paths(paths)
+    if bool(paths) == (documents is not None):
+        raise UsageError("name files or folders to index, or give documents from memory, and not both")
+    if isinstance(documents, str | Path) and (os.path.exists(documents) or len(str(documents).split()) < LEAST_WORDS):
+        raise UsageError(f"documents are texts; build({str(documents)!r}) reads a file or folder")
+    if documents is None:
+        return read(paths, settings.read, progress)
+    if progress:
+        progress.stage("read", 0)
+    return read_texts(documents, settings.read)
+
+
+def _check_are_paths(sources: Sequence[object]) -> None:
+    """Raise UsageError where texts, records or a table were given in the place of files."""
+    for source in sources:
+        words = source.split() if isinstance(source, str) else ()
+        text = len(words) >= LEAST_WORDS and not os.path.exists(str(source))
+        if text or not isinstance(source, str | Path):
+            shown = " ".join(words)[:60] if text else type(source).__name__
+            raise UsageError(
+                f"files or folders are expected first, and {shown!r} is none; texts from memory are given as"
+                " documents: build(documents=[...])"
+            )
+
+
+# Settings and model
+
+
+@dataclass(frozen=True)
+class Run:
+    """The settings that the options of a call make, and the model where it is neither a name nor a function."""
+
+    resolved: Resolved
+    model: Model | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in full."""
+        return self.resolved.settings
+
+    def session(
+        self, folder: Path | None, settings: Settings | None = None
+    ) -> AbstractAsyncContextManager[Session | None]:
+        """Return `session_for` of the run, by other settings where some are given."""
+        remembered = self.resolved.remembers_model
+        return session_for(settings or self.settings, folder, self.model, remembered=remembered)
+
+
+def run_of(
     options: Options,
     built: Sequence[Mapping[str, Any]] = (),
     *,
     language_model: bool | None = True,
     builds: bool = False,
-) -> tuple[Resolved, Model | None]:
-    """Return the settings in full that options make, and the model where one was given that is no name or function.
+) -> Run:
+    """Return the settings in full that options make, and the model.
 
-    They are completed by what indexes remember that were built by the settings `built`; see `index_models.with_memory`
-    for the rest. Without a word on `language_model` it is remembered where it reranks.
+    They are completed by what indexes remember that were built by the settings `built`; see
+    `index_models.with_index_models`. Without a word on `language_model` it is remembered where it reranks.
 
-    Raises TypeError for an option that there is not, SettingsError for a value that is not allowed.
+    Raises SettingsError for a value that is not allowed.
     """
-    check_names(options)
     model = options.get("model")
     performer = None if model is None or isinstance(model, str) or not hasattr(model, "perform") else model
     given = {
@@ -92,26 +286,13 @@ def known_by(
     }
     more = {key: value for key, value in given.items() if value is not None}
     settings = options.get("settings")
-    if not isinstance(settings, Settings | Resolved):
-        told = configuration.load({**(settings or {}), **more})
-        asks = language_model if language_model is not None else told.settings.rerank.by == "model"
-        known = with_index_models(told, built, language_model=asks and performer is None, builds=builds)
+    if isinstance(settings, Settings | Resolved):
+        resolved = configuration.completed(resolved_for(settings, ()), more, "given")
     else:
-        known = configuration.completed(resolved_for(settings, ()), more, "given")
-    return known, cast("Model | None", performer)
-
-
-def with_options(function: F) -> F:
-    """Let the help and the completion of a function show each of the `Options` that it takes as `**options`."""
-    signature = inspect.signature(function)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    more = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__)
-        for name, kind in Options.__annotations__.items()
-    ]
-    function.__signature__ = signature.replace(parameters=[*own, *more])  # pyright: ignore[reportFunctionMemberAccess]
-    function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{inspect.cleandoc(Options.__doc__ or '')}"
-    return function
+        loaded = configuration.load({**(settings or {}), **more})
+        asks = language_model if language_model is not None else loaded.settings.rerank.by == "model"
+        resolved = with_index_models(loaded, built, language_model=asks and performer is None, builds=builds)
+    return Run(resolved, cast("Model | None", performer))
 
 
 def _named_model(model: object) -> str | None:
@@ -130,86 +311,13 @@ def resolved(settings: Given) -> Settings:
     return resolved_for(settings, ()).settings
 
 
-def resolved_for(
-    settings: Given, built: Sequence[Mapping[str, Any]], *, language_model: bool = True, builds: bool = False
-) -> Resolved:
-    """Return settings in full, completed by what indexes remember that were built by the settings `built`.
-
-    See `index_models.with_memory` for the rest. Settings that are given in full are taken as they are.
-    """
+def resolved_for(settings: Given, built: Sequence[Mapping[str, Any]], *, language_model: bool = True) -> Resolved:
+    """Return settings in full, completed as `run_of` does; those that are given in full are taken as they are."""
     if isinstance(settings, Resolved):
         return settings
     if isinstance(settings, Settings):
         return Resolved(settings, {})
-    return with_index_models(configuration.load(settings), built, language_model=language_model, builds=builds)
-
-
-def settings_in(folder: Path) -> list[Mapping[str, Any]]:
-    """Return the settings that the index in a folder was built by; none where there is no index that can be read."""
-    try:
-        return [manifests.current(folder).settings]
-    except StoreError:
-        return []
-
-
-def path_of(given: str | Path) -> Path:
-    """Return a path, `~` at its start as the home folder: shells leave it alone in quotes and after `=`."""
-    return Path(os.path.expanduser(given))
-
-
-def read_sources(
-    sources: str | Path | Sequence[str | Path],
-    documents: Iterable[Any] | None,
-    settings: Settings,
-    progress: Progress | None = None,
-) -> Read:
-    from conspectus.indexing.read import read, read_texts
-
-    paths = [sources] if isinstance(sources, str | Path) else list(sources)
-    _check_are_paths(paths)
-    if bool(paths) == (documents is not None):
-        raise UsageError("name files or folders to index, or give documents from memory, and not both")
-    if documents is None:
-        return read(paths, settings.read, progress)
-    if progress:
-        progress.stage("read", 0)
-    return read_texts(documents, settings.read)
-
-
-LONGEST_QUESTION = 20_000
-"""Characters of a question at most: some 5,000 tokens, five pages. What a question costs grows with its length (480,000
-characters took more than 9 minutes; 8,000 took 1 s by most methods, 11 s by tog), and a longer text is a document.
-"""
-
-
-def check_question(question: str) -> None:
-    """Raise UsageError for a question that is empty or too long, before anything is opened or read."""
-    if not question.strip():
-        raise UsageError("the question is empty")
-    if len(question) > LONGEST_QUESTION:
-        raise UsageError(
-            f"the question has {len(question):,} characters, and at most {LONGEST_QUESTION:,} are read: "
-            "index a longer text as a document, and ask about it"
-        )
-
-
-def _check_are_paths(sources: Sequence[object]) -> None:
-    """Raise UsageError where texts, records or a table were given in the place of files."""
-    for source in sources:
-        words = source.split() if isinstance(source, str) else ()
-        text = len(words) >= LEAST_WORDS and not os.path.exists(str(source))
-        if text or not isinstance(source, str | Path):
-            shown = " ".join(words)[:60] if text else type(source).__name__
-            raise UsageError(
-                f"files or folders are expected first, and {shown!r} is none; texts from memory are given as"
-                " documents: build(documents=[...])"
-            )
-
-
-def named(methods: Mapping[str, T], name: str) -> T:
-    if name not in methods:
-        raise UsageError(f"there is no method {name!r}; there are {', '.join(methods)}")
-    return methods[name]
+    return with_index_models(configuration.load(settings), built, language_model=language_model)
 
 
 @asynccontextmanager
@@ -236,14 +344,7 @@ async def session_for(
             raise type(error)(f"{error}; {advice(settings.model)}") if remembered else error from None
 
 
-def is_index(folder: Path) -> bool:
-    """Tell whether there is an index in a folder; none is where no folder can be, as a long question for a name."""
-    return os.path.isfile(folder / manifests.NAME)
-
-
-def folder_of(given: Index | str | Path, index: Index) -> Path | None:
-    """Return the folder of an index, where it is stored, for the replies that answering buys."""
-    return index.folder if isinstance(given, Index) else path_of(given)
+# Running
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
@@ -254,16 +355,16 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
     """
     results: list[T] = []
 
-    async def keep() -> None:
+    async def store_result() -> None:
         results.append(await work)
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        asyncio.run(keep())
+        asyncio.run(store_result())
         return results[0]
     loop = asyncio.new_event_loop()
-    task = loop.create_task(keep())
+    task = loop.create_task(store_result())
     with ThreadPoolExecutor(1, thread_name_prefix="conspectus") as thread:
         done = thread.submit(_run_in, loop, task)
         try:
@@ -301,9 +402,9 @@ def shown(progress: Progress | bool | None) -> Generator[Progress | None]:
 
 
 class ProgressLine:
-    """Shows on one line how far a stage is, in terminals and notebooks; elsewhere a line for each stage when it ends.
+    """A line for each stage when it ends; in terminals and notebooks it also counts meanwhile.
 
-    It is an `index.pipeline.Progress`.
+    It is an `indexing.pipeline.Progress`.
     """
 
     shown = True
@@ -314,20 +415,19 @@ class ProgressLine:
         self._stage = ""
         self._total = self._done = self._width = 0
         self._began = self._drawn = 0.0
-        self._usage: Callable[[], Usage] | None = None
+        self._usage: Callable[[], Usage] = Usage
 
     def stage(self, name: str, total: int) -> Callable[[], None]:
         """Open a stage and close the one before."""
         self.close()
         self._stage, self._total, self._done, self._began = name, total, 0, time.monotonic()
-        self._draw()
+        self._draw(f"{name} …")
         return self._tick
 
     def note(self, text: str) -> None:
         """Print a line of its own."""
-        self._clear()
+        self._draw("")
         self._stream.write(f"{text}\n")
-        self._draw()
 
     def watch(self, usage: Callable[[], Usage]) -> None:
         """Show calls, tokens and money of a stage at its end."""
@@ -335,51 +435,25 @@ class ProgressLine:
 
     def close(self) -> None:
         """Write the last state of the stage, and end its line."""
-        if self._stage:
-            self._clear()
-            count = self._total or self._done
-            told = f" {count:,}" if count > 1 else ""
-            used = self._usage() if self._usage else None
-            if used and used.calls:
-                money = f", {used.cost:.4f} spent" if used.cost else ""
-                told += f": {used.calls:,} calls, {used.prompt_tokens + used.completion_tokens:,} tokens so far{money}"
-            self._stream.write(f"{self._stage}{told} ({time.monotonic() - self._began:.1f} s)\n")
-            self._stage = ""
+        if not self._stage:
+            return
+        count, used = self._total or self._done, self._usage()
+        line = f"{self._stage} {count:,}" if count > 1 else self._stage
+        if used.calls:
+            money = f", {used.cost:.4f} USD spent" if used.cost else ""
+            line += f": {used.calls:,} calls, {used.prompt_tokens + used.completion_tokens:,} tokens so far{money}"
+        self.note(f"{line} ({time.monotonic() - self._began:.1f} s)")
+        self._stage = ""
 
     def _tick(self) -> None:
         self._done += 1
         if time.monotonic() - self._drawn > EVERY:
-            self._draw()
+            of = f"/{self._total:,}" if self._total else ""
+            self._draw(f"{self._stage} {self._done:,}{of}")
 
-    def _draw(self) -> None:
-        if not self._live or not self._stage:
-            return
-        self._drawn = time.monotonic()
-        of = f"/{self._total:,}" if self._total else ""
-        text = f"{self._stage} {self._done:,}{of}" if self._done else f"{self._stage} …"
-        self._stream.write("\r" + text.ljust(self._width))
-        self._stream.flush()
-        self._width = len(text)
-
-    def _clear(self) -> None:
-        if self._width:
-            self._stream.write("\r" + " " * self._width + "\r")
-        self._width = 0
-
-
-@contextmanager
-def paused_garbage_collection() -> Generator[None]:
-    """Hold back Python's cycle collector: a build makes a million rows that live, and it would visit them all often.
-
-    Afterwards they count as old, so that it does not visit them at once.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            if not gc.get_freeze_count():  # what somebody else has frozen stays frozen
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
+    def _draw(self, text: str) -> None:
+        """Put a text in the place of the line; an empty one leaves the cursor at its start."""
+        if self._live:
+            self._stream.write("\r" + text.ljust(self._width) + ("" if text else "\r"))
+            self._stream.flush()
+            self._width, self._drawn = len(text), time.monotonic()

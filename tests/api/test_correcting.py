@@ -14,7 +14,7 @@ from llm_corpus import settings as llm_settings
 from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
-from conspectus import api
+from conspectus import api, interchange
 from conspectus.corrections import ADDED_FACTS, AddFact, Correction, Delete, Merge, Rename, Retype, Split
 from conspectus.errors import NotFound, UsageError
 from conspectus.explore import entity_view
@@ -318,7 +318,7 @@ def test_corrections_beside_the_corpus_are_found_again_by_the_index(own: Path):
 
 def test_an_imported_graph_is_not_corrected(tmp_path: Path):
     (tmp_path / "graph.csv").write_text("head,relation,tail\nAda,owns,Mill\n", encoding="utf-8")
-    api.import_triples(tmp_path / "graph.csv", tmp_path / "index")
+    interchange.import_triples(tmp_path / "graph.csv", tmp_path / "index")
 
     with pytest.raises(UsageError, match="imported and is taken as it was given"):
         api.correct(tmp_path / "index", Rename("Ada", "Dame Ada"))

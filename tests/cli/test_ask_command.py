@@ -12,11 +12,11 @@ import pytest
 from typer.testing import Result
 
 from conspectus import api
-from conspectus.api import asking
 from conspectus.errors import BadKey, BadReply
 from conspectus.index import Index
 from conspectus.messages import says_nothing
 from conspectus.rows import Answer
+from conspectus.storage import store
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]
@@ -123,7 +123,7 @@ def test_a_level_can_be_asked_for(told: Told, sampled: Path, opened: Index):
         ([" "], "the question is empty"),
         ([], "ask one question"),
         (["Why?", "--questions", "some.txt"], "ask one question"),
-        (["Why?", "--set", "local.entites=3"], "did you mean `entities`?"),
+        (["Why?", "--set", "local.entites=3"], "did you mean `local.entities`?"),
     ],
 )
 def test_mistakes_of_usage_end_with_2_and_one_line(run: Run, sampled: Path, args: list[object], said: str):
@@ -223,8 +223,8 @@ def test_the_index_is_opened_once_for_all_questions(
 ):
     (tmp_path / "q.txt").write_text("Who is Ada Brook?\n" * 3)
     opened: list[object] = []
-    open_index = asking.open_index
-    monkeypatch.setattr(asking, "open_index", lambda folder: opened.append(folder) or open_index(folder))
+    read = store.read
+    monkeypatch.setattr(store, "read", lambda folder: opened.append(folder) or read(folder))
 
     run("ask", "--questions", "q.txt", "--index", indexed)
 

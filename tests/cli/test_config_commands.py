@@ -54,7 +54,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_known_one(run: Run):
 
     assert "unknown setting `chunk.tokns`" in result.stderr
     assert "line 2" in result.stderr
-    assert "did you mean `tokens`?" in result.stderr
+    assert "did you mean `chunk.tokens`?" in result.stderr
 
 
 def test_init_writes_a_file_that_changes_nothing(run: Run, told: Told):

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import Result
 
 from conspectus import api
-from conspectus.api.exporting import FORMATS
 from conspectus.index import Index
+from conspectus.interchange.exporting import FORMATS
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]

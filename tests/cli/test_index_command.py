@@ -171,7 +171,7 @@ def test_any_setting_can_be_set(told: Told, corpus: Path):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--set", "chunk.token=5"], "did you mean `tokens`?"),
+        (["--set", "chunk.token=5"], "did you mean `chunk.tokens`?"),
         (["--set", "chunk.mode"], "--set takes KEY=VALUE"),
         (["--chunk-tokens", "50", "--chunk-overlap", "60"], "overlap (60) must be smaller than tokens (50)"),
         (["--config", "missing.toml"], "missing.toml cannot be read"),

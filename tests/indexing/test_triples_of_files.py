@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conspectus import api
+from conspectus import api, interchange
 from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
 from conspectus.index_status import status_of
@@ -73,7 +73,7 @@ def test_relations_between_one_pair_are_one_relationship_and_none_is_lost():
 def test_a_graph_without_text_is_stored_opened_counted_and_asked_by_every_method(tmp_path: Path):
     (tmp_path / "kb.txt").write_text("Rook|built at|Kell\nRook|owned by|Ada Byrne\n")
 
-    index = api.import_triples(tmp_path / "kb.txt", tmp_path / "index")
+    index = interchange.import_triples(tmp_path / "kb.txt", tmp_path / "index")
 
     assert list(index.triples) == list(index_of(GivenGraph(KELL)).triples)
     assert (status_of(index).entities, status_of(index).documents) == (3, 0)
@@ -84,7 +84,7 @@ def test_a_graph_without_text_is_stored_opened_counted_and_asked_by_every_method
 
 
 def test_the_film_graph_is_imported_whole(shared: Path, tmp_path: Path):
-    index = api.import_triples(shared / "kgqa/metaqa/kb.txt", tmp_path)
+    index = interchange.import_triples(shared / "kgqa/metaqa/kb.txt", tmp_path)
 
     assert len(index.triples) == 129413
 

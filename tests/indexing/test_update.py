@@ -23,7 +23,7 @@ from llm_corpus import documents, settings
 from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
-from conspectus import api
+from conspectus import api, interchange
 from conspectus.api import Built
 from conspectus.index import Index
 from conspectus.indexing.update import Changes, changes_of, origin_of
@@ -479,7 +479,7 @@ def test_an_index_without_a_language_model_is_made_anew_by_one_for_that_reason_a
 
 def test_what_takes_the_place_of_an_imported_graph_says_so_and_can_be_undone(corpus: Path):
     (corpus.parent / "films.txt").write_text("Big|directed by|Penny Marshall\n")
-    graph = api.import_triples("films.txt", "films")
+    graph = interchange.import_triples("films.txt", "films")
 
     made = conspectus.build("corpus", "films")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conspectus import api
+from conspectus import api, interchange
 from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
 from conspectus.indexing.triples import GivenGraph
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def index(folder: Path) -> Index:
-    return api.import_triples(
+    return interchange.import_triples(
         folder / "kb.txt", folder / "index", documents=folder / "docs.jsonl", links=folder / "links.csv"
     )
 
@@ -83,7 +83,7 @@ def test_a_folder_of_texts_is_linked_by_the_names_of_its_files(folder: Path):
     (folder / "in" / "tarn_lock.md").write_text("---\nentities: [Kell, rook]\n---\n# Tarn Lock\n\nGates of oak.")
     (folder / "in" / "empty.txt").write_text("")
 
-    index = api.import_triples(folder / "kb.txt", folder / "index", documents=folder / "in")
+    index = interchange.import_triples(folder / "kb.txt", folder / "index", documents=folder / "in")
 
     gates = {name: ["Tarn Lock"] for name in ("Rook", "Kell", "Tarn Lock")}
     assert told_by(index) == gates | {"Ada Byrne": ["Ada Byrne"]}
@@ -117,11 +117,11 @@ def test_links_that_cannot_be_read_are_an_error_before_anything_is_written(folde
         ("links.csv", "", "name the documents"),
     ):
         with pytest.raises(UsageError, match=why):
-            api.import_triples(
+            interchange.import_triples(
                 folder / "kb.txt", folder / "x", documents=folder / documents if documents else (), links=folder / links
             )
     with pytest.raises(DocumentError, match="holds no triples"):
-        api.import_triples(folder / "docs.jsonl", folder / "x", documents=folder / "docs.jsonl")
+        interchange.import_triples(folder / "docs.jsonl", folder / "x", documents=folder / "docs.jsonl")
     assert not (folder / "x").exists()
 
 

@@ -104,7 +104,7 @@ def test_points_are_scored_one_by_one(server: SimulatedServer, index: Index):
 
 def test_an_answer_is_told_while_it_is_written_with_its_references_whole(server: SimulatedServer, index: Index):
     pieces: list[str] = []
-    answer = ask(server, index, "What did Bo Quill do?", method="local", tell=pieces.append)
+    answer = ask(server, index, "What did Bo Quill do?", method="local", on_text=pieces.append)
     assert len(pieces) > 3
     assert "".join(pieces).strip() == answer.text
     assert all("Data" not in piece for piece in pieces)
@@ -124,7 +124,7 @@ def test_what_is_cited_is_looked_up_only_where_a_reference_ends(
 
     monkeypatch.setattr(model_wrappers, "cite", cite)
     pieces: list[str] = []
-    answer = ask(server, index, "What did Nell Dray do?", method="local", tell=pieces.append)
+    answer = ask(server, index, "What did Nell Dray do?", method="local", on_text=pieces.append)
     assert "".join(pieces).strip() == answer.text
     assert 0 < len(looked_up) < len(pieces) / 2
 

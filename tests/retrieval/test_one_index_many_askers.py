@@ -183,7 +183,6 @@ def test_an_index_has_one_model_however_many_are_asked_in_turn(folder: Path, mon
             extractive(index)
 
     assert list(map(id, searched)) == list(map(id, indexes))
-    assert api.model_of(indexes[0]) is extractive(indexes[0])
 
 
 def test_what_is_cached_does_not_grow_with_the_questions(folder: Path) -> None:

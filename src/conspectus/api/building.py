@@ -1,4 +1,4 @@
-"""Build an index, or bring one up to date, and bring in graphs from elsewhere."""
+"""Build an index or bring it up to date; say before what that would read and cost."""
 
 from __future__ import annotations
 
@@ -9,52 +9,65 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
-from conspectus.api.embedding import check_embedder, with_vectors
-from conspectus.api.previewing import costs, estimate_of
+from conspectus.api.embedding import check_embedder, estimate_vectors, with_vectors
 from conspectus.configuration import INDEX, Resolved
 from conspectus.corrections import Entry, corrections_for
 from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
-from conspectus.indexing.update import Update, origin_of, own_embedder, update_of
+from conspectus.indexing import paused_garbage_collection
+from conspectus.indexing.update import Changes, Update, origin_of, own_embedder, update_of
 from conspectus.models.base import Model
+from conspectus.models.embedders import is_served
+from conspectus.models.llm import budget
+from conspectus.models.llm.cache import FILE_NAME
 from conspectus.rows import LEFT_OUT, Community, Document, EncodingWarning, Failure, Skipped, Usage, left_out
 from conspectus.runtime import (
     DEFAULT_FOLDER,
-    Given,
     Options,
-    known_by,
     path_of,
-    paused_garbage_collection,
+    public,
     read_sources,
-    resolved,
-    resolved_for,
+    run_of,
     run_sync,
     session_for,
     settings_in,
     shown,
-    with_options,
+    synchronous,
 )
 from conspectus.settings import Settings
 from conspectus.storage import store
+from conspectus.text.language import corpus_language
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from conspectus.indexing.describe import DescribedGraph
-    from conspectus.indexing.estimate import Estimate
+    from conspectus.indexing.estimate import Estimate, UpdateEstimate
     from conspectus.indexing.pipeline import Check, Progress
     from conspectus.indexing.read import Read
-    from conspectus.interchange.graphrag import Imported
     from conspectus.models.llm.session import Session
     from conspectus.text.lexicon import Lexicon
-    from conspectus.tune import Tuned
 
 MOST_REASONS = 20
 """Reasons for not reading files that an index remembers: one for each suffix, and few folders hold more kinds."""
 Agree = Callable[["Estimate"], None]
 """Called with what a build will take, before it is spent; raises if that is too much."""
+SAMPLE_SEED = 42
+"""Of the chunks that an estimate asks about: any will do, as long as it is always the same."""
+
+
+class ReadOptions(Options, total=False):
+    """Options of every function that reads documents.
+
+    documents: strings, dicts with `text` (and `title`, `id` or `path`, `date`), or a DataFrame with such columns.
+    fresh: make everything anew, though there is an index in the folder.
+    """
+
+    documents: Iterable[Any] | None
+    fresh: bool
 
 
 @dataclass(frozen=True)
@@ -72,322 +85,222 @@ class Built:
     update: Update = field(default_factory=Update)
     """How it follows on the index that stood in the folder."""
 
+    def __repr__(self) -> str:
+        """Return the index, its folder and how much needs a look, on one line."""
+        parts = (("failure", self.failures), ("skipped file", self.skipped), ("warning", self.warnings))
+        listed = "".join(f", {len(rows)} {name}{'' if len(rows) == 1 else 's'}" for name, rows in parts if rows)
+        notices = f", {len(self.notices)} notices" if self.notices else ""
+        return f"<Built {self.index!r} in {str(self.folder)!r}{listed}{notices}>"
+
     @property
     def failures(self) -> tuple[Failure, ...]:
         """What could not be done, while the rest was."""
         return tuple(self.index.failures)
 
+    @property
+    def replaced_documents(self) -> int:
+        """How many documents an index held before, where none of them is in this one: of another folder, perhaps."""
+        return self.update.replaced_documents
 
-@with_options
-def build(
+
+@dataclass(frozen=True)
+class Preview:
+    """What a build would read: counts, what would be passed over, and what could not be read.
+
+    Where it would follow on an index, also what became of that one's documents and how much would be done again.
+    """
+
+    documents: int
+    chunks: int
+    tokens: int
+    """The sum over the chunks, whose overlaps count twice."""
+    skipped: tuple[Skipped, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    warnings: tuple[EncodingWarning, ...] = ()
+    snapshot: str = ""
+    """Of the index it would follow on."""
+    changes: Changes | None = None
+    rebuild_reasons: tuple[str, ...] = ()
+    """Why all would be made anew though there is an index."""
+    pending: tuple[str, ...] = ()
+    """What would be done though no document changed."""
+    redone: UpdateEstimate | None = None
+
+    def __repr__(self) -> str:
+        """Return the counts on one line."""
+        return f"<Preview {self.documents:,} documents, {self.chunks:,} chunks, {self.tokens:,} tokens>"
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """Where an index is built and how."""
+
+    folder: Path
+    resolved: Resolved
+    corrections: Sequence[Entry] = ()
+    progress: Progress | None = None
+    fresh: bool = False
+    agree: Agree | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in full."""
+        return self.resolved.settings
+
+    @classmethod
+    def of(cls, folder: str | Path, options: Options, *, fresh: bool = False) -> BuildRequest:
+        """Return the request that options make; raise UsageError for a model that has no name to be recorded under."""
+        target = path_of(folder)
+        run = run_of(options, settings_in(target), builds=True)
+        if run.model:
+            raise UsageError(f"an index is built by a model that is named or a function, and not by {run.model!r}")
+        settings, corrections = corrections_for(run.settings, target)  # first, for the file may be wrong
+        return cls(target, replace(run.resolved, settings=settings), corrections, fresh=fresh)
+
+    def with_own_embedder(self, update: Update) -> BuildRequest:
+        """Return the request with an embedder that works; raise as `check_embedder` does."""
+        return replace(self, resolved=_with_own_embedder(self, update))
+
+    def update(self, documents: Sequence[Document], failures: Sequence[Failure]) -> Update:
+        """Compare documents with the index in the folder."""
+        more: dict[str, Any] = {"corrections": self.corrections, "fresh": self.fresh}
+        return update_of(self.folder, documents, failures, self.settings, **more)
+
+
+# Building
+
+
+@public
+async def abuild(
     sources: str | Path | Sequence[str | Path] = (),
     folder: str | Path = DEFAULT_FOLDER,
     *,
-    documents: Iterable[Any] | None = None,
     progress: Progress | bool | None = None,
-    fresh: bool = False,
     agree: Agree | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[ReadOptions],
 ) -> Built:
     """Read files and folders, or documents from memory, into an index in a folder, and return it.
 
         build("docs")
         build(documents=["Ada Brook founded Orran Mill in 1901."], model="openai/gpt-4.1-mini", progress=True)
 
+    `abuild` does inside a running event loop what `build` does.
+
     sources: files and folders.
     folder: where the index is put.
-    documents: strings, dicts with `text` (and `title`, `id` or `path`, `date`), or a DataFrame with such columns.
     progress: True shows on standard error how far it is, in terminals and notebooks; or an object that shows it.
-    fresh: make everything anew.
+    agree: is called with the estimate before a server is asked for anything, and stops the build by raising.
 
     An index that stands in the folder is replaced when the new one is whole; until then it stays readable. Where
     neither documents nor settings changed, it is what is returned. Its communities are carried on, and with them
-    their reports, as far as they did not change; not with `fresh`, which makes everything anew.
-
-    `agree` is called with the estimate before a server is asked for anything, and stops the build by raising.
+    their reports, as far as they did not change; not with `fresh`.
 
     Raises UsageError for sources that are not there, NothingToIndex where none can be read, IndexBusy where another
     process writes to the folder.
     """
-    return run_sync(
-        abuild(sources, folder, documents=documents, progress=progress, fresh=fresh, agree=agree, **options)
-    )
-
-
-@with_options
-async def abuild(
-    sources: str | Path | Sequence[str | Path] = (),
-    folder: str | Path = DEFAULT_FOLDER,
-    *,
-    documents: Iterable[Any] | None = None,
-    progress: Progress | bool | None = None,
-    fresh: bool = False,
-    agree: Agree | None = None,
-    **options: Unpack[Options],
-) -> Built:
-    """Do what `build` does, inside a running event loop."""
-    target = path_of(folder)
-    known = _named_only(options, target)
-    chosen, corrections = corrections_for(known.settings, target)  # first, for the file may be wrong
+    request = BuildRequest.of(folder, options, fresh=options.get("fresh", False))
     with shown(progress) as bars, paused_garbage_collection():
-        read = read_sources(sources, documents, chosen, bars)
-        return await build_read(
-            read, target, replace(known, settings=chosen), corrections, bars, fresh=fresh, agree=agree
-        )
+        read = read_sources(sources, options.get("documents"), request.settings, bars)
+        return await build_read(read, replace(request, progress=bars, agree=agree))
 
 
-async def build_read(
-    read: Read,
-    target: Path,
-    known: Resolved,
-    corrections: Sequence[Entry],
-    progress: Progress | None = None,
-    *,
-    fresh: bool = False,
-    agree: Agree | None = None,
-) -> Built:
+build = synchronous(abuild)
+
+
+async def build_read(read: Read, request: BuildRequest) -> Built:
     """Do what `build` does with what was read."""
-    index_documents, failures, skipped, warnings = read
-    chosen = known.settings
-    asks = agree if costs(chosen) else None
-    if asks:  # before the lock: nobody should be kept from writing while a question waits for its answer
-        update = update_of(target, index_documents, failures, chosen, corrections=corrections, fresh=fresh)
-        chosen = _with_own_embedder(known, update, target)
-        _warn_of_replacement(update, progress)
-        asks(await estimate_of(index_documents, update, target, chosen, corrections))
-        chosen = known.settings
-    with store.writing(target):
-        update = update_of(target, index_documents, failures, chosen, corrections=corrections, fresh=fresh)
-        if update.up_to_date and (standing := update.existing):
-            store.trim(target, chosen.model_dump(mode="json"))
-            return Built(standing, standing.snapshot, target, tuple(skipped), tuple(warnings), update=update)
-        from conspectus.indexing.pipeline import (  # here, for nobody else need wait until it is imported
-            BuildInput,
-            build_index,
-        )
+    folder, settings = request.folder, request.settings
+    skipped, warnings = tuple(read.skipped), tuple(read.warnings)
+    if request.agree and costs(settings):  # before the lock: others may write while a question waits for its answer
+        update = request.update(read.documents, read.failures)
+        if not update.up_to_date:
+            _warn_of_replacement(update, request.progress)
+            request.agree(await _estimated(read.documents, update, request.with_own_embedder(update)))
+    with store.writing(folder):
+        update = request.update(read.documents, read.failures)
+        if update.up_to_date and (existing := update.existing):
+            store.trim(folder, settings.model_dump(mode="json"))
+            return Built(existing, existing.snapshot, folder, skipped, warnings, update=update)
+        request = request.with_own_embedder(update)
+        settings = request.settings
+        warning = _warn_of_replacement(update, request.progress) if not (request.agree and costs(settings)) else ""
+        index, notices, spent = await _indexed(read, request, update)
+        index, lost = with_vectors(index, settings, folder, spent, request.progress)
+        snapshot = store.commit(folder, index, settings=index.settings, usage=index.usage)
+    if warning and not request.progress:
+        notices = (*notices, warning)
+    index = replace(index, snapshot=snapshot, folder=folder)
+    return Built(index, snapshot, folder, skipped, warnings, (*notices, *lost), update)
 
-        chosen = _with_own_embedder(known, update, target)
-        if not asks:
-            _warn_of_replacement(update, progress)
-        async with session_for(chosen, target, remembered=known.remembers_model) as session:
-            if progress and session:
+
+async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[Index, tuple[str, ...], Usage]:
+    """Run the stages, and return the index with notices and what was spent on it."""
+    from conspectus.indexing.pipeline import BuildInput, build_index  # here: nobody else need wait for its import
+    from conspectus.indexing.triples import with_openie_of
+
+    settings, progress = request.settings, request.progress
+    inputs = BuildInput(read.documents, settings, read.failures, request.corrections, update.before)
+    async with session_for(settings, request.folder, remembered=request.resolved.remembers_model) as session:
+        if session:
+            if progress:
                 progress.watch(lambda: session.total)
-            performer = session.model if session else _fitted
-            check = _rest_fits(session, chosen, progress) if session else None
-            inputs = BuildInput(index_documents, chosen, failures, corrections, update.before)
-            index = await build_index(inputs, performer, progress, check)
-            index = replace(
-                index,
-                usage=session.usage if session else {},
-                origin=origin_of(chosen, corrections) | _left_out(skipped),
-            )
-            notices = session.notices if session else ()
-            spent = session.total if session else Usage()
-        if update.existing:
-            from conspectus.indexing.triples import with_openie_of
-
-            index, lost = with_openie_of(update.existing, index)
-            notices = (*notices, *lost)
-        index, more = with_vectors(index, chosen, target, spent, progress)
-        notices = (*notices, *more)
-        snapshot = store.commit(target, index, settings=index.settings, usage=index.usage)
-    built = replace(index, snapshot=snapshot, folder=target)
-    return Built(built, snapshot, target, tuple(skipped), tuple(warnings), notices, update)
+            index = await build_index(inputs, session.model, progress, _rest_fits(session, settings, progress))
+            index, notices, spent = replace(index, usage=session.usage), session.notices, session.total
+        else:
+            index, notices, spent = await build_index(inputs, _extractive, progress), (), Usage()
+    others = Counter(row.reason for row in read.skipped if row.kind not in LEFT_OUT)
+    counts = {"left_out": left_out(read.skipped), "skipped": dict(others.most_common(MOST_REASONS))}
+    origin = {name: json.dumps(count) for name, count in counts.items() if count}
+    index = replace(index, origin=origin_of(settings, request.corrections) | origin)
+    if update.existing:
+        index, lost = with_openie_of(update.existing, index)
+        notices = (*notices, *lost)
+    return index, notices, spent
 
 
-def _warn_of_replacement(update: Update, progress: Progress | None) -> None:
+def _warn_of_replacement(update: Update, progress: Progress | None) -> str:
     """Say before anything is spent that other documents take the place of all that the index holds."""
-    changes = update.changes
-    if not progress or not changes or changes.unchanged or changes.edited or changes.renamed or not changes.deleted:
-        return
-    folders = {os.path.dirname(path) for path in changes.deleted}
+    if not update.changes or not update.replaced_documents:
+        return ""
+    folders = {os.path.dirname(path) for path in update.changes.deleted}
     source = os.path.commonpath(folders) if len({os.path.isabs(folder) for folder in folders}) == 1 else ""
-    count = len(changes.deleted)
+    count = update.replaced_documents
     documents = f"the {count:,} documents of {source}" if source else f"all {count:,} documents of the index"
-    progress.note(
+    warning = (
         f"This takes {documents} out of the index and puts others in their place."
         " conspectus rollback returns to them; --index DIR makes an index of its own."
     )
-
-
-def _left_out(skipped: Iterable[Skipped]) -> dict[str, str]:
-    """Return what an index's origin says of files that were not read, for its status."""
-    rows = tuple(skipped)
-    others = Counter(row.reason for row in rows if row.kind not in LEFT_OUT)
-    counts = {"left_out": left_out(rows), "skipped": dict(others.most_common(MOST_REASONS))}
-    return {name: json.dumps(count) for name, count in counts.items() if count}
-
-
-def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
-    """Open the index in a folder; raise IndexMissing where there is none, IndexDamaged where files are not whole."""
-    return store.read(path_of(folder))
-
-
-def rollback(folder: str | Path = DEFAULT_FOLDER, snapshot: str = "") -> Index:
-    """Make a kept snapshot the current one again, and return it; the one that was stays kept: see `history`.
-
-    It is named by the first characters of its id; without one it is the snapshot before the current one. Whoever asks
-    meanwhile gets the one or the other, whole.
-
-    Raises NotFound where no such snapshot is kept, IndexDamaged where a file of it is not what it was.
-    """
-    target = path_of(folder)
-    open_index(target)  # or else a folder would be made where there is none
-    with store.writing(target):
-        store.rollback(target, snapshot)
-        return open_index(target)
-
-
-def import_triples(
-    file: str | Path,
-    folder: str | Path = DEFAULT_FOLDER,
-    *,
-    documents: str | Path | Sequence[str | Path] = (),
-    links: str | Path | None = None,
-    settings: Given = None,
-    progress: Progress | None = None,
-) -> Index:
-    """Make the index in a folder from a knowledge graph, alone or with documents about its entities, and return it.
-
-    See `index.triple_files.read_triples` for the files it takes, `interchange.linked` for how documents are linked;
-    `links` names a table of entities and documents. What stood in the folder is replaced.
-
-    Raises DocumentError where the file holds no triples, UsageError for links that cannot be read or without
-    documents, and what `build` does for sources.
-    """
-    from conspectus.indexing.triples import index_of
-    from conspectus.interchange.triples import read_triples
-
     if progress:
-        progress.stage("read", 0)
-    given, chosen = read_triples(Path(file)), resolved(settings)
-    if documents:
-        from conspectus.interchange.linked import linked_index, listed_links, read_links
-
-        stated = read_links(Path(links)) if links else []
-        texts, failures, *_ = read_sources(documents, None, chosen)
-        if progress:
-            progress.stage("lexical", 0)
-        index = linked_index(given, texts, [*listed_links(texts), *stated], chosen, failures)
-    elif links:
-        raise UsageError("links go from entities to documents: name the documents, too")
-    else:
-        if progress:
-            progress.stage("communities", 0)
-        index = index_of(given, chosen.communities)
-    target = path_of(folder)
-    with store.writing(target):
-        store.commit(target, index, settings=index.settings, usage={})
-    return open_index(target)
+        progress.note(warning)
+    return warning
 
 
-def import_graphrag(
-    source: str | Path, folder: str | Path = DEFAULT_FOLDER, *, progress: Progress | None = None
-) -> Imported:
-    """Make the index in a folder from an output folder of Microsoft GraphRAG, and return it with what did not fit.
-
-    See `interchange.graphrag` for the rules. What stood in the folder is replaced.
-
-    Raises IndexMissing where there is no such output, IndexDamaged where its tables lack what is needed.
-    """
-    from conspectus.interchange.graphrag import read_graphrag
-
-    imported = read_graphrag(Path(source), progress)
-    index, target = imported.index, path_of(folder)
-    with store.writing(target):
-        store.commit(target, index, settings=index.settings, usage={})
-    return replace(imported, index=open_index(target))
-
-
-def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, settings: Given = None) -> Index:
-    """Give the index in a folder the triples of its passages that a file holds, and return it.
-
-    Where the index has vectors, the triples get them too. Its graph and reports stay what they are.
-    """
-    from conspectus.indexing.embed import with_vectors
-    from conspectus.indexing.triples import read_openie, with_openie
-    from conspectus.models.embedders import Prefixes
-    from conspectus.retrieval.vector import embedder_of, has_vectors
-
-    passages = read_openie(Path(file))
-    target = path_of(folder)
-    open_index(target)  # or else a folder would be made where there is none
-    with store.writing(target):
-        standing = open_index(target)
-        index = with_openie(standing, passages, str(file))
-        if has_vectors(standing):
-            made = standing.settings["vectors"]
-            prefixes = Prefixes(made.get("query_prefix", ""), made.get("passage_prefix", ""))
-            by = embedder_of(standing, resolved_for(settings, [standing.settings], language_model=False).settings)
-            index = with_vectors(index, by, made["embedder"], standing, prefixes=prefixes)
-        store.commit(target, index, settings=index.settings, usage=index.usage)
-    return open_index(target)
-
-
-@with_options
-def tune(
-    sources: str | Path | Sequence[str | Path],
-    folder: str | Path,
-    *,
-    examples: int = 2,
-    **options: Unpack[Options],
-) -> Tuned:
-    """Read a sample of a corpus and write prompts made for it into a folder; see `tune.tune`.
-
-    The replies are kept there too. Raises UsageError where the model is the extractive one, which has no prompts.
-    """
-    from conspectus.indexing.chunk import chunk
-    from conspectus.models.llm.session import open_session
-    from conspectus.text.language import corpus_language
-    from conspectus.tune import tune as tuned
-
-    chosen = _named_only(options, Path(folder)).settings
-    if chosen.model == "extractive":
-        raise UsageError("the extractive model has no prompts to tune: name a language model with --model")
-    documents = read_sources(sources, None, chosen).documents
-    language = corpus_language(documents, chosen.language)
-
-    async def work() -> Tuned:
-        async with open_session(chosen, path_of(folder)) as session:
-            chunks = chunk(documents, chosen.chunk)
-            room = chosen.global_.context_tokens
-            return await tuned(chunks, session.model, path_of(folder), language, examples=examples, sample_tokens=room)
-
-    return run_sync(work())
-
-
-def _named_only(options: Options, folder: Path) -> Resolved:
-    """Return the settings that options make; raise UsageError for a model that has no name to be recorded under."""
-    known, performer = known_by(options, settings_in(folder), builds=True)
-    if performer:
-        raise UsageError(f"an index is built by a model that is named or a function, and not by {performer!r}")
-    return known
-
-
-def _with_own_embedder(known: Resolved, update: Update, folder: Path) -> Settings:
-    """Return settings whose embedder can be had: the one that they name, or else a local one of the index that stands.
+def _with_own_embedder(request: BuildRequest, update: Update) -> Resolved:
+    """Return settings whose embedder works: the one that they name, or else a local one of the existing index.
 
     A served one that an index remembers is among the settings already. Raises as `check_embedder` does.
     """
-    from conspectus.models.embedders import NONE, PREFIXES, is_served
+    from conspectus.models.embedders import NONE, PREFIXES
 
-    settings, origin = known.settings, known.origins.get("vectors.embedder", "default")
+    settings, folder = request.settings, request.folder
+    origin = request.resolved.origins.get("vectors.embedder", "default")
     own = own_embedder(update.existing) if update.existing else ""
-    if origin == "default" and settings.vectors.embedder == NONE and own and not is_served(own):
-        made: Mapping[str, str] = update.existing.settings["vectors"] if update.existing else {}
+    if update.existing and origin == "default" and settings.vectors.embedder == NONE and own and not is_served(own):
+        made: Mapping[str, str] = update.existing.settings["vectors"]
         prefixes = {key: made.get(key, "") for key in PREFIXES if getattr(settings.vectors, key) is None}
         vectors = settings.vectors.model_copy(update={"embedder": own, **prefixes})
-        with suppress(UsageError, ModelError):  # it cannot be had here: then there will be no vectors, which is told
-            check_embedder(inherited := settings.model_copy(update={"vectors": vectors}), folder)
-            return inherited
+        inherited = settings.model_copy(update={"vectors": vectors})
+        with suppress(UsageError, ModelError):  # it does not work here: then there will be no vectors, with a notice
+            check_embedder(inherited, folder)
+            return replace(request.resolved, settings=inherited)
     try:
         check_embedder(settings, folder)
     except (UsageError, ModelError) as error:
         if origin != INDEX:
             raise
-        told = f"this index has vectors of {settings.vectors.embedder}: --embedder none builds without vectors"
-        raise type(error)(f"{error}; {told}") from None
-    return settings
+        instead = f"this index has vectors of {settings.vectors.embedder}: --embedder none builds without vectors"
+        raise type(error)(f"{error}; {instead}") from None
+    return request.resolved
 
 
 def _rest_fits(session: Session, settings: Settings, progress: Progress | None) -> Check | None:
@@ -407,8 +320,133 @@ def _rest_fits(session: Session, settings: Settings, progress: Progress | None) 
     return check
 
 
-def _fitted(documents: Sequence[Document], lexicon: Lexicon) -> Model:
+def _extractive(documents: Sequence[Document], lexicon: Lexicon) -> Model:
     from conspectus.models.extractive.model import ExtractiveModel
     from conspectus.models.extractive.sentence_store import SentenceStore
 
     return ExtractiveModel(SentenceStore.read(documents, lexicon))
+
+
+@public
+def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
+    """Open the index in a folder; raise IndexMissing where there is none, IndexDamaged where files are not whole."""
+    return store.read(path_of(folder))
+
+
+@public
+def rollback(folder: str | Path = DEFAULT_FOLDER, snapshot: str = "") -> Index:
+    """Make a stored snapshot the current one again, and return it; the current one stays stored: see `history`.
+
+    It is named by the first characters of its id; without one it is the snapshot before the current one. Whoever asks
+    meanwhile gets the one or the other, whole.
+
+    Raises NotFound where no such snapshot is stored, IndexDamaged where a file of it is not what it was.
+    """
+    target = path_of(folder)
+    store.read(target)  # or else a folder would be made where there is none
+    with store.writing(target):
+        store.rollback(target, snapshot)
+        return store.read(target)
+
+
+# Before building
+
+
+@public
+def preview(
+    sources: str | Path | Sequence[str | Path] = (),
+    folder: str | Path | None = None,
+    **options: Unpack[ReadOptions],
+) -> Preview:
+    """Read and cut what `build` would, and write nothing; raise UsageError and NothingToIndex as it does.
+
+    With a folder it is compared with the index there, if there is one.
+    """
+    from conspectus.indexing.chunk import chunk
+
+    request = BuildRequest.of(folder, options, fresh=options.get("fresh", False)) if folder is not None else None
+    settings = request.settings if request else run_of(options, builds=True).settings
+    documents, failures, skipped, warnings = read_sources(sources, options.get("documents"), settings)
+    chunks = chunk(documents, settings.chunk)
+    tokens = sum(c.n_tokens for c in chunks)
+    read = Preview(len(documents), len(chunks), tokens, tuple(skipped), tuple(failures), tuple(warnings))
+    if request is None:
+        return read
+    from conspectus.indexing.estimate import estimate_update
+
+    update = request.update(documents, failures)
+    before, changes, least = update.before, update.changes, settings.reports.min_report_entities
+    return replace(
+        read,
+        snapshot=update.existing.snapshot if update.existing else "",
+        changes=changes,
+        rebuild_reasons=update.rebuild_reasons,
+        pending=update.pending,
+        redone=estimate_update(before, changes, documents, chunks, least) if before and changes else None,
+    )
+
+
+@public
+def estimate(
+    sources: str | Path | Sequence[str | Path] = (),
+    folder: str | Path = DEFAULT_FOLDER,
+    *,
+    sample: int = 0,
+    **options: Unpack[ReadOptions],
+) -> Estimate:
+    """Return what `build` would ask of the servers of language models that the settings name, and ask nothing.
+
+    Replies that are cached in the folder are taken off. A `sample` of so many chunks is asked all the same, and the
+    rest told from it; its replies are cached in the folder, so that `build` need not ask for them again.
+
+    Raises UsageError where the settings name no model that is served, and with a sample what `build` does.
+    """
+    request = BuildRequest.of(folder, options, fresh=options.get("fresh", False))
+    if not costs(request.settings):
+        raise UsageError("the extractive model costs nothing: name a language model to estimate")
+    documents, failures, *_ = read_sources(sources, options.get("documents"), request.settings)
+    return run_sync(_estimated(documents, request.update(documents, failures), request, sample))
+
+
+async def _estimated(documents: Sequence[Document], update: Update, request: BuildRequest, sample: int = 0) -> Estimate:
+    """Do what `estimate` does with what was read and compared."""
+    from conspectus.indexing.chunk import chunk
+    from conspectus.indexing.estimate import Estimate, Estimator, estimate_update, limit_to_update
+    from conspectus.indexing.extract import extract
+    from conspectus.indexing.pipeline import BuildInput
+    from conspectus.models.llm.session import open_session
+
+    settings, folder = request.settings, request.folder
+    if update.up_to_date:
+        return Estimate(())
+    chunks = chunk(documents, settings.chunk)
+    vectors = estimate_vectors(documents, chunks, settings, folder)
+    if settings.model == "extractive":
+        return Estimate((vectors,) if vectors else ())
+    cache = folder if sample or (folder / FILE_NAME).exists() else None
+    drawn = Random(SAMPLE_SEED).sample(chunks, min(sample, len(chunks)))
+    language = corpus_language(documents, settings.language)
+    async with open_session(settings, cache, to_ask=bool(drawn)) as session:
+        await extract(drawn, session.model, settings.extract, language)
+        inputs = BuildInput(documents, settings, (), request.corrections, update.before)
+        estimated = await Estimator(session.model, session.sender, settings).build(inputs, chunks, language)
+    if update.before and update.changes:
+        least = settings.reports.min_report_entities
+        limit = estimate_update(update.before, update.changes, documents, chunks, least)
+        estimated = limit_to_update(estimated, limit)
+    return replace(estimated, tasks=(*estimated.tasks, vectors)) if vectors else estimated
+
+
+def costs(settings: Settings) -> bool:
+    """Tell whether a build by these settings asks a server, so that it can be estimated."""
+    return settings.model != "extractive" or is_served(settings.vectors.embedder)
+
+
+def is_free(settings: Settings) -> bool:
+    """Tell whether every server that a build by these settings asks is known to cost nothing, as local ones do."""
+    llm, embedder = settings.llm, settings.vectors.embedder
+    models = () if settings.model == "extractive" else (settings.model, *llm.tasks.values())
+    asked = [(name, llm.base_url) for name in models if name != "extractive"]
+    if is_served(embedder):
+        asked.append((embedder, llm.embedder_base_url or llm.base_url))
+    return all(budget.is_free(name, settings.prices, base_url) for name, base_url in asked)

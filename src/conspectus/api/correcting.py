@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from conspectus import configuration
 from conspectus import corrections as rows
-from conspectus.api.building import Built, build_read
+from conspectus.api.building import BuildRequest, Built, build_read
 from conspectus.configuration import Resolved
 from conspectus.corrections import AddFact, Correction, Delete, Entry, Merge, Rename, Retype, Split
 from conspectus.errors import IndexMissing, NotFound, UsageError
@@ -292,7 +292,7 @@ def apply_corrections(
     chosen, entries = rows.corrections_for(known.settings, target)
     unread = [failure for failure in index.failures if failure.stage == "read"]
     read = Read(rows.source_documents(index.documents), unread)
-    return run_sync(build_read(read, target, replace(known, settings=chosen), entries, progress))
+    return run_sync(build_read(read, BuildRequest(target, replace(known, settings=chosen), entries, progress)))
 
 
 def own_settings(index: Index, given: Mapping[str, Any] | None = None) -> Resolved:

@@ -1,17 +1,27 @@
-"""Vectors for an index that is built, or stands in a folder: made, made anew, estimated."""
+"""Vectors of an index, made with it or later; triples of its passages; what the configured servers support."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conspectus.errors import ModelError, StoreError
+from conspectus.errors import ModelError, StoreError, UsageError
 from conspectus.index import Index
+from conspectus.indexing.update import own_embedder
 from conspectus.rows import Chunk, Document, Failure, Usage
-from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, resolved_for
+from conspectus.runtime import (
+    DEFAULT_FOLDER,
+    Given,
+    path_of,
+    public,
+    resolved,
+    resolved_for,
+    run_sync,
+    shown,
+)
 from conspectus.settings import Settings
 from conspectus.storage import store
 
@@ -19,19 +29,56 @@ if TYPE_CHECKING:
     from conspectus.indexing.estimate import TaskEstimate
     from conspectus.indexing.pipeline import Progress
     from conspectus.models.embedders import Embedder, StoredBlocks
+    from conspectus.models.llm.session import Checked
 
 BLOCKS = "embedding"
 """The folder in that of an index where vectors are while they are made."""
 TASK = "Embed"
-"""What a server's part in it is booked under."""
+"""What the usage of a server for vectors is recorded under."""
 
 
+@dataclass(frozen=True)
+class OpenEmbedder:
+    """An embedder with the name it was opened by; the vectors of a local one are stored while they are made."""
+
+    name: str
+    embedder: Embedder
+    stored: StoredBlocks | None
+
+    @classmethod
+    def of(cls, name: str, settings: Settings, folder: Path, spent: Usage | None = None) -> OpenEmbedder | None:
+        """Open an embedder; None for `none`. `spent` is what the run took before."""
+        from conspectus.models.embedders import StoredBlocks, is_served, open_embedder
+
+        embedder = open_embedder(name, settings, folder, spent)
+        if embedder is None:
+            return None
+        return cls(name, embedder, None if is_served(name) else StoredBlocks(embedder, folder / BLOCKS))
+
+    def vectors(self, index: Index, before: Index | None, settings: Settings, progress: Progress | None) -> Index:
+        """Return an index with vectors; those of `before` by the same embedder are taken over for the same texts."""
+        from conspectus.indexing.embed import with_vectors
+        from conspectus.models.embedders import prefixes_of
+
+        prefixes = prefixes_of(self.embedder.name, settings.vectors)
+        made = with_vectors(index, self.stored or self.embedder, self.name, before, progress, prefixes)
+        others = {task: used for task, used in index.usage.items() if task != TASK}
+        used = self.embedder.usage
+        return replace(made, usage={**others, TASK: used} if used != Usage() else others)
+
+    def clear(self) -> None:
+        """Delete what was stored while the vectors were made."""
+        if self.stored:
+            self.stored.clear()
+
+
+@public
 def embed(
     folder: str | Path = DEFAULT_FOLDER,
     embedder: str = "",
     *,
     settings: Given = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Index:
     """Give the index in a folder vectors by an embedder, in place of those it has, and return it.
 
@@ -41,31 +88,26 @@ def embed(
     Raises UsageError where there is no such embedder or what it needs is missing, ModelError where its server fails:
     the index then stays what it was.
     """
-    from conspectus.indexing.embed import with_vectors, without_vectors
-    from conspectus.models.embedders import open_embedder, prefixes_of
+    from conspectus.indexing.embed import without_vectors
 
     target = path_of(folder)
     now = store.read(target)  # first: no folder is made where there is none
     chosen = resolved(settings) if embedder else resolved_for(settings, [now.settings], language_model=False).settings
-    name = embedder or _usual(now, chosen)
-    opened = open_embedder(name, chosen, target)
-    keeping = _keeping(opened, name, target)
-    if progress and opened:
-        progress.watch(lambda: opened.usage)
-    with store.writing(target):
-        standing = store.read(target)
+    opened = OpenEmbedder.of(embedder or _usual(now, chosen), chosen, target)
+    with shown(progress) as bars, store.writing(target):
+        existing = store.read(target)
         if opened is None:
-            index = without_vectors(standing)
+            index = without_vectors(existing)
         else:
-            prefixes = prefixes_of(opened.name, chosen.vectors)
-            index = with_vectors(standing, keeping or opened, name, standing, progress, prefixes)
+            if bars:
+                bars.watch(lambda: opened.embedder.usage)
+            index = opened.vectors(existing, existing, chosen, bars)
             address = chosen.llm.embedder_base_url or chosen.llm.base_url
             llm = {**index.settings.get("llm", {}), "embedder_base_url": address}
-            usage = _with_usage(standing.usage, opened)
-            index = replace(index, usage=usage, settings={**index.settings, "llm": llm})
+            index = replace(index, settings={**index.settings, "llm": llm})
         store.commit(target, index, settings=index.settings, usage=index.usage)
-        if keeping:
-            keeping.clear()
+        if opened:
+            opened.clear()
     return store.read(target)
 
 
@@ -74,49 +116,42 @@ def check_embedder(settings: Settings, folder: Path) -> None:
 
     Raises what it does, UsageError, BadKey or ServerDown, before anything else is asked of models.
     """
-    if opened := _opened(settings, folder, Usage()):
-        assert opened.dimension > 0
+    if opened := OpenEmbedder.of(settings.vectors.embedder, settings, folder):
+        assert opened.embedder.dimension > 0
 
 
 def with_vectors(
     index: Index, settings: Settings, folder: Path, spent: Usage, progress: Progress | None = None
 ) -> tuple[Index, tuple[str, ...]]:
-    """Return an index that was built with the vectors that the settings ask for, and what is worth knowing of that.
+    """Return an index that was built with the vectors that the settings ask for, and notices.
 
-    Those of the index that stands in the folder are taken over for the same texts. `spent` is what the run took
-    before. Where a server fails, the index has no vectors and says so as a failure.
+    Those of the existing index of the folder are taken over for the same texts. `spent` is what the run took before.
+    Where a server fails, the index has no vectors and says so as a failure.
     """
-    from conspectus.indexing.embed import with_vectors
-    from conspectus.models.embedders import prefixes_of
-
     before: Index | None = None
-    with suppress(StoreError):  # none, or one that is to be replaced anyway
+    with suppress(StoreError):  # there is none, or one that is to be replaced anyway
         before = store.read(folder)
-    opened = _opened(settings, folder, spent)
-    if progress and opened:
-        progress.watch(lambda: _sum(spent, opened.usage))
+    opened = OpenEmbedder.of(settings.vectors.embedder, settings, folder, spent)
     if opened is None:
-        lost = _own(before) if before else ""
+        lost = own_embedder(before) if before else ""
         advice = f"The index before had vectors of {lost}; conspectus embed --embedder {lost} makes those of this one."
         return index, (advice,) if lost else ()
-    name = settings.vectors.embedder
-    keeping = _keeping(opened, name, folder)
+    if progress:
+        progress.watch(lambda: _sum(spent, opened.embedder.usage))
     try:
-        index = with_vectors(
-            index, keeping or opened, name, before, progress, prefixes_of(opened.name, settings.vectors)
-        )
+        index = opened.vectors(index, before, settings, progress)
     except ModelError as error:
-        failure = Failure("embed", f"{error}; conspectus embed --embedder {name} goes on with it")
-        index = replace(index, failures=[*index.failures, failure])
-    if keeping:
-        keeping.clear()
-    return replace(index, usage=_with_usage(index.usage, opened)), ()
+        failure = Failure("embed", f"{error}; conspectus embed --embedder {opened.name} goes on with it")
+        usage = {**index.usage, TASK: opened.embedder.usage} if opened.embedder.usage != Usage() else index.usage
+        index = replace(index, failures=[*index.failures, failure], usage=usage)
+    opened.clear()
+    return index, ()
 
 
 def estimate_vectors(
     documents: Sequence[Document], chunks: Sequence[Chunk], settings: Settings, folder: Path
 ) -> TaskEstimate | None:
-    """Return what vectors of documents would take of a server, but for those kept in a folder; None without one.
+    """Return what vectors of documents would take of a server, without cached ones of a folder; None without a server.
 
     Where triples are to be found, theirs come on top, as far as that can be told.
     """
@@ -136,6 +171,7 @@ def estimate_vectors(
     return _estimated(settings.vectors.embedder, texts, settings, folder, extracted)
 
 
+@public
 def estimate_embedding(
     folder: str | Path = DEFAULT_FOLDER, embedder: str = "", *, settings: Given = None
 ) -> TaskEstimate | None:
@@ -153,12 +189,13 @@ def _usual(index: Index, settings: Settings) -> str:
     """Return the embedder of the settings, of an index, or the usual one."""
     from conspectus.models.embedders import LOCAL, NONE
 
-    return settings.vectors.embedder if settings.vectors.embedder != NONE else _own(index) or LOCAL
+    return settings.vectors.embedder if settings.vectors.embedder != NONE else own_embedder(index) or LOCAL
 
 
 def _estimated(
     name: str, texts: Mapping[str, Sequence[str]], settings: Settings, folder: Path, extracted: int = 0
 ) -> TaskEstimate:
+    """Estimate vectors of texts, and of the triples of so many `extracted` tokens."""
     from conspectus import tokens
     from conspectus.indexing.estimate import GRAPH, Range, TaskEstimate
     from conspectus.models.embedders import prefixes_of
@@ -168,46 +205,65 @@ def _estimated(
     from conspectus.models.llm.sender import batches, embedding_key
 
     prefix = prefixes_of(name, settings.vectors).passage
-    keyed = [{embedding_key(name, text): text for text in (prefix + t for t in said)} for said in texts.values()]
-    items = {key: text for said in keyed for key, text in said.items()}
+    arrays = [{embedding_key(name, prefix + text): prefix + text for text in array} for array in texts.values()]
+    new = {key: text for array in arrays for key, text in array.items()}
     if (folder / FILE_NAME).exists():
         replies = ResponseCache(folder / FILE_NAME)
         try:
-            items = {key: text for key, text in items.items() if not replies.has(key)}
+            new = {key: text for key, text in new.items() if not replies.has(key)}
         finally:
             replies.close()
-    count = float(sum(tokens.count(text, vocabulary(name)) for text in items.values()))
-    asked = Range(count, count).plus(Range(extracted * GRAPH.low, extracted * GRAPH.high))
-    calls = sum(len(batches([(key, text) for key, text in said.items() if key in items])) for said in keyed)
+    count = float(sum(tokens.count(text, vocabulary(name)) for text in new.values()))
+    counts = Range(count, count).plus(Range(extracted * GRAPH.low, extracted * GRAPH.high))
+    calls = sum(len(batches([(key, text) for key, text in array.items() if key in new])) for array in arrays)
     ledger = Budget(settings.prices, base_url=settings.llm.embedder_base_url or settings.llm.base_url)
-    cost = Range(*(ledger.cost(name, round(n), 0) for n in asked)) if ledger.price(name) else None
-    return TaskEstimate(TASK, name, Range(calls, calls), asked, Range(0, 0), cost)
-
-
-def _keeping(embedder: Embedder | None, name: str, folder: Path) -> StoredBlocks | None:
-    """Return an embedder that keeps its blocks beside an index; None for a served one, whose replies are kept."""
-    from conspectus.models.embedders import StoredBlocks, is_served
-
-    return StoredBlocks(embedder, folder / BLOCKS) if embedder and not is_served(name) else None
-
-
-def _opened(settings: Settings, folder: Path, spent: Usage) -> Embedder | None:
-    from conspectus.models.embedders import NONE, open_embedder
-
-    name = settings.vectors.embedder
-    return None if name == NONE else open_embedder(name, settings, folder, spent)
-
-
-def _own(index: Index) -> str:
-    """Return the embedder of the vectors of an index, "" where it has none."""
-    made: Mapping[str, str] = index.settings.get("vectors", {})
-    return made.get("embedder", "") if "vectors.chunks" in index.arrays else ""
+    cost = Range(*(ledger.cost(name, round(n), 0) for n in counts)) if ledger.price(name) else None
+    return TaskEstimate(TASK, name, Range(calls, calls), counts, Range(0, 0), cost)
 
 
 def _sum(one: Usage, other: Usage) -> Usage:
     return Usage(*(getattr(one, f.name) + getattr(other, f.name) for f in fields(Usage)))
 
 
-def _with_usage(usage: Mapping[str, Usage], embedder: Embedder) -> dict[str, Usage]:
-    others = {task: used for task, used in usage.items() if task != TASK}
-    return {**others, TASK: embedder.usage} if embedder.usage != Usage() else others
+@public
+def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, settings: Given = None) -> Index:
+    """Give the index in a folder the triples of its passages that a file holds, and return it.
+
+    Where the index has vectors, the triples get them too. Its graph and reports stay what they are.
+    """
+    from conspectus.indexing.embed import with_vectors
+    from conspectus.indexing.triples import read_openie, with_openie
+    from conspectus.models.embedders import Prefixes
+    from conspectus.retrieval.vector import embedder_of, has_vectors
+
+    passages = read_openie(Path(file))
+    target = path_of(folder)
+    store.read(target)  # or else a folder would be made where there is none
+    with store.writing(target):
+        existing = store.read(target)
+        index = with_openie(existing, passages, str(file))
+        if has_vectors(existing):
+            made = existing.settings["vectors"]
+            prefixes = Prefixes(made.get("query_prefix", ""), made.get("passage_prefix", ""))
+            by = embedder_of(existing, resolved_for(settings, [existing.settings], language_model=False).settings)
+            index = with_vectors(index, by, made["embedder"], existing, prefixes=prefixes)
+        store.commit(target, index, settings=index.settings, usage=index.usage)
+    return store.read(target)
+
+
+@public
+def check_models(settings: Given = None) -> list[Checked]:
+    """Send one small request of each kind to what is configured, and return what the servers support."""
+    from conspectus.models.llm.session import check, open_session
+
+    chosen = resolved(settings)
+    if chosen.model == "extractive":
+        raise UsageError("the extractive model needs no server: name a language model with --model")
+    embedder = chosen.vectors.embedder
+    served = "" if embedder.partition(":")[0] in ("none", "local") else embedder
+
+    async def work() -> list[Checked]:
+        async with open_session(chosen, None) as session:
+            return await check(session, chosen, served)
+
+    return run_sync(work())

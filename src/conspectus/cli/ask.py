@@ -158,7 +158,7 @@ def ask(
                 _print_context(api.context(one, opened, method=method, level=at, settings=known), json, questions)
             else:
                 with show.streaming(streams) as told:
-                    answer = api.ask(one, opened, method=method, level=at, settings=known, tell=told)
+                    answer = api.ask(one, opened, method=method, level=at, settings=known, on_text=told)
                 _print_answer(answer, json, questions, streamed=bool(told and told.any))
         except CallFailed as error:  # of one question; what makes all of them fail ends the command
             if questions is None:
@@ -183,7 +183,7 @@ def _converse(talk: Conversation, question: str | None, *, streams: bool, json: 
         chat.talk(talk, print_answer, streams=streams, json=json)
         return
     with show.streaming(streams) as told:
-        answer = talk.ask(question, tell=told)
+        answer = talk.ask(question, on_text=told)
     _print_answer(answer, json, False, streamed=bool(told and told.any))
 
 

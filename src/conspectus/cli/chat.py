@@ -121,7 +121,7 @@ def talk(conversation: Conversation, print_: Print, *, streams: bool, json: bool
                     show.out(show.bold(f"# {line}") + "\n")
                 try:
                     with show.streaming(streams) as stream:
-                        last = conversation.ask(line, tell=stream)
+                        last = conversation.ask(line, on_text=stream)
                     streamed = bool(stream and stream.any)
                     print_(replace(last, citations=()) if typed else last, streamed, typed)
                     if typed:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _formats(incomplete: str) -> list[str]:
-    from conspectus.api.exporting import FORMATS
+    from conspectus.interchange.exporting import FORMATS
 
     return [name for name in FORMATS if name.startswith(incomplete)]
 
@@ -52,8 +52,8 @@ def export(
     Example: conspectus export json -o graph.json
     Example: conspectus export obsidian -o vault
     """
-    from conspectus.api import export as export_index
-    from conspectus.api import open_index
+    from conspectus import export as export_index
+    from conspectus import open_index
 
     index = open_index(folder)
     path = export_index(index, format, out, level=level)
@@ -115,7 +115,7 @@ def map_(
     Example: conspectus map -o map.html
     Example: conspectus map -o map.png --width 2400
     """
-    from conspectus.api import draw_map, open_index
+    from conspectus import draw_map, open_index
 
     index = open_index(folder)
     path = draw_map(

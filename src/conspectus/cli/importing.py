@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from conspectus import api
+from conspectus import api, interchange
 from conspectus.cli import show
 from conspectus.cli.guard import WITH_FAILURES
 from conspectus.cli.options import (
@@ -44,7 +44,7 @@ def graphrag(
     from conspectus.cli.progress import Bars
 
     with Bars(quiet=json) as bars:
-        imported = api.import_graphrag(source, folder, progress=bars)
+        imported = interchange.import_graphrag(source, folder, progress=bars)
     index = imported.index
     tables = ("document", "chunk", "entity", "relationship", "claim", "report")
     if json:
@@ -94,7 +94,7 @@ def triples(
 
     given: list[str | Path] = list(documents or ())
     with Bars(quiet=json) as bars:
-        index = api.import_triples(file, folder, documents=given, links=links, settings=settings, progress=bars)
+        index = interchange.import_triples(file, folder, documents=given, links=links, settings=settings, progress=bars)
     tables = ("triple", "entity", "relationship", *(("document", "chunk") if documents else ()))
     _told(index, folder, tables, json, linked=bool(documents))
 

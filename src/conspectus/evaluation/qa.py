@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from conspectus.api.asking import Asked as IndexSource
-from conspectus.api.asking import model_of, viewed
+from conspectus.api.asking import viewed
 from conspectus.errors import CallFailed, UsageError
 from conspectus.evaluation.jsonl_table import AT_ONCE, each
 from conspectus.evaluation.qa_files import Asked, read_questions
@@ -25,6 +25,7 @@ from conspectus.messages import says_nothing
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.models.rerankers import Reranker, open_reranker
 from conspectus.retrieval import METHODS, RANKINGS, rerank
+from conspectus.retrieval.base import extractive
 from conspectus.retrieval.model_wrappers import WithAnswerOptions
 from conspectus.rows import Answer
 from conspectus.runtime import DEFAULT_FOLDER, Given, named, resolved, run_sync, session_for
@@ -306,7 +307,7 @@ def evaluate_answers(
             session_for(chosen, opened.folder, model) as session,
             open_reranker(chosen, opened.folder, model=model, session=session) as reranker,
         ):
-            performer = model or (session.model if session else model_of(opened))
+            performer = model or (session.model if session else extractive(opened))
             return await answer_all(asked, methods, opened, performer, chosen, scores[kind], file, reranker=reranker)
 
     return run_sync(work())

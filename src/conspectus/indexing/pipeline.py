@@ -16,6 +16,7 @@ from conspectus.algorithms.bm25 import postings
 from conspectus.community_context import CommunityContextBuilder
 from conspectus.corrections import Entry
 from conspectus.index import Index
+from conspectus.indexing import paused_garbage_collection
 from conspectus.indexing.chunk import chunk as cut
 from conspectus.indexing.communities import find_communities
 from conspectus.indexing.corrections import (
@@ -38,7 +39,6 @@ from conspectus.indexing.sentence_graph import sentence_entity_graph, walk_terms
 from conspectus.indexing.triples import triples_of
 from conspectus.models.base import Model, Tick, together
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id
-from conspectus.runtime import paused_garbage_collection
 from conspectus.settings import Settings
 from conspectus.text.language import in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon

@@ -120,6 +120,13 @@ class Update:
         return None if self.rebuild_reasons else self.existing
 
     @property
+    def replaced_documents(self) -> int:
+        """How many documents the index holds, where none of them is among those of the build: of another folder."""
+        changes = self.changes
+        apart = changes and not (changes.unchanged or changes.edited or changes.renamed)
+        return len(changes.deleted) if changes and apart else 0
+
+    @property
     def up_to_date(self) -> bool:
         """Whether there is nothing to do."""
         return self.before is not None and not self.changes and not self.pending

@@ -88,6 +88,11 @@ class Rows(Sequence[T]):
     def __len__(self) -> int:
         return self._length
 
+    def __repr__(self) -> str:
+        """Return how many rows there are, and the first."""
+        first = f": {self[0]!r}, …" if self._length else ""
+        return f"<{self._length:,} rows{first}>"
+
 
 class Arrays(Mapping[str, "np.ndarray[Any, Any]"]):
     """The stored arrays by name, read-only, each mapped into memory rather than read."""

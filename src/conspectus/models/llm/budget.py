@@ -122,6 +122,8 @@ class Budget:
     index_budget_tokens: int | None = None
     earlier: Usage = field(default=Usage(), init=False)
     """What earlier runs on the index took, as far as its response cache records it."""
+    notices: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    """For each model that a budget of money does not limit, a line that says so."""
     _tasks: dict[str, _Account] = field(default_factory=dict[str, "_Account"], init=False)
     _longest: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int], init=False)
     _excess: dict[str, float] = field(default_factory=dict[str, float], init=False)
@@ -155,8 +157,15 @@ class Budget:
 
     def check(self, model: str) -> None:
         """Raise UsageError where a budget of money cannot be kept: the price of the model is not known."""
-        money = self.budget is not None or self.index_budget is not None
-        if money and self.price(model) is None:
+        if self.budget is None and self.index_budget is None:
+            return
+        price = self.price(model)
+        if price == FREE and model not in self.prices:
+            self.notices[model] = (
+                f"The budget of money does not limit {model}, which is taken to cost nothing on a machine of your own:"
+                " --budget-tokens (llm.budget_tokens) limits it, or give it a price in `prices`."
+            )
+        if price is None:
             raise UsageError(
                 f"a budget of money needs the price of {model}: add it to `prices` in the settings,"
                 " or use --budget-tokens"

@@ -40,8 +40,13 @@ class Session:
         return self.sender.ledger.total()
 
     @property
+    def budget_notices(self) -> tuple[str, ...]:
+        """Which models the budget of money does not limit."""
+        return tuple(self.sender.ledger.notices.values())
+
+    @property
     def notices(self) -> tuple[str, ...]:
-        """What of the replies was left out or mended: the first of each task, and how many more."""
+        """What the budget does not limit, and what of the replies was left out or mended: the first of each task."""
         lines: list[str] = []
         seen: Counter[str] = Counter()
         for notice in self.model.notices:
@@ -49,7 +54,7 @@ class Session:
             if seen[notice.task] <= SHOWN:
                 lines.append(f"{notice.about}: {notice.text}")
         more = (f"{n - SHOWN} more notices on {task}" for task, n in sorted(seen.items()) if n > SHOWN)
-        return (*lines, *more)
+        return (*self.budget_notices, *lines, *more)
 
 
 @asynccontextmanager

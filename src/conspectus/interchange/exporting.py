@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
-from conspectus.api.building import open_index
 from conspectus.errors import UsageError
 from conspectus.interchange import exports, neo4j, obsidian
 from conspectus.interchange.map.page import page
 from conspectus.interchange.map.scene import scene_of
-from conspectus.runtime import DEFAULT_FOLDER
+from conspectus.runtime import DEFAULT_FOLDER, opened, public
 
 if TYPE_CHECKING:
-    from conspectus.index import Index
+    from typing_extensions import Unpack
+
+    from conspectus import Index
 
 Format = Literal["parquet", "csv", "duckdb", "graphml", "neo4j", "cypher", "json", "obsidian", "graphrag"] | str
 FORMATS: Mapping[str, str] = {
@@ -29,8 +30,30 @@ FORMATS: Mapping[str, str] = {
     "graphrag": "output",
 }
 """The formats, each with its default path."""
+PICTURE_WIDTH = 2000
+"""Pixels: names stay readable in the picture of a graph of some 300 entities, as that of the podcast sample."""
 
 
+class MapOptions(TypedDict, total=False):
+    """Options of a map.
+
+    level: the level of the communities that colour it, 0 by default.
+    seed: random seed of the layout.
+    title: of the page; by default that of the only document, or the number of documents.
+    width: of a picture, in pixels, 2000 by default.
+    sources: whether the page contains the source texts, as by default.
+    font: a TrueType font of a picture, for scripts that no font of the system covers.
+    """
+
+    level: int
+    seed: int
+    title: str
+    width: int
+    sources: bool
+    font: str | Path | None
+
+
+@public
 def export(
     index: Index | str | Path = DEFAULT_FOLDER,
     format: Format = "parquet",
@@ -54,60 +77,45 @@ def export(
     """
     if format not in FORMATS:
         raise UsageError(f"there is no format {format!r}; there are {', '.join(FORMATS)}")
-    opened = index if not isinstance(index, str | Path) else open_index(index)
-    check_level(opened, level)
+    source = opened(index)
+    _check_level(source, level)
     target = Path(path) if path is not None else Path(FORMATS[format])
-    _writers(opened, level)[format](target)
+    _writers(source, level)[format](target)
     return target
 
 
+@public
 def draw_map(
-    index: Index | str | Path = DEFAULT_FOLDER,
-    path: str | Path = "map.html",
-    *,
-    level: int = 0,
-    seed: int = 0,
-    title: str = "",
-    width: int = 2000,
-    sources: bool = True,
-    font: str | Path | None = None,
+    index: Index | str | Path = DEFAULT_FOLDER, path: str | Path = "map.html", **options: Unpack[MapOptions]
 ) -> Path:
     """Draw the graph of an index as an interactive page or as a picture, and return the file.
 
         draw_map(index, "map.html")
 
-    path: ends in .html (one file that needs no network), .svg or .png (both need the extra `map`).
-    level: the level of the communities that colour the map.
-    seed: random seed of the layout.
-    width: of a picture, in pixels.
-    font: a TrueType font of a picture, for scripts that no font of the system covers.
-    sources: whether the page contains the source texts.
+    index: an index or its folder.
+    path: ends in .html (one file that needs no network), .svg or .png.
 
-    Raises UsageError for another suffix, an unknown level, a missing extra, and an index without a graph.
+    Raises UsageError for another suffix, an unknown level, and an index without a graph.
     """
-    opened = index if not isinstance(index, str | Path) else open_index(index)
-    target = Path(path)
-    check_drawable(opened, target, level)
-    scene = scene_of(opened, seed)
+    source, target, level = opened(index), Path(path), options.get("level", 0)
+    if target.suffix not in (".html", ".svg", ".png"):
+        raise UsageError(f"a map is written as .html, .svg or .png, and not as {target.name!r}")
+    _check_level(source, level or None)
+    if not len(source.entities):
+        raise UsageError("this index has no graph to draw")
+    scene = scene_of(source, options.get("seed", 0))
     if target.suffix == ".html":
-        write_file(target, [page(scene, title=title or title_of(opened), level=level, sources=sources)])
+        title = options.get("title") or _title_of(source)
+        _write_file(target, [page(scene, title=title, level=level, sources=options.get("sources", True))])
     else:
-        from conspectus.interchange.map.picture import picture  # needs the extra `map`
+        from conspectus.interchange.map.picture import picture  # with libraries of its own
 
-        write_file(target, [picture(scene, level, target.suffix[1:], width, Path(font) if font else None)])
+        font, width = options.get("font"), options.get("width", PICTURE_WIDTH)
+        _write_file(target, [picture(scene, level, target.suffix[1:], width, Path(font) if font else None)])
     return target
 
 
-def check_drawable(index: Index, path: Path, level: int | None) -> None:
-    """Raise UsageError if an index cannot be drawn into a file."""
-    if path.suffix not in (".html", ".svg", ".png"):
-        raise UsageError(f"a map is written as .html, .svg or .png, and not as {path.name!r}")
-    check_level(index, level or None)
-    if not len(index.entities):
-        raise UsageError("this index has no graph to draw")
-
-
-def check_level(index: Index, level: int | None) -> None:
+def _check_level(index: Index, level: int | None) -> None:
     """Raise UsageError if an index has no such level."""
     if level is not None and level not in index.levels:
         raise UsageError(f"this index has levels 0 to {len(index.levels) - 1}, and no level {level}")
@@ -121,27 +129,27 @@ def _writers(index: Index, level: int | None) -> dict[str, Callable[[Path], obje
         "graphml": lambda path: _write_lines(path, exports.graphml(scene_of(index), level or 0)),
         "neo4j": lambda path: neo4j.write_csv(index, path),
         "cypher": lambda path: _write_lines(path, neo4j.cypher(index)),
-        "json": lambda path: write_file(path, exports.json_parts(index)),
+        "json": lambda path: _write_file(path, exports.json_parts(index)),
         "obsidian": lambda path: obsidian.write_vault(index, path),
         "graphrag": lambda path: exports.write_graphrag(index, path),
     }
 
 
-def title_of(index: Index) -> str:
+def _title_of(index: Index) -> str:
     """Return the title of a page about an index: that of its only document, or the number of documents."""
     if len(index.documents) == 1:
         return index.documents[0].title
-    count, one, many = len(index.documents), "document", "documents"
+    count, singular, plural = len(index.documents), "document", "documents"
     if not count:
-        count, one, many = len(index.entities), "entity", "entities"
-    return f"{count:,} {one if count == 1 else many}"
+        count, singular, plural = len(index.entities), "entity", "entities"
+    return f"{count:,} {singular if count == 1 else plural}"
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    write_file(path, (line + "\n" for line in lines))
+    _write_file(path, (line + "\n" for line in lines))
 
 
-def write_file(path: Path, parts: Iterable[str | bytes]) -> None:
+def _write_file(path: Path, parts: Iterable[str | bytes]) -> None:
     """Write a file through a temporary one, so that it is never half-written."""
     temporary = path.with_name(path.name + ".part")
     try:

@@ -1,4 +1,4 @@
-"""Tune: from a sample of a corpus a folder of prompts made for it (`conspectus tune`).
+"""Tune prompts: from a sample of a corpus a folder of prompts made for it (`conspectus tune`).
 
 The folder holds our prompts with the corpus's domain, an expert's persona and few-shot examples made from its
 own chunks, and a `conspectus.toml` that names the folder, the types of entity and the language.
@@ -13,15 +13,23 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conspectus import tokens
+from conspectus.api.building import BuildRequest
 from conspectus.errors import ModelError, Unusable, UsageError
+from conspectus.indexing.chunk import chunk
 from conspectus.models.base import Model, together
 from conspectus.models.llm.prompts import OURS, fence
 from conspectus.models.llm.replies import dump
 from conspectus.readers import list_generated
 from conspectus.rows import Chunk
+from conspectus.runtime import Options, public, read_sources, run_sync
 from conspectus.tasks import ExtractGraph, Extraction, Profile, ProfileCorpus
+from conspectus.text.language import corpus_language
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 EXAMPLE_TOKENS = 100
 """Tokens of the text of one example: every request for an extraction carries all of them."""
@@ -58,7 +66,36 @@ class Tuned:
     files: tuple[Path, ...]
 
 
-async def tune(
+@public
+def tune(
+    sources: str | Path | Sequence[str | Path], folder: str | Path, *, examples: int = 2, **options: Unpack[Options]
+) -> Tuned:
+    """Read a sample of a corpus and write prompts made for it into a folder, with a `conspectus.toml` that names them.
+
+    examples: how many examples each prompt shows.
+
+    The replies are cached there too. Raises UsageError where the model is the extractive one, which has no prompts.
+    """
+    from conspectus.models.llm.session import open_session
+
+    request = BuildRequest.of(folder, options)
+    settings = request.settings
+    if settings.model == "extractive":
+        raise UsageError("the extractive model has no prompts to tune: name a language model with --model")
+    documents = read_sources(sources, None, settings).documents
+    language = corpus_language(documents, settings.language)
+
+    async def work() -> Tuned:
+        async with open_session(settings, request.folder) as session:
+            chunks, room = chunk(documents, settings.chunk), settings.global_.context_tokens
+            return await write_prompts(
+                chunks, session.model, request.folder, language, examples=examples, sample_tokens=room
+            )
+
+    return run_sync(work())
+
+
+async def write_prompts(
     chunks: Sequence[Chunk],
     model: Model,
     folder: Path,
@@ -128,9 +165,9 @@ def _in_turns(chunks: Sequence[Chunk]) -> list[Chunk]:
     """Return the first chunk of each document, then the second of each, and so on."""
     seen: Counter[str] = Counter()
     places: list[int] = []
-    for chunk in chunks:
-        places.append(seen[chunk.document_id])
-        seen[chunk.document_id] += 1
+    for row in chunks:
+        places.append(seen[row.document_id])
+        seen[row.document_id] += 1
     return [chunk for _, chunk in sorted(zip(places, chunks, strict=True), key=lambda pair: pair[0])]
 
 

@@ -1,0 +1,149 @@
+"""What a public function says of arguments that it cannot use, and how its results show themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from making import a_built_index
+
+import conspectus
+from conspectus.errors import SettingsError, UsageError
+from conspectus.models.llm.budget import Budget
+
+TEXTS = ("Orran Mill was founded by Ada Brook in 1901.", "Tarn Works was founded by Ruben Vale in 1850.")
+INDEX = a_built_index(*TEXTS)
+call: Any = conspectus
+"""The package, so that a checker of types lets wrong arguments pass."""
+
+
+@pytest.mark.parametrize(
+    ("function", "unknown", "meant"),
+    [
+        ("ask", "metod", "method"),
+        ("ask", "wher", "where"),
+        ("ask", "query", "question"),
+        ("ask", "folder", "index"),
+        ("context", "methods", "method"),
+        ("search", "top_k", "k"),
+        ("search", "modle", "model"),
+        ("build", "progres", "progress"),
+        ("build", "document", "documents"),
+        ("build", "index", "folder"),
+        ("embed", "embeder", "embedder"),
+        ("draw_map", "titel", "title"),
+        ("Conversation", "fil", "file"),
+        ("ask", "response", "answer.response"),
+        ("build", "chunk.tokens", "chunk.tokens"),
+    ],
+)
+def test_an_unknown_argument_leads_to_the_one_that_is_meant(function: str, unknown: str, meant: str):
+    with pytest.raises(TypeError, match=rf"{function}\(\) has no argument '{unknown}'; .*\b{meant}\b"):
+        getattr(call, function)(**{unknown: "x"})
+
+
+async def test_the_asynchronous_forms_check_their_arguments_too():
+    with pytest.raises(TypeError, match=r"aask\(\) .*method"):
+        await call.aask("Who?", INDEX, metod="local")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "order"),
+    [
+        (lambda: call.ask(INDEX, "Who?"), "ask(question, index)"),
+        (lambda: call.search(INDEX, "Who?"), "search(question, index)"),
+        (lambda: call.context(INDEX, "Who?"), "context(question, index)"),
+        (lambda: call.entity_view(INDEX, "Ada Brook"), "entity_view(name, index)"),
+        (lambda: call.report_view(INDEX, 0), "report_view(name, index)"),
+        (lambda: call.path_between("Ada Brook", INDEX), "path_between(source, target, index)"),
+        (lambda: call.draw_map("map.html", INDEX), "draw_map(index, path)"),
+        (lambda: call.export("parquet", INDEX), "export(index, format, path)"),
+        (lambda: call.build(INDEX), "build(sources, folder)"),
+    ],
+)
+def test_arguments_in_the_wrong_order_are_refused_with_the_order_of_that_function(
+    wrong: Callable[[], object], order: str
+):
+    with pytest.raises(UsageError) as error:
+        wrong()
+    assert order in str(error.value)
+
+
+def test_a_folder_in_the_place_of_a_question_is_noticed(tmp_path: Path):
+    conspectus.build(documents=TEXTS, folder=tmp_path)
+    with pytest.raises(UsageError, match=r"search\(question, index\)"):
+        conspectus.search(str(tmp_path), "Who founded Tarn Works?")
+
+
+def test_a_report_is_named_by_its_number_too(tmp_path: Path):
+    index = conspectus.build(documents=[f"{TEXTS[0]} Orran Mill stands in Hollin."], folder=tmp_path).index
+    assert conspectus.report_view(0, index).report.number == 0
+
+
+def test_functions_take_the_folder_of_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    conspectus.build(documents=TEXTS)
+    assert conspectus.status_of().documents == conspectus.status_of(".conspectus").documents == 2
+    assert conspectus.entity_view("tarn works").name == "Tarn Works"
+    assert conspectus.report_tree() == []
+
+
+def test_a_path_in_the_place_of_texts_is_refused(tmp_path: Path):
+    file = tmp_path / "notes on the mill.txt"
+    file.write_text(TEXTS[0], encoding="utf-8")
+    for documents in (file, str(file), "notes.txt"):
+        with pytest.raises(UsageError, match=r"build\('.*txt'\)"):
+            call.preview(documents=documents)
+    assert conspectus.preview(documents=TEXTS[0]).documents == 1
+
+
+def test_replacing_all_documents_of_an_index_is_said(tmp_path: Path):
+    first = conspectus.build(documents=TEXTS, folder=tmp_path)
+    more = conspectus.build(documents=[*TEXTS, "Bo Quill sailed to Hollin."], folder=tmp_path)
+    other = conspectus.build(documents=[{"text": "Bo Quill sailed to Hollin.", "path": "b.txt"}], folder=tmp_path)
+    assert [built.replaced_documents for built in (first, more)] == [0, 0]
+    assert not more.notices
+    assert other.update.changes
+    again = conspectus.build(documents=[{"text": "A new start.", "path": "c.txt"}], folder=tmp_path)
+    assert again.replaced_documents == 1
+    assert any("rollback" in notice for notice in again.notices)
+
+
+def test_results_show_themselves_on_one_short_line(tmp_path: Path):
+    built = conspectus.build(documents=[*TEXTS, "Orran Mill stands in Hollin. " * 50], folder=tmp_path)
+    index = conspectus.open_index(tmp_path)
+    answer = index.ask("Who founded Tarn Works?")
+    things = [built, conspectus.preview(documents=TEXTS), conspectus.context("Who founded Tarn Works?", index)]
+    things += [index.entities, index.documents, *index.documents, *index.chunks, *index.entities]
+    things += [*index.relationships, *answer.citations, *answer.citations[0].sources, *index.search("Tarn")]
+    for thing in things:
+        assert "\n" not in repr(thing)
+        assert len(repr(thing)) < 300
+
+
+def test_paths_are_shown_as_seen_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "tarn.txt").write_text(TEXTS[1], encoding="utf-8")
+    answer = conspectus.build(folder).index.ask("Who founded Tarn Works?")
+    assert str(folder / "tarn.txt") in answer.citations[0].sources[0].document
+    for shown in (str(answer), repr(answer.citations), repr(conspectus.search("Tarn"))):
+        assert "notes/tarn.txt" in shown
+        assert str(tmp_path) not in shown
+
+
+def test_a_setting_without_its_table_leads_to_the_whole_key():
+    with pytest.raises(SettingsError, match=r"chunk\.tokens"):
+        conspectus.preview(documents=TEXTS, settings={"chunk": {"token": 800}})
+
+
+def test_a_budget_of_money_is_refused_without_a_price_and_said_to_be_idle_for_a_free_model():
+    remote = Budget(budget=1.0, base_url="https://models.example.org/v1")
+    with pytest.raises(UsageError, match="price"):
+        remote.check("someone/some-model")
+    local = Budget(budget=1.0, base_url="http://localhost:8080/v1")
+    local.check("someone/some-model")
+    assert "budget_tokens" in local.notices["someone/some-model"]
