@@ -358,22 +358,7 @@ def settings_with_index(
     resolved = _logged(with_index_models(resolved, built, language_model=asks, builds=does == "builds"))
     if asks and not quiet and (line := describe_models(resolved, built, does)):
         show.note(line)
-    if asks and not quiet:
-        _tell_of_idle_budget(resolved.settings)
     return resolved
-
-
-def _tell_of_idle_budget(settings: Settings) -> None:
-    """Say that a budget of money limits nothing where every model counts as free."""
-    from conspectus.api import costs, is_free
-
-    llm = settings.llm
-    if (llm.budget or llm.index_budget) and costs(settings) and is_free(settings):
-        own = "on this machine, or at an address of it" if llm.base_url else "on one's own machine"
-        show.note(
-            f"--budget limits nothing here: {settings.model} counts as free ({own}). --budget-tokens limits tokens; the"
-            " setting `prices` gives it a price."
-        )
 
 
 def _logged(resolved: Resolved) -> Resolved:
