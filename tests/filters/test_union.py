@@ -14,9 +14,9 @@ from making import a_built_index, an_edge, an_index
 
 from conspectus import api
 from conspectus.errors import NotFound, UsageError
-from conspectus.filters.subset import subset_of
-from conspectus.filters.union import union_of
-from conspectus.filters.view import names_of, select_view
+from conspectus.filters.combine import combine
+from conspectus.filters.part import Part
+from conspectus.filters.view import index_names, select_view
 from conspectus.index import Index
 from conspectus.references import find
 from conspectus.retrieval import RANKINGS, bm25
@@ -34,6 +34,10 @@ BRIDGE = (
     "Mabel Finch taught at the Hollin School. The Hollin School stood by the Tarn Bridge. Mabel Finch wrote songs.",
     "Edwin Sorrel kept bees at Lune Farm. Lune Farm sold honey to Mabel Finch. Ruben Vale liked Lune Farm.",
 )
+
+
+def union_of(indexes: dict[str, Index]) -> Index:
+    return combine([Part(index, [True] * len(index.documents), f"{name}:") for name, index in indexes.items()])
 
 
 @pytest.fixture(scope="module")
@@ -86,10 +90,10 @@ def _named(index: Index, n: int) -> Sequence[object]:
 
 def test_the_parts_of_an_index_joined_again_rank_as_it_does():
     index = a_built_index(*MILL, *BRIDGE)
-    parts = {"a": subset_of(index, [True, False] * 3), "b": subset_of(index, [False, True] * 3)}
+    parts = [Part(index, [True, False] * 3, "a:"), Part(index, [False, True] * 3, "b:")]
 
     for question in ("Ruben Vale", "Who paid for the bridge?", "the river Tarn and the wheel"):
-        apart = {hit.chunk: hit.score for hit in bm25.rank(question, union_of(parts), SearchSettings(k=6))}
+        apart = {hit.chunk: hit.score for hit in bm25.rank(question, combine(parts), SearchSettings(k=6))}
         assert apart == {hit.chunk: pytest.approx(hit.score) for hit in bm25.rank(question, index, SearchSettings(k=6))}
 
 
@@ -264,7 +268,7 @@ def test_vectors_that_do_not_compare_are_left_out_and_methods_that_need_them_say
     ],
 )
 def test_an_index_is_named_by_its_folder_so_that_none_is_taken_for_another(folders: list[str | None], names: list[str]):
-    assert names_of([Path(folder) if folder else None for folder in folders]) == names
+    assert index_names([Path(folder) if folder else None for folder in folders]) == names
 
 
 def test_an_index_of_a_graph_alone_joins_one_with_texts():

@@ -14,9 +14,10 @@ from making import a_built_index, a_report, an_edge, an_index
 
 from conspectus import api
 from conspectus.errors import NotFound, UsageError
+from conspectus.filters.arrays import COLUMNS, LIST_OF
+from conspectus.filters.combine import CombinedReports, combine
 from conspectus.filters.conditions import matching, read
-from conspectus.filters.remapping import LAYOUT, RemappedArrays
-from conspectus.filters.subset import IndexSubset, SubsetReports, subset_of
+from conspectus.filters.part import Part
 from conspectus.filters.view import select_view
 from conspectus.index import Index
 from conspectus.references import find
@@ -49,6 +50,10 @@ def documents(*rows: dict[str, Any]) -> list[Document]:
 
 def those(rows: Sequence[Document], *where: str) -> list[int]:
     return [i for i, met in enumerate(matching([rows], read(where))[0]) if met]
+
+
+def subset_of(index: Index, mask: Sequence[bool]) -> Index:
+    return combine([Part(index, mask)])
 
 
 # The language
@@ -177,29 +182,19 @@ def test_where_no_document_is_meant_the_values_that_there_are_are_told(where: li
 
 
 def test_restricting_to_everything_is_the_index_itself(story: Index):
-    assert subset_of(story, [True] * len(STORY)) is story
     assert select_view([story], "path~*.txt").index is story
     assert select_view([story], "path~*.txt").remarks == ()
 
 
-def test_what_stands_on_the_part_alone_is_carried_over_as_it_is(story: Index):
-    part = IndexSubset(story, [True] * len(STORY))
-    whole = replace(story, reports=SubsetReports(part).rows)
+def test_a_part_that_is_everything_has_the_rows_and_arrays_of_the_index(story: Index):
+    part = subset_of(story, [True] * len(STORY))
 
-    for table in ("documents", "chunks", "entities", "relationships", "communities", "claims", "triples", "failures"):
+    for table in ("documents", "chunks", "entities", "relationships", "communities", "claims", "triples", "reports"):
         assert list(getattr(part, table)) == list(getattr(story, table)), table
-    assert list(whole.reports) == list(story.reports)
-    assert SubsetReports(part).counts() == (len(story.reports), 0, 0)
-
-
-def test_arrays_of_everything_are_what_they_were(story: Index):
-    part = IndexSubset(story, [True] * len(STORY))
-    arrays = RemappedArrays([(story.arrays, part.row_map)], part.size)
-
-    assert set(arrays) == set(story.arrays) <= set(LAYOUT)
-    for name in arrays:
-        assert arrays[name].dtype == story.arrays[name].dtype, name
-        np.testing.assert_array_equal(arrays[name], story.arrays[name], name)
+    assert set(part.arrays) == set(story.arrays) <= {*COLUMNS, *LIST_OF}
+    for name in part.arrays:
+        assert part.arrays[name].dtype == story.arrays[name].dtype, name
+        np.testing.assert_array_equal(part.arrays[name], story.arrays[name], name)
 
 
 words = st.lists(st.sampled_from("river mill wheel council bridge school farm honey song flood".split()), min_size=1)
@@ -423,13 +418,13 @@ def test_the_report_of_a_community_is_found_without_making_the_others_in_copies_
     marked: Index, monkeypatch: pytest.MonkeyPatch
 ):
     made: list[int] = []
-    make = SubsetReports._report  # pyright: ignore[reportPrivateUsage]
+    make = CombinedReports._make_report  # pyright: ignore[reportPrivateUsage]
 
-    def counted(self: SubsetReports, place: int) -> Any:
-        made.append(place)
-        return make(self, place)
+    def counted(self: CombinedReports, number: int) -> Any:
+        made.append(number)
+        return make(self, number)
 
-    monkeypatch.setattr(SubsetReports, "_report", counted)
+    monkeypatch.setattr(CombinedReports, "_make_report", counted)
     part = replace(subset_of(marked, [n < 4 for n in range(len(marked.documents))]), usage={})
     reported = part.report_of_community
     first = next(iter(reported))

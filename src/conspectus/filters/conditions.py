@@ -11,30 +11,34 @@ A document that does not have the field meets `!=` and `!~` alone.
 from __future__ import annotations
 
 import difflib
+import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import translate
+from typing import Any
 
 from conspectus.errors import NotFound, UsageError
 from conspectus.readers.base import iso_date
 from conspectus.rows import Document
 
-OWN = ("path", "folder", "title", "date")
+OWN_FIELDS = ("path", "folder", "title", "date")
 """The fields that every document has."""
 SHOWN, LONGEST = 5, 40
-"""Values of a field that a message names, and characters of one."""
+"""Values of a field that a message names, and characters of one: they fit on two lines of a terminal."""
 FORM = "FIELD=VALUE, with =, !=, <, <=, >, >=, ~ or !~ between, as date>=2023-01-01"
 
 _DAY = re.compile(r"(?<!\d)[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
-_SAID = re.compile(r"\s*([^=!<>~]*?)\s*(!=|!~|<=|>=|=|<|>|~)\s*(.*?)\s*", re.DOTALL)
-_ORDER: dict[str, Callable[[int], bool]] = {
-    "<": lambda sign: sign < 0,
-    "<=": lambda sign: sign <= 0,
-    ">": lambda sign: sign > 0,
-    ">=": lambda sign: sign >= 0,
+_CONDITION = re.compile(r"\s*([^=!<>~]+?)\s*(!=|!~|<=|>=|=|<|>|~)\s*(.+?)\s*", re.DOTALL)
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
+Test = Callable[[Document], bool]
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,8 @@ class Condition:
     @classmethod
     def read(cls, text: str) -> Condition:
         """Read one condition; raise UsageError where it is none."""
-        match = _SAID.fullmatch(text)
-        if match is None or not match[1] or not match[3]:
+        match = _CONDITION.fullmatch(text)
+        if match is None or not match[1].strip():
             raise UsageError(f"--where takes {FORM}; and not {text!r}")
         value = match[3]
         if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
@@ -71,21 +75,14 @@ def matching(corpora: Sequence[Sequence[Document]], where: Sequence[Condition]) 
     Raises UsageError for a field that no document has, and NotFound where no document meets them, with what there is.
     """
     every = [document for documents in corpora for document in documents]
-    fields = _fields(every)
-    tests = [(_test(condition, _field_name(condition, fields)), condition) for condition in where]
-    met = [[all(test(d) for test, _ in tests) for d in documents] for documents in corpora]
-    if not any(map(any, met)):
-        raise NotFound(_none_meets(every, tests, fields))
-    return met
-
-
-def _fields(documents: Iterable[Document]) -> dict[str, str]:
-    """Return the names of all fields, by their lower-case forms."""
-    field_names = {name: name for name in OWN}
-    for document in documents:
-        for name in document.metadata:
-            field_names.setdefault(name.casefold(), name)
-    return field_names
+    metadata = (name for document in every for name in document.metadata)
+    fields = {name.casefold(): name for name in (*reversed(list(dict.fromkeys(metadata))), *OWN_FIELDS)}
+    conditions = [replace(condition, field=_field_name(condition, fields)) for condition in where]
+    tests = [_test(condition) for condition in conditions]
+    masks = [[all(test(document) for test in tests) for document in documents] for documents in corpora]
+    if not any(map(any, masks)):
+        raise NotFound(_no_match(every, list(zip(tests, conditions, where, strict=True))))
+    return masks
 
 
 def _field_name(condition: Condition, fields: dict[str, str]) -> str:
@@ -94,13 +91,14 @@ def _field_name(condition: Condition, fields: dict[str, str]) -> str:
         return fields[key]
     near = difflib.get_close_matches(key, fields, n=1)
     hint = f"did you mean {fields[near[0]]}? There are" if near else "there are"
-    raise UsageError(f"no document has a field {condition.field!r}; {hint} {', '.join(fields.values())}")
+    names = dict.fromkeys((*OWN_FIELDS, *reversed(fields.values())))
+    raise UsageError(f"no document has a field {condition.field!r}; {hint} {', '.join(names)}")
 
 
 # What documents have
 
 
-def _value(document: Document, field: str) -> str | None:
+def _value(document: Document, field: str) -> str:
     match field:
         case "path":
             return document.path
@@ -109,9 +107,9 @@ def _value(document: Document, field: str) -> str | None:
         case "title":
             return document.title
         case "date":
-            return document.date or _dated(document)
+            return document.date or _date_of_name(document)
         case _:
-            return document.metadata.get(field)
+            return document.metadata.get(field, "")
 
 
 def _parts(path: str) -> list[str]:
@@ -123,10 +121,10 @@ def _file(document: Document) -> str:
     return re.sub(r"#\d+$", "", document.path)
 
 
-def _dated(document: Document) -> str | None:
-    """Return the date that the name of a file says, as `2021-09-09-minutes.txt`, for a document that states none."""
-    match = _DAY.search(_parts(_file(document))[-1]) if document.path else None
-    return match[0] if match else None
+def _date_of_name(document: Document) -> str:
+    """Return the date in the name of a file, as `2021-09-09-minutes.txt`."""
+    match = _DAY.search(_file(document).replace("\\", "/").rpartition("/")[2])
+    return match[0] if match else ""
 
 
 def _folder(document: Document) -> list[str]:
@@ -136,87 +134,65 @@ def _folder(document: Document) -> list[str]:
 # What conditions ask
 
 
-def _test(condition: Condition, field: str) -> Callable[[Document], bool]:
-    comparison, value = condition.comparison, condition.value
+def _test(condition: Condition) -> Test:
+    field, comparison, value = condition.field, condition.comparison, condition.value
     if comparison.startswith("!"):
-        opposite = _test(Condition(condition.field, comparison[1:], value), field)
+        opposite = _test(replace(condition, comparison=comparison[1:]))
         return lambda document: not opposite(document)
     if comparison == "~":
         return _like(field, value)
-    if comparison == "=" and field in ("path", "folder"):
-        return _within(value) if field == "folder" else _ending(value)
+    if comparison == "=" and field == "folder":
+        return _within(value)
+    if comparison == "=" and field == "path":
+        wanted = _parts(value)
+        return lambda d: any(_parts(path)[-len(wanted) :] == wanted for path in (d.path, _file(d)))
     if field == "date" and not iso_date(value):
         raise UsageError(
             f"dates are written as 2023-01-31, 2023-01 or 2023, and not {value!r} (in --where {condition})"
         )
-
-    def compared(document: Document) -> bool:
-        own = _value(document, field)
-        if not own:
-            return False
-        return _same(own, value) if comparison == "=" else _ordered(own, value, _ORDER[comparison])
-
-    return compared
+    return lambda document: _compares(_value(document, field), comparison, value)
 
 
-def _like(field: str, value: str) -> Callable[[Document], bool]:
+def _like(field: str, value: str) -> Test:
     wanted = value.casefold()
-    pattern = re.compile(translate(wanted)) if any(sign in value for sign in "*?[") else None
+    if not any(sign in value for sign in "*?["):
+        return lambda document: wanted in _value(document, field).casefold()
+    pattern = re.compile(translate(wanted))
 
     def like(document: Document) -> bool:
-        own = (_value(document, field) or "").casefold()
-        if pattern is None:
-            return wanted in own
-        if field != "path":
-            return pattern.match(own) is not None
-        forms = {own, _file(document).casefold()}
-        return any(pattern.match(form) for path in forms for form in (path, path.rpartition("/")[2]))
+        values = {_value(document, field)}
+        if field == "path":
+            values |= {_file(document)}
+            values |= {path.rpartition("/")[2] for path in values}
+        return any(pattern.match(own.casefold()) for own in values)
 
     return like
 
 
-def _within(value: str) -> Callable[[Document], bool]:
+def _within(value: str) -> Test:
     wanted = _parts(value)
-    rooted = value.startswith("/")
 
     def within(document: Document) -> bool:
         parts = _folder(document)
-        starts = range(1 if rooted else len(parts) - len(wanted) + 1)
+        starts = range(1 if value.startswith("/") else len(parts) - len(wanted) + 1)
         return any(parts[at : at + len(wanted)] == wanted for at in starts)
 
     return within
 
 
-def _ending(value: str) -> Callable[[Document], bool]:
-    wanted = _parts(value)
-    return lambda document: any(_parts(path)[-len(wanted) :] == wanted for path in (document.path, _file(document)))
-
-
-def _same(own: str, value: str) -> bool:
-    numbers = _number(own), _number(value)
-    if None not in numbers:
-        return numbers[0] == numbers[1]
-    day, wanted = iso_date(own), iso_date(value)
-    if day and wanted:
-        return day.startswith(wanted)
-    return own.casefold().split() == value.casefold().split()
-
-
-def _ordered(own: str, value: str, holds: Callable[[int], bool]) -> bool:
-    """Compare as numbers, as dates, or as texts, by what the value is; what is none of the kind does not hold."""
-    number, wanted = _number(own), _number(value)
-    if number is not None and wanted is not None:
-        return holds((number > wanted) - (number < wanted))
-    if date := iso_date(value):
-        day = iso_date(own)
-        if day is None:
-            return False
-        digits = min(len(day), len(date))  # a month compares with a day by their months
-        return holds((day[:digits] > date[:digits]) - (day[:digits] < date[:digits]))
-    if wanted is not None:
+def _compares(own: str, comparison: str, value: str) -> bool:
+    """Compare as numbers, as dates, or as texts, by what the value is; what is none of the kind does not compare."""
+    compare = _COMPARE[comparison]
+    number, wanted_number = _number(own), _number(value)
+    if number is not None and wanted_number is not None:
+        return compare(number, wanted_number)
+    date, wanted_date = iso_date(own), iso_date(value)
+    if wanted_date and (date or comparison != "="):
+        digits = len(wanted_date) if comparison == "=" else min(len(date or ""), len(wanted_date))
+        return date is not None and compare(date[:digits], wanted_date[:digits])  # a month and a day by their months
+    if not own or (wanted_number is not None and comparison != "="):
         return False
-    first, second = own.casefold(), value.casefold()
-    return holds((first > second) - (first < second))
+    return compare(*(" ".join(text.casefold().split()) for text in (own, value)))
 
 
 def _number(text: str) -> float | None:
@@ -229,36 +205,31 @@ def _number(text: str) -> float | None:
 # What there is instead
 
 
-def _none_meets(
-    documents: Sequence[Document],
-    tests: Sequence[tuple[Callable[[Document], bool], Condition]],
-    fields: dict[str, str],
-) -> str:
+def _no_match(documents: Sequence[Document], tests: Sequence[tuple[Test, Condition, Condition]]) -> str:
     if not documents:
         return "there is no document to choose from: the index holds none"
-    for test, condition in tests:
-        if not any(map(test, documents)):
-            return (
-                f"no document meets {condition}; {_there_is(documents, fields[condition.field.casefold()], condition)}"
-            )
-    alone = ", ".join(f"{sum(map(test, documents))} meet {condition}" for test, condition in tests)
+    counts = [(sum(map(test, documents)), condition, given) for test, condition, given in tests]
+    for count, condition, given in counts:
+        if not count:
+            return f"no document meets {given}; {_there_is(documents, condition, given)}"
+    alone = ", ".join(f"{count} meet {given}" for count, _, given in counts)
     return f"no document meets all of these at once: {alone}"
 
 
-def _there_is(documents: Sequence[Document], field: str, condition: Condition) -> str:
-    values = Counter(value for d in documents if (value := _value(d, field)))
+def _there_is(documents: Sequence[Document], condition: Condition, given: Condition) -> str:
+    field = condition.field
+    values = Counter(value for document in documents if (value := _value(document, field)))
     if not values:
         return f"none of them states a {field}"
     if field == "date":
         return f"dates go from {min(values)} to {max(values)}"
     if field in ("path", "folder"):
         values = Counter(value.rpartition("/")[2] for value in values.elements())
-    near = difflib.get_close_matches(condition.value.casefold(), {v.casefold(): v for v in values}, n=1)
-    if near:
-        return f"did you mean {next(value for value in values if value.casefold() == near[0])}?"
-    value = condition.value.casefold()
-    if condition.comparison == "=" and any(value in v.casefold() for v in values):
-        return f"did you mean {condition.field}~{condition.value}, which takes a part of it?"
+    wanted, folded = condition.value.casefold(), {value.casefold(): value for value in values}
+    if near := difflib.get_close_matches(wanted, folded, n=1):
+        return f"did you mean {folded[near[0]]}?"
+    if condition.comparison == "=" and any(wanted in value for value in folded):
+        return f"did you mean {given.field}~{given.value}, which takes a part of it?"
     common = [value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…" for value, _ in values.most_common(SHOWN)]
     more = f", and {len(values) - SHOWN:,} more" if len(values) > SHOWN else ""
     return f"there are {', '.join(common)}{more}"

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conspectus.errors import UsageError
 from conspectus.filters import conditions
-from conspectus.filters.remapping import LazyReports
 from conspectus.index import Index
 from conspectus.storage.lazy import BoundedCache
 
+if TYPE_CHECKING:
+    from conspectus.filters.combine import CombinedReports
+
 CACHED_VIEWS = 4
-"""Views of an index that are kept while it is open."""
+"""Views of an index that are cached while it is open: a user who compares asks a few in turn."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class View:
     """Why there are no vectors, where some of its indexes have them."""
     others: tuple[Mapping[str, Any], ...] = ()
     """The settings that its indexes were built by, where there are several."""
+    reports: CombinedReports | None = None
+    """The reports of the index, where it is not a whole one."""
 
     @property
     def built(self) -> tuple[Mapping[str, Any], ...]:
@@ -40,20 +44,16 @@ class View:
 
     def notices(self, reads: Collection[str]) -> tuple[str, ...]:
         """Return what to say of an answer by a method that reads these parts of an index, a line each."""
-        return (*self.remarks, *self._of_reports()) if "reports" in reads else self.remarks
-
-    def _of_reports(self) -> Iterator[str]:
-        reports = self.index.reports
-        whole, written, dropped = reports.counts() if isinstance(reports, LazyReports) and reports.counts else (0, 0, 0)
-        if written or dropped:
-            parts = [
-                f"{whole:,} stand on these documents alone" if whole else "",
-                f"{written:,} also stood on others and were written anew from these, by selection and without a model"
-                if written
-                else "",
-                f"{dropped:,} are not used" if dropped else "",
-            ]
-            yield f"Of the reports, {'; '.join(filter(None, parts))}."
+        unchanged, written, dropped = self.reports.counts() if self.reports and "reports" in reads else (0, 0, 0)
+        if not written and not dropped:
+            return self.remarks
+        counted = {
+            f"{unchanged:,} stand on these documents alone": unchanged,
+            f"{written:,} also stood on others and were written anew from these, "
+            "by selection and without a model": written,
+            f"{dropped:,} are not used": dropped,
+        }
+        return (*self.remarks, f"Of the reports, {'; '.join(text for text, count in counted.items() if count)}.")
 
 
 def select_view(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> View:
@@ -71,71 +71,79 @@ def select_view(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> Vi
     )
     cached = views.get(key)
     if cached is None:  # the indexes are cached too: while they are, no other has their ids
-        cached = views.setdefault(key, (list(indexes), _seen(indexes, read)))
+        cached = views.setdefault(key, (list(indexes), _view(indexes, read)))
     return cached[1]
 
 
-def _seen(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> View:
-    from conspectus.filters.subset import subset_of
-    from conspectus.filters.union import (  # not at the top: most questions are of one whole index
-        union_of,
-        vectors_differ,
-    )
+def _view(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> View:
+    from conspectus.filters.combine import combine  # not at the top: most questions are of one whole index
+    from conspectus.filters.part import Part
 
-    notices: list[str] = []
-    chosen = dict(zip(names_of([index.folder for index in indexes]), indexes, strict=True))
-    if where:
-        met = conditions.matching([index.documents for index in indexes], where)
-        condition = " and ".join(map(str, where))
-        count, total = sum(map(sum, met)), sum(map(len, met))
-        if count < total:
-            notices.append(f"Only {count:,} of {total:,} documents are read: those where {condition}.")
-        chosen = {
-            name: subset_of(index, mask, f"where {condition}")
-            for (name, index), mask in zip(chosen.items(), met, strict=True)
-            if any(mask)
-        }
-    single = len(indexes) == 1
-    index = next(iter(chosen.values())) if single else union_of(chosen)
-    doubled = sum(len(one.documents) for one in chosen.values()) - len(index.documents)
-    if doubled:
-        one = doubled == 1
-        notices.append(
-            f"{doubled:,} document{'' if one else 's'} in several indexes {'is' if one else 'are'} read once."
-        )
-    no_vectors = _no_vectors(chosen) if vectors_differ(list(chosen.values())) else ""
-    notices_text = (*notices, no_vectors) if no_vectors else tuple(notices)
-    return View(index, notices_text, no_vectors, tuple(one.settings for one in indexes))
+    documents = [index.documents for index in indexes]
+    masks = conditions.matching(documents, where) if where else [[True] * len(rows) for rows in documents]
+    condition = " and ".join(map(str, where))
+    matching, total = sum(map(sum, masks)), sum(map(len, masks))
+    remarks: list[str] = []
+    if matching < total:
+        remarks.append(f"Only {matching:,} of {total:,} documents are read: those where {condition}.")
+    elif len(indexes) == 1:
+        return View(indexes[0])
+    parts: list[Part] = []
+    seen: set[str] = set()
+    for name, index, mask in zip(index_names([index.folder for index in indexes]), indexes, masks, strict=True):
+        new = [met and row.id not in seen for met, row in zip(mask, index.documents, strict=True)]
+        seen.update(row.id for met, row in zip(new, index.documents, strict=True) if met)
+        if any(new) or (not new and not where):  # a graph without text has no documents
+            parts.append(Part(index, new, f"{name}:" if len(indexes) > 1 else ""))
+    if doubled := matching - len(seen):
+        documents_are = "document in several indexes is" if doubled == 1 else "documents in several indexes are"
+        remarks.append(f"{doubled:,} {documents_are} read once.")
+    no_vectors = _no_vectors({part.prefix: part.index for part in parts})
+    index = combine(parts, vectors=not no_vectors, condition=f"where {condition}" if matching < total else "")
+    reports: Any = index.reports
+    settings = tuple(index.settings for index in indexes)
+    return View(index, (*remarks, *filter(None, [no_vectors])), no_vectors, settings, reports)
 
 
 def _no_vectors(indexes: Mapping[str, Index]) -> str:
-    from conspectus.filters.union import embedder_of, vectors_differ
+    """Return why vectors of some indexes do not compare: by several embedders, or not in all; "" where they do."""
+    from conspectus.models.embedders import same_model
 
-    made = {name: embedder_of(index) for name, index in indexes.items()}
-    notices_text = ", ".join(
-        f"{name} has {f'{by} ({size} numbers)' if by else 'none'}" for name, (by, size) in made.items()
+    made = {name: _embedding(index) for name, index in indexes.items()}
+    first = next((embedding for embedding in made.values() if embedding[0]), ("", 0, ""))
+    differing = [n for n, (model, *form) in made.items() if not same_model(model, first[0]) or form != [*first[1:]]]
+    if not differing:
+        return ""
+    embedders = ", ".join(
+        f"{name.rstrip(':')} has {f'{model} ({size} numbers)' if model else 'none'}"
+        for name, (model, size, _) in made.items()
     )
-    first = next(name for name, (by, _) in made.items() if by)
-    other = next(name for name, index in indexes.items() if vectors_differ([indexes[first], index]))
-    by = indexes[first].settings.get("vectors", {}).get("embedder", "local")
+    by = next(index for index in indexes.values() if _embedding(index) == first).settings["vectors"].get("embedder")
     return (
-        f"Vectors are left out, since they do not compare ({notices_text}); make them alike: "
-        f"conspectus embed --index {indexes[other].folder or 'DIR'} --embedder {by}"
+        f"Vectors are left out, since they do not compare ({embedders}); make them alike: "
+        f"conspectus embed --index {indexes[differing[0]].folder or 'DIR'} --embedder {by or 'local'}"
     )
 
 
-def names_of(folders: Sequence[Path | None]) -> list[str]:
+def _embedding(index: Index) -> tuple[str, int, str]:
+    """Return the model of an index's vectors, how many numbers they have, and what stood before the texts."""
+    if "vectors.chunks" not in index.arrays:
+        return "", 0, ""
+    made: Mapping[str, Any] = index.settings.get("vectors", {})
+    return str(made.get("model")), int(index.arrays["vectors.chunks"].shape[1]), str(made.get("passage_prefix") or "")
+
+
+def index_names(folders: Sequence[Path | None]) -> list[str]:
     """Return a short name for each index: that of its folder, or of the one that holds a hidden one; each another."""
-    tails: list[tuple[str, ...]] = []
-    for position, folder in enumerate(folders, 1):
-        parts = folder.resolve().parts if folder else (str(position),)
-        while len(parts) > 1 and parts[-1].startswith("."):
-            parts = parts[:-1]
-        tails.append(parts)
-    names: list[str] = []
-    for position, parts in enumerate(tails):
-        lengths = range(1, len(parts) + 1)
-        others = [tail for other, tail in enumerate(tails) if other != position]
-        length = next((n for n in lengths if all(tail[-n:] != parts[-n:] for tail in others)), 0)
-        names.append("/".join(parts[-length:]) if length else f"{parts[-1]}#{position + 1}")
-    return names
+    paths = [tuple(_shown(folder)) if folder else (str(number),) for number, folder in enumerate(folders, 1)]
+    for length in range(1, max(map(len, paths)) + 1):
+        names = ["/".join(parts[-length:]) for parts in paths]
+        if len(set(names)) == len(names):
+            return names
+    return [f"{parts[-1]}#{number}" for number, parts in enumerate(paths, 1)]
+
+
+def _shown(folder: Path) -> Iterator[str]:
+    parts = folder.resolve().parts
+    hidden = next((i for i, part in enumerate(reversed(parts)) if not part.startswith(".")), 0)
+    yield from parts[: len(parts) - hidden]

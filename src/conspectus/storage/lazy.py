@@ -1,19 +1,12 @@
-"""Tables and arrays that are read from disk when they are first used, and caches of what was made of them."""
+"""Tables and mappings whose rows and values are made when they are first read, and a cache of limited size."""
 
 from __future__ import annotations
 
-import mmap
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from io import BytesIO
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from conspectus.storage import Stored
+from typing import Generic, TypeVar, overload
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -48,70 +41,73 @@ class BoundedCache(Generic[K, T]):
 
 
 class Rows(Sequence[T]):
-    """The rows of a stored table, built when they are used: a row or a slice alone, all by iteration."""
+    """The rows of a table, made when they are read: a row or a slice alone, all by iteration."""
 
     _ALONE = 10
-    """What building a part costs beside its rows, in rows built together with all others (40 and 4 us)."""
+    """What making a part costs beside its rows, in rows made together with all others (40 and 4 us)."""
 
-    def __init__(self, length: int, stored: Stored[T]) -> None:
+    def __init__(self, length: Callable[[], int], make: Callable[[int, int], Sequence[T]]) -> None:
+        """`make` returns the rows from a number to another one."""
         self._length = length
-        self._stored = stored
+        self._make = make
         self._spent = 0
 
     @cached_property
-    def _all(self) -> list[T]:
-        return self._stored.rows(0, self._length)
+    def _all(self) -> Sequence[T]:
+        return self._make(0, len(self))
 
-    def _part(self, start: int, stop: int) -> list[T]:
-        # once the parts have cost as much as all rows do, all are built, and kept
+    def _part(self, start: int, stop: int) -> Sequence[T]:
+        # once the parts have cost as much as all rows do, all are made, and cached
         self._spent += self._ALONE + stop - start
-        if "_all" in self.__dict__ or self._spent > self._length:
+        if "_all" in self.__dict__ or self._spent > len(self):
             return self._all[start:stop]
-        return self._stored.rows(start, stop)
+        return self._make(start, stop)
 
     @overload
     def __getitem__(self, at: int) -> T: ...
     @overload
     def __getitem__(self, at: slice) -> Sequence[T]: ...
     def __getitem__(self, at: int | slice) -> T | Sequence[T]:
-        places = range(self._length)[at]
-        if isinstance(places, int):
-            return self._part(places, places + 1)[0]
-        if not places:
+        numbers = range(len(self))[at]
+        if isinstance(numbers, int):
+            return self._part(numbers, numbers + 1)[0]
+        if not numbers:
             return []
-        first, last = min(places[0], places[-1]), max(places[0], places[-1])
-        return self._part(first, last + 1)[:: places.step]
+        first, last = min(numbers[0], numbers[-1]), max(numbers[0], numbers[-1])
+        return self._part(first, last + 1)[:: numbers.step]
 
     def __iter__(self) -> Iterator[T]:
         return iter(self._all)
 
     def __len__(self) -> int:
-        return self._length
+        return self._length()
 
     def __repr__(self) -> str:
         """Return how many rows there are, and the first."""
-        first = f": {self[0]!r}, …" if self._length else ""
-        return f"<{self._length:,} rows{first}>"
+        first = f": {self[0]!r}, …" if len(self) else ""
+        return f"<{len(self):,} rows{first}>"
 
 
-class Arrays(Mapping[str, "np.ndarray[Any, Any]"]):
-    """The stored arrays by name, read-only, each mapped into memory rather than read."""
+class LazyMapping(Mapping[K, T]):
+    """Values by key, each made when it is first read."""
 
-    def __init__(self, contents: Mapping[str, mmap.mmap | bytes]) -> None:
-        self._contents = contents
+    def __init__(self, keys: Iterable[K], make: Callable[[K], T]) -> None:
+        self._keys = dict.fromkeys(keys)
+        self._make = make
+        self._made: dict[K, T] = {}
 
-    def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
-        import numpy as np
-        from numpy.lib import format as npy
+    def __getitem__(self, key: K) -> T:
+        if key not in self._made:
+            if key not in self._keys:
+                raise KeyError(key)
+            self._made[key] = self._make(key)
+        return self._made[key]
 
-        content = self._contents[name]
-        head = BytesIO(content[: 10 + int.from_bytes(content[8:10], "little")])
-        npy.read_magic(head)
-        shape, _, dtype = npy.read_array_header_1_0(head)
-        return np.ndarray(shape, dtype, buffer=content, offset=head.tell())
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._contents)
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._keys)
 
     def __len__(self) -> int:
-        return len(self._contents)
+        return len(self._keys)

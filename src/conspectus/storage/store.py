@@ -32,7 +32,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -43,7 +43,7 @@ from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, UsageEr
 from conspectus.index import Index
 from conspectus.rows import Usage
 from conspectus.storage import TABLES, Stored, encode, manifests
-from conspectus.storage.lazy import Arrays, Rows
+from conspectus.storage.lazy import LazyMapping, Rows
 from conspectus.storage.locks import is_locked_here, writing
 from conspectus.storage.manifests import Manifest
 from conspectus.storage.manifests import current as _manifest
@@ -199,6 +199,17 @@ def _npy(name: str, array: np.ndarray[Any, Any]) -> list[bytes | memoryview]:
     return [head.getvalue(), array.reshape(-1).view(np.uint8).data if array.nbytes else b""]
 
 
+def _read_npy(content: mmap.mmap | bytes) -> np.ndarray[Any, Any]:
+    """Return a stored array, read-only, that is mapped into memory rather than read."""
+    import numpy as np
+    from numpy.lib import format as npy
+
+    head = BytesIO(content[: 10 + int.from_bytes(content[8:10], "little")])
+    npy.read_magic(head)
+    shape, _, dtype = npy.read_array_header_1_0(head)
+    return np.ndarray(shape, dtype, buffer=content, offset=head.tell())
+
+
 def _put(folder: Path, stem: str, suffix: str, parts: list[bytes | memoryview]) -> tuple[str, dict[str, Any]]:
     """Store a file under the name of its content, unless it is there, and return its path and what it is."""
     digest = sha256()
@@ -332,10 +343,13 @@ def _index(folder: Path, manifest: Manifest, files: Mapping[str, mmap.mmap | byt
         return stored["documents"].ids()
 
     stored = {name: Stored(t, contents[t.file], document_ids) for name, t in TABLES.items()}
-    tables: dict[str, Any] = {name: Rows(manifest.counts[name], table) for name, table in stored.items()}
+    tables: dict[str, Any] = {
+        name: Rows(partial(manifest.counts.__getitem__, name), table.rows) for name, table in stored.items()
+    }
+    arrays = {_name(path): content for path, content in files.items() if path.endswith(".npy")}
     return Index(
         **tables,
-        arrays=Arrays({_name(path): content for path, content in files.items() if path.endswith(".npy")}),
+        arrays=LazyMapping(arrays, lambda name: _read_npy(arrays[name])),
         settings=manifest.settings,
         usage={task: Usage(**used) for task, used in manifest.usage.items()},
         origin=manifest.origin,
@@ -395,7 +409,6 @@ def _map(path: Path, facts: Mapping[str, Any], verify: bool) -> mmap.mmap | byte
 
 
 __all__ = [
-    "Arrays",
     "Manifest",
     "Rows",
     "commit",

@@ -104,8 +104,8 @@ class SentenceStore:
         """Tell whether a chunk is of a document that was read."""
         return chunk.document_id in self._number
 
-    def within(self, chunk: Chunk) -> range:
-        """Return the sentences that lie wholly within a chunk."""
+    def within(self, chunk: Chunk | Span) -> range:
+        """Return the sentences that lie wholly within a chunk, or within other characters of a document."""
         document = self._number[chunk.document_id]
         low, high = int(self._first[document]), int(self._first[document + 1])
         first = low + int(np.searchsorted(self.start[low:high], chunk.start))

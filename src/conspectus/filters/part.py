@@ -1,0 +1,198 @@
+"""A part of an index: some of its documents, and what rests on them, as if there were no others.
+
+Rows that rest only on these documents stay as they are. Entities and relationships that also rest on others are
+described by sentences of these documents. Rows that rest on none of them are left out, and so are claims that need
+several. Numbers are those of the whole index; `combine` gives new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from conspectus.filters.arrays import Array
+from conspectus.index import Index
+from conspectus.models.extractive.sentence_store import SentenceStore
+from conspectus.rows import Claim, Community, Entity, Relationship, Report, Triple
+from conspectus.settings import ReportSettings
+from conspectus.triple_graph import TripleGraph
+
+MOST_SENTENCES = 3
+"""Sentences that describe a row anew: as many as the extractive model describes an entity by."""
+
+Row = Any
+"""A row of any table."""
+
+
+class Part:
+    """The documents of an index that are read, and what rests on them."""
+
+    def __init__(self, index: Index, documents: Sequence[bool], prefix: str = "") -> None:
+        """`documents` tells of each whether it is read; paths begin with `prefix`."""
+        self.index = index
+        self.prefix = prefix
+        self.is_whole = all(documents)
+        self._masks: dict[str, Array] = {"documents": np.array(documents, bool)}
+
+    # Which rows there are
+
+    def mask(self, axis: str) -> Array:
+        """Return of each row of an axis (see `arrays`) whether it is in the part."""
+        if axis not in self._masks:
+            self._masks[axis] = np.ones(len(self.keys(axis)), bool) if self.is_whole else self._mask(axis)
+        return self._masks[axis]
+
+    def keys(self, axis: str) -> Sequence[Any]:
+        """Return what the rows of an axis are known by in several indexes, of all rows of the index."""
+        match axis:
+            case "entities":
+                return [e.name for e in self.index.entities]
+            case "relationships":
+                return [(r.source, r.target) for r in self.index.relationships]
+            case "triples":
+                return [(t.head, t.relation, t.tail) for t in self.triples]
+            case "phrases":
+                return TripleGraph.of(self.index).names
+            case "names":
+                return self.index.arrays["walk.names"].tolist()
+            case "sentences":
+                return range(len(self.index.arrays["sentences.document"]))
+            case _:
+                return getattr(self.index, axis)
+
+    def _mask(self, axis: str) -> Array:
+        index = self.index
+        match axis:
+            case "sentences":
+                return self.mask("documents")[index.arrays["sentences.document"]]
+            case "names":
+                return self._name_counts > 0
+            case "words" | "phrases":
+                return np.ones(len(self.keys(axis)), bool)
+            case "communities":
+                entities = self.mask("entities")
+                return np.array([entities[list(c.entity_numbers)].any() for c in index.communities], bool)
+            case _:
+                rows: Sequence[Row] = self.triples if axis == "triples" else getattr(index, axis)
+                return np.fromiter(map(self._includes, rows), bool, len(rows))
+
+    def _includes(self, row: Row) -> bool:
+        match row:
+            case Entity() | Relationship() | Triple():
+                return not self.chunk_ids.isdisjoint(row.chunk_ids)
+            case Claim():
+                return bool(row.chunk_ids) and not self._is_partial(row)
+            case Report():
+                size = int(self.mask("entities")[list(self.index.communities[row.community].entity_numbers)].sum())
+                return size > 0 and (self.is_unchanged(row) or row.level == 0 or size >= self._smallest_reported)
+            case _:
+                return row.document_id in self._document_ids
+
+    @cached_property
+    def _smallest_reported(self) -> int:
+        settings: Mapping[str, Any] = self.index.settings.get("reports", {})
+        return settings.get("min_report_entities", ReportSettings().min_report_entities)
+
+    @cached_property
+    def _document_ids(self) -> frozenset[str]:
+        return frozenset(d.id for d in compress(self.index.documents, self.mask("documents")))
+
+    @cached_property
+    def chunk_ids(self) -> frozenset[str]:
+        """The ids of the chunks of the documents."""
+        return frozenset(c.id for c in self.index.chunks if c.document_id in self._document_ids)
+
+    @cached_property
+    def triples(self) -> Sequence[Triple]:
+        """The triples of the index; where it has none, its relationships as triples."""
+        relationships = self.index.relationships
+        return self.index.triples or [
+            Triple(r.id, r.number, r.source, r.description, r.target, r.chunk_ids) for r in relationships
+        ]
+
+    # What they say
+
+    def rows(self, table: str) -> Iterator[Row]:
+        """Yield the rows of a table that are in the part, with what they say of its documents."""
+        rows = self.triples if table == "triples" else getattr(self.index, table)
+        return map(self._restricted, compress(rows, self.mask(table).tolist()))
+
+    def _restricted(self, row: Row) -> Row:
+        if self.is_whole or not isinstance(row, Entity | Relationship | Triple | Community):
+            return row
+        if not self._is_partial(row):
+            return row
+        chunk_ids = tuple(chunk for chunk in row.chunk_ids if chunk in self.chunk_ids)
+        if isinstance(row, Entity | Relationship):
+            return self._described(replace(row, chunk_ids=chunk_ids), row)
+        return replace(row, chunk_ids=chunk_ids)
+
+    def _is_partial(self, row: Entity | Relationship | Triple | Community | Claim) -> bool:
+        """Tell whether a row also rests on chunks of other documents."""
+        return not self.chunk_ids.issuperset(row.chunk_ids)
+
+    def _described(self, row: Entity | Relationship, old: Entity | Relationship) -> Entity | Relationship:
+        """Return a row with a description from its documents: sentences it was described by, or that mention it.
+
+        A relationship weighs as much as the share of its chunks.
+        """
+        sentences = self.sentences
+        places = [span for span in row.spans if span.document_id in self._document_ids]
+        inside = [i for span in places for i in sentences.within(span)]
+        chunks = map(self.index.chunk_of.__getitem__, row.chunk_ids)
+        numbers = self._mentioning(row, inside) or inside
+        numbers = numbers or self._mentioning(row, (i for chunk in chunks for i in sentences.within(chunk)))
+        shown = list(dict.fromkeys(numbers))[:MOST_SENTENCES]
+        spans = tuple(places or map(sentences.span, shown))
+        description = "\n".join(dict.fromkeys(map(sentences.quoted, shown)))
+        if isinstance(row, Entity):
+            return replace(row, description=description, spans=spans)
+        weight = max(1.0, float(round(row.weight * len(row.chunk_ids) / len(old.chunk_ids))))
+        return replace(row, description=description, spans=spans, weight=weight)
+
+    def _mentioning(self, row: Entity | Relationship, sentences: Iterable[int]) -> list[int]:
+        """Return the sentences that mention a row, or in which one of its ends speaks of the other."""
+        names = [row.name] if isinstance(row, Entity) else [row.source, row.target]
+        numbers = {self.index.entity_of_name[name] for name in names}
+        return [i for i in sentences if numbers <= {*self.sentences.mentioned(i), self.sentences.said_by(i)}]
+
+    @cached_property
+    def sentences(self) -> SentenceStore:
+        """The sentences of the whole index."""
+        return SentenceStore.of_index(self.index)
+
+    def is_unchanged(self, report: Report) -> bool:
+        """Tell whether all that a report was written from rests on the documents alone."""
+        return self.is_whole or report.community in self._unchanged_communities
+
+    @cached_property
+    def _unchanged_communities(self) -> frozenset[int]:
+        index = self.index
+        claimed = {name for claim in index.claims if self._is_partial(claim) for name in (claim.subject, claim.object)}
+        entities = {e.number for e in index.entities if e.name in claimed or not e.chunk_ids or self._is_partial(e)}
+        edges = {r.number for r in index.relationships if not r.chunk_ids or self._is_partial(r)}
+        return frozenset(
+            c.number
+            for c in index.communities
+            if entities.isdisjoint(c.entity_numbers) and edges.isdisjoint(c.relationship_numbers)
+        )
+
+    def array(self, name: str) -> Array:
+        """Return an array of the whole index, but frequencies of names by the share of their sentences."""
+        array = self.index.arrays[name]
+        if name != "walk.frequency" or self.is_whole:
+            return array
+        share = self._name_counts / np.maximum(np.diff(self.index.arrays["walk.in_starts"]), 1)
+        return np.maximum(np.round(array * share), 1).astype(array.dtype)
+
+    @cached_property
+    def _name_counts(self) -> Array:
+        """Of each name of the walk in how many sentences that are read it occurs."""
+        starts, sentences = self.index.arrays["walk.in_starts"], self.index.arrays["walk.in_sentences"]
+        names = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        return np.bincount(names[self.mask("sentences")[sentences]], minlength=len(starts) - 1)
