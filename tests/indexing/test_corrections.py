@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -24,22 +24,16 @@ from conspectus.corrections import (
     Split,
     is_added_facts,
 )
-from conspectus.indexing.corrections import (
-    CorrectionResult,
-    FactDocument,
-    correct_claims,
-    correct_graph,
-    correct_names,
-    correct_triples,
-    drop_names,
-    facts_as_document,
-)
+from conspectus.indexing.corrections import AddedFacts, CorrectionResult, apply_corrections, correct_triples
+from conspectus.indexing.extract import Extracted
 from conspectus.indexing.merge import Merged, merge, merge_claims
 from conspectus.indexing.resolve import resolve
-from conspectus.rows import Entity, Relationship, Span
+from conspectus.indexing.sentence_graph import sentence_entity_graph
+from conspectus.rows import Chunk, Entity, Relationship, Span
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import Extraction, FoundClaim, FoundEntity, FoundRelationship, FoundTriple
 from conspectus.text.mentions import hash_of, units
+from conspectus.text.sentence_table import find_sentences
 
 TEXTS = {
     "planets/orbit.txt": "Mercury circles the Sun. Venus follows Mercury.",
@@ -93,9 +87,14 @@ CLAIMS = [
 class Made:
     """What becomes of the little corpus under some corrections."""
 
-    decided: CorrectionResult
-    said: FactDocument
+    result: CorrectionResult
+    graphs: Sequence[tuple[Chunk, Extraction]]
     merged: Merged
+    entries: Sequence[Entry]
+
+    @property
+    def facts(self) -> AddedFacts:
+        return self.result.facts
 
     @property
     def entities(self) -> dict[str, Entity]:
@@ -106,28 +105,30 @@ class Made:
         return {(edge.source, edge.target): edge for edge in self.merged.relationships}
 
     @property
-    def whys(self) -> list[str]:
-        return [outcome.problem for outcome in self.decided.outcomes]
+    def problems(self) -> list[str]:
+        return [self.result.problems.get(entry, "") for entry in self.entries]
 
     @property
     def joins(self) -> list[tuple[str, str]]:
-        return [(join.name, join.into) for join in self.decided.joins if join.rule == "person"]
+        return [(join.name, join.into) for join in self.result.joins if join.rule == "person"]
+
+    @property
+    def triples(self) -> set[tuple[str, str, str]]:
+        found = correct_triples(self.graphs, self.result.names)
+        return {(t.head, t.relation, t.tail) for _, triples in found for t in triples}
 
     def spans(self, name: str) -> set[Span]:
         return {span for span, _ in self.merged.entity_elements[self.entities[name].number].instances}
 
 
-def entries(*corrections: Correction) -> list[Entry]:
-    return [Entry(number, correction) for number, correction in enumerate(corrections, 1)]
-
-
-def made(*corrections: Correction, graphs: Sequence[Extraction] = GRAPHS) -> Made:
+def made(*corrections: Correction, graphs: Sequence[Extraction] = GRAPHS, language: str = "en") -> Made:
+    entries = [Entry(number, correction) for number, correction in enumerate(corrections, 1)]
     names = resolve(CHUNKS, graphs, DOCUMENTS, ResolveSettings())
-    decided = correct_names(entries(*corrections), names, CHUNKS, graphs, DOCUMENTS)
-    said = facts_as_document(decided.facts, len(DOCUMENTS), len(CHUNKS))
-    merged = correct_graph(merge(CHUNKS, graphs, decided.names), decided, said)
-    claims = correct_claims(CHUNKS, CLAIMS, decided)
-    return Made(decided, said, merge_claims(CHUNKS, claims, decided.names, merged))
+    extracted = Extracted(list(graphs), [*CLAIMS])
+    result = apply_corrections(entries, names, CHUNKS, extracted, DOCUMENTS, language)
+    every = [*result.facts.extracted, *zip(CHUNKS, graphs, strict=True)]
+    merged = merge_claims(CHUNKS, CLAIMS, result.names, merge(every, result.names))
+    return Made(result, every, merged, entries)
 
 
 BEFORE = made()
@@ -144,7 +145,7 @@ def test_merged_names_are_one_entity_with_the_places_of_all():
     assert now.spans("Mercury") == BEFORE.spans("Mercury") | BEFORE.spans("Quicksilver")
     assert ("Mercury", "Quicksilver") not in now.pairs, "a pair of one with itself is none"
     assert now.joins == [("Quicksilver", "Mercury")]
-    assert now.whys == [""]
+    assert now.problems == [""]
 
 
 def test_relationships_of_merged_entities_to_the_same_third_become_one():
@@ -175,7 +176,7 @@ def test_a_merge_that_finds_one_name_only_says_so_and_keeps_to_the_name():
     now = made(Merge(("Quicksilver", "Cinnabar"), "Cinnabar"))
 
     assert "Cinnabar" in now.entities
-    assert now.whys == ["nothing is called 'Cinnabar'"]
+    assert now.problems == ["nothing is called 'Cinnabar'"]
 
 
 def test_what_was_merged_is_found_by_any_of_its_names():
@@ -216,8 +217,8 @@ def test_a_split_that_takes_nothing_is_told():
     now = made(Split("Mercury", "M", documents=("nowhere/*",)), Split("Mercury", "M", aliases=("Hermes",)))
 
     assert now.entities == BEFORE.entities
-    assert "no document is at nowhere/*" in now.whys[0]
-    assert now.whys[1] == "nothing of 'Mercury' is called Hermes"
+    assert "no document is at nowhere/*" in now.problems[0]
+    assert now.problems[1] == "nothing of 'Mercury' is called Hermes"
 
 
 # Rename
@@ -245,14 +246,14 @@ def test_documents_that_use_the_new_name_later_mean_the_same_entity():
     now = made(Rename("Mercury", "Element 80"), graphs=later)
 
     assert now.spans("Element 80") == {spot(0, CIRCLES), spot(1, FILLS), spot(2, SAW)}
-    assert now.whys == [""]
+    assert now.problems == [""]
 
 
 def test_an_entity_is_not_given_the_alias_of_another():
     now = made(Merge(("Quicksilver", "Mercury"), "Mercury"), Rename("lamp", "Quicksilver"))
 
     assert "lamp" in now.entities
-    assert now.whys[1] == "'Quicksilver' is a name of Mercury"
+    assert now.problems[1] == "'Quicksilver' is a name of Mercury"
 
 
 # Retype and delete
@@ -273,23 +274,21 @@ def test_what_is_deleted_leaves_no_trace():
     assert named == BEFORE.entities.keys() - {"Mercury"}
     assert [claim.subject for claim in now.merged.claims] == ["Quicksilver"]
     assert now.entities["Sun"].degree == 0
-    assert now.decided.deleted == {"mercury"}
-    triples = [(chunk.id, chunk) for chunk in CHUNKS]
-    found = zip((chunk for _, chunk in triples), (graph.triples for graph in GRAPHS), strict=True)
-    assert not [t for _, kept in correct_triples(found, now.decided, now.said) for t in kept]
+    assert now.result.deleted == {"mercury"}
+    assert not now.triples
 
 
 def test_a_name_that_others_still_have_is_not_gone():
     now = made(Split("Mercury", "Mercury (planet)", documents=("planets/*",)), Delete("Mercury (planet)"))
 
     assert now.spans("Mercury") == {spot(1, FILLS)}
-    assert now.decided.deleted == {"mercury planet"}
+    assert now.result.deleted == {"mercury planet"}
 
 
 def test_what_was_deleted_is_not_corrected_any_more():
     now = made(Delete("Mercury"), Delete("Mercury"), Retype("Mercury", "god"))
 
-    assert now.whys == ["", "", "correction 1 deletes 'Mercury'"]
+    assert now.problems == ["", "", "correction 1 deletes 'Mercury'"]
 
 
 # Facts
@@ -300,19 +299,17 @@ def test_a_fact_that_a_person_says_stands_on_their_words():
 
     edge = now.pairs["Ada Brook", "Mercury"]
     ((span, _), text), *others = now.merged.relationship_elements[edge.number].instances.items()
-    (document,) = now.said.documents
+    (document,) = now.facts.documents
     assert not others
     assert (edge.weight, edge.strength) == (1, 9)
     assert document.path == ADDED_FACTS
     assert document.text[span.start : span.end] == text == 'A person: "Ada Brook discovered Mercury."'
     assert document.place(span.start, span.end) == "correction 1"
-    assert edge.chunk_ids == (now.said.chunks[0].id,)
+    assert edge.chunk_ids == (now.facts.chunks[0].id,)
 
 
 def test_what_people_say_is_told_in_the_language_of_the_corpus():
-    now = made(AddFact("Sun", "Venus", "太阳照亮金星。"))
-
-    (document,) = facts_as_document(now.decided.facts, 3, 3, "zh").documents
+    (document,) = made(AddFact("Sun", "Venus", "太阳照亮金星。"), language="zh").facts.documents
     assert document.text == "一位编者（Sun、Venus）：“太阳照亮金星。”"
     assert document.language == "zh"
 
@@ -326,10 +323,10 @@ def test_what_people_said_is_known_in_several_indexes_that_are_asked_as_one():
 def test_facts_that_do_not_name_their_ends_are_told_with_them():
     now = made(AddFact("Ada Brook", "Mercury", "She discovered it."), AddFact("Sun", "Venus", "The Sun lights Venus."))
 
-    first, second = (chunk.text for chunk in now.said.chunks)
+    first, second = (chunk.text for chunk in now.facts.chunks)
     assert first == 'A person (Ada Brook, Mercury): "She discovered it."'
     assert second == 'A person: "The Sun lights Venus."'
-    assert now.said.documents[0].text == f"{first}\n{second}"
+    assert now.facts.documents[0].text == f"{first}\n{second}"
 
 
 def test_a_fact_adds_to_a_relationship_that_is_there():
@@ -346,7 +343,7 @@ def test_a_quoted_fact_stands_in_the_document():
     (span, _), text = next(iter(now.merged.relationship_elements[edge.number].instances.items()))
     assert (span, text) == (spot(1, FILLS[:-1]), "There is quicksilver in the lamp.")
     assert edge.chunk_ids == (CHUNKS[1].id,)
-    assert now.said == FactDocument()
+    assert not now.facts.documents
 
 
 def test_a_fact_that_quotes_an_instance_tells_it_anew():
@@ -372,14 +369,14 @@ def test_a_fact_that_has_nothing_to_stand_on_is_told(fact: AddFact, why: str):
     now = made(fact)
 
     assert now.pairs == BEFORE.pairs
-    assert now.whys == [why]
+    assert now.problems == [why]
 
 
 def test_a_fact_makes_an_end_that_is_missing_where_asked():
     now = made(AddFact("Sun", "Moon", "The Moon hides the Sun.", create=True), Retype("moon", "satellite"))
 
     assert now.entities["Moon"].type == "satellite"
-    assert now.entities["Moon"].chunk_ids == (now.said.chunks[0].id,)
+    assert now.entities["Moon"].chunk_ids == (now.facts.chunks[0].id,)
     assert ("Moon", "Sun") in now.pairs
 
 
@@ -388,16 +385,16 @@ def test_facts_follow_what_becomes_of_their_ends():
     now = made(fact, Merge(("Quicksilver", "Mercury"), "Mercury"), Rename("Mercury", "Hg"))
 
     assert ("Ada Brook", "Hg") in now.pairs
-    assert made(fact, Delete("Quicksilver")).whys[0] == "correction 2 deletes 'Quicksilver'"
-    assert made(fact, Merge(("Quicksilver", "Ada Brook"), "X")).whys[0] == "'Quicksilver' and 'Ada Brook' are one now"
+    assert made(fact, Delete("Quicksilver")).problems[0] == "correction 2 deletes 'Quicksilver'"
+    assert (
+        made(fact, Merge(("Quicksilver", "Ada Brook"), "X")).problems[0] == "'Quicksilver' and 'Ada Brook' are one now"
+    )
 
 
 def test_facts_are_triples_where_chunks_were_read_for_triples():
     now = made(AddFact("Ada Brook", "Sun", "Ada Brook painted the Sun."), Rename("Mercury", "Hg"))
-    found = zip(CHUNKS, (graph.triples for graph in GRAPHS), strict=True)
 
-    said = {(t.head, t.relation, t.tail) for _, kept in correct_triples(found, now.decided, now.said) for t in kept}
-    assert said == {("Hg", "circles", "Sun"), ("Ada Brook", "painted the", "Sun")}
+    assert now.triples == {("Hg", "circles", "Sun"), ("Ada Brook", "painted the", "Sun")}
 
 
 # All of them
@@ -427,7 +424,7 @@ def test_corrections_applied_twice_do_what_they_do_once(order: list[Correction],
 def test_every_relationship_ends_in_entities_and_every_span_in_a_document(order: list[Correction]):
     now = made(*order)
 
-    lengths = {document.id: len(document.text) for document in (*DOCUMENTS, *now.said.documents)}
+    lengths = {document.id: len(document.text) for document in (*DOCUMENTS, *now.facts.documents)}
     for edge in now.merged.relationships:
         assert {edge.source, edge.target} <= now.entities.keys()
     for element in (*now.merged.entity_elements, *now.merged.relationship_elements):
@@ -437,37 +434,25 @@ def test_every_relationship_ends_in_entities_and_every_span_in_a_document(order:
 
 
 def test_without_a_name_the_walk_is_that_of_the_others():
-    arrays: dict[str, np.ndarray[Any, Any]] = {
-        "walk.names": np.array(sorted(hash_of(units(name)) for name in ("ada", "tarn", "mill")), np.uint64),
-        "walk.frequency": np.array([1, 2, 3], np.int32),
-        "walk.kinds": np.array([0, 1, 2], np.uint8),
-        "walk.out_starts": np.array([0, 3, 4]),
-        "walk.out_names": np.array([0, 1, 2, 1], np.int32),
-        "walk.out_weights": np.array([0.2, 0.5, 0.3, 1.0], np.float32),
-        "walk.in_starts": np.array([0, 1, 3, 4]),
-        "walk.in_sentences": np.array([0, 0, 1, 0], np.int32),
-        "walk.in_weights": np.array([1.0, 2.0, 3.0, 4.0], np.float32),
-        "other": np.zeros(2),
-    }
-    names = arrays["walk.names"].tolist()
-    middle = next(name for name in ("ada", "tarn", "mill") if hash_of(units(name)) == names[1])
+    table, texts = find_sentences(DOCUMENTS)
+    before = sentence_entity_graph(DOCUMENTS, CHUNKS, table, texts)
 
-    left = drop_names(arrays, {middle, "nobody"})
+    after = sentence_entity_graph(DOCUMENTS, CHUNKS, table, texts, without={"mercury", "nobody"})
 
-    assert left["walk.names"].tolist() == [names[0], names[2]]
-    assert left["walk.frequency"].tolist() == [1, 3]
-    assert left["walk.out_starts"].tolist() == [0, 2, 2]
-    assert left["walk.out_names"].tolist() == [0, 1]
-    np.testing.assert_allclose(left["walk.out_weights"], [0.4, 0.6])
-    assert left["walk.in_starts"].tolist() == [0, 1, 2]
-    assert left["walk.in_sentences"].tolist() == [0, 0]
-    assert left["walk.in_weights"].tolist() == [1, 4]
-    assert {name: array.dtype for name, array in left.items()} == {name: array.dtype for name, array in arrays.items()}
+    dropped = before["walk.names"] == hash_of(units("mercury"))
+    assert dropped.sum() == 1
+    assert after["walk.names"].tolist() == before["walk.names"][~dropped].tolist()
+    assert after["walk.frequency"].tolist() == before["walk.frequency"][~dropped].tolist()
+    starts = after["walk.out_starts"]
+    for start, end in pairwise(starts[[0, *np.flatnonzero(np.diff(starts)) + 1]]):
+        np.testing.assert_allclose(after["walk.out_weights"][start:end].sum(), 1, rtol=1e-5)
+    assert after["walk.out_names"].max() < len(after["walk.names"])
 
 
 def test_no_corrections_change_nothing():
     names = resolve(CHUNKS, GRAPHS, DOCUMENTS, ResolveSettings())
-    decided = correct_names([], names, CHUNKS, GRAPHS, DOCUMENTS)
 
-    assert decided.names is names
-    assert correct_graph(BEFORE.merged, decided, FactDocument()) is BEFORE.merged
+    result = apply_corrections([], names, CHUNKS, Extracted(GRAPHS, [*CLAIMS]), DOCUMENTS)
+
+    assert result.names is names
+    assert result.facts == AddedFacts()

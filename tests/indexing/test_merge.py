@@ -45,7 +45,7 @@ def merged(
 ) -> Merged:
     used = chunks[: len(graphs)]
     names = resolve(used, graphs, documents, ResolveSettings.model_validate({"resolve": how}))
-    return merge(used, graphs, names)
+    return merge([*zip(used, graphs, strict=True)], names)
 
 
 def test_instances_of_one_name_are_one_entity_with_all_their_descriptions():

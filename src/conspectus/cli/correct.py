@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,35 +69,77 @@ def _name(metavar: str, text: str) -> Any:
     return typer.Argument(metavar=metavar, help=text, autocompletion=entity_names, show_default=False)
 
 
-Author = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME", rich_help_panel=OTHER, help="Author of the correction, kept with it.", show_default=False
-    ),
-]
-Note = Annotated[
-    str,
-    typer.Option(
-        metavar="TEXT", rich_help_panel=OTHER, help="Reason for the correction, kept with it.", show_default=False
-    ),
-]
+def _text(metavar: str, text: str) -> Any:
+    return typer.Argument(metavar=metavar, help=text, show_default=False)
 
 
-@app.command()
-def merge(
-    names: Annotated[list[str], _name("NAME...", "Two or more names of the same entity.")],
-    into: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Name of the merged entity, one of NAME or a new one (default: the first NAME)."
-        ),
-    ] = "",
+def _option(metavar: str, text: str, **more: Any) -> Any:
+    return typer.Option(metavar=metavar, help=text, show_default=False, **more)
+
+
+Author = Annotated[str, _option("NAME", "Author of the correction, kept with it.", rich_help_panel=OTHER)]
+Note = Annotated[str, _option("TEXT", "Reason for the correction, kept with it.", rich_help_panel=OTHER)]
+EntityName = Annotated[str, _name("NAME", "Name of the entity.")]
+Documents = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--document",
+        metavar="PATH",
+        help="Document in which NAME means the entity that is split off: a path, the end of a path or a pattern such "
+        "as 'planets/*'. Repeatable.",
+    ),
+]
+Aliases = Annotated[
+    list[str] | None,
+    typer.Option("--alias", metavar="NAME", help="Alias that belongs to the entity that is split off. Repeatable."),
+]
+Strength = Annotated[float, typer.Option(metavar="N", min=1, max=10, help="Strength of the relationship, 1 to 10.")]
+Create = Annotated[bool, typer.Option("--create", help="Create the entities if they do not exist yet.")]
+
+
+def _save(
+    correction: Correction,
     folder: IndexFolder = FOLDER,
     corrections: File = None,
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
     log: LogFile = None,
+) -> None:
+    """Add a correction to the file and show it."""
+    if correction.kind == "retype" and not json:
+        _note_new_type(vars(correction)["type"], folder)
+    entry = api.correct(folder, correction, file=corrections or "", author=author, note=note)
+    if json:
+        show.as_json(flat(entry))
+    else:
+        show.out(f"Correction {entry.number}: {str(entry.correction).rstrip('.。')}.")
+        show.note(WHEN)
+
+
+def _command(declared: Callable[..., None]) -> None:
+    """Add the command of a kind of corrections: a function declares its help and its parameters, which are the fields
+    of the correction; the options of `_save` come after them.
+    """
+    kind = declared.__name__.replace("_", "-")
+    own = inspect.signature(declared, eval_str=True).parameters
+    _, *shared = inspect.signature(_save, eval_str=True, locals={"Correction": Any}).parameters.values()
+
+    def command(**values: Any) -> None:
+        from conspectus.corrections import KINDS
+
+        fields = {name: value for name in own if (value := values.pop(name)) is not None}
+        _save(KINDS[kind](**fields), **values)
+
+    command.__doc__ = declared.__doc__
+    vars(command)["__signature__"] = inspect.Signature([*own.values(), *shared])
+    app.command(kind)(command)
+
+
+@_command
+def merge(
+    names: Annotated[list[str], _name("NAME...", "Two or more names of the same entity.")],
+    into: Annotated[str, _option("NAME", "Name of the merged entity (default: the first NAME).")] = "",
 ) -> None:
     """Merge entities: several names are one entity.
 
@@ -104,33 +147,14 @@ def merge(
 
     Example: conspectus correct merge "D. Quill" "Miss Quill" --into "Dorothea Quill"
     """
-    from conspectus.corrections import Merge
-
-    _keep(Merge(tuple(names), into), folder, corrections, author, note, json)
 
 
-@app.command()
+@_command
 def split(
-    name: Annotated[str, _name("NAME", "The entity to split.")],
-    into: Annotated[str, typer.Option(metavar="NAME", help="Name of the entity that is split off, new or existing.")],
-    document: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATH",
-            help="Document in which NAME means the entity that is split off: a path, the end of a path or a pattern "
-            "such as 'planets/*'. Repeatable.",
-        ),
-    ] = None,
-    alias: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Alias that belongs to the entity that is split off. Repeatable."),
-    ] = None,
-    folder: IndexFolder = FOLDER,
-    corrections: File = None,
-    author: Author = "",
-    note: Note = "",
-    json: AsJson = False,
-    log: LogFile = None,
+    name: EntityName,
+    into: Annotated[str, _option("NAME", "Name of the entity that is split off, new or existing.")],
+    documents: Documents = None,
+    aliases: Aliases = None,
 ) -> None:
     """Split an entity: one name stands for two entities.
 
@@ -138,116 +162,53 @@ def split(
 
     Example: conspectus correct split Mercury --into "Mercury (planet)" --document "planets/*"
     """
-    from conspectus.corrections import Split
-
-    _keep(Split(name, into, tuple(document or ()), tuple(alias or ())), folder, corrections, author, note, json)
 
 
-@app.command()
-def rename(
-    name: Annotated[str, _name("NAME", "Name of the entity.")],
-    to: Annotated[str, typer.Argument(metavar="TO", help="The new name.", show_default=False)],
-    folder: IndexFolder = FOLDER,
-    corrections: File = None,
-    author: Author = "",
-    note: Note = "",
-    json: AsJson = False,
-    log: LogFile = None,
-) -> None:
+@_command
+def rename(name: EntityName, to: Annotated[str, _text("TO", "The new name.")]) -> None:
     """Rename an entity; the old name becomes an alias.
 
     Example: conspectus correct rename "Sallow Quay" "Port Sallow Quay"
     """
-    from conspectus.corrections import Rename
-
-    _keep(Rename(name, to), folder, corrections, author, note, json)
 
 
-@app.command()
+@_command
 def retype(
-    name: Annotated[str, _name("NAME", "Name of the entity.")],
-    type: Annotated[
-        str, typer.Argument(metavar="TYPE", help="Entity type, e.g. person, organization or place.", show_default=False)
-    ],
-    folder: IndexFolder = FOLDER,
-    corrections: File = None,
-    author: Author = "",
-    note: Note = "",
-    json: AsJson = False,
-    log: LogFile = None,
+    name: EntityName, type: Annotated[str, _text("TYPE", "Entity type, e.g. person, organization or place.")]
 ) -> None:
     """Change the type of an entity.
 
     Example: conspectus correct retype "Teal Maid" vessel
     """
-    from conspectus.corrections import Retype
-
-    if not json:
-        _tell_types(type, folder)
-    _keep(Retype(name, type), folder, corrections, author, note, json)
 
 
-def _tell_types(type: str, folder: Path) -> None:
+def _note_new_type(type: str, folder: Path) -> None:
     """Say so where no entity is of a type yet: it may be misspelt."""
-    from conspectus.api import open_index
-
-    types = Counter(entity.type for entity in open_index(folder).entities)
+    types = Counter(entity.type for entity in api.open_index(folder).entities)
     if type not in types:
         known = ", ".join(f"{known} ({count:,})" for known, count in types.most_common(show.LINES))
         show.note(f"No entity is of type {type} so far; there are {known}.")
 
 
-@app.command()
-def delete(
-    name: Annotated[str, _name("NAME", "Name of the entity to delete.")],
-    folder: IndexFolder = FOLDER,
-    corrections: File = None,
-    author: Author = "",
-    note: Note = "",
-    json: AsJson = False,
-    log: LogFile = None,
-) -> None:
+@_command
+def delete(name: EntityName) -> None:
     """Delete an entity, with its relationships and claims.
 
     The documents stay as they are.
 
     Example: conspectus correct delete FYI
     """
-    from conspectus.corrections import Delete
-
-    _keep(Delete(name), folder, corrections, author, note, json)
 
 
-@app.command("add-fact")
+@_command
 def add_fact(
     source: Annotated[str, _name("SOURCE", "Name of the entity.")],
     target: Annotated[str, _name("TARGET", "Name of the other entity.")],
-    description: Annotated[
-        str,
-        typer.Argument(
-            metavar="FACT", help="The fact as a sentence, e.g. 'Anselm Vickery taught Maeve Tully.'", show_default=False
-        ),
-    ],
-    strength: Annotated[
-        float, typer.Option(metavar="N", min=1, max=10, help="Strength of the relationship, 1 to 10.")
-    ] = 8.0,
-    quote: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", help="Passage of a document to cite for the fact, word for word.", show_default=False
-        ),
-    ] = "",
-    document: Annotated[
-        str,
-        typer.Option(metavar="PATH", help="Document of the quote, given by the end of its path.", show_default=False),
-    ] = "",
-    create: Annotated[bool, typer.Option("--create", help="Create the entities if they do not exist yet.")] = False,
-    folder: IndexFolder = FOLDER,
-    corrections: File = None,
-    author: Author = "",
-    note: Note = "",
-    json: AsJson = False,
-    log: LogFile = None,
+    description: Annotated[str, _text("FACT", "The fact as a sentence, e.g. 'Anselm Vickery taught Maeve Tully.'")],
+    strength: Strength = 8.0,
+    quote: Annotated[str, _option("TEXT", "Passage of a document to cite for the fact, word for word.")] = "",
+    document: Annotated[str, _option("PATH", "Document of the quote, given by the end of its path.")] = "",
+    create: Create = False,
 ) -> None:
     """Add a relationship between two entities.
 
@@ -256,19 +217,6 @@ def add_fact(
 
     Example: conspectus correct add-fact "Ada King" "Lord Byron" "Ada King is a daughter of Lord Byron."
     """
-    from conspectus.corrections import AddFact
-
-    fact = AddFact(source, target, description, strength, quote, document, create)
-    _keep(fact, folder, corrections, author, note, json)
-
-
-def _keep(correction: Correction, folder: Path, file: Path | None, author: str, note: str, json: bool) -> None:
-    entry = api.correct(folder, correction, file=file or "", author=author, note=note)
-    if json:
-        show.as_json(flat(entry))
-    else:
-        show.out(f"Correction {entry.number}: {str(entry.correction).rstrip('.。')}.")
-        show.note(WHEN)
 
 
 @app.command("list")
@@ -280,22 +228,22 @@ def list_(folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson =
 
     Example: conspectus correct list
     """
-    found = api.corrections(folder, file=corrections or "")
+    listed = api.corrections(folder, file=corrections or "")
     if json:
-        rows = [flat(row.entry) | {"state": row.state, "reason": row.reason} for row in found.rows]
-        show.as_json({"file": str(found.file), "corrections": rows, "undone": found.undone})
+        rows = [flat(row.entry) | {"state": row.state, "reason": row.reason} for row in listed.rows]
+        show.as_json({"file": str(listed.file), "corrections": rows, "undone": listed.undone})
         return
-    if found.rows:
-        show.table([["", "State", "Correction"], *(_row(row) for row in found.rows)], texts=3)
-        for row in found.rows:
+    if listed.rows:
+        show.table([["", "State", "Correction"], *map(_row, listed.rows)], texts=3)
+        for row in listed.rows:
             if row.reason:
                 show.out(f"\n{row.entry.number} is not in force, or not wholly: {row.reason}.")
     else:
         show.out("There are no corrections.")
-    if found.undone:
-        show.out(f"\nUndone or edited, and still in the index as it was: {', '.join(map(str, found.undone))}.")
-    show.note(f"\nThey are kept in {found.file}.")
-    if found.undone or any(row.state == "waiting" for row in found.rows):
+    if listed.undone:
+        show.out(f"\nUndone or edited, and still in the index as it was: {', '.join(map(str, listed.undone))}.")
+    show.note(f"\nThey are kept in {listed.file}.")
+    if listed.undone or any(row.state == "waiting" for row in listed.rows):
         show.note(WHEN)
 
 
@@ -351,11 +299,11 @@ def apply(
     from conspectus.cli.index import tell  # which says of corrections what is here
     from conspectus.cli.progress import Bars
 
-    said = overrides(set_, model_flags(None, base_url, None, budget, budget_tokens, trace))
+    settings = overrides(set_, model_flags(None, base_url, None, budget, budget_tokens, trace))
     began = time.perf_counter()
     undone = api.corrections(folder, file=corrections or "").undone
     with Bars(quiet=quiet or json) as bars:
-        built = api.apply_corrections(folder, file=corrections or "", settings=said, progress=bars)
+        built = api.apply_corrections(folder, file=corrections or "", settings=settings, progress=bars)
     tell(built, time.perf_counter() - began, json=json, quiet=quiet)
     if undone and not json:
         show.note(CARRIED_ON)
@@ -374,30 +322,27 @@ def flat(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _row(row: CorrectionState) -> Sequence[str]:
-    said = ", ".join(part for part in (row.entry.date, row.entry.author, row.entry.note) if part)
-    return [str(row.entry.number), row.state, f"{row.entry.correction}" + (f"  ({said})" if said else "")]
+def _row(row: CorrectionState) -> list[str]:
+    remarks = ", ".join(part for part in (row.entry.date, row.entry.author, row.entry.note) if part)
+    return [str(row.entry.number), row.state, f"{row.entry.correction}" + (f"  ({remarks})" if remarks else "")]
 
 
 def of_built(built: Built) -> Corrections:
     """Return the corrections that an index was just made with."""
-    from conspectus.api import corrections
-    from conspectus.corrections import FILE_NAME
-
-    kept = str(built.index.settings.get("store", {}).get("corrections", ""))
-    return corrections(built.folder, file=kept or built.folder / FILE_NAME)
+    return api.corrections(built.folder, file=built.index.settings.get("store", {}).get("corrections", ""))
 
 
-def summary(found: Corrections) -> Iterator[str]:
+def summary(corrections: Corrections) -> Iterator[str]:
     """Yield a line that says how many corrections there are, if there are any."""
-    counts = Counter(row.state for row in found.rows)
-    told = [f"{counts[state]:,} {state}" for state in STATES if counts[state]]
-    told += [f"{len(found.undone):,} undone since"] if found.undone else []
-    if told:
-        yield f"Corrections: {', '.join(told)} ({found.file})."
+    counts = Counter(row.state for row in corrections.rows)
+    parts = [f"{counts[state]:,} {state}" for state in STATES if counts[state]]
+    parts += [f"{len(corrections.undone):,} undone since"] if corrections.undone else []
+    if parts:
+        yield f"Corrections: {', '.join(parts)} ({corrections.file})."
 
 
-def counted(found: Corrections) -> dict[str, Any]:
+def counted(corrections: Corrections) -> dict[str, Any]:
     """Return the same for machines."""
-    counts = Counter(row.state for row in found.rows)
-    return {"file": str(found.file), **{state: counts[state] for state in STATES}, "undone": len(found.undone)}
+    counts = Counter(row.state for row in corrections.rows)
+    states = {state: counts[state] for state in STATES}
+    return {"file": str(corrections.file), **states, "undone": len(corrections.undone)}

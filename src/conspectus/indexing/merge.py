@@ -7,7 +7,7 @@ distinct instances, so that what stands in the overlap of two chunks counts once
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -26,9 +26,11 @@ class Element:
 
     key: tuple[str, ...]
     instances: dict[tuple[Span, str], str] = field(default_factory=dict[tuple[Span, str], str])
-    """The description of each instance, by its place and, where the place is only the chunk, its words."""
+    """The description of each instance, by its span and, where the span is only that of the chunk, its words."""
     chunk_ids: dict[str, None] = field(default_factory=dict[str, None])
     types: Counter[str] = field(default_factory=Counter[str])
+    """The types of the instances that are named as the entity is; an alias says less of what it is."""
+    alias_types: Counter[str] = field(default_factory=Counter[str])
     forms: Counter[str] = field(default_factory=Counter[str])
     strength: float = 0.0
 
@@ -36,17 +38,17 @@ class Element:
     def descriptions(self) -> dict[str, Span]:
         """The distinct descriptions with a place of each, document by document, in a document in order of the text.
 
-        Documents come in the order of what they say: so what is asked of a model does not change where one that says
-        nothing new is renamed, or is edited elsewhere.
+        Documents come in the order of their descriptions: so the prompts do not change where a document that adds no
+        description is renamed, or is edited elsewhere.
         """
-        told: dict[str, list[tuple[Span, str]]] = {}
+        by_document: dict[str, list[tuple[Span, str]]] = {}
         for (span, _), description in self.instances.items():
-            told.setdefault(span.document_id, []).append((span, description))
-        by_document = [sorted(said) for said in told.values()]
-        if len(by_document) > 1:
-            by_document.sort(key=lambda said: ([description for _, description in said], said[0][0]))
+            by_document.setdefault(span.document_id, []).append((span, description))
+        documents = [sorted(instances) for instances in by_document.values()]
+        if len(documents) > 1:
+            documents.sort(key=lambda instances: ([description for _, description in instances], instances[0][0]))
         distinct: dict[str, Span] = {}
-        for span, description in chain.from_iterable(by_document):
+        for span, description in chain.from_iterable(documents):
             distinct.setdefault(description, span)
         return distinct
 
@@ -63,58 +65,61 @@ class Merged:
     claim_elements: list[Element] = field(default_factory=list[Element])
 
 
-def merge(chunks: Sequence[Chunk], graphs: Sequence[Extraction], names: Names) -> Merged:
-    """Make one row of all instances of an entity or relationship.
+def merge(extracted: Sequence[tuple[Chunk, Extraction]], names: Names) -> Merged:
+    """Return one row for all instances of an entity or relationship in the extractions of chunks.
 
-    Rows are in alphabetical order of their names, which does not depend on the order of the documents. An end
-    of a relationship that no entity record names becomes an entity of its own. A pair of one entity with
-    itself is dropped.
+    Rows are in alphabetical order of their names, which does not depend on the order of the documents. An end of a
+    relationship that no entity record names becomes an entity of its own. A pair of one entity with itself is dropped,
+    and so is what has no key: corrections deleted it.
     """
     entities: dict[str, Element] = {}
-    for chunk, graph in zip(chunks, graphs, strict=True):
-        for found in graph.entities:
-            key = names.key(found.name, chunk.document_id)
+    for chunk, graph in extracted:
+        for entity in graph.entities:
+            if not (key := names.key(entity.name, chunk.document_id)):
+                continue
             element = entities.get(key) or entities.setdefault(key, Element((key,)))
-            _note(element, found, chunk)
-            element.types[found.type] += 1 if name_key(found.name) == key else 0  # an alias says less of what it is
-            element.forms[found.name] += 1
+            _add(element, entity, chunk)
+            (element.types if name_key(entity.name) == key else element.alias_types)[entity.type] += 1
+            element.forms[entity.name] += 1
     ends: dict[str, Element] = {}
     pairs: dict[tuple[str, str], Element] = {}
-    for chunk, graph in zip(chunks, graphs, strict=True):
-        for found in graph.relationships:
-            a, b = (names.key(name, chunk.document_id) for name in (found.source, found.target))
-            if a == b:
+    for chunk, graph in extracted:
+        for relationship in graph.relationships:
+            a, b = (names.key(name, chunk.document_id) for name in (relationship.source, relationship.target))
+            if a == b or not (a and b):
                 continue
-            for key, name in ((a, found.source), (b, found.target)):
+            for key, name in ((a, relationship.source), (b, relationship.target)):
                 if key not in entities:
                     element = ends.setdefault(key, Element((key,)))
-                    _note(element, found, chunk)
+                    _add(element, relationship, chunk)
                     element.forms[name] += 1
             pair = (a, b) if a < b else (b, a)
             element = pairs.get(pair) or pairs.setdefault(pair, Element(pair))
-            if _note(element, found, chunk):
-                element.strength += found.strength
+            if _add(element, relationship, chunk):
+                element.strength += relationship.strength
     for key, element in ends.items():
         names.display[key] = min(element.forms, key=lambda form: (-element.forms[form], form))
-    return rows_of(entities | ends, pairs, names)
+    return _rows(entities | ends, pairs, names)
 
 
-def _note(element: Element, found: FoundEntity | FoundRelationship, chunk: Chunk) -> bool:
+def _add(element: Element, found: FoundEntity | FoundRelationship, chunk: Chunk) -> bool:
     """Add an instance; return whether it is a new one: the same words read twice are one."""
     element.chunk_ids[chunk.id] = None
-    place = (found.span, "") if found.span else (chunk.span, found.description)
-    if place in element.instances:
+    key = (found.span, "") if found.span else (chunk.span, found.description)
+    if key in element.instances:
         return False
-    element.instances[place] = found.description
+    element.instances[key] = found.description
     return True
 
 
-def rows_of(entities: dict[str, Element], pairs: dict[tuple[str, str], Element], names: Names) -> Merged:
+def _rows(entities: dict[str, Element], pairs: dict[tuple[str, str], Element], names: Names) -> Merged:
     """Make the rows of entities and relationships, given by their keys."""
     degree = Counter(key for pair in pairs for key in pair)
     display = _unique_names(entities, names)
     by_name = sorted(entities, key=lambda key: (display[key], key))
-    rows = [_entity(i, entities[key], display[key], degree[key]) for i, key in enumerate(by_name)]
+    rows = [
+        _entity(i, entities[key], display[key], names.types.get(key, ""), degree[key]) for i, key in enumerate(by_name)
+    ]
     ends = {pair: tuple(sorted((display[pair[0]], display[pair[1]]))) for pair in pairs}
     ordered = sorted(pairs, key=lambda pair: ends[pair])
     edges = [
@@ -134,10 +139,11 @@ def _unique_names(entities: dict[str, Element], names: Names) -> dict[str, str]:
     return result
 
 
-def _entity(number: int, element: Element, name: str, degree: int) -> Entity:
-    kind = min(element.types, key=lambda t: (-element.types[t], t)) if element.types else UNTYPED
+def _entity(number: int, element: Element, name: str, given_type: str, degree: int) -> Entity:
+    types = element.types or element.alias_types
+    type_ = given_type or min(types, key=lambda t: (-types[t], t), default=UNTYPED)
     aliases = tuple(sorted(form for form in element.forms if form != name))
-    return Entity(content_id("entity", name), number, name, kind, "", tuple(element.chunk_ids), (), aliases, degree)
+    return Entity(content_id("entity", name), number, name, type_, "", tuple(element.chunk_ids), (), aliases, degree)
 
 
 def _relationship(number: int, element: Element, ends: tuple[str, ...], degree: int) -> Relationship:
@@ -161,30 +167,29 @@ class _ClaimInstances:
 def merge_claims(
     chunks: Sequence[Chunk], claims: Sequence[Sequence[FoundClaim]], names: Names, merged: Merged
 ) -> Merged:
-    """Return the graph with one row for all instances of a claim, in the order of what they are about.
+    """Return the graph with one row for all instances of a claim, in the order of their subjects.
 
-    A subject or object that is no entity keeps its own name. A status that instances differ on is the most
-    frequent, or SUSPECTED where there is none. Spans lead to the quoted words where the text has them, else
-    to the chunk.
+    A subject or object that is no entity keeps its own name; a claim about a deleted entity is dropped. A status that
+    instances differ on is the most frequent, or SUSPECTED where there is none. Spans lead to the quoted words where
+    the text has them, else to the chunk.
     """
     display = {element.key[0]: row.name for element, row in zip(merged.entity_elements, merged.entities, strict=True)}
-    found: dict[Key, _ClaimInstances] = {}
+    by_key: dict[Key, _ClaimInstances] = {}
     for chunk, of_chunk in zip(chunks, claims, strict=True):
         for claim in of_chunk:
-            subject, object_ = (_entity_name(name, chunk, names, display) for name in (claim.subject, claim.object))
+            ends = (claim.subject, claim.object)
+            keys = [names.key(name, chunk.document_id) if name else None for name in ends]
+            if "" in keys:
+                continue
+            subject, object_ = (display.get(key or "", name) for key, name in zip(keys, ends, strict=True))
             key = (subject, object_, claim.type, claim.start_date or "", claim.end_date or "")
-            instances = found.setdefault(key, _ClaimInstances(Element(key)))
-            _note_claim(instances, claim, chunk)
-    keys = sorted(found)
-    rows = [_claim(number, key, found[key]) for number, key in enumerate(keys)]
-    return replace(merged, claims=rows, claim_elements=[found[key].element for key in keys])
+            _add_claim(by_key.setdefault(key, _ClaimInstances(Element(key))), claim, chunk)
+    keys = sorted(by_key)
+    rows = [_claim(number, key, by_key[key]) for number, key in enumerate(keys)]
+    return replace(merged, claims=rows, claim_elements=[by_key[key].element for key in keys])
 
 
-def _entity_name(name: str, chunk: Chunk, names: Names, display: Mapping[str, str]) -> str:
-    return display.get(names.key(name, chunk.document_id), name) if name else ""
-
-
-def _note_claim(instances: _ClaimInstances, claim: FoundClaim, chunk: Chunk) -> None:
+def _add_claim(instances: _ClaimInstances, claim: FoundClaim, chunk: Chunk) -> None:
     quoted = located(claim.source_text, chunk.text)
     span = Span(chunk.document_id, chunk.start + quoted[0], chunk.start + quoted[1]) if quoted else chunk.span
     element = instances.element

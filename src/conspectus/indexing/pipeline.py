@@ -19,16 +19,7 @@ from conspectus.index import Index
 from conspectus.indexing import paused_garbage_collection
 from conspectus.indexing.chunk import chunk as cut
 from conspectus.indexing.communities import find_communities
-from conspectus.indexing.corrections import (
-    CorrectionResult,
-    FactDocument,
-    correct_claims,
-    correct_graph,
-    correct_names,
-    correct_triples,
-    drop_names,
-    facts_as_document,
-)
+from conspectus.indexing.corrections import CorrectionResult, apply_corrections, correct_triples
 from conspectus.indexing.describe import DescribedGraph, describe, undescribed
 from conspectus.indexing.extract import Extracted, extract
 from conspectus.indexing.inverted_index import Arrays, chunk_terms, inverted_indexes
@@ -129,7 +120,8 @@ async def build_index(
             replace(build, documents=documents), chunks, extracted, language, lambda name: show.stage(name, 0)
         )
         graph = made.graph
-        documents, chunks = [*documents, *made.added_facts.documents], [*chunks, *made.added_facts.chunks]
+        facts = made.corrected.facts
+        documents, chunks = [*documents, *facts.documents], [*chunks, *facts.chunks]
         del extracted
         if check:
             check(graph, made.communities, language)
@@ -159,7 +151,6 @@ class GraphBuild:
     """The graph and its communities, before descriptions are written."""
 
     corrected: CorrectionResult
-    added_facts: FactDocument
     merged: Merged
     triples: list[Triple]
     communities: list[Community]
@@ -176,19 +167,16 @@ def build_graph(
     """Resolve the extracted names, correct and merge, and find communities; `stage` gets the name of each stage."""
     stage("resolve")
     resolved = resolve(chunks, extracted.graphs, build.documents, build.settings.resolve)
-    corrected = correct_names(build.corrections, resolved, chunks, extracted.graphs, build.documents)
-    added = facts_as_document(corrected.facts, len(build.documents), len(chunks), language)
-    merged = correct_graph(merge(chunks, extracted.graphs, corrected.names), corrected, added)
-    claims = correct_claims(chunks, extracted.claims, corrected)
-    merged = merge_claims(chunks, claims, corrected.names, merged)
-    of_chunks = zip(chunks, (graph.triples for graph in extracted.graphs), strict=True)
-    triples = triples_of(correct_triples(of_chunks, corrected, added))
+    corrected = apply_corrections(build.corrections, resolved, chunks, extracted, build.documents, language)
+    graphs = [*corrected.facts.extracted, *zip(chunks, extracted.graphs, strict=True)]
+    merged = merge_claims(chunks, extracted.claims, corrected.names, merge(graphs, corrected.names))
+    triples = triples_of(correct_triples(graphs, corrected.names))
     stage("communities")
-    every = [*chunks, *added.chunks]
+    every = [*chunks, *corrected.facts.chunks]
     communities = find_communities(
         merged.entities, merged.relationships, build.settings.communities, every, build.before
     )
-    return GraphBuild(corrected, added, merged, triples, communities, undescribed(merged))
+    return GraphBuild(corrected, merged, triples, communities, undescribed(merged))
 
 
 HEAD_START = 0.2
@@ -218,13 +206,14 @@ def _arrays(
     documents: Sequence[Document], chunks: Sequence[Chunk], lexicon: Lexicon, made: GraphBuild, settings: Settings
 ) -> tuple[tuple[str, ...], Arrays]:
     """Return the vocabulary, and all arrays that queries look words and names up in."""
-    if made.added_facts.documents:  # what is read in the other documents does not depend on it
+    if made.corrected.facts.documents:  # what is read in the other documents does not depend on it
         lexicon = _lexicon(documents, settings)
     words, arrays = inverted_indexes(documents, chunks, lexicon, made.merged, made.corrected.names)
     number = {word: i for i, word in enumerate(words)}
     arrays |= walk_terms(documents, lexicon.sentences, lexicon.term_starts, lexicon.term_ids, number)
-    arrays |= sentence_entity_graph(documents, chunks, lexicon.sentences, lexicon.texts, lexicon.vocabulary)
-    return words, drop_names(arrays, made.corrected.deleted)
+    deleted = made.corrected.deleted
+    arrays |= sentence_entity_graph(documents, chunks, lexicon.sentences, lexicon.texts, lexicon.vocabulary, deleted)
+    return words, arrays
 
 
 async def _describe_and_report(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from conspectus.rows import AliasDecision, Chunk, Document
@@ -57,6 +57,8 @@ class Names:
     source_of: dict[str, int]
     """The source of each document, by id."""
     joins: list[AliasDecision]
+    types: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The types of entities, by key, that people gave."""
 
     def key(self, name: str, document_id: str) -> str:
         """Return the key of the entity that a name stands for in a document."""

@@ -16,7 +16,7 @@ sentences of `sentences.*`:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,10 +56,12 @@ def sentence_entity_graph(
     table: SentenceTable,
     texts: Sequence[str],
     vocabulary: Vocabulary | None = None,
+    without: Collection[str] = (),
 ) -> Arrays:
     """Return the arrays of the walk but for its terms.
 
-    `texts` are the sentences of the table, and `vocabulary` is theirs where it has been read before.
+    `texts` are the sentences of the table, and `vocabulary` is theirs where it has been read before. Names whose keys
+    are in `without` are left out.
     """
     first, last = passage_ranges(documents, chunks, table)
     vocabulary = vocabulary or read_vocabulary(texts, [documents[i].language for i in table.document.tolist()])
@@ -79,6 +81,7 @@ def sentence_entity_graph(
         inward = inward.maximum(ALIAS * (inward @ aliases).minimum(TITLE))
     hashes = np.array([hash_of(units(key)) for key in names.keys], np.uint64)
     order = np.argsort(hashes, kind="stable")
+    order = order[np.array([key not in without for key in names.keys], bool)[order]]
     outward, inward = outward[:, order].tocsr(), inward[:, order].T.tocsr()
     outward.data *= (frequency[order] ** -RARE).astype(np.float32)[outward.indices]
     outward.data /= np.repeat(np.asarray(outward.sum(axis=1)).ravel(), np.diff(outward.indptr))

@@ -61,7 +61,7 @@ def graph_rows(graph: GivenGraph) -> dict[str, Any]:
 def _no_text() -> dict[str, Any]:
     """Return the words and arrays of an index without documents, which every method expects to be there."""
     names = resolve([], [], [], ResolveSettings())
-    words, arrays = inverted_indexes([], [], read_lexicon([], ()), merge([], [], names), names)
+    words, arrays = inverted_indexes([], [], read_lexicon([], ()), merge([], names), names)
     return {"words": words, "arrays": arrays}
 
 
