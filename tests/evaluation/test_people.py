@@ -21,23 +21,20 @@ from hypothesis import strategies as st
 from conspectus import evaluation
 from conspectus.errors import UsageError
 from conspectus.evaluation.jsonl_table import ConditionAnswer, Judgement, Question, answers_in, judgements_in
-from conspectus.evaluation.judge import keep_criteria, plan
+from conspectus.evaluation.judge import plan, save_criteria
 from conspectus.evaluation.people import (
     Rating,
     agreements,
     blinded,
     bounded,
-    cohens_kappa,
-    fleiss_kappa,
-    keys_in,
     page,
     ratings_in,
     ratings_now,
     share,
     table,
-    write_key,
 )
 from conspectus.evaluation.questions import write_list
+from conspectus.evaluation.statistics import kappa
 from conspectus.tasks import Criterion
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -76,14 +73,14 @@ def data_of(text: str) -> dict[str, Any]:
 
 def rated(folder: Path, rater: str, choose: Any, **more: Any) -> Path:
     """Write what a rater sends back: `choose` says which condition is better (None: a tie) of a pair by a criterion."""
-    made = blinded(folder, **more)
-    write_key(made, folder)
+    made = blinded(folder, **more).key
+    evaluation.export_pairs(folder, folder.parent / "pairs", blinded(folder, **more))
     rows: list[list[str]] = [["export", "item", "criterion", "rater", "choice", "comment"]]
     for item in made.items:
         for criterion in made.criteria:
-            better = choose((item.first, item.second), criterion.name, item.question)
+            better = choose((item.first, item.second), criterion, item.question)
             choice = {item.first: "1", item.second: "2", None: "tie"}[better]
-            rows.append([made.id, item.id, criterion.name, rater, choice, ""])
+            rows.append([made.export, item.id, criterion, rater, choice, ""])
     told = io.StringIO()
     csv.writer(told).writerows(rows)
     file = folder.parent / f"{rater}.csv"
@@ -107,8 +104,8 @@ def test_no_name_of_a_condition_reaches_a_rater(folder: Path):
 
 def test_each_condition_of_a_pair_is_shown_first_half_of_the_time(folder: Path):
     made = blinded(folder, sample=None)
-    first = Counter((frozenset((item.first, item.second)), item.first) for item in made.items)
-    pairs = Counter(frozenset((item.first, item.second)) for item in made.items)
+    first = Counter((frozenset((item.first, item.second)), item.first) for item in made.key.items)
+    pairs = Counter(frozenset((item.first, item.second)) for item in made.key.items)
 
     assert pairs == {frozenset(("C0", "TS")): 6, frozenset(("C0", "SS")): 6, frozenset(("TS", "SS")): 5}
     assert made.equal == 1
@@ -120,30 +117,30 @@ def test_the_order_depends_on_the_seed_alone(folder: Path):
 
     assert one == same
     assert page(one, "A") == page(same, "A")
-    assert one.id != other.id
-    assert [item.question for item in one.items] != [item.question for item in other.items]
-    assert {(i.first, i.second, i.question) for i in one.items} == {
-        (i.first, i.second, i.question) for i in other.items
+    assert one.key.export != other.key.export
+    assert [item.question for item in one.key.items] != [item.question for item in other.key.items]
+    assert {(i.first, i.second, i.question) for i in one.key.items} == {
+        (i.first, i.second, i.question) for i in other.key.items
     }
 
 
 def test_criteria_are_those_that_were_judged_by_where_none_is_named(folder: Path):
-    assert [one.name for one in blinded(folder).criteria] == [
+    assert list(blinded(folder).key.criteria) == [
         "comprehensiveness", "diversity", "empowerment", "directness",
     ]  # fmt: skip
     judge(folder, lambda *_: 1, criteria=[Criterion("candour", "Does it say what it cannot tell?")])
 
-    assert [one.name for one in blinded(folder).criteria] == ["candour"]
+    assert list(blinded(folder).key.criteria) == ["candour"]
 
 
 def test_a_sample_of_questions_is_that_of_the_judge(folder: Path):
     questions = [Question(f"q{n}", f"What happened in {1900 + n}?") for n in range(6)]
     planned = plan(folder, questions, [Criterion("depth", "How deep?")], replicates=1, sample=3)
 
-    assert {item.question for item in blinded(folder, sample=3).items} <= {
+    assert {item.question for item in blinded(folder, sample=3).key.items} <= {
         one.question.id for one in planned.comparisons
     }
-    assert len({item.question for item in blinded(folder, sample=3, pairs=["C0:TS"]).items}) == 3
+    assert len({item.question for item in blinded(folder, sample=3, pairs=["C0:TS"]).key.items}) == 3
 
 
 def test_nothing_to_rate_is_told(tmp_path: Path):
@@ -170,7 +167,7 @@ def judge(folder: Path, winner: Any, criteria: Any = None, replicates: int = 3) 
     """Have every pair judged: `winner` of (first, second, criterion, question, replicate) is 0, 1 or 2."""
     questions = [Question(f"q{n}", f"What happened in {1900 + n}?") for n in range(6)]
     chosen = criteria or [Criterion("depth", "How deep?")]
-    keep_criteria(chosen, folder)
+    save_criteria(chosen, folder)
     planned = plan(folder, questions, chosen, replicates=replicates)
     rows: list[Judgement] = []
     for one in planned.comparisons:
@@ -191,7 +188,7 @@ def test_ratings_are_unblinded_by_the_key_and_kept(folder: Path):
     kept = list(ratings_in(folder).rows.values())
     assert read.raters == {"ada": len(kept)} == {"ada": 68}
     assert all((row.first, row.second)[row.winner - 1] == better((row.first, row.second)) for row in kept)
-    assert not evaluation.rater_agreement(folder).with_judge
+    assert not evaluation.rater_agreement(folder)
     evaluation.import_ratings(folder, [rated(folder, "ada", lambda *_: None)])
     assert {row.winner for row in ratings_in(folder).rows.values()} == {0}
 
@@ -259,7 +256,6 @@ def test_ratings_of_answers_that_changed_do_not_count(folder: Path):
 
     assert len(left) < 68
     assert not any(row.question == "q0" and "C0" in (row.first, row.second) for row in left)
-    assert keys_in(folder).criteria == {"comprehensiveness", "diversity", "empowerment", "directness"}
 
 
 # Agreement
@@ -268,10 +264,9 @@ def test_ratings_of_answers_that_changed_do_not_count(folder: Path):
 def test_a_rater_who_says_what_the_judge_says_agrees_wholly(folder: Path):
     judge(folder, lambda first, second, *_: 1 + (better((first, second)) == second))
     evaluation.import_ratings(folder, [rated(folder, "ada", better)])
-    found = evaluation.rater_agreement(folder)
+    (row,) = evaluation.rater_agreement(folder)
 
-    (row,) = found.with_judge
-    assert (row.one, row.other, row.criterion, row.units, row.decided) == ("ada", "judge", "depth", 17, 17)
+    assert (row.raters, row.criterion, row.pairs, row.decided) == (("ada", "judge"), "depth", 17, 17)
     assert (row.agree.value, row.kappa.value) == (100.0, 1.0)
 
 
@@ -281,9 +276,9 @@ def test_ties_are_a_label_and_are_left_out_apart(folder: Path):
     file = rated(folder, "ada", lambda pair, _, question: None if question in tied else better(pair))
 
     evaluation.import_ratings(folder, [file])
-    (row,) = evaluation.rater_agreement(folder).with_judge
+    (row,) = evaluation.rater_agreement(folder)
 
-    assert (row.units, row.ties_of_one, row.ties_of_other, row.decided) == (17, 6, 0, 11)
+    assert (row.pairs, row.decided) == (17, 11)
     assert row.agree.value == pytest.approx(100 * 11 / 17)
     assert row.agree_decided.value == 100.0
 
@@ -293,9 +288,9 @@ def test_a_majority_of_replicates_is_the_judges_label(folder: Path):
     file = rated(folder, "ada", lambda *_: None)
 
     evaluation.import_ratings(folder, [file])
-    (row,) = evaluation.rater_agreement(folder).with_judge
+    (row,) = evaluation.rater_agreement(folder)
 
-    assert row.ties_of_other == 17
+    assert row.decided == 0
     assert row.agree.value == 100.0
     assert row.kappa.value is None  # both always say the same
 
@@ -304,40 +299,39 @@ def test_raters_are_compared_with_each_other_and_three_of_them_together():
     def says(rater: str, winner: int) -> list[Rating]:
         return [Rating(rater, "A", "B", "depth", str(n), winner if n % 2 else 1) for n in range(8)]
 
-    found = agreements([*says("ada", 2), *says("bo", 2), *says("cy", 0)], [])
+    rows = agreements([*says("ada", 2), *says("bo", 2), *says("cy", 0)])
 
-    assert [(row.one, row.other, row.agree.value) for row in found.between] == [
-        ("ada", "bo", 100.0), ("ada", "cy", 50.0), ("bo", "cy", 50.0),
+    assert [(row.raters, row.agree.value) for row in rows] == [
+        (("ada", "bo"), 100.0), (("ada", "cy"), 50.0), (("bo", "cy"), 50.0), (("ada", "bo", "cy"), 50.0),
     ]  # fmt: skip
-    (together,) = found.together
-    assert together.units == 8
-    assert found.judge == ""
+    assert rows[-1].pairs == 8
 
 
 def test_all_criteria_together_come_after_each():
-    ratings = [Rating("ada", "A", "B", c, str(n), 1 + n % 2) for c in ("depth", "style") for n in range(4)]
-    judged = [Judgement("A", "B", c, str(n), 1, 1 + n % 2) for c in ("depth", "style") for n in range(4)]
+    ratings = [
+        Rating(who, "A", "B", c, str(n), 1 + n % 2) for who in "ab" for c in ("depth", "style") for n in range(4)
+    ]
 
-    found = agreements(ratings, judged)
+    found = agreements(ratings)
 
-    assert [(row.criterion, row.units) for row in found.with_judge] == [("depth", 4), ("style", 4), ("all criteria", 8)]
+    assert [(row.criterion, row.pairs) for row in found] == [("depth", 4), ("style", 4), ("all criteria", 8)]
 
 
 @given(st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=40))
 def test_cohens_kappa_is_symmetric_and_at_most_1(rows: list[tuple[str, str]]):
-    kappa = cohens_kappa(rows)
+    found = kappa(rows)
 
-    assert kappa == pytest.approx(cohens_kappa([(b, a) for a, b in rows]))
-    if kappa is not None:
-        assert kappa <= 1 + 1e-12
-        assert (kappa == pytest.approx(1)) == (share(rows) == 100)
+    assert found == pytest.approx(kappa([(b, a) for a, b in rows]))
+    if found is not None:
+        assert found <= 1 + 1e-12
+        assert (found == pytest.approx(1)) == (share(rows) == 100)
 
 
-@given(st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=30))
-def test_fleiss_kappa_of_two_depends_on_their_labels_and_not_on_whose_they_are(rows: list[tuple[str, str]]):
-    turned = [(b, a) if n % 2 else (a, b) for n, (a, b) in enumerate(rows)]
+@given(st.lists(st.tuples(*[st.sampled_from(LABELS)] * 3), min_size=1, max_size=30))
+def test_fleiss_kappa_depends_on_the_labels_and_not_on_whose_they_are(rows: list[tuple[str, str, str]]):
+    turned = [row[n % 3 :] + row[: n % 3] for n, row in enumerate(rows)]
 
-    assert fleiss_kappa(turned) == pytest.approx(fleiss_kappa(rows))
+    assert kappa(turned) == pytest.approx(kappa(rows))
 
 
 def test_kappas_are_those_of_the_textbooks():
@@ -348,15 +342,15 @@ def test_kappas_are_those_of_the_textbooks():
     ]  # fmt: skip
     rows = [tuple(str(label) for label, n in enumerate(row) for _ in range(n)) for row in counts]
 
-    assert cohens_kappa(both) == pytest.approx(0.4)
-    assert fleiss_kappa(rows) == pytest.approx(0.210, abs=5e-4)
+    assert kappa(both) == pytest.approx(0.4)
+    assert kappa(rows) == pytest.approx(0.210, abs=5e-4)
 
 
 def test_an_interval_is_over_questions_and_needs_two():
     rows = [("a", "a"), ("a", "b")] * 5
 
-    assert bounded(share, rows, ["q"] * 10).low is None
-    whole = bounded(share, rows, [str(n // 2) for n in range(10)])
+    assert bounded(share, [("q", row) for row in rows]).low is None
+    whole = bounded(share, [(str(n // 2), row) for n, row in enumerate(rows)])
     assert (whole.value, whole.low, whole.high) == (50.0, 50.0, 50.0)  # every question has one of each
 
 
@@ -394,11 +388,11 @@ CHOOSE = (
 
 def test_a_browser_shows_a_pair_and_what_is_chosen_comes_back_as_a_table(folder: Path, tmp_path: Path):
     made = blinded(folder, criteria=["diversity", "directness"])
-    key = write_key(made, folder)
+    key = evaluation.export_pairs(folder, tmp_path / "pairs", made).key
 
     dom = in_browser(page(made, "Which?"), tmp_path, CHOOSE)
 
-    assert f'data-ready="{len(made.items)}"' in dom
+    assert f'data-ready="{len(made.key.items)}"' in dom
     assert 'data-made="2"' in dom
     assert "&lt;b&gt;" in dom  # what answers hold is text, and no markup
     assert "<li>" in dom
@@ -409,7 +403,7 @@ def test_a_browser_shows_a_pair_and_what_is_chosen_comes_back_as_a_table(folder:
     read = evaluation.import_ratings(folder, [tmp_path / "back.csv"])
     assert read.raters == {"Ada B.": 2}
     rows = list(ratings_in(folder).rows.values())
-    assert {(row.winner, row.question) for row in rows} == {(2, made.items[0].question)}
+    assert {(row.winner, row.question) for row in rows} == {(2, made.key.items[0].question)}
     assert rows[0].comment == 'more, "said"'
     assert key.exists()
 

@@ -29,10 +29,10 @@ from conspectus.evaluation.jsonl_table import (
     answers_in,
     judgements_in,
 )
-from conspectus.evaluation.judge import judged_in, keep_criteria, plan
+from conspectus.evaluation.judge import judged_in, plan, save_criteria
 from conspectus.evaluation.people import Rating, ratings_in, read
 from conspectus.evaluation.questions import write_list
-from conspectus.evaluation.report import Missing, contents_of
+from conspectus.evaluation.report import contents_of
 from conspectus.evaluation.verdicts import Reasons, reasons_in
 from conspectus.tasks import Criterion
 
@@ -68,7 +68,7 @@ def bare(tmp_path: Path) -> Path:
 @pytest.fixture
 def folder(bare: Path) -> Path:
     """A comparison with judgements (C0 wins by depth, SS is always tied), reasons, claims and grounding by rules."""
-    keep_criteria(CRITERIA, bare)
+    save_criteria(CRITERIA, bare)
     planned = plan(bare, QUESTIONS, CRITERIA, replicates=2)
 
     def winner(first: str, second: str, criterion: str) -> int:
@@ -139,7 +139,7 @@ def test_the_set_up_of_answers_is_recorded_and_shown(tmp_path: Path):
 
     page, markdown = written(tmp_path, title="A & B")
 
-    assert "| C0 | map-reduce over the reports of level 0 | extractive | 0.1.0 | 2 |" in markdown
+    assert "| C0 | global | 0 | extractive | 0.1.0 | 2 |" in markdown
     assert "| global.context_tokens | 1,000 |" in markdown
     assert "| Documents | 2 |" in markdown
     assert re.search(r"\| TS \| 2 \| \d+ \| 100\.0 \|", markdown)
@@ -227,7 +227,7 @@ def test_people_and_ablations_stand_in_the_report_where_there_are_any(folder: Pa
 
     page, markdown = written(folder)
 
-    assert "| ada | depth | 1 | 100 |" in markdown
+    assert "| ada, the-judge | depth | 1 | 100 |" in markdown
     assert "### Ablation of reports.min" in markdown
     assert ("(ablation.svg)" in markdown) == ("<figure" in page) == charts.can_draw()
     assert data_of(page)["ratings"] == [["depth", 0, 1, 0, "ada", 1, "Deeper."]]
@@ -261,7 +261,6 @@ def test_missing_parts_are_listed_once(bare: Path):
 
     assert found.compared is None
     assert not found.claims
-    assert Missing("x") == Missing("x", "")
 
 
 # The page

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from conspectus.evaluation.statistics import (
-    ALL_EQUAL,
     ALL_TIED,
     FEWEST,
     TOO_FEW,
@@ -78,7 +77,7 @@ def test_z_is_what_scipy_gave_for_a_known_sample():
     found = [100, 60, -20, 20, 0, 40, -60, 80, 20, 100, -100, 20]
 
     assert wilcoxon(found)[:2] == pytest.approx((-1.25408060126269, 0.20981271050464922))
-    assert shapiro(found)[:2] == pytest.approx((0.9478387699393949, 0.6056346634551305))
+    assert shapiro(found) == pytest.approx((0.9478387699393949, 0.6056346634551305))
 
 
 @given(margins)
@@ -93,12 +92,12 @@ def test_swapping_the_conditions_negates_the_effect_and_leaves_z_and_p(found: li
 
 @given(margins)
 def test_every_figure_is_in_its_bounds_or_missing_by_name(found: list[float]):
-    test, normal = wilcoxon(found), shapiro(found)
+    test, (w, normal_p) = wilcoxon(found), shapiro(found)
 
     assert (test.z is None) == (test.p is None) == bool(test.note)
-    assert (normal.w is None) == bool(normal.note)
+    assert (w is None) == (normal_p is None)
     assert test.z is None or (test.z <= 0 and isfinite(test.z))
-    assert all(p is None or 0 <= p <= 1 for p in (test.p, normal.p))
+    assert all(p is None or 0 <= p <= 1 for p in (test.p, normal_p))
     assert test.rank_biserial is None or -1 <= test.rank_biserial <= 1
 
 
@@ -111,8 +110,8 @@ def test_what_cannot_be_tested_says_why(found: list[float], note: str, effect: f
 
 
 def test_margins_that_are_all_alike_have_no_distribution_to_test():
-    assert shapiro([20.0] * 9).note == ALL_EQUAL
-    assert shapiro([20.0, 40.0]).note == TOO_FEW
+    assert shapiro([20.0] * 9) == (None, None)
+    assert shapiro([20.0, 40.0]) == (None, None)
     assert cohens_d([20.0] * 9) is None
 
 

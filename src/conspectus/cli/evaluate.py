@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from conspectus.cli import eval_ablate, eval_answers, eval_check, eval_judge, eval_people, show
+from conspectus.cli import eval_ablate, eval_check, eval_compare, show
 from conspectus.cli.guard import WITH_FAILURES
 from conspectus.cli.help import MODEL, OUTPUT
 from conspectus.cli.options import (
@@ -258,14 +258,14 @@ def _answers(
         raise typer.Exit(WITH_FAILURES)
 
 
-app.command("questions")(eval_answers.questions)
-app.command("answers")(eval_answers.answers)
-app.command("table2")(eval_answers.table2)
-app.command("judge")(eval_judge.judge)
-app.command("stats")(eval_judge.stats)
+app.command("questions")(eval_compare.questions)
+app.command("answers")(eval_compare.answers)
+app.command("table2")(eval_compare.table2)
+app.command("judge")(eval_compare.judge)
+app.command("stats")(eval_compare.stats)
 app.command("claims")(eval_check.claims)
 app.command("grounding")(eval_check.grounding)
 app.command("loss")(eval_check.loss)
 app.command("ablate")(eval_ablate.ablate)
-app.add_typer(eval_people.app, name="people")
-app.command("report")(eval_judge.report)
+app.add_typer(eval_compare.people, name="people")
+app.command("report")(eval_compare.report)

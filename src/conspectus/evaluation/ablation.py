@@ -24,13 +24,13 @@ from conspectus.api.building import build
 from conspectus.api.building import estimate as estimate_build
 from conspectus.errors import UsageError
 from conspectus.evaluation import charts, communities, run
-from conspectus.evaluation.answers import AnswerOptions, Laid, answer_laid, lay_out, possible, questions_of, summary
+from conspectus.evaluation.answers import AnswerOptions, Laid, answer_laid, lay_out, possible, summary
 from conspectus.evaluation.answers import estimates as answer_estimates
 from conspectus.evaluation.claims import claims_now
-from conspectus.evaluation.conditions import Condition, Work, digest, snapshot_of, spoken
+from conspectus.evaluation.conditions import Condition, Work, digest, model_options, snapshot_of
 from conspectus.evaluation.jsonl_table import ConditionAnswer, JsonlTable, Question, answers_in
 from conspectus.evaluation.judge import judged_in
-from conspectus.evaluation.questions import Source
+from conspectus.evaluation.questions import Source, questions_of
 from conspectus.evaluation.verdicts import tally
 from conspectus.index import Index
 from conspectus.indexing.estimate import Estimate
@@ -157,7 +157,7 @@ class _Experiment:
             corpus = list(map(str, self.options.sources)) or snapshot_of(self.index)
             asked = [[one.id for one in self.questions], self.options.conditions, self.options.sample]
             own = settings.model_dump(mode="json", exclude={"llm", "prices"}, exclude_defaults=True)
-            made_with = digest([__version__, corpus, own, asked, *spoken(settings.model, settings)])
+            made_with = digest([__version__, corpus, own, asked, *model_options(settings.model, settings)])
             yield Variant(label, combination, made_with), settings
 
     def left(self) -> list[tuple[Variant, Settings]]:

@@ -1,4 +1,4 @@
-"""What one answer takes, counted where it is taken, though many are made at once: calls, tokens, and what was read."""
+"""The answers of conditions to questions, and what each of them takes, though many are made at once (GraphRAG §4.1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from conspectus import tokens
-from conspectus.errors import CallFailed, UsageError
+from conspectus.errors import UsageError
 from conspectus.evaluation import run
 from conspectus.evaluation.conditions import (
     PAPER,
@@ -20,40 +20,55 @@ from conspectus.evaluation.conditions import (
     answering,
     check,
     conditions_of,
-    keep_set_up,
     plan,
+    save_set_up,
     settings_for,
     table2,
 )
-from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, JsonlTable, Question, answers_in, each
-from conspectus.evaluation.questions import COMPARISON, Source, drawn, joined, once, read_list, write_list
+from conspectus.evaluation.jsonl_table import (
+    CitedText,
+    ConditionAnswer,
+    JsonlTable,
+    Question,
+    answers_in,
+    attempt,
+    each,
+)
+from conspectus.evaluation.questions import COMPARISON, Source, drawn, joined, once, questions_of, write_list
 from conspectus.index import Index
 from conspectus.indexing.estimate import Estimate
-from conspectus.indexing.pipeline import Progress, Silent
+from conspectus.indexing.pipeline import Progress
 from conspectus.messages import says_nothing
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.session import Session
 from conspectus.retrieval.model_wrappers import WithAnswerOptions
-from conspectus.rows import Answer, Chunk, Citation, Report, Usage
+from conspectus.rows import Answer, Chunk, Report, Usage
 from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved
 from conspectus.settings import Settings
 from conspectus.tasks import Task
 from conspectus.tasks.context import Context
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from conspectus.errors import ModelError
-    from conspectus.models.llm.wire import Completion, Feature, Request, Sender, Status
+    from conspectus.models.llm.sender import CachingSender
+    from conspectus.models.llm.wire import Completion, Request
+else:
+    CachingSender = object  # `MeteredSender` has its type, and hands on to one all but what it counts
 
 R = TypeVar("R")
 SAMPLES = 1000
 """What the number of a sampled answer counts for in the numbers of samples that a method draws by itself."""
 AHEAD = 1000.0
-"""What a place counts for in the priority of tasks, which methods set to less than that by themselves."""
+"""What a position counts for in the priority of tasks, which methods set to less than that by themselves."""
+TRIED = 4
+"""Questions that an estimate tries by a condition whose context depends on the question."""
+OMISSION = " […] "
+"""Stands between passages of the documents that are not next to each other."""
+
+
+# What an answer takes
 
 
 @dataclass
@@ -62,7 +77,7 @@ class Tally:
 
     tasks: int = 0
     calls: int = 0
-    """Replies of a server, those that were kept and those that could not be read among them."""
+    """Replies of a server, those from the cache and those that could not be read among them."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     read: dict[str, int] = field(default_factory=dict[str, int])
@@ -74,7 +89,7 @@ Metered = Callable[[Tally], Model]
 
 
 class Watched:
-    """A model of which it is taken down what it is given to read.
+    """A model that books what its tasks read.
 
     With a `sample` each task asks for that sample; those of an answer that is `ahead` of others go before theirs.
     """
@@ -88,15 +103,15 @@ class Watched:
         self._ahead = ahead
 
     async def perform(self, task: Task[R]) -> R:
-        return await self._model.perform(self._seen(task))
+        return await self._model.perform(self._booked(task))
 
     async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
-        return await self._model.perform_all([self._seen(task) for task in tasks], tick)
+        return await self._model.perform_all([self._booked(task) for task in tasks], tick)
 
     def stream(self, task: Task[str]) -> AsyncIterator[str]:
-        return self._model.stream(self._seen(task))
+        return self._model.stream(self._booked(task))
 
-    def _seen(self, task: Task[R]) -> Task[R]:
+    def _booked(self, task: Task[R]) -> Task[R]:
         self._tally.tasks += 1
         self._tally.read.update((row.id, row.n_tokens) for row in _units(task))
         sample = self._sample and (SAMPLES * self._sample + task.sample if task.sample else self._sample)
@@ -104,22 +119,26 @@ class Watched:
 
 
 def _units(task: Task[Any]) -> Iterator[Report | Chunk]:
-    evidence = getattr(task, "context", None)
-    if isinstance(evidence, Context):
-        yield from evidence.reports
-        yield from evidence.sources
+    """Yield the reports and chunks that a task reads."""
+    context = getattr(task, "context", None)
+    if isinstance(context, Context):
+        yield from context.reports
+        yield from context.sources
     for name in ("report", "chunk"):
         row = getattr(task, name, None)
         if isinstance(row, Report | Chunk):
             yield row
 
 
-class MeteredSender:
-    """A sender that books each completion, kept or asked for, for the answer that it is a part of."""
+class MeteredSender(CachingSender):
+    """A sender that books each completion, from the cache or not, for the answer that it is a part of."""
 
-    def __init__(self, sender: Sender, tally: Tally) -> None:
+    def __init__(self, sender: CachingSender, tally: Tally) -> None:
         self._sender = sender
         self._tally = tally
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sender, name)
 
     async def send(self, request: Request) -> Completion:
         completion = await self._sender.send(request)
@@ -128,57 +147,18 @@ class MeteredSender:
         self._tally.completion_tokens += completion.completion_tokens
         return completion
 
-    def stream(self, request: Request) -> AsyncIterator[str]:
-        return self._sender.stream(request)
 
-    async def embed(self, texts: Sequence[str], model: str, task: str = "Embed") -> NDArray[np.float32]:
-        return await self._sender.embed(texts, model, task)
+def metered_by(session: Session | None, settings: Settings, model: Model) -> Metered:
+    """Return what makes the model of each answer; a session's books its calls, and all note into the same list."""
 
-    async def mark(self, request: Request, status: Status) -> None:
-        await self._sender.mark(request, status)
+    def metered(tally: Tally) -> Model:
+        if session is None:
+            return model
+        chat = ChatModel(MeteredSender(session.sender, tally), settings)
+        chat.notices = session.model.notices
+        return chat
 
-    async def keep(self, request: Request, reply: Completion) -> None:
-        await self._sender.keep(request, reply)
-
-    def has(self, request: Request) -> bool:
-        return self._sender.has(request)
-
-    def accepts(self, model: str, feature: Feature) -> bool | None:
-        return self._sender.accepts(model, feature)
-
-    async def learn(self, model: str, feature: Feature, accepted: bool) -> None:
-        await self._sender.learn(model, feature, accepted)
-
-
-TRIED = 4
-"""Questions that an estimate tries by a condition whose context depends on the question."""
-MARK_OF_OMISSION = " […] "
-"""Stands between places of the documents that are not next to each other."""
-
-
-def left(works: Sequence[Work], kept: JsonlTable[ConditionAnswer]) -> list[Work]:
-    """Return what is not kept, failed, or was made with something else."""
-    return [work for work in works if not kept.done(work.key, work.made_with)]
-
-
-async def answer_all(
-    works: Sequence[Work],
-    index: Index,
-    metered: Metered,
-    kept: JsonlTable[ConditionAnswer],
-    tick: Tick = no_tick,
-    at_once: int = 1,
-) -> None:
-    """Make answers and keep them, so many at once, the first ones first; one that fails is kept with its error.
-
-    Raises Unusable, when what is under way has ended, where nothing more can be asked of the model.
-    """
-
-    async def work(placed: tuple[int, Work]) -> None:
-        place, one = placed
-        kept.add(await answer(one, index, metered, ahead=len(works) - place))
-
-    await each(enumerate(works), work, tick, at_once)
+    return metered
 
 
 async def answer(work: Work, index: Index, metered: Metered, ahead: int = 0) -> ConditionAnswer:
@@ -188,23 +168,25 @@ async def answer(work: Work, index: Index, metered: Metered, ahead: int = 0) -> 
     """
     tally = Tally()
     model: Model = Watched(metered(tally), tally, work.sample, ahead)
-    question = work.question.text
-    if model.generative:
-        model = WithAnswerOptions(model, question, work.settings.answer, index.languages)
     clock = time.perf_counter if model.generative else time.process_time
     began = clock()
-    made: Answer | None = None
-    error = ""
     try:
-        made = await answering(question, work.condition, index)(question, index, model, work.settings)
-    except CallFailed as failure:
-        error = str(failure) or type(failure).__name__
+        made, error = await attempt(_answered(work, index, model))
     except UsageError as wrong:
         raise UsageError(f"{work.condition.name}: {wrong}") from None
+    cited = (
+        CitedText(
+            citation.marker,
+            citation.title,
+            OMISSION.join(dict.fromkeys(source.text for source in citation.sources)),
+            tuple(dict.fromkeys(source.document for source in citation.sources)),
+        )
+        for citation in (made.citations if made else ())
+    )
     return ConditionAnswer(
         *work.key[:2],
         made.text if made else "",
-        tuple(map(_cited, made.citations)) if made else (),
+        tuple(cited),
         units=len(tally.read),
         context_tokens=(made.context_tokens if made else 0) or sum(tally.read.values()),
         calls=tally.calls or (tally.tasks if model.generative else 0),
@@ -217,11 +199,11 @@ async def answer(work: Work, index: Index, metered: Metered, ahead: int = 0) -> 
     )
 
 
-def _cited(citation: Citation) -> CitedText:
-    """Return a citation with the characters behind it."""
-    texts = dict.fromkeys(source.text for source in citation.sources)
-    documents = tuple(dict.fromkeys(source.document for source in citation.sources))
-    return CitedText(citation.marker, citation.title, MARK_OF_OMISSION.join(texts), documents)
+async def _answered(work: Work, index: Index, model: Model) -> Answer:
+    question = work.question.text
+    if model.generative:
+        model = WithAnswerOptions(model, question, work.settings.answer, index.languages)
+    return await answering(question, work.condition, index)(question, index, model, work.settings)
 
 
 # What came of it
@@ -229,7 +211,7 @@ def _cited(citation: Citation) -> CitedText:
 
 @dataclass(frozen=True)
 class Summary:
-    """What one condition took for all its answers, and what came of it; means are over the answers that there are."""
+    """What one condition took for all its answers, and what came of it; means are over those that did not fail."""
 
     condition: str
     answers: int
@@ -237,28 +219,16 @@ class Summary:
     """Answers that say that nothing was found."""
     failed: int
     units: float
-    """Reports or chunks read, the mean."""
+    """The mean of reports or chunks read, and so on."""
     context_tokens: float
-    """Tokens of what was read, the mean."""
     answer_tokens: float
-    """Tokens of an answer, the mean."""
     citations: float
-    """The same of citations."""
     calls: int
+    """Of all answers together, and so on."""
     prompt_tokens: int
     completion_tokens: int
     seconds: float
-    """CPU seconds where no model was asked, else time waited, of all answers together."""
-
-
-def summaries(works: Sequence[Work], kept: JsonlTable[ConditionAnswer]) -> list[Summary]:
-    """Return a summary of each condition, over those answers of a plan that are kept."""
-    rows: dict[str, list[ConditionAnswer]] = {work.condition.name: [] for work in works}
-    for work in works:
-        row = kept.get(work.key)
-        if row is not None and row.made_with == work.made_with:
-            rows[work.condition.name].append(row)
-    return [summary(name, found) for name, found in rows.items()]
+    """CPU seconds where no model was asked, else time waited."""
 
 
 def summary(condition: str, rows: Sequence[ConditionAnswer]) -> Summary:
@@ -284,6 +254,9 @@ def summary(condition: str, rows: Sequence[ConditionAnswer]) -> Summary:
     )
 
 
+# A run
+
+
 @dataclass(frozen=True)
 class AnswerOptions:
     """What to answer: `conditions` as `C0`, `TS`, `SS` or methods (empty: the paper's, as far as the index has them).
@@ -301,7 +274,7 @@ DEFAULTS = AnswerOptions()
 
 @dataclass(frozen=True)
 class Laid:
-    """A run laid out: all questions of the folder, the answers that are to be there, and those that are not yet."""
+    """A run laid out: all questions of the folder, and the answers that are to be there."""
 
     folder: Path
     questions: tuple[Question, ...]
@@ -319,7 +292,28 @@ class Laid:
 
     @property
     def left(self) -> list[Work]:
-        return left(self.works, self.kept)
+        """The answers that are not there, failed, or were made with something else."""
+        return [work for work in self.works if not self.kept.done(work.key, work.made_with)]
+
+    def summaries(self) -> list[Summary]:
+        """Return a summary of each condition, over those of its answers that are there."""
+        rows: dict[str, list[ConditionAnswer]] = {name: [] for name in self.conditions}
+        for work in self.works:
+            row = self.kept.get(work.key)
+            if row is not None and row.made_with == work.made_with:
+                rows[work.condition.name].append(row)
+        return [summary(name, found) for name, found in rows.items()]
+
+    def outdated(self) -> list[str]:
+        """Return a line on each condition that has answers to other questions, made with something else."""
+        made_with = {work.condition.name: work.made_with for work in self.works}
+        rows = self.kept.rows.values()
+        other = Counter(row.condition for row in rows if row.made_with != made_with.get(row.condition, row.made_with))
+        return [
+            f"{n} answers of {name} to other questions were made with another index, model or settings; "
+            "ask all questions again before you compare"
+            for name, n in sorted(other.items())
+        ]
 
 
 def lay_out(
@@ -348,92 +342,69 @@ def lay_out(
     works = plan(asked, chosen, index, settings, name, generative=generative, samples=samples)
     if twice := len(questions) - len(listed):
         notices.append(f"{twice} questions came twice and are asked once")
-    return Laid(
-        folder,
-        tuple(joined(listed, folder)),
-        len(asked),
-        index,
-        settings,
-        tuple(works),
-        answers_in(folder),
-        tuple(notices),
-    )
+    every, table = tuple(joined(listed, folder)), answers_in(folder)
+    return Laid(folder, every, len(asked), index, settings, tuple(works), table, tuple(notices))
 
 
 def possible(index: Index, settings: Settings, generative: bool) -> tuple[list[Condition], list[str]]:
     """Return those of the paper's conditions that an index can be asked by, and a line on each of the others."""
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     lines: list[str] = []
     for condition in conditions_of(PAPER):
         try:
             check(condition, index, settings_for(condition, settings, index), generative=generative)
-            found.append(condition)
+            conditions.append(condition)
         except UsageError as error:
             lines.append(f"left out {error}")
-    return found, lines
+    return conditions, lines
 
 
 async def estimates(laid: Laid, session: Session) -> dict[str, Estimate]:
-    """Return what the answers that are left will take, by condition."""
-    by_condition: dict[str, list[Work]] = {}
-    for work in laid.left:
-        by_condition.setdefault(work.condition.name, []).append(work)
-    return {name: await estimate_answers(works, laid.index, session) for name, works in by_condition.items()}
+    """Return what the answers that are left will take, by condition.
 
-
-async def estimate_answers(works: Sequence[Work], index: Index, session: Session) -> Estimate:
-    """Return what the answers of one condition will take; a few questions are tried where what is read varies."""
-    index = replace(index)  # what methods cache of this copy is none of the run's
-    settings = works[0].settings
-
-    async def one(work: Work, model: Model) -> None:
-        text = work.question.text
-        options = WithAnswerOptions(model, text, work.settings.answer, index.languages)
-        await answering(text, work.condition, index)(text, index, options, work.settings)
-
-    fixed = works[0].condition.method in ("global", "source-summary") and not settings.global_.descend
-    tried = 1 if fixed else TRIED
-    return await run.estimate(works, one, session, settings, ExtractiveModel.of_index(index), tried)
-
-
-async def make(laid: Laid, session: Session | None, model: Model, progress: Progress | None = None) -> None:
-    """Make the answers that are left and save them; those of a session's model, or else of the model that is given.
-
-    Raises Unusable where nothing more can be asked of the model.
+    A few questions are tried where what is read depends on the question.
     """
-    waiting = laid.left
-    write_list(laid.questions, laid.folder)
-    keep_set_up(laid.works, laid.index, laid.settings.model if session else model.name, laid.folder)
-    tick = (progress or Silent()).stage("answers", len(waiting))
-    metered = _metered(session, laid.settings, model)
-    await answer_all(waiting, laid.index, metered, laid.kept, tick, laid.settings.llm.concurrency)
+    index = replace(laid.index)  # what methods cache of this copy is none of the run's
+    costs: dict[str, Estimate] = {}
+    for name in laid.conditions:
+        works = [work for work in laid.left if work.condition.name == name]
+        if works:
+            fixed = works[0].condition.method in ("global", "source-summary") and not works[0].settings.global_.descend
+            extractive = ExtractiveModel.of_index(index)
+            work = _estimated(index)
+            costs[name] = await run.estimate(works, work, session, works[0].settings, extractive, 1 if fixed else TRIED)
+    return costs
 
 
-def _metered(session: Session | None, settings: Settings, model: Model) -> Metered:
-    """Return what makes a model for each answer; a session's books into its tally, and notes where all others do."""
-
-    def metered(tally: Tally) -> Model:
-        if session is None:
-            return model
-        chat = ChatModel(MeteredSender(session.sender, tally), settings)
-        chat.notices = session.model.notices
-        return chat
-
-    return metered
+def _estimated(index: Index) -> Callable[[Work, Model], Any]:
+    return lambda work, model: _answered(work, index, model)
 
 
-def summed_up(laid: Laid) -> tuple[list[Summary], list[str]]:
-    """Return a summary of each condition, and a line on answers of theirs that were made with something else."""
-    with_ = {work.condition.name: work.made_with for work in laid.works}
-    other = Counter(
-        row.condition for row in laid.kept.rows.values() if row.made_with != with_.get(row.condition, row.made_with)
-    )
-    lines = [
-        f"{n} answers of {name} to other questions were made with another index, model or settings; "
-        "ask all questions again before you compare"
-        for name, n in sorted(other.items())
-    ]
-    return summaries(laid.works, laid.kept), lines
+def answer_laid(
+    laid: Laid, settings: Settings, model: Model | None = None, progress: Progress | None = None
+) -> run.Result[None]:
+    """Make the answers that are left and save them; one that fails is saved with its error.
+
+    Raises Unusable, when what is under way has ended, where nothing more can be asked of the model.
+    """
+    left = laid.left
+
+    async def cost(session: Session) -> Estimate:
+        return run.total((await estimates(laid, session)).values())
+
+    async def work(performer: Model | None, session: Session | None) -> None:
+        chosen = performer or ExtractiveModel.of_index(laid.index)
+        metered = metered_by(session, laid.settings, chosen)
+        write_list(laid.questions, laid.folder)
+        save_set_up(laid.works, laid.index, laid.settings.model if session else chosen.name, laid.folder)
+
+        async def make(numbered: tuple[int, Work]) -> None:
+            number, one = numbered
+            laid.kept.add(await answer(one, laid.index, metered, ahead=len(left) - number))
+
+        await each(enumerate(left), make, run.tick_of(progress, "answers", len(left)), laid.settings.llm.concurrency)
+
+    return run.perform(settings, laid.folder, model, cost, work)
 
 
 # The API
@@ -460,7 +431,7 @@ class Answered:
     questions: int
     conditions: tuple[Summary, ...]
     table2: tuple[Units, ...]
-    """What the conditions that always read the same read."""
+    """What the conditions read that always read the same."""
     notices: tuple[str, ...] = ()
     usage: Usage = run.NO_USAGE
     """What this run took of a language model."""
@@ -502,29 +473,9 @@ def answer_questions(
     chosen, target = resolved(settings), path_of(folder)
     laid = lay_out(target, questions_of(questions), options, run.opened(index), chosen, model)
     result = answer_laid(laid, chosen, model, progress)
-    summaries, lines = summed_up(laid)
     units = tuple(row for row in table2(laid.index) if row.condition in laid.conditions)
-    notices = (*laid.notices, *lines, *result.notices)
-    return Answered(target, laid.asked, tuple(summaries), units, notices, result.usage)
-
-
-def answer_laid(
-    laid: Laid, settings: Settings, model: Model | None = None, progress: Progress | None = None
-) -> run.Result[None]:
-    """Make what is left of a run."""
-
-    async def cost(session: Session) -> Estimate:
-        return run.total((await estimates(laid, session)).values())
-
-    async def work(performer: Model | None, session: Session | None) -> None:
-        await make(laid, session, performer or ExtractiveModel.of_index(laid.index), progress)
-
-    return run.perform(settings, laid.folder, model, cost, work)
-
-
-def questions_of(source: Source) -> list[Question]:
-    """Return the questions of a file or folder, or those given."""
-    return read_list(Path(source)) if isinstance(source, str | Path) else list(source)
+    notices = (*laid.notices, *laid.outdated(), *result.notices)
+    return Answered(target, laid.asked, tuple(laid.summaries()), units, notices, result.usage)
 
 
 def units_read(index: Index | str | Path = DEFAULT_FOLDER) -> list[Units]:

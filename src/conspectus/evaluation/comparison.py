@@ -1,16 +1,18 @@
-"""The answers of a comparison's folder, each with the text of its question."""
+"""The folder of a comparison: its answers with their questions, results about them, and files that it gets."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from conspectus.errors import UsageError
 from conspectus.evaluation.conditions import place_of
 from conspectus.evaluation.jsonl_table import ConditionAnswer, Question, answers_in
-from conspectus.evaluation.questions import drawn, read_list
+from conspectus.evaluation.questions import digest_of, drawn, read_list
+from conspectus.readers import list_generated
 from conspectus.rows import content_id
 from conspectus.settings import Settings
 
@@ -34,12 +36,37 @@ class AskedAnswer:
 
 def made_with(by: str, *read: str) -> str:
     """Return what must be the same for a finding to hold: `by`, whose it is, and a digest of all that was read."""
-    return f"{by} {sha256(chr(0).join(read).encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return f"{by} {digest_of(*read)}"
 
 
 def names_in(made_with: Iterable[str]) -> tuple[str, ...]:
     """Return whose findings they are, each once."""
     return tuple(dict.fromkeys(name for one in made_with if (name := one.rpartition(" ")[0])))
+
+
+def check_sample(sample: int | None, replicates: int = 1) -> None:
+    """Raise UsageError for a number of questions or replicates below 1."""
+    if (sample is not None and sample < 1) or replicates < 1:
+        raise UsageError("sampled questions and replicates are at least 1")
+
+
+def questions_in(folder: Path) -> dict[str, Question]:
+    """Return the questions of a folder by id."""
+    return {one.id: one for one in read_list(folder)}
+
+
+def answers_now(folder: Path) -> dict[Key, ConditionAnswer]:
+    """Return the answers of a folder, failed ones among them, without further samples."""
+    return {(row.condition, row.question): row for row in answers_in(folder).rows.values() if not row.sample}
+
+
+def check_questions(folder: Path, answers: Iterable[Key], questions: Iterable[Question]) -> None:
+    """Raise UsageError where there is an answer to a question that is not in questions.json."""
+    if unknown := {question for _, question in answers} - {one.id for one in questions}:
+        raise UsageError(
+            f"{folder / 'answers.jsonl'} answers {len(unknown)} questions that are not in questions.json, "
+            f"such as {min(unknown)!r}"
+        )
 
 
 def asked_answers(folder: Path, conditions: Sequence[str] = (), sample: int | None = None) -> list[AskedAnswer]:
@@ -48,33 +75,25 @@ def asked_answers(folder: Path, conditions: Sequence[str] = (), sample: int | No
     `conditions` are all where none is named; `sample` draws so many questions, as judging does. Raises UsageError where
     there is no answer, a condition is not there, or an answer is to a question that is not in questions.json.
     """
-    if sample is not None and sample < 1:
-        raise UsageError("at least one question must be sampled")
-    rows = [row for row in answers_in(folder).rows.values() if not row.error]
+    check_sample(sample)
+    rows = {(row.condition, row.question, row.sample): row for row in answers_in(folder).rows.values() if not row.error}
     if not rows:
         raise UsageError(f"there are no answers in {folder}: make them with conspectus eval answers")
-    there = sorted({row.condition for row in rows}, key=place_of)
+    questions = read_list(folder)
+    check_questions(folder, (key[:2] for key in rows), questions)
+    there = sorted({condition for condition, _, _ in rows}, key=place_of)
     for name in conditions:
         if name not in there:
             raise UsageError(f"there is no condition {name!r} with answers in {folder}; there are {', '.join(there)}")
-    questions = {one.id: one for one in read_list(folder)}
-    if unknown := {row.question for row in rows} - questions.keys():
-        raise UsageError(
-            f"{folder / 'answers.jsonl'} answers {len(unknown)} questions that are not in questions.json, "
-            f"such as {min(unknown)!r}"
-        )
-    wanted = questions if sample is None else {one.id for one in drawn(list(questions.values()))[:sample]}
-    by_key = {(row.condition, row.question, row.sample): row for row in rows}
-    numbers = sorted({row.sample for row in rows} - {0})
+    wanted = {one.id for one in drawn(questions)[:sample]}
+    samples = range(1, 1 + max(sample for _, _, sample in rows))
     return [
         AskedAnswer(
-            by_key[name, one, 0],
-            questions[one].text,
-            tuple(by_key[name, one, number] for number in numbers if (name, one, number) in by_key),
+            rows[name, one.id, 0], one.text, tuple(rows[name, one.id, n] for n in samples if (name, one.id, n) in rows)
         )
         for name in conditions or there
         for one in questions
-        if one in wanted and (name, one, 0) in by_key
+        if one.id in wanted and (name, one.id, 0) in rows
     ]
 
 
@@ -86,11 +105,13 @@ def found_by(settings: Settings, *tasks: str) -> str:
     return f"{names}#{content_id(*(path.read_text(encoding='utf-8') for path in own))[:8]}" if own else names
 
 
-def questions_in(folder: Path) -> dict[str, Question]:
-    """Return the questions of a folder by id."""
-    return {one.id: one for one in read_list(folder)}
+def write_text(path: Path, text: str) -> None:
+    """Write a file, recorded as generated, so that it is not taken for a document when its folder is indexed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    list_generated(path.parent, [path.name])
+    path.write_text(text, encoding="utf-8", newline="")
 
 
-def answers_now(folder: Path) -> dict[Key, ConditionAnswer]:
-    """Return the answers of a folder, failed ones among them, without further samples."""
-    return {(row.condition, row.question): row for row in answers_in(folder).rows.values() if not row.sample}
+def write_json(path: Path, value: Any) -> None:
+    """Write a file of JSON, see `write_text`."""
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")

@@ -31,7 +31,7 @@ AUTO = "auto"
 _NAMES = {"TS": "source-summary", "SS": "vector"}
 _LEVEL = re.compile(r"C(\d+)")
 _MODEL_KEYS = {"tasks", "temperature", "max_tokens", "seed", "reasoning_effort", "context_window", "reply_format"}
-"""Settings of a language model that can change what it says."""
+"""Settings of a language model that can change what it writes."""
 _ELSEWHERE = {"read", "chunk", "extract", "resolve", "describe", "communities", "llm", "prices"}
 """Settings that answers do not depend on, or only by way of the index."""
 
@@ -47,10 +47,10 @@ class Condition:
 
 def conditions_of(names: Sequence[str]) -> list[Condition]:
     """Return the conditions of that names, each once; UsageError where there is none of a name."""
-    found = [_condition(name) for name in dict.fromkeys(name.strip() for name in names) if name]
-    if not found:
+    conditions = [_condition(name) for name in dict.fromkeys(name.strip() for name in names) if name]
+    if not conditions:
         raise UsageError(f"name conditions to compare, as {','.join(PAPER)}")
-    return found
+    return conditions
 
 
 def _condition(name: str) -> Condition:
@@ -115,29 +115,22 @@ def check(condition: Condition, index: Index, settings: Settings, *, generative:
 
 
 def made_with(condition: Condition, index: Index, model: str, settings: Settings) -> str:
-    """Return a digest of what must be the same for a kept answer to hold: index, model and settings.
+    """Return a digest of what must be the same for an answer to hold: index, model, settings and prompts.
 
     Of settings only what is not their default, so that one that is added later voids nothing.
     """
-    said: list[Any] = [__version__, condition.method, snapshot_of(index), model]
-    said.append(settings.model_dump(mode="json", exclude=_ELSEWHERE, exclude_defaults=True))
-    return digest([*said, *spoken(model, settings)])
+    own = settings.model_dump(mode="json", exclude=_ELSEWHERE, exclude_defaults=True)
+    return digest([__version__, condition.method, snapshot_of(index), model, own, *model_options(model, settings)])
 
 
-def spoken(model: str, settings: Settings) -> list[Any]:
-    """Return what of the settings can change what a language model says; nothing of those that have none."""
+def model_options(model: str, settings: Settings) -> list[Any]:
+    """Return what of the settings can change what a language model writes, the user's own prompts by their names."""
     if model == "extractive":
         return []
-    return [
-        settings.llm.model_dump(mode="json", include=_MODEL_KEYS, exclude_defaults=True),
-        _prompts(settings.llm.prompts),
-    ]
-
-
-def _prompts(folder: str) -> dict[str, str]:
-    """Return the user's own prompts by their names."""
-    paths = sorted(Path(folder).rglob("*.md")) if folder else []
-    return {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in paths}
+    folder = Path(settings.llm.prompts)
+    paths = sorted(folder.rglob("*.md")) if settings.llm.prompts else []
+    prompts = {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in paths}
+    return [settings.llm.model_dump(mode="json", include=_MODEL_KEYS, exclude_defaults=True), prompts]
 
 
 def snapshot_of(index: Index) -> str:
@@ -172,17 +165,16 @@ class Units:
 def table2(index: Index) -> list[Units]:
     """Return a row for each level, C0 the root, and one for TS; none of levels where there are no reports."""
     most = sum(chunk.n_tokens for chunk in index.chunks)
-    rows = [_level(index, level, most) for level in index.levels if index.reports_at(level)]
+    rows: list[Units] = []
+    for level in index.levels:
+        reports = index.reports_at(level)
+        if reports:
+            tokens = sum(report.n_tokens for report in reports)
+            above = sum(report.level < level for report in reports)
+            entities = {e for report in reports for e in index.communities[report.community].entity_numbers}
+            covered = len(entities) / max(1, len(index.entities))
+            rows.append(Units(f"C{level}", len(reports), tokens, tokens / most if most else 0.0, above, covered))
     return [*rows, Units("TS", len(index.chunks), most, 1.0 if most else 0.0)]
-
-
-def _level(index: Index, level: int, most: int) -> Units:
-    reports = index.reports_at(level)
-    tokens = sum(report.n_tokens for report in reports)
-    above = sum(report.level < level for report in reports)
-    held = {e for report in reports for e in index.communities[report.community].entity_numbers}
-    share = tokens / most if most else 0.0
-    return Units(f"C{level}", len(reports), tokens, share, above, len(held) / max(1, len(index.entities)))
 
 
 # The answers that conditions are to give
@@ -220,15 +212,15 @@ def plan(
     """
     if samples and not generative:
         raise UsageError("the extractive model answers the same each time: samples need a language model (--model)")
-    found: list[tuple[Condition, Settings, str]] = []
+    rows: list[tuple[Condition, Settings, str]] = []
     for condition in conditions:
         chosen = settings_for(condition, settings, index)
         check(condition, index, chosen, generative=generative)
-        found.append((condition, chosen, made_with(condition, index, model, chosen)))
+        rows.append((condition, chosen, made_with(condition, index, model, chosen)))
     return [
-        Work(condition, question, chosen, with_, sample)
+        Work(condition, question, chosen, digest, sample)
         for question in questions
-        for condition, chosen, with_ in found
+        for condition, chosen, digest in rows
         for sample in range(samples + 1)
     ]
 
@@ -236,22 +228,9 @@ def plan(
 # What answers were made with
 
 
-IMPORTED = "imported"
-_HIDDEN = {
-    "llm": {
-        *("base_url", "embedder_base_url", "trace", "trace_texts", "concurrency", "requests_per_minute"),
-        *("tokens_per_minute", "timeout", "attempts", "retry_seconds", "budget", "budget_tokens"),
-        *("index_budget", "index_budget_tokens"),
-    },
-    "prices": True,
-    "model": True,
-}
-"""Settings that say how and where a run went and not what it found; the model stands beside them."""
-
-
 @dataclass(frozen=True)
 class SetUp:
-    """What the answers of one condition were made with; `made_with` is the digest that those answers bear."""
+    """What the answers of one condition were made with; `made_with` is the digest that those answers have."""
 
     made_with: str
     condition: str
@@ -262,7 +241,7 @@ class SetUp:
     """Those that are not their default, by dotted key."""
     version: str = ""
     index: Mapping[str, Any] | None = None
-    """Figures of the index, see `figures`."""
+    """The index in figures."""
     table2: tuple[Mapping[str, Any], ...] = ()
     """What global answers from each level of it read (GraphRAG Table 2)."""
 
@@ -272,59 +251,43 @@ def set_ups_in(folder: Path) -> JsonlTable[SetUp]:
     return JsonlTable(folder / "setups.jsonl", SetUp, lambda row: (row.made_with, row.condition))
 
 
-def keep_set_up(works: Iterable[Work], index: Index, model: str, folder: Path) -> None:
+def save_set_up(works: Iterable[Work], index: Index, model: str, folder: Path) -> None:
     """Write down what answers are made with, each condition once."""
-    kept = set_ups_in(folder)
-    new = {(one.made_with, one.condition.name): one for one in works}
-    missing = [one for key, one in new.items() if kept.get(key) is None]
+    table = set_ups_in(folder)
+    works_by_key = {(work.made_with, work.condition.name): work for work in works}
+    missing = [work for key, work in works_by_key.items() if table.get(key) is None]
     if missing:
-        told, rows = figures(index), tuple(asdict(row) for row in table2(index))
-        kept.add_all([_set_up(one, model, told, rows) for one in missing])
-
-
-def _set_up(work: Work, model: str, told: Mapping[str, Any], rows: tuple[Mapping[str, Any], ...]) -> SetUp:
-    what, said = work.condition, changed(work.settings)
-    return SetUp(work.made_with, what.name, what.method, what.level, model, said, __version__, told, rows)
+        described, levels = figures(index), tuple(asdict(row) for row in table2(index))
+        table.add_all(
+            [
+                SetUp(
+                    work.made_with, work.condition.name, work.condition.method, work.condition.level, model,
+                    changed(work.settings), __version__, described, levels,
+                )
+                for work in missing
+            ]
+        )  # fmt: skip
 
 
 def changed(settings: Settings) -> dict[str, Any]:
-    """Return the settings that are not their default, by dotted key."""
-    return _dotted(settings.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=cast("Any", _HIDDEN)))
-
-
-def _dotted(values: Mapping[str, Any], head: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, dict) and key not in ("tasks", "prices"):
-            found |= _dotted(cast("dict[str, Any]", value), f"{head}{key}.")
-        else:
-            found[head + key] = value
-    return found
+    """Return the settings that are not their default and can change answers, by dotted key."""
+    tables = settings.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"llm", "prices", "model"})
+    tables["llm"] = settings.llm.model_dump(mode="json", include={*_MODEL_KEYS, "prompts"}, exclude_defaults=True)
+    dotted: dict[str, Any] = {}
+    for name, value in tables.items():
+        values = cast("dict[str, Any]", value) if isinstance(value, dict) else None
+        dotted |= {name: value} if values is None else {f"{name}.{key}": one for key, one in values.items()}
+    return dotted
 
 
 def figures(index: Index) -> dict[str, Any]:
-    """Return what an index is, in figures: where it stands, its snapshot, its size, and what it was built by."""
-    built: Mapping[str, Any] = index.settings
+    """Return an index in figures: its folder, its snapshot, its size, and the model that it was built by."""
+    counted = ("documents", "chunks", "entities", "relationships", "claims", "communities", "reports", "levels")
     return {
         "folder": str(index.folder or ""),
         "snapshot": snapshot_of(index),
-        "model": writer_of(index),
-        "chunk_tokens": dict(built.get("chunk") or {}).get("tokens"),
-        "documents": len(index.documents),
-        "chunks": len(index.chunks),
+        "model": index.settings.get("model", "imported" if "imported" in index.settings else "unknown"),
+        "chunk_tokens": dict(index.settings.get("chunk") or {}).get("tokens"),
         "tokens": sum(chunk.n_tokens for chunk in index.chunks),
-        "entities": len(index.entities),
-        "relationships": len(index.relationships),
-        "claims": len(index.claims),
-        "communities": len(index.communities),
-        "reports": len(index.reports),
-        "levels": len(index.levels),
-        "failures": len(index.failures),
+        **{name: len(getattr(index, name)) for name in counted},
     }
-
-
-def writer_of(index: Index) -> str:
-    """Return the model that an index was written by, `imported` where another tool made it."""
-    if "imported" in index.settings:
-        return IMPORTED
-    return str(index.settings.get("model", "unknown"))

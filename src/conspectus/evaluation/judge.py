@@ -1,4 +1,7 @@
-"""What answers are compared by: the paper's four criteria (GraphRAG appendix F.2), and those that a file defines."""
+"""An LLM as judge: criteria, pairs of answers in balanced order, and a loop that saves each judgement (GraphRAG §4).
+
+A run appends a row for each (pair, criterion, question, replicate); rows that hold are not asked for again.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
-from conspectus.errors import CallFailed, UsageError
-from conspectus.evaluation.comparison import answers_now, names_in
+from pydantic import TypeAdapter, ValidationError
+
+from conspectus.errors import UsageError
+from conspectus.evaluation.comparison import answers_now, check_questions, check_sample, made_with, names_in, write_json
 from conspectus.evaluation.conditions import place_of
 from conspectus.evaluation.jsonl_table import (
     ConditionAnswer,
@@ -20,18 +24,21 @@ from conspectus.evaluation.jsonl_table import (
     Judgement,
     Pair,
     Question,
-    answers_in,
+    attempt,
     each,
     judgements_in,
 )
 from conspectus.evaluation.questions import digest_of, drawn, read_list
 from conspectus.models.base import Model, Tick, no_tick
-from conspectus.readers import list_generated
 from conspectus.tasks import Criterion, Judge
 from conspectus.text.language import language_of
 
 FILE = "criteria.json"
 """In a comparison's folder: the description of each criterion that was judged by, the last of each name."""
+EQUAL = "The two answers are the same text."
+"""The reasoning of a tie that no model was asked about."""
+TOGETHER = 50
+"""Judgements that are written together: the disk is slower than a judge. A kill loses fewer, and not their replies."""
 PAPER: Mapping[str, Mapping[str, str]] = {
     "comprehensiveness": {
         "en": "How much detail does the answer give on all sides of the question? It should leave out nothing that "
@@ -57,75 +64,70 @@ PAPER: Mapping[str, Mapping[str, str]] = {
 """The description of each criterion by language. Directness is the control: it goes against the first two."""
 
 
-def criteria_of(said: Sequence[str] = (), language: str = "en") -> tuple[Criterion, ...]:
-    """Return criteria by name and from files, in the order said; all of the paper's where nothing is said.
+# Criteria
+
+
+def criteria_of(names: Sequence[str] = (), language: str = "en") -> tuple[Criterion, ...]:
+    """Return criteria by name and from files, in the order given; by default the paper's (appendix F.2).
 
     A file is TOML or JSON that maps names to descriptions. Raises UsageError where one cannot be read, or a name is
     neither the paper's nor a file.
     """
-    papers = _papers(language)
-    found: dict[str, str] = {}
-    for one in said or PAPER:
-        if one in PAPER:
-            found[one] = papers[one]
-        elif Path(one).suffix or Path(one).exists():
-            found |= _in_file(Path(one))
+    paper = _paper(language)
+    criteria: dict[str, str] = {}
+    for name in names or PAPER:
+        if name in paper:
+            criteria[name] = paper[name]
+        elif Path(name).suffix or Path(name).exists():
+            criteria |= _in_file(Path(name))
         else:
             raise UsageError(
-                f"there is no criterion {one!r}; there are {', '.join(PAPER)}, or name a file .toml or .json of more"
+                f"there is no criterion {name!r}; there are {', '.join(PAPER)}, or name a file .toml or .json of more"
             )
-    return tuple(Criterion(name, description) for name, description in found.items())
+    return tuple(Criterion(name, description) for name, description in criteria.items())
 
 
-def keep_criteria(criteria: Iterable[Criterion], folder: Path) -> None:
+def save_criteria(criteria: Iterable[Criterion], folder: Path) -> None:
     """Write criteria into a comparison's folder, beside those that are there."""
-    told = _kept(folder) | {one.name: one.description for one in criteria}
-    list_generated(folder, [FILE])
-    (folder / FILE).write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    write_json(folder / FILE, _saved(folder) | {one.name: one.description for one in criteria})
 
 
 def criteria_in(folder: Path, names: Iterable[str], language: str) -> list[Criterion]:
     """Return criteria, the paper's first, as they were described when they were judged by.
 
-    One that only people judged by is described as in the paper, or not at all. Raises UsageError where the folder's
-    file of them cannot be read.
+    One that only people judged by is described as in the paper, or not at all.
     """
-    told, named = _papers(language) | _kept(folder), dict.fromkeys(names)
-    ordered = [*(name for name in PAPER if name in named), *(name for name in named if name not in PAPER)]
-    return [Criterion(name, told.get(name, "")) for name in ordered]
+    described, wanted = _paper(language) | _saved(folder), dict.fromkeys(names)
+    ordered = [*(name for name in PAPER if name in wanted), *(name for name in wanted if name not in PAPER)]
+    return [Criterion(name, described.get(name, "")) for name in ordered]
 
 
-def _papers(language: str) -> dict[str, str]:
-    own = "zh" if language.startswith("zh") else "en"
-    return {name: texts[own] for name, texts in PAPER.items()}
+def _paper(language: str) -> dict[str, str]:
+    return {name: texts["zh" if language.startswith("zh") else "en"] for name, texts in PAPER.items()}
 
 
-def _kept(folder: Path) -> dict[str, str]:
+def _saved(folder: Path) -> dict[str, str]:
     return _in_file(folder / FILE) if (folder / FILE).exists() else {}
 
 
 def _in_file(path: Path) -> dict[str, str]:
+    is_json = path.suffix.lower() == ".json"
     try:
         text = path.read_text(encoding="utf-8-sig")
-        values: Any = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+        values = TypeAdapter(dict[str, str]).validate_python(json.loads(text) if is_json else tomllib.loads(text))
     except OSError as error:
         raise UsageError(f"the criteria {path} cannot be read: {error.strerror}") from None
+    except ValidationError:
+        values = dict[str, str]()
     except ValueError as error:
-        kind = "JSON" if path.suffix.lower() == ".json" else "TOML"
-        raise UsageError(f"the criteria {path} are not {kind}: {error}") from None
-    wrong = f'the criteria {path} are not names with descriptions, as candour = "Does the answer say what it …?"'
-    if not isinstance(values, dict) or not values:
-        raise UsageError(wrong)
-    found: dict[str, str] = {}
-    for name, description in values.items():  # pyright: ignore[reportUnknownVariableType]
-        if not isinstance(name, str) or not isinstance(description, str) or not (name.strip() and description.strip()):
-            raise UsageError(wrong)
-        found[" ".join(name.split())] = description.strip()
-    return found
+        raise UsageError(f"the criteria {path} are not {'JSON' if is_json else 'TOML'}: {error}") from None
+    criteria = {" ".join(name.split()): description.strip() for name, description in values.items()}
+    if not criteria or not all(name and description for name, description in criteria.items()):
+        raise UsageError(f'the criteria {path} are not names with descriptions, as candour = "Does the answer say …?"')
+    return criteria
 
 
-EQUAL = "The two answers are the same text."
-"""The reasoning of a tie that no model was asked about."""
+# Pairs
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ class HeadToHead:
         return low, high
 
     def key(self, by: str) -> Hashable:
-        """Return what a judge's judgement of it is kept under, see `judgements_in`: its order is not in it."""
+        """Return the key of a judge's judgement of it, see `judgements_in`: the order of the answers is not in it."""
         return *self.pair, self.criterion.name, self.question.id, self.replicate, by
 
     def judged(self, winner: int = 0, reasoning: str = "", *, by: str, error: str = "") -> Judgement:
@@ -160,13 +162,15 @@ class HeadToHead:
             winner, reasoning, self.made_with(by), error,
         )  # fmt: skip
 
-    def made_with(self, judge: str) -> str:
-        """Return what must be the same for a judgement to hold: `judge`, and a digest of all that it was shown.
+    def made_with(self, by: str) -> str:
+        """Return what must be the same for a judgement to hold: the judge, and all that it was shown in any order."""
+        texts = sorted((self.first.text, self.second.text))
+        return made_with(by, self.criterion.name, self.criterion.description, self.question.text, *texts)
 
-        Which of the answers came first is not in it.
-        """
-        shown = sorted((self.first.text, self.second.text))
-        return f"{judge} {digest_of(self.criterion.name, self.criterion.description, self.question.text, *shown)}"
+    def task(self, language: str) -> Judge:
+        """Return what a model is asked."""
+        shown = (self.question.text, self.first.text, self.second.text)
+        return Judge(*shown, self.criterion, language=language, sample=self.replicate)
 
 
 @dataclass(frozen=True)
@@ -192,6 +196,23 @@ class Plan:
     comparisons: tuple[HeadToHead, ...]
     left_out: tuple[LeftOut, ...]
 
+    def left(self, table: JsonlTable[Judgement], by: str) -> list[HeadToHead]:
+        """Return the comparisons that have no sound judgement by a judge."""
+        return [one for one in self.comparisons if not table.done(one.key(by), one.made_with(by))]
+
+    def judgements(self, table: JsonlTable[Judgement], by: str) -> list[Judgement]:
+        """Return a judge's judgements that hold for the answers and criteria, failed ones too, in order.
+
+        Those that were made by hand always hold, where the judge has made none.
+        """
+        rows: list[Judgement] = []
+        for one in self.comparisons:
+            row = table.get(one.key(by))
+            if row is None or row.made_with not in ("", one.made_with(by)):
+                row = table.get(one.key(""))
+            rows += [row] if row is not None else []
+        return rows
+
 
 def plan(
     folder: Path,
@@ -201,165 +222,115 @@ def plan(
     replicates: int = 5,
     sample: int | None = None,
 ) -> Plan:
-    """Lay out the comparisons of a folder's answers; `pairs` as `C0:SS`, all where none are named.
+    """Return the comparisons of a folder's answers; `pairs` as `C0:SS`, by default all.
 
     Raises UsageError where there is nothing to compare, or an answer is to a question that is not there.
     """
-    if replicates < 1 or (sample is not None and sample < 1):
-        raise UsageError("replicates and sampled questions are at least 1")
-    answers = {(a.condition, a.question): a for a in answers_in(folder).rows.values() if a.sample == 0}
+    check_sample(sample, replicates)
+    answers = answers_now(folder)
+    check_questions(folder, answers, questions)
     conditions = tuple(sorted({condition for condition, _ in answers}, key=place_of))
-    asked = drawn([one for one in questions if any(q == one.id for _, q in answers)])[:sample]
-    if unknown := {question for _, question in answers} - {one.id for one in questions}:
-        raise UsageError(
-            f"{folder / 'answers.jsonl'} answers {len(unknown)} questions that are not in questions.json, "
-            f"such as {min(unknown)!r}"
-        )
+    answered = {question for _, question in answers}
+    asked = drawn([one for one in questions if one.id in answered])[:sample]
     chosen = pairs_of(pairs, conditions, folder)
     comparisons: list[HeadToHead] = []
     left_out: list[LeftOut] = []
     for pair in chosen:
-        missing = [(one, _why_not(answers, one, pair)) for one in asked]
-        left_out += _left_out(pair, [(condition, why) for _, (condition, why) in missing if why])
-        sound = [one for one, (_, why) in missing if not why]
+        missing = {one.id: failed for one in asked if (failed := _missing(answers, one, pair))}
+        for condition in pair:
+            reasons = [why for at, why in missing.values() if at == condition]
+            left_out += [LeftOut(pair, len(reasons), condition, reasons[0])] if reasons else []
+        sound = [one for one in asked if one.id not in missing]
         for criterion in criteria:
             comparisons += _balanced(pair, criterion, sound, answers, replicates)
     return Plan(conditions, chosen, tuple(criteria), len(asked), replicates, tuple(comparisons), tuple(left_out))
 
 
-def pairs_of(said: Sequence[str], conditions: Sequence[str], folder: Path) -> tuple[Pair, ...]:
-    """Return the pairs that are named as `C0:SS`, all where none are; raise UsageError where one cannot be."""
+def pairs_of(names: Sequence[str], conditions: Sequence[str], folder: Path) -> tuple[Pair, ...]:
+    """Return the pairs that are named as `C0:SS`, by default all; raise UsageError where one cannot be."""
     if len(conditions) < 2:
         there = f"only {conditions[0]}" if conditions else "none"
         raise UsageError(f"there is nothing to compare: of conditions with answers, {folder} has {there}")
-    if not said:
-        return tuple(combinations(conditions, 2))
-    found: list[Pair] = []
-    for one in said:
-        first, _, second = (part.strip() for part in one.partition(":"))
+    pairs: list[Pair] = []
+    for name in names:
+        first, _, second = (part.strip() for part in name.partition(":"))
         if first == second or not {first, second} <= set(conditions):
-            raise UsageError(f"{one!r} is no pair: name two as C0:SS, of {', '.join(conditions)}")
-        found.append((first, second))
-    if len({frozenset(pair) for pair in found}) < len(found):
+            raise UsageError(f"{name!r} is no pair: name two as C0:SS, of {', '.join(conditions)}")
+        pairs.append((first, second))
+    if len({frozenset(pair) for pair in pairs}) < len(pairs):
         raise UsageError("a pair is named twice")
-    return tuple(found)
+    return tuple(pairs) or tuple(combinations(conditions, 2))
 
 
-Answers = dict[tuple[str, str], ConditionAnswer]
+Answers = Mapping[tuple[str, str], ConditionAnswer]
 
 
-def _why_not(answers: Answers, question: Question, pair: Pair) -> tuple[str, str]:
-    """Return which of two conditions has no sound answer, and why; two empty texts where both have."""
+def _missing(answers: Answers, question: Question, pair: Pair) -> tuple[str, str] | None:
+    """Return which of two conditions has no sound answer, and why; None where both have."""
     for condition in pair:
         answer = answers.get((condition, question.id))
         if answer is None or answer.error or not answer.text.strip():
             return condition, "there is none" if answer is None else answer.error or "it is empty"
-    return "", ""
-
-
-def _left_out(pair: Pair, missing: Sequence[tuple[str, str]]) -> list[LeftOut]:
-    found = ((condition, [why for at, why in missing if at == condition]) for condition in pair)
-    return [LeftOut(pair, len(whys), condition, whys[0]) for condition, whys in found if whys]
+    return None
 
 
 def _balanced(
     pair: Pair, criterion: Criterion, questions: Sequence[Question], answers: Answers, replicates: int
 ) -> list[HeadToHead]:
-    found: list[HeadToHead] = []
-    swap = int(digest_of(*sorted(pair), criterion.name), 16) % 2
+    """Return the comparisons of a pair, each of its answers shown first half of the time."""
+    rows: list[HeadToHead] = []
+    names = sorted(pair)
+    swap = int(digest_of(*names, criterion.name), 16) % 2
     shown = 0
     for question in questions:
-        first, second = sorted((answers[pair[0], question.id], answers[pair[1], question.id]), key=_name)
+        first, second = (answers[name, question.id] for name in names)
         for replicate in range(1, replicates + 1):
             turned = (shown + replicate + swap) % 2
-            one, other = (second, first) if turned else (first, second)
-            found.append(HeadToHead(one, other, criterion, question, replicate))
-        shown += not found[-1].equal  # a tie by rule is shown to nobody
-    return found
+            ordered = (second, first) if turned else (first, second)
+            rows.append(HeadToHead(*ordered, criterion, question, replicate))
+        shown += not rows[-1].equal  # a tie by rule is shown to nobody
+    return rows
 
 
-def _name(answer: ConditionAnswer) -> str:
-    return answer.condition
-
-
-TOGETHER = 50
-"""Judgements that are written together: the disk is slower than a judge. A kill loses fewer, and not their replies."""
-
-
-@dataclass(frozen=True)
-class Pending:
-    """What of a plan is left to judge: by a model, and by the rule that equal answers are a tie."""
-
-    to_ask: tuple[HeadToHead, ...]
-    ties: tuple[HeadToHead, ...]
-
-
-def pending(plan: Plan, kept: JsonlTable[Judgement], by: str) -> Pending:
-    """Return the comparisons of a plan that have no sound judgement by a judge."""
-    left = [one for one in plan.comparisons if not kept.done(one.key(by), one.made_with(by))]
-    return Pending(tuple(one for one in left if not one.equal), tuple(one for one in left if one.equal))
+# Judging
 
 
 async def judge(
-    left: Pending,
+    left: Iterable[HeadToHead],
     model: Model,
-    kept: JsonlTable[Judgement],
+    table: JsonlTable[Judgement],
     by: str,
     language: str = "en",
     at_once: int = 50,
     tick: Tick = no_tick,
 ) -> None:
-    """Judge what is left and keep each judgement; one that failed is kept with its error.
+    """Judge comparisons and save each judgement; one that failed is saved with its error.
 
-    At most `at_once` are given to the model together, so that not all prompts are in memory.
-
-    Raises Unusable, when what is under way has ended, where nothing more can be asked of the model.
+    At most `at_once` are given to the model together, so that not all prompts are in memory. Raises Unusable, when
+    what is under way has ended, where nothing more can be asked of the model.
     """
-    made = [one.judged(0, EQUAL, by=by) for one in left.ties]
+    rows: list[Judgement] = []
 
-    def keep(at_least: int) -> None:
-        if len(made) >= at_least:
-            kept.add_all(made)
-            made.clear()
+    def save() -> None:
+        table.add_all(rows)
+        rows.clear()
 
     async def work(one: HeadToHead) -> None:
-        made.append(await _asked(one, model, by, language))
-        keep(TOGETHER)
+        rows.append(await _judged(one, model, by, language))
+        if len(rows) >= TOGETHER:
+            save()
 
     try:
-        await each(left.to_ask, work, tick, at_once)
+        await each(left, work, tick, at_once)
     finally:
-        keep(1)
+        save()
 
 
-async def _asked(one: HeadToHead, model: Model, by: str, language: str) -> Judgement:
-    try:
-        verdict = await model.perform(task_of(one, language))
-    except CallFailed as error:
-        return one.judged(by=by, error=str(error) or type(error).__name__)
-    return one.judged(verdict.winner, verdict.reasoning, by=by)
-
-
-def task_of(one: HeadToHead, language: str) -> Judge:
-    """Return what a model is asked."""
-    return Judge(
-        one.question.text, one.first.text, one.second.text, one.criterion, language=language, sample=one.replicate
-    )
-
-
-def standing(plan: Plan, kept: JsonlTable[Judgement], by: str) -> list[Judgement]:
-    """Return a judge's judgements of a plan that hold for its answers and criteria, failed ones too, in its order.
-
-    Those that were made by hand always hold, where the judge has made none.
-    """
-    found: list[Judgement] = []
-    for one in plan.comparisons:
-        judgement = kept.get(one.key(by))
-        if judgement is None or judgement.made_with not in ("", one.made_with(by)):
-            judgement = kept.get(one.key(""))
-        if judgement is not None:
-            found.append(judgement)
-    return found
+async def _judged(one: HeadToHead, model: Model, by: str, language: str) -> Judgement:
+    if one.equal:
+        return one.judged(0, EQUAL, by=by)
+    verdict, error = await attempt(model.perform(one.task(language)))
+    return one.judged(verdict.winner, verdict.reasoning, by=by) if verdict else one.judged(by=by, error=error)
 
 
 @dataclass(frozen=True)
@@ -385,7 +356,8 @@ def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
     The plan has the pairs of which there is any judgement, in the order of conditions. Raises UsageError where a judge
     is named who made none, and as `plan` does.
     """
-    rows = list(judgements_in(folder).rows.values())
+    table = judgements_in(folder)
+    rows = list(table.rows.values())
     if not rows:
         return None
     judges = names_in(row.made_with for row in rows)
@@ -393,14 +365,12 @@ def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
         raise UsageError(f"{judge} made no judgement in {folder}; there are those by {', '.join(judges) or 'hand'}")
     questions = read_list(folder)
     criteria = criteria_in(folder, (row.criterion for row in rows), language_of(one.text for one in questions))
-    replicates = max(row.replicate for row in rows)
-    there = {frozenset((row.first, row.second)) for row in rows}
-    names = sorted({row.condition for row in answers_now(folder).values()}, key=place_of)
-    pairs = [f"{one}:{other}" for one, other in combinations(names, 2) if frozenset((one, other)) in there]
+    judged = {frozenset((row.first, row.second)) for row in rows}
+    names = sorted({condition for condition, _ in answers_now(folder)}, key=place_of)
+    pairs = [f"{one}:{other}" for one, other in combinations(names, 2) if frozenset((one, other)) in judged]
     if not pairs:  # all are of conditions that have no answers any more
         return None
-    planned = plan(folder, questions, criteria, pairs, replicates)
+    planned = plan(folder, questions, criteria, pairs, max(row.replicate for row in rows))
     votes = Counter(row.made_with.rpartition(" ")[0] for row in rows)
     by = judge if judge is not None else max(votes, key=lambda name: (votes[name], name))
-    held = standing(planned, judgements_in(folder), by)
-    return Judged(planned, tuple(held), by, tuple(name for name in judges if name != by))
+    return Judged(planned, tuple(planned.judgements(table, by)), by, tuple(name for name in judges if name != by))

@@ -10,20 +10,7 @@ from conspectus.errors import UsageError
 from conspectus.evaluation import charts, run, verdicts
 from conspectus.evaluation.comparison import found_by, names_in
 from conspectus.evaluation.jsonl_table import judgements_in
-from conspectus.evaluation.judge import (
-    HeadToHead,
-    Judged,
-    LeftOut,
-    Plan,
-    criteria_of,
-    judge,
-    judged_in,
-    keep_criteria,
-    pending,
-    plan,
-    standing,
-    task_of,
-)
+from conspectus.evaluation.judge import HeadToHead, Judged, criteria_of, judge, judged_in, plan, save_criteria
 from conspectus.evaluation.questions import read_list
 from conspectus.evaluation.verdicts import Comparison, compare, reasons_in, summarise, tasks_of
 from conspectus.indexing.estimate import Estimate, Estimator, Range
@@ -55,21 +42,37 @@ class JudgeOptions:
 ALL = JudgeOptions()
 
 
-@dataclass(frozen=True)
-class JudgingPreview:
-    """What judging would take: `judgements` in all, of which `to_ask` are left for the model and `ties` by rule."""
+class _Run:
+    """A run of judging: its settings, the comparisons, the judge, and the comparisons that it has not judged."""
 
-    judge: str
-    conditions: tuple[str, ...]
-    pairs: int
-    criteria: tuple[str, ...]
-    questions: int
-    replicates: int
-    judgements: int
-    to_ask: int
-    ties: int
-    left_out: tuple[LeftOut, ...]
-    estimate: Estimate
+    def __init__(
+        self, folder: str | Path, options: JudgeOptions, settings: Given, judge_model: str | None, model: Model | None
+    ) -> None:
+        self.folder, self.options = path_of(folder), options
+        self.settings = resolved(settings) if model else judge_settings(resolved(settings), judge_model)
+        self.by = model.name if model else found_by(self.settings, "Judge")
+        questions = read_list(self.folder)
+        chosen = self.settings.language
+        self.language = chosen if chosen != AUTO else language_of(one.text for one in questions)
+        criteria = criteria_of(options.criteria, self.language)
+        self.plan = plan(self.folder, questions, criteria, options.pairs, options.replicates, options.sample)
+        self.left = self.plan.left(judgements_in(self.folder), self.by)
+        self.to_ask = [one for one in self.left if not one.equal]
+
+    async def cost(self, session: Session) -> Estimate:
+        """Return what the judgements that are left, and the summaries of reasons, will take."""
+
+        async def work(one: HeadToHead, model: Model) -> None:
+            await model.perform(one.task(self.language))
+
+        judging = await run.estimate(self.to_ask, work, session, self.settings)
+        if not self.options.reasons or not self.to_ask:
+            return judging
+        groups = len({(one.pair, one.criterion.name) for one in self.to_ask})
+        calls = Range(groups, 2 * groups)  # one or both of a pair are preferred by somebody
+        estimator = Estimator(session.model, session.sender, self.settings)
+        row = estimator.row("SummariseReasons", calls, calls.times(SUMMARY_PROMPT), calls.times(SUMMARY))
+        return run.total((judging, Estimate((row,))))
 
 
 def judge_settings(settings: Settings, judge_model: str | None) -> Settings:
@@ -83,52 +86,13 @@ def judge_settings(settings: Settings, judge_model: str | None) -> Settings:
     return settings
 
 
-def lay_out(folder: Path, options: JudgeOptions, settings: Settings) -> tuple[Plan, str]:
-    """Return all comparisons of a folder, and the language to judge in."""
-    questions = read_list(folder)
-    language = settings.language if settings.language != AUTO else language_of(one.text for one in questions)
-    criteria = criteria_of(options.criteria, language)
-    return plan(folder, questions, criteria, options.pairs, options.replicates, options.sample), language
-
-
-async def _cost(
-    left: Sequence[HeadToHead], language: str, reasons: bool, session: Session, settings: Settings
-) -> Estimate:
-    async def work(one: HeadToHead, model: Model) -> None:
-        await model.perform(task_of(one, language))
-
-    judging = await run.estimate(left, work, session, settings)
-    if not reasons or not left:
-        return judging
-    groups = len({(one.pair, one.criterion.name) for one in left})
-    calls = Range(groups, 2 * groups)  # one or both of a pair are preferred by somebody
-    estimator = Estimator(session.model, session.sender, settings)
-    row = estimator.row("SummariseReasons", calls, calls.times(SUMMARY_PROMPT), calls.times(SUMMARY))
-    return run.total((judging, Estimate((row,))))
-
-
 def preview_judging(
     folder: str | Path, *, options: JudgeOptions = ALL, judge_model: str | None = None, settings: Given = None
-) -> JudgingPreview:
+) -> run.Preview:
     """Return what `judge_answers` would ask of its judge and what that would cost; no model is asked."""
-    chosen, target = judge_settings(resolved(settings), judge_model), path_of(folder)
-    planned, language = lay_out(target, options, chosen)
-    by = found_by(chosen, "Judge")
-    left = pending(planned, judgements_in(target), by)
-    cost = run.preview(chosen, None, lambda session: _cost(left.to_ask, language, options.reasons, session, chosen))
-    return JudgingPreview(
-        by,
-        planned.conditions,
-        len(planned.pairs),
-        tuple(criterion.name for criterion in planned.criteria),
-        planned.questions,
-        planned.replicates,
-        len(planned.comparisons),
-        len(left.to_ask),
-        len(left.ties),
-        planned.left_out,
-        cost or Estimate(()),
-    )
+    judging = _Run(folder, options, settings, judge_model, None)
+    cost = run.preview(judging.settings, None, judging.cost)
+    return run.Preview(len(judging.plan.comparisons), len(judging.left), cost)
 
 
 def judge_answers(
@@ -147,28 +111,22 @@ def judge_answers(
     this judge are written into the folder. Raises UsageError where there is nothing to compare or no judge, IndexBusy
     where another process writes there.
     """
-    chosen = resolved(settings) if model else judge_settings(resolved(settings), judge_model)
-    target = path_of(folder)
-    planned, language = lay_out(target, options, chosen)
-    by = model.name if model else found_by(chosen, "Judge")
-    left = pending(planned, judgements_in(target), by)
+    judging = _Run(folder, options, settings, judge_model, model)
+    target, planned, by, language = judging.folder, judging.plan, judging.by, judging.language
 
     async def work(performer: Model | None, _: Session | None) -> Comparison:
         assert performer is not None
-        keep_criteria(planned.criteria, target)
+        save_criteria(planned.criteria, target)
         table = judgements_in(target)
-        ready = 2 * chosen.llm.concurrency  # so that one waits wherever a call ends
-        tick = run.tick_of(progress, "judge", len(left.to_ask))
-        await judge(pending(planned, table, by), performer, table, by, language, ready, tick)
+        left = planned.left(table, by)
+        ready = 2 * judging.settings.llm.concurrency  # so that one waits wherever a call ends
+        await judge(left, performer, table, by, language, ready, run.tick_of(progress, "judge", len(left)))
         if options.reasons:
-            tasks = tasks_of(standing(planned, table, by), planned.criteria, language)
+            tasks = tasks_of(planned.judgements(table, by), planned.criteria, language)
             await summarise(tasks, performer, reasons_in(target), by, run.tick_of(progress, "reasons", len(tasks)))
         return judge_statistics(target, judge_model=by)
 
-    async def cost(session: Session) -> Estimate:
-        return await _cost(left.to_ask, language, options.reasons, session, chosen)
-
-    return run.perform(chosen, target, model, cost, work)
+    return run.perform(judging.settings, target, model, judging.cost, work)
 
 
 def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> Comparison:
@@ -186,19 +144,14 @@ def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> C
         raise UsageError(f"there are no judgements in {target}: make them with conspectus eval judge")
     comparison = comparison_of(target, judged)
     verdicts.write_statistics(comparison, target)
-    matrices = verdicts.matrices(comparison)
-    verdicts.write_win_rates(matrices, target)
-    charts.heat_maps(matrices, target)
+    charts.heat_maps(comparison, target)
     return comparison
 
 
 def comparison_of(folder: Path, judged: Judged) -> Comparison:
     """Return what the current judgements of a judge say, with what was summarised of the reasons."""
     names = {criterion.name for criterion in judged.plan.criteria}
-    reasons = [
-        row
-        for row in reasons_in(folder).rows.values()
-        if row.criterion in names and row.made_with.rpartition(" ")[0] == judged.judge
-    ]
-    ordered = sorted(reasons, key=lambda row: (row.criterion, row.winner, row.loser))
-    return compare(judged.plan, judged.judgements, [judged.judge] if judged.judge else [], ordered)
+    by = judged.judge
+    rows = reasons_in(folder).rows.values()
+    reasons = [row for row in rows if row.criterion in names and row.made_with.rpartition(" ")[0] == by]
+    return compare(judged, sorted(reasons, key=lambda row: (row.criterion, row.winner, row.loser)))

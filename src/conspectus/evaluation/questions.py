@@ -1,4 +1,4 @@
-"""Lists of questions: lines, a CSV table or JSON from anywhere, and the `questions.json` of a comparison."""
+"""Questions of a comparison, from a list or written by a model from a description of the corpus (GraphRAG §3.2)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, astuple, dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
+
+from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
 from conspectus.errors import DocumentError, ModelError, UsageError
 from conspectus.evaluation import run
@@ -22,22 +24,50 @@ from conspectus.models.llm.session import Session
 from conspectus.readers import list_generated
 from conspectus.rows import Usage, content_id
 from conspectus.runtime import Given, path_of, resolved
-from conspectus.settings import Settings
 from conspectus.tasks import GlobalQuestions, Persona, Personas, Task, UserTasks
 from conspectus.text.language import language_of
 
-Row = Mapping[str, Any]
+T = TypeVar("T")
 COMPARISON = "comparison"
 """The folder of a comparison where none is named."""
 Source = str | Path | Sequence[Question]
 """A file of questions, the folder of a comparison, or the questions."""
 FILE, TABLE = "questions.json", "questions.csv"
-TEXT = ("question_text", "question")
-WORDS = (*TEXT, "text")
-"""The fields that hold a question, the first of them that is there; the last only in JSON, as we write it."""
-ID = ("question_id", "id", "_id")
-COLUMNS = {"id": "question_id", "text": "question_text"}
-"""What the columns of a table that we write are called, where they are not called as the fields."""
+COLUMNS = ("question_id", "question_text", "persona", "task")
+"""Of the table that is written."""
+ROUNDS = 4
+"""Times that the same is asked for: once, and again for what duplicates took."""
+
+
+# Lists
+
+
+class _Row(BaseModel, coerce_numbers_to_str=True):
+    """A row of a list of questions, with the names that lists have for its fields."""
+
+    text: str = Field(validation_alias=AliasChoices("question_text", "question", "text"))
+    id: str | None = Field(None, validation_alias=AliasChoices("question_id", "id", "_id"))
+    persona: str | None = None
+    task: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_text(cls, value: Any) -> Any:
+        return {"text": value} if isinstance(value, str) else value
+
+    def question(self) -> Question:
+        text, id_, persona, task = (
+            " ".join((value or "").split()) for value in (self.text, self.id, self.persona, self.task)
+        )
+        return Question(id_ or id_of(text), text, persona, task)
+
+
+_ROWS = TypeAdapter(list[_Row])
+
+
+def questions_of(source: Source) -> list[Question]:
+    """Return the questions of a file or folder, or those given."""
+    return read_list(Path(source)) if isinstance(source, str | Path) else list(source)
 
 
 def read_list(source: Path) -> list[Question]:
@@ -50,64 +80,29 @@ def read_list(source: Path) -> list[Question]:
     Raises DocumentError where it cannot be read or holds none.
     """
     file = source / FILE if source.is_dir() else source
-    text = _text(file)
-    match file.suffix.lower():
-        case ".csv":
-            found: Iterable[Row] = _of_csv(text, file)
-        case ".json":
-            found = _of_json(text, file)
-        case _:
-            found = [{"text": line} for line in text.splitlines()]
-    questions = [question for row in found if (question := _question(row)).text]
-    if not questions:
-        raise DocumentError(f"there is no question in {file}")
-    return questions
-
-
-def _text(file: Path) -> str:
     try:
-        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+        match file.suffix.lower():
+            case ".csv":
+                rows = _ROWS.validate_python(list(csv.DictReader(io.StringIO(text, newline=""))))
+            case ".json":
+                rows = _ROWS.validate_json(text)
+            case _:
+                rows = _ROWS.validate_python(text.splitlines())
     except OSError as error:
         raise DocumentError(f"the questions {file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise DocumentError(f"the questions {file} are not UTF-8 (byte {error.start})") from None
-
-
-def _of_csv(text: str, file: Path) -> list[dict[str, Any]]:
-    try:
-        rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    except csv.Error as error:
-        raise DocumentError(f"the questions {file} are not a CSV table: {error}") from None
-    if rows and not set(TEXT) & rows[0].keys():
-        there = ", ".join(map(str, rows[0]))
-        raise DocumentError(f"{file} has no column {' or '.join(TEXT)}; its columns are {there}")
-    return rows
-
-
-def _of_json(text: str, file: Path) -> list[Row]:
-    try:
-        values: Any = json.loads(text)
-    except ValueError as error:
-        raise DocumentError(f"the questions {file} are not JSON: {error}") from None
-    if not isinstance(values, list):
-        raise DocumentError(f"{file} does not hold a JSON list of questions")
-    rows: list[Any] = [{"text": value} if isinstance(value, str) else value for value in cast("list[Any]", values)]
-    if not all(isinstance(row, dict) and isinstance(_first(cast("Row", row), WORDS), str) for row in rows):
-        raise DocumentError(f"{file} holds a value that is no question: give texts, or objects with a field `question`")
-    return rows
-
-
-def _question(row: Row) -> Question:
-    text, persona, task = (_plain(value) for value in (_first(row, WORDS), row.get("persona"), row.get("task")))
-    return Question(_plain(_first(row, ID)) or id_of(text), text, persona, task)
-
-
-def _first(row: Row, names: Iterable[str]) -> Any:
-    return next((row[name] for name in names if row.get(name) is not None), None)
-
-
-def _plain(value: Any) -> str:
-    return "" if value is None else " ".join(str(value).split())
+    except (csv.Error, ValidationError) as error:
+        reason = error if isinstance(error, csv.Error) else error.errors()[0]["msg"]
+        raise DocumentError(
+            f"the questions {file} cannot be read ({reason}): give a table with a column question_text or question, a "
+            "JSON list of texts or of objects with a field question, or a text with one question on each line"
+        ) from None
+    questions = [question for row in rows if (question := row.question()).text]
+    if not questions:
+        raise DocumentError(f"there is no question in {file}")
+    return questions
 
 
 def id_of(text: str) -> str:
@@ -137,22 +132,15 @@ def once(questions: Sequence[Question]) -> list[Question]:
 
 def write_list(questions: Sequence[Question], folder: Path) -> None:
     """Write the questions of a comparison into its folder, as `questions.json` and `questions.csv`."""
-    names = [f.name for f in fields(Question)]
     table = io.StringIO()
-    writer = csv.DictWriter(table, names, lineterminator="\n")
-    writer.writerow({name: COLUMNS.get(name, name) for name in names})
-    writer.writerows(asdict(question) for question in questions)
-    listed = json.dumps([asdict(question) for question in questions], ensure_ascii=False, indent=1)
+    csv.writer(table, lineterminator="\n").writerows([COLUMNS, *map(astuple, questions)])
+    listed = json.dumps([asdict(question) for question in questions], ensure_ascii=False, indent=1) + "\n"
     folder.mkdir(parents=True, exist_ok=True)
     list_generated(folder, [FILE, TABLE])
-    _replace(folder / FILE, listed + "\n")
-    _replace(folder / TABLE, table.getvalue())
-
-
-def _replace(path: Path, text: str) -> None:
-    new = path.with_name(f".{path.name}.new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
+    for name, text in ((FILE, listed), (TABLE, table.getvalue())):
+        new = folder / f".{name}.new"
+        new.write_text(text, encoding="utf-8")
+        new.replace(folder / name)
 
 
 def drawn(questions: Sequence[Question], seed: int = 0) -> list[Question]:
@@ -173,19 +161,28 @@ def joined(questions: Sequence[Question], folder: Path) -> list[Question]:
 
     Raises UsageError where the folder has another question of the same id.
     """
-    standing = read_list(folder) if (folder / FILE).exists() else []
-    known = {question.id: question for question in standing}
+    by_id = {question.id: question for question in (read_list(folder) if (folder / FILE).exists() else ())}
     for question in questions:
-        other = known.setdefault(question.id, question)
+        other = by_id.setdefault(question.id, question)
         if other.text != question.text:
-            told = f"the question {question.id} reads {other.text!r}, and here {question.text!r}"
-            raise UsageError(f"{folder} is a comparison of other questions ({told}); name another folder by --out")
-    return list(known.values())
+            detail = f"the question {question.id} reads {other.text!r}, and here {question.text!r}"
+            raise UsageError(f"{folder} is a comparison of other questions ({detail}); name another folder by --out")
+    return list(by_id.values())
 
 
-T = TypeVar("T")
-ROUNDS = 4
-"""Times that the same is asked for: once, and again for what duplicates took."""
+# Questions that a model writes (GraphRAG Algorithm 1)
+
+
+@dataclass(frozen=True)
+class QuestionCounts:
+    """How many `users` (personas), `tasks` of each, and `questions` of each for each task are to be written."""
+
+    users: int = 5
+    tasks: int = 5
+    questions: int = 5
+
+
+PAPER_COUNTS = QuestionCounts()
 
 
 @dataclass(frozen=True)
@@ -193,120 +190,69 @@ class MadeQuestions:
     """Questions in the order of their personas and tasks, and what there is to say of how they came about."""
 
     questions: tuple[Question, ...]
-    personas: tuple[Persona, ...]
     notices: tuple[str, ...] = ()
     failed: int = 0
     """Lists of tasks or questions that a failure of the model left short."""
 
 
-async def make_questions(
-    description: str, model: Model, users: int = 5, tasks: int = 5, questions: int = 5, tick: Tick = no_tick
-) -> MadeQuestions:
-    """Return `users` x `tasks` x `questions` questions about a corpus, in the language of its description.
-
-    A failure leaves the rest standing and is told. Raises UsageError where there is no description or nothing is asked
-    for, ModelError where nothing could be made.
-    """
-    description = plain(description)
-    if min(users, tasks, questions) < 1:
-        raise UsageError("at least one user, one task and one question are needed")
-    language = language_of([description])
-    filling = _Filling(model, tick)
-
-    def asks_personas(n: int, known: Known, sample: int) -> Personas:
-        return Personas(description, n, known, language=language, sample=sample)
-
-    def asks_tasks(who: Persona) -> _Asks[str]:
-        return lambda n, known, sample: UserTasks(description, who, n, known, language=language, sample=sample)
-
-    def asks_questions(who: Persona, task: str) -> _Asks[str]:
-        return lambda n, known, sample: GlobalQuestions(
-            description, who, task, n, known, language=language, sample=sample
-        )
-
-    everybody = _Wanted(asks_personas, users)
-    await filling.fill([everybody], lambda persona: persona.name, "personas")
-    doing = {who: _Wanted(asks_tasks(who), tasks) for who in everybody.found}
-    await filling.fill(doing.values(), str, "tasks")
-    seen: set[str] = set()  # a question is asked once, whoever asks it
-    asking = {
-        (who, task): _Wanted(asks_questions(who, task), questions, seen=seen)
-        for who, wanted in doing.items()
-        for task in wanted.found
-    }
-    await filling.fill(asking.values(), str, "questions")
-    made = tuple(
-        Question(id_of(text), text, f"{who.name}: {who.description}", task)
-        for (who, task), wanted in asking.items()
-        for text in wanted.found
-    )
-    return MadeQuestions(made, tuple(everybody.found), tuple(filling.notices), filling.failed)
-
-
-def plain(description: str) -> str:
-    """Return a description of a corpus on one line; raise UsageError where it says nothing."""
-    if not (line := " ".join(description.split())):
-        raise UsageError("the description of the corpus is empty")
-    return line
-
-
 Known = tuple[str, ...]
-_Asks = Callable[[int, Known, int], Task[tuple[T, ...]]]
-"""Makes the task that asks for so many, beside those that are known; replicates differ in the last."""
 
 
 @dataclass
 class _Wanted(Generic[T]):
-    """A list to be filled with so many that differ."""
+    """A list to be filled with `size` items that differ; `task` asks for so many beside those that are known."""
 
-    asks: _Asks[T]
+    task: Callable[[int, Known, int], Task[tuple[T, ...]]]
     size: int
-    found: list[T] = field(default_factory=list[T])
-    twice: list[str] = field(default_factory=list[str])
-    seen: set[str] = field(default_factory=set[str])
+    items: dict[str, T] = field(default_factory=dict[str, T])
+    """By name."""
+    repeated: list[str] = field(default_factory=list[str])
     error: ModelError | None = None
 
     @property
     def missing(self) -> int:
-        return self.size - len(self.found)
+        return self.size - len(self.items)
 
-    def take(self, values: Iterable[T], name: Callable[[T], str]) -> None:
-        """Take what is new, as far as there is room."""
-        for value in values:
-            key = normalised(name(value))
-            if key in self.seen:
-                self.twice.append(name(value))
+    def take(self, items: Iterable[T], seen: set[str]) -> None:
+        """Take the items that nobody has seen, as far as there is room."""
+        for item in items:
+            name = item.name if isinstance(item, Persona) else str(item)
+            key = normalised(name)
+            if key in seen:
+                self.repeated.append(name)
             elif key and self.missing:
-                self.seen.add(key)
-                self.found.append(value)
+                seen.add(key)
+                self.items[name] = item
 
 
-class _Filling:
-    """Asks for lists until they are full, and takes down what they lack in the end."""
+@dataclass
+class _Writer:
+    """Asks a model for lists until they are full, and takes down what they lack in the end."""
 
-    def __init__(self, model: Model, tick: Tick) -> None:
-        self.notices: list[str] = []
-        self.failed = 0
-        self._model = model
-        self._tick = tick
+    model: Model
+    tick: Tick
+    notices: list[str] = field(default_factory=list[str])
+    failed: int = 0
 
-    async def fill(self, lists: Iterable[_Wanted[T]], name: Callable[[T], str], what: str) -> None:
-        """Fill lists with what differs by its name.
+    async def fill(self, lists: Sequence[_Wanted[T]], what: str, *, apart: bool = False) -> None:
+        """Fill lists with what differs, in each alone where they are `apart`.
 
         Raises the first failure where there is nothing in any of them.
         """
-        lists = list(lists)
+        shared: set[str] = set()
+        seen = [set[str]() if apart else shared for _ in lists]
         for round in range(ROUNDS):
-            short = [one for one in lists if one.missing and one.error is None]
-            asked = [one.asks(one.missing, (*map(name, one.found), *one.twice), round) for one in short]
-            replies = await self._model.perform_all(asked, no_tick if round else self._tick)
-            for one, reply in zip(short, replies, strict=True):
+            short = [n for n, one in enumerate(lists) if one.missing and one.error is None]
+            tasks = [lists[n].task(lists[n].missing, (*lists[n].items, *lists[n].repeated), round) for n in short]
+            for n, reply in zip(
+                short, await self.model.perform_all(tasks, no_tick if round else self.tick), strict=True
+            ):
                 if isinstance(reply, ModelError):
-                    one.error = reply
+                    lists[n].error = reply
                 else:
-                    one.take(reply, name)
+                    lists[n].take(reply, seen[n])
         failures = [one.error for one in lists if one.error is not None]
-        if failures and not any(one.found for one in lists):
+        if failures and not any(one.items for one in lists):
             raise failures[0]
         self.failed += len(failures)
         if failures:
@@ -314,6 +260,49 @@ class _Filling:
         if missing := sum(one.missing for one in lists if one.error is None):
             total = sum(one.size for one in lists)
             self.notices.append(f"{missing} of {total} {what} are missing: the model repeats itself, {ROUNDS} times")
+
+
+async def make_questions(
+    description: str, model: Model, counts: QuestionCounts = PAPER_COUNTS, tick: Tick = no_tick
+) -> MadeQuestions:
+    """Return questions about a corpus, in the language of its description; a question is asked once, whoever asks it.
+
+    A failure leaves the rest as it is and is noted. Raises UsageError where there is no description or nothing is asked
+    for, ModelError where nothing could be made.
+    """
+    if not (description := " ".join(description.split())):
+        raise UsageError("the description of the corpus is empty")
+    if min(counts.users, counts.tasks, counts.questions) < 1:
+        raise UsageError("at least one user, one task and one question are needed")
+    language = language_of([description])
+    writer = _Writer(model, tick)
+
+    def tasks_of(who: Persona) -> _Wanted[str]:
+        def task(n: int, known: Known, sample: int) -> UserTasks:
+            return UserTasks(description, who, n, known, language=language, sample=sample)
+
+        return _Wanted(task, counts.tasks)
+
+    def questions_for(who: Persona, what: str) -> _Wanted[str]:
+        def task(n: int, known: Known, sample: int) -> GlobalQuestions:
+            return GlobalQuestions(description, who, what, n, known, language=language, sample=sample)
+
+        return _Wanted(task, counts.questions)
+
+    users = _Wanted(
+        lambda n, known, sample: Personas(description, n, known, language=language, sample=sample), counts.users
+    )
+    await writer.fill([users], "personas")
+    tasks = {who: tasks_of(who) for who in users.items.values()}
+    await writer.fill(list(tasks.values()), "tasks", apart=True)
+    asking = {(who, what): questions_for(who, what) for who, wanted in tasks.items() for what in wanted.items}
+    await writer.fill(list(asking.values()), "questions")
+    questions = tuple(
+        Question(id_of(text), text, f"{who.name}: {who.description}", what)
+        for (who, what), wanted in asking.items()
+        for text in wanted.items
+    )
+    return MadeQuestions(questions, tuple(writer.notices), writer.failed)
 
 
 # The API
@@ -329,18 +318,6 @@ class QuestionList:
     """Lists of tasks or questions that a failure of the model left short."""
     notices: tuple[str, ...] = ()
     usage: Usage = run.NO_USAGE
-
-
-@dataclass(frozen=True)
-class QuestionCounts:
-    """How many `users` (personas), `tasks` of each, and `questions` of each for each task are to be written."""
-
-    users: int = 5
-    tasks: int = 5
-    questions: int = 5
-
-
-PAPER_COUNTS = QuestionCounts()
 
 
 def generate_questions(
@@ -365,11 +342,12 @@ def generate_questions(
 
     async def work(performer: Model | None, _: Session | None) -> MadeQuestions:
         assert performer is not None
-        return await make_questions(description, performer, counts.users, counts.tasks, counts.questions, tick)
+        return await make_questions(description, performer, counts, tick)
 
-    result = run.perform(
-        chosen, target, model, lambda session: _cost(description, counts, session, chosen), work, lock=""
-    )
+    async def cost(session: Session) -> Estimate:
+        return await run.estimate([counts], _estimated(description), session, chosen)
+
+    result = run.perform(chosen, target, model, cost, work, lock="")
     made = result.value
     save_questions(made.questions, target)
     return QuestionList(made.questions, target, made.failed, (*made.notices, *result.notices), result.usage)
@@ -378,19 +356,17 @@ def generate_questions(
 def preview_questions(description: str, *, counts: QuestionCounts = PAPER_COUNTS, settings: Given = None) -> Estimate:
     """Return what `generate_questions` would ask of the model that the settings name; no model is asked."""
     chosen = resolved(settings)
-    return run.preview(chosen, None, lambda session: _cost(description, counts, session, chosen)) or Estimate(())
+    work = _estimated(description)
+    return run.preview(chosen, None, lambda session: run.estimate([counts], work, session, chosen)) or Estimate(())
 
 
-async def _cost(description: str, counts: QuestionCounts, session: Session, settings: Settings) -> Estimate:
-    async def work(text: str, model: Model) -> None:
-        await make_questions(text, model, counts.users, counts.tasks, counts.questions)
-
-    return await run.estimate([description], work, session, settings)
+def _estimated(description: str) -> Callable[[QuestionCounts, Model], Any]:
+    return lambda counts, model: make_questions(description, model, counts)
 
 
 def list_questions(source: Source, folder: str | Path = COMPARISON) -> QuestionList:
     """Write questions of one's own into the folder of a comparison, each once; see `read_list` for files."""
-    given = read_list(Path(source)) if isinstance(source, str | Path) else list(source)
+    given = questions_of(source)
     questions = tuple(once(given))
     save_questions(questions, path_of(folder))
     twice = len(given) - len(questions)

@@ -1,15 +1,15 @@
-"""How sure a mean is: percentile bootstrap over questions (Efron, 1979), and differences question by
-question.
-"""
+"""How sure a mean is, and whether two conditions differ: the statistics of GraphRAG appendix G."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from math import erfc, sqrt
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from scipy import stats
 
 
 class Interval(NamedTuple):
@@ -20,7 +20,7 @@ class Interval(NamedTuple):
     high: float
 
 
-EXACT = frozenset({"p", "p_holm"})
+EXACT = frozenset({"p", "p_holm", "shapiro_p"})
 """Figures that are not rounded: p values may be very small."""
 
 
@@ -53,12 +53,7 @@ def rounded(interval: Interval, places: int = 4) -> dict[str, float]:
 
 def bootstrap(values: Sequence[float], samples: int = 2000, seed: int = 0) -> Interval:
     """Return the mean of values, one for each question, and its 95 % interval over resampled questions."""
-    if not len(values):
-        return Interval(0.0, 0.0, 0.0)
-    array = np.asarray(values, np.float64)
-    picked = np.random.default_rng(seed).integers(0, len(array), (samples, len(array)))
-    low, high = np.percentile(array[picked].mean(axis=1), (2.5, 97.5))
-    return Interval(float(array.mean()), float(low), float(high))
+    return pooled(values, [1.0] * len(values), samples, seed)
 
 
 def paired_difference(values: Sequence[float], others: Sequence[float], samples: int = 2000, seed: int = 0) -> Interval:
@@ -72,7 +67,7 @@ def paired_difference(values: Sequence[float], others: Sequence[float], samples:
 
 
 def pooled(parts: Sequence[float], wholes: Sequence[float], samples: int = 2000, seed: int = 0) -> Interval:
-    """Return the sum of parts over the sum of wholes, and its 95 % interval over resampled groups.
+    """Return the sum of parts over the sum of wholes, and its 95 % interval (percentile bootstrap; Efron, 1979).
 
     Each group has a part and a whole, so that what belongs together is drawn together; 0 where the wholes sum to 0.
     """
@@ -85,7 +80,7 @@ def pooled(parts: Sequence[float], wholes: Sequence[float], samples: int = 2000,
     return Interval(float(pairs[0].sum() / pairs[1].sum()), float(low), float(high))
 
 
-ALL_TIED, TOO_FEW, ALL_EQUAL = "all tied", "too few questions", "all equal"
+ALL_TIED, TOO_FEW = "all tied", "too few questions"
 FEWEST = 6
 """Questions that are no ties below which no outcome could be significant: 2 / 2^5 is more than .05."""
 
@@ -102,18 +97,8 @@ class SignedRank(NamedTuple):
     note: str = ""
 
 
-class Normality(NamedTuple):
-    """The Shapiro-Wilk test that margins are of a normal distribution; `note` says why there are no figures."""
-
-    w: float | None = None
-    p: float | None = None
-    note: str = ""
-
-
 def wilcoxon(margins: Sequence[float]) -> SignedRank:
     """Test whether margins, one for each question, lie around 0; those that are 0 are left out (Wilcoxon, 1945)."""
-    from scipy import stats
-
     untied = np.asarray([margin for margin in margins if margin], np.float64)
     if not len(untied):
         return SignedRank(rank_biserial=0.0, note=ALL_TIED) if len(margins) else SignedRank(note=TOO_FEW)
@@ -126,16 +111,15 @@ def wilcoxon(margins: Sequence[float]) -> SignedRank:
     return SignedRank(z, two_sided(z), rank_biserial)
 
 
-def shapiro(margins: Sequence[float]) -> Normality:
-    """Test whether margins are of a normal distribution (Shapiro and Wilk, 1965)."""
-    if len(margins) < 3:
-        return Normality(note=TOO_FEW)
-    if len(set(margins)) == 1:
-        return Normality(note=ALL_EQUAL)
-    from scipy import stats
+def shapiro(margins: Sequence[float]) -> tuple[float | None, float | None]:
+    """Return W and p of the test that margins are of a normal distribution (Shapiro and Wilk, 1965).
 
+    None where there are fewer than three margins, or all are equal.
+    """
+    if len(margins) < 3 or len(set(margins)) == 1:
+        return None, None
     w, p = stats.shapiro(np.asarray(margins, np.float64))
-    return Normality(float(w), float(p))
+    return float(w), float(p)
 
 
 def cohens_d(margins: Sequence[float]) -> float | None:
@@ -167,13 +151,20 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
     return corrected
 
 
-def figure(value: float | None, digits: int = 2) -> str:
-    """Return a figure with so many digits, `-` for none."""
-    return "-" if value is None else f"{value:.{digits}f}"
+def kappa(rows: Sequence[Sequence[str]]) -> float | None:
+    """Return how far raters agree beyond chance, from 1 downwards: Cohen's kappa (1960) of two, Fleiss' (1971) of more.
 
-
-def probability(p: float | None) -> str:
-    """Return a p value as the paper prints it."""
-    if p is None:
-        return "-"
-    return "<0.001" if p < 0.001 else "1" if p >= 0.9995 else f"{p:.3f}"
+    A row has the label that each rater gave. None without rows, and where all raters always give the same label.
+    """
+    if not rows:
+        return None
+    raters = len(rows[0])
+    same = sum(n * (n - 1) for row in rows for n in Counter(row).values())
+    observed = same / (len(rows) * raters * (raters - 1))
+    if raters == 2:
+        first, second = (Counter(labels) for labels in zip(*rows, strict=True))
+        expected = sum(n * second[label] for label, n in first.items()) / len(rows) ** 2
+    else:
+        pooled_labels = Counter(label for row in rows for label in row)
+        expected = sum((n / pooled_labels.total()) ** 2 for n in pooled_labels.values())
+    return (observed - expected) / (1 - expected) if expected < 1 - 1e-12 else None

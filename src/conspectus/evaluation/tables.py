@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from conspectus.evaluation.charts import colour
-from conspectus.evaluation.claims import CLAIMS, MEASURES, ClaimAgreement, ClaimCounts, Difference
-from conspectus.evaluation.grounding import ConditionGrounding, Grounding
-from conspectus.evaluation.people import Agreement, Bounded, Fleiss
-from conspectus.evaluation.statistics import Interval, figure, probability
-from conspectus.evaluation.verdicts import Compared, Matrix, Position
+from conspectus.evaluation.statistics import Interval
 
 if TYPE_CHECKING:
     from conspectus.evaluation.answers import Summary
+    from conspectus.evaluation.claims import ClaimAgreement, ClaimCounts, Difference
+    from conspectus.evaluation.grounding import ConditionGrounding, Grounding
+    from conspectus.evaluation.people import Agreement, Bounded
+    from conspectus.evaluation.verdicts import Compared, Comparison
     from conspectus.index_status import Spending
 
 
@@ -53,8 +53,20 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _range(low: float, high: float, digits: int = 2, sign: str = "") -> str:
-    return f"{low:{sign}.{digits}f} to {high:{sign}.{digits}f}"
+def figure(value: float | None, digits: int = 2, sign: str = "") -> str:
+    """Return a figure with so many digits, `-` for none."""
+    return "-" if value is None else f"{value:{sign},.{digits}f}"
+
+
+def probability(p: float | None) -> str:
+    """Return a p value as the paper prints it."""
+    if p is None:
+        return "-"
+    return "<0.001" if p < 0.001 else "1" if p >= 0.9995 else f"{p:.3f}"
+
+
+def _range(low: float | None, high: float | None, digits: int = 2, sign: str = "") -> str:
+    return "" if low is None or high is None else f"{low:{sign}.{digits}f} to {high:{sign}.{digits}f}"
 
 
 def _share(interval: Interval | None) -> tuple[str, str]:
@@ -64,38 +76,45 @@ def _share(interval: Interval | None) -> tuple[str, str]:
     return f"{100 * interval.mean:.1f}", _range(100 * interval.low, 100 * interval.high, 1)
 
 
+def _counts(*numbers: float, digits: int = 0) -> list[str]:
+    return [f"{number:,.{digits}f}" for number in numbers]
+
+
 # Answers
 
 
 def answers(summaries: Sequence[Summary]) -> Table:
     """Return what came of each condition: counts, means of an answer, and what all answers took together."""
     asked = any(one.calls for one in summaries)
+    counted = ("Condition", "Answers", "Nothing found", "Failed")
+    means = ("Units read", "Tokens read", "Answer tokens", "Citations")
     spent = ("Calls", "Tokens asked", "Tokens written", "Seconds waited") if asked else ("CPU s",)
-    rows: list[Row] = []
-    for one in summaries:
-        counts = [f"{n:,}" for n in (one.answers, one.nothing, one.failed)]
-        mean = [f"{n:,.1f}" for n in (one.units, one.context_tokens, one.answer_tokens, one.citations)]
-        took = [f"{n:,}" for n in (one.calls, one.prompt_tokens, one.completion_tokens)] if asked else []
-        rows.append([one.condition, *counts, *mean, *took, f"{one.seconds:,.2f}"])
-    head = (
-        "Condition",
-        "Answers",
-        "Nothing found",
-        "Failed",
-        "Units read",
-        "Tokens read",
-        "Answer tokens",
-        "Citations",
-    )
-    return Table((*head, *spent), rows, 1, "Units, tokens and citations are means over the answers of a condition.")
+    rows = [
+        [
+            one.condition,
+            *_counts(one.answers, one.nothing, one.failed),
+            *_counts(one.units, one.context_tokens, one.answer_tokens, one.citations, digits=1),
+            *(_counts(one.calls, one.prompt_tokens, one.completion_tokens) if asked else ()),
+            f"{one.seconds:,.2f}",
+        ]
+        for one in summaries
+    ]
+    caption = "Units, tokens and citations are means over the answers of a condition."
+    return Table((*counted, *means, *spent), rows, 1, caption)
 
 
 def units(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return what global answers from each level read (GraphRAG Table 2)."""
-    shown: list[Row] = []
-    for row in rows:
-        counts = (f"{row['units']:,}", f"{row['tokens']:,}", f"{100 * row['share']:.1f}", f"{row['projected']:,}")
-        shown.append([str(row["condition"]), *counts, f"{100 * row['entities']:.1f}"])
+    shown = [
+        [
+            row["condition"],
+            *_counts(row["units"], row["tokens"]),
+            f"{100 * row['share']:.1f}",
+            f"{row['projected']:,}",
+            f"{100 * row['entities']:.1f}",
+        ]
+        for row in rows
+    ]
     return Table(
         ("Condition", "Units", "Tokens", "% of TS", "Projected", "% of entities"),
         shown,
@@ -108,38 +127,31 @@ def units(rows: Sequence[Mapping[str, Any]]) -> Table:
 def spending(rows: Sequence[Spending]) -> Table:
     """Return what each task took of each language model, and all together."""
 
-    def money(cost: float | None) -> str:
-        return "unknown" if cost is None else f"{cost:,.4f}"
+    def shown(lead: Sequence[str | Cell], spent: Sequence[Spending]) -> Row:
+        columns = ([one.calls, one.prompt_tokens, one.completion_tokens] for one in spent)
+        costs = [one.cost for one in spent if one.cost is not None]
+        cost = f"{sum(costs):,.4f}" if len(costs) == len(spent) else "unknown"
+        return [*lead, *_counts(*map(sum, zip(*columns, strict=True))), cost]
 
-    shown: list[Row] = []
-    for one in rows:
-        counts = (one.calls, one.prompt_tokens, one.completion_tokens)
-        shown.append([one.task, one.model, *(f"{n:,}" for n in counts), money(one.cost)])
-    totals = zip(*((one.calls, one.prompt_tokens, one.completion_tokens) for one in rows), strict=True)
-    costs = [one.cost for one in rows]
-    cost = None if None in costs else sum(one or 0 for one in costs)
-    shown.append([Cell("All", bold=True), "", *(f"{sum(column):,}" for column in totals), money(cost)])
-    return Table(("Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost (USD)"), shown, 2)
+    head = ("Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost (USD)")
+    return Table(head, [*(shown([one.task, one.model], [one]) for one in rows), shown([Cell("All"), ""], rows)], 2)
 
 
 # Judgements
 
 
-def win_rates(matrix: Matrix) -> Table:
+def win_rates(comparison: Comparison, criterion: str) -> Table:
     """Return how often the row's condition wins over the column's, by one criterion (GraphRAG Figure 2)."""
-    names = matrix.conditions
-    rows: list[Row] = []
-    for i, row in enumerate(names):
-        cells: list[Cell] = []
-        for j, column in enumerate(names):
-            rate = matrix.rates[i][j]
-            if rate is None:
-                cells.append(Cell("-"))
-            else:
-                link = () if i == j else ("pair", matrix.criterion, row, column)
-                cells.append(Cell(f"{rate:.0f}", link, colour(rate), matrix.significant[i][j]))
-        rows.append([row, *cells])
-    return Table((capital(matrix.criterion), *names), rows)
+    rates = comparison.win_rates[criterion]
+
+    def cell(row: str, column: str, rate: float | None) -> Cell:
+        if rate is None:
+            return Cell("-")
+        link = () if row == column else ("pair", criterion, row, column)
+        return Cell(f"{rate:.0f}", link, colour(rate), comparison.is_significant(criterion, row, column))
+
+    rows = [[row, *(cell(row, *column) for column in cells.items())] for row, cells in rates.items()]
+    return Table((capital(criterion), *rates), rows)
 
 
 def tests(results: Sequence[Compared]) -> Table:
@@ -149,73 +161,59 @@ def tests(results: Sequence[Compared]) -> Table:
         link = ("pair", one.criterion, one.first, one.second)
         pair = Cell(f"{one.first} - {one.second}", link, bold=one.significant)
         means = (f"{one.mean_first:.2f}", f"{one.mean_second:.2f}", _range(one.low, one.high, 1))
-        counts = f"{one.wins:,} / {one.ties:,} / {one.losses:,}"
+        votes = " / ".join(_counts(one.wins, one.ties, one.losses))
         tested = (figure(one.z), probability(one.p), probability(one.p_holm)) if not one.note else (one.note, "", "")
-        effect = (figure(one.rank_biserial), figure(one.cohens_d))
-        rows.append([pair, *means, counts, *tested, *effect, f"{one.questions:,}"])
+        rows.append([pair, *means, votes, *tested, *map(figure, (one.rank_biserial, one.cohens_d)), f"{one.questions}"])
     head = ("Pair", "First", "Second", "95 % of first", "W / T / L", "Z", "p", "p (Holm)", "r", "d", "Questions")
     return Table(head, rows)
-
-
-def position(bias: Position) -> Table | None:
-    """Return how much the order of the answers counted; None where no judgement was decided."""
-    if bias.first_wins is None:
-        return None
-    rows = [[one.condition, figure(one.first, 0), figure(one.second, 0)] for one in bias.conditions]
-    caption = (
-        f"The answer shown first won {bias.first_wins:.1f} % of {bias.decided:,} decided judgements; 50 is no bias."
-    )
-    return Table(("Condition", "Wins shown first, %", "Shown second, %"), rows, 1, caption)
 
 
 # Claims
 
 
-def _thresholds() -> list[str]:
-    first, *others = (measure.partition(" at ")[2] for measure in MEASURES[1:])
-    return [f"Clusters at {first}", *(f"at {one}" for one in others)]
-
-
 def claim_averages(counts: ClaimCounts) -> Table:
     """Return claims and clusters an answer (GraphRAG Tables 3 and 4)."""
+    measures = list(next((one.averages for one in counts.conditions if one.averages), ["claims"]))
     rows: list[Row] = []
     for one in counts.conditions:
-        shown: Row = [""] * (1 + len(MEASURES))
+        shown: Row = [""] * (1 + len(measures))
         if one.averages:
-            first, *others = (one.averages[measure] for measure in MEASURES)
+            first, *others = one.averages.values()
             lead = Cell(f"{first.mean:.2f}", ("claims", one.condition))
             shown = [lead, _range(first.low, first.high), *(f"{value.mean:.2f}" for value in others)]
         rows.append([one.condition, f"{one.answers:,}", *shown, f"{one.failed:,}"])
-    head = ("Condition", "Answers", "Claims", "95 %", *_thresholds(), "Failed")
+    head = ("Condition", "Answers", "Claims", "95 %", *_thresholds(measures), "Failed")
     return Table(head, rows, 1, f"Averages over answers; {counts.unique:,} different claims in all answers together.")
+
+
+def _thresholds(measures: Sequence[str]) -> list[str]:
+    """Return the heads of the clusters by each threshold: `Clusters at 0.5`, `at 0.6`, …"""
+    return [capital(name) if n == 0 else name.removeprefix("clusters ") for n, name in enumerate(measures[1:])]
 
 
 def claim_differences(differences: Sequence[Difference]) -> Table:
     """Return for each pair how many more claims and clusters the first has, with the test of the claims."""
 
     def more(one: Difference) -> Cell:
-        return Cell(f"{one.mean:+.2f}", bold=one.p_holm is not None and one.p_holm < 0.05)
+        return Cell(figure(one.mean, 2, "+"), bold=one.p_holm is not None and one.p_holm < 0.05)
 
+    by_pair: dict[tuple[str, str], list[Difference]] = {}
+    for row in differences:
+        by_pair.setdefault((row.first, row.second), []).append(row)
     rows: list[Row] = []
-    for one in (row for row in differences if row.measure == CLAIMS):
-        same = [row for row in differences if (row.first, row.second) == (one.first, one.second) and row is not one]
-        tested = (figure(one.z), probability(one.p_holm)) if not one.note else (one.note, "")
-        bounds = _range(one.low, one.high, sign="+")
-        pair = f"{one.first} - {one.second}"
-        rows.append([pair, f"{one.questions:,}", more(one), bounds, *tested, *map(more, same)])
-    head = ("Pair", "Questions", "Claims", "95 %", "Z", "p (Holm)", *_thresholds())
+    for (first, second), (claims, *clusters) in by_pair.items():
+        tested = (claims.note, "") if claims.note else (figure(claims.z), probability(claims.p_holm))
+        lead = (f"{first} - {second}", f"{claims.questions:,}", more(claims), _range(claims.low, claims.high, sign="+"))
+        rows.append([*lead, *tested, *map(more, clusters)])
+    measures = list(dict.fromkeys(row.measure for row in differences))
+    head = ("Pair", "Questions", "Claims", "95 %", "Z", "p (Holm)", *_thresholds(measures))
     return Table(head, rows, 1, "How many more the first has; emphasised where p is below .05 after Holm.")
 
 
 def claim_agreement(agreement: Sequence[ClaimAgreement]) -> Table:
     """Return how often claims prefer the condition that the judge's majority prefers."""
     rows = [
-        [
-            one.measure,
-            one.criterion,
-            *(f"{n:,}" for n in (one.pairs, one.labelled, one.equal, one.agreeing)),
-            figure(one.rate, 0),
-        ]
+        [one.measure, one.criterion, *_counts(one.pairs, one.labelled, one.equal, one.agreeing), figure(one.rate, 0)]
         for one in agreement
     ]
     head = ("Measure", "Judged by", "Pairs", "With a majority", "Of these equal", "Agree", "%")
@@ -237,57 +235,50 @@ def grounding(checked: Grounding) -> Table:
 
 def _grounded(one: ConditionGrounding, sampled: bool) -> Row:
     share, bounds = _share(one.supported)
-    counts = (f"{n:,}" for n in (one.answers, one.sentences, one.uncited))
     more = (*_share(one.consistent), f"{one.samples:,}") if sampled else ()
     lead = Cell(share, ("grounding", one.condition))
-    failed = (f"{one.empty:,}", f"{one.failed:,}")
-    return [one.condition, *counts, lead, bounds, _share(one.of_cited)[0], *more, *failed]
+    counts = _counts(one.answers, one.sentences, one.uncited)
+    return [one.condition, *counts, lead, bounds, _share(one.of_cited)[0], *more, *_counts(one.empty, one.failed)]
 
 
 def loss(stages: Sequence[Mapping[str, Any]]) -> Table:
     """Return the share of facts that each stage of an index still has."""
-    rows: list[Row] = []
-    for one in stages:
-        share = _share(Interval(**one["survive"]) if one["facts"] else None)
-        rows.append([one["stage"], f"{one['facts']:,}", *share, f"{one['first_lost']:,}"])
+    rows = [
+        [
+            one["stage"],
+            f"{one['facts']:,}",
+            *_share(Interval(**one["survive"]) if one["facts"] else None),
+            f"{one['first_lost']:,}",
+        ]
+        for one in stages
+    ]
     return Table(("Stage", "Facts", "Survive, %", "95 %", "First lost here"), rows)
 
 
 # People
 
 
-def _bounded(value: Bounded, digits: int) -> tuple[str, str]:
-    if value.value is None:
-        return "-", ""
-    bounds = "" if value.low is None or value.high is None else _range(value.low, value.high, digits)
-    return f"{value.value:.{digits}f}", bounds
+def agreements(rows: Sequence[Agreement]) -> Table:
+    """Return how far raters, and the judge, agree by each criterion."""
 
+    def bounded(value: Bounded, digits: int) -> tuple[str, str]:
+        return figure(value.value, digits), _range(value.low, value.high, digits)
 
-def agreements(rows: Sequence[Agreement], *, raters: bool) -> Table:
-    """Return how far each rater agrees with the judge, or each two raters with each other."""
-    shown: list[Row] = []
-    for one in rows:
-        shown.append(
-            [
-                f"{one.one}, {one.other}" if raters else one.one,
-                one.criterion,
-                f"{one.units:,}",
-                *_bounded(one.agree, 0),
-                *_bounded(one.kappa, 2),
-                f"{one.ties_of_one:,} / {one.ties_of_other:,}",
-                f"{one.decided:,}",
-                _bounded(one.agree_decided, 0)[0],
-                *_bounded(one.kappa_decided, 2),
-            ]
-        )
-    head = ("Raters" if raters else "Rater", "Criterion", "Pairs", "Agree, %", "95 %", "Kappa", "95 %", "Ties")
+    shown = [
+        [
+            ", ".join(one.raters),
+            one.criterion,
+            f"{one.pairs:,}",
+            *bounded(one.agree, 0),
+            *bounded(one.kappa, 2),
+            f"{one.decided:,}",
+            figure(one.agree_decided.value, 0),
+            *bounded(one.kappa_decided, 2),
+        ]
+        for one in rows
+    ]
+    head = ("Raters", "Criterion", "Pairs", "Agree, %", "95 %", "Kappa", "95 %")
     return Table((*head, "Without ties", "Agree, %", "Kappa", "95 %"), shown, 2)
-
-
-def fleiss(rows: Sequence[Fleiss]) -> Table:
-    """Return Fleiss' kappa of all raters together, by criterion."""
-    shown = [[one.criterion, f"{one.units:,}", *_bounded(one.kappa, 2)] for one in rows]
-    return Table(("Criterion", "Pairs", "Fleiss' kappa", "95 %"), shown)
 
 
 # Ablations
@@ -307,6 +298,4 @@ def _decimals(value: Any) -> int:
 
 
 def _value(value: Any, digits: int) -> str:
-    if value is None:
-        return "-"
-    return value if isinstance(value, str) else f"{value:,.{digits}f}"
+    return value if isinstance(value, str) else figure(value, digits)

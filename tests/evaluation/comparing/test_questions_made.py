@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from conspectus.errors import BadReply, UsageError
-from conspectus.evaluation.questions import ROUNDS, make_questions
+from conspectus.evaluation.questions import ROUNDS, QuestionCounts, make_questions
 from conspectus.models.scripted import Script, ScriptedModel
 from conspectus.tasks import GlobalQuestions, Persona, Personas, UserTasks
 
@@ -39,7 +39,7 @@ def a_model(script: Script | None = None) -> ScriptedModel:
 async def test_every_user_asks_for_every_task():
     model = a_model()
 
-    made = await make_questions(ABOUT, model, 3, 2, 4)
+    made = await make_questions(ABOUT, model, QuestionCounts(3, 2, 4))
 
     assert len(made.questions) == 24
     assert len({q.id for q in made.questions}) == 24
@@ -52,7 +52,7 @@ async def test_every_user_asks_for_every_task():
 async def test_nothing_but_the_description_is_read():
     model = a_model()
 
-    await make_questions(ABOUT, model, 1, 1, 1)
+    await make_questions(ABOUT, model, QuestionCounts(1, 1, 1))
 
     assert {getattr(task, "description", "") for task in model.tasks} == {ABOUT}
 
@@ -61,7 +61,7 @@ async def test_what_comes_twice_is_asked_for_again_with_what_is_known():
     said = [("Why is it so?", "why is it SO", "How?"), ("Who?",)]
     model = a_model(script={GlobalQuestions: said})
 
-    made = await make_questions(ABOUT, model, 1, 1, 3)
+    made = await make_questions(ABOUT, model, QuestionCounts(1, 1, 3))
 
     assert [q.text for q in made.questions] == ["Why is it so?", "How?", "Who?"]
     first, again = model.all_seen(GlobalQuestions)
@@ -74,7 +74,7 @@ async def test_a_question_counts_once_whoever_asks_it():
     replies = iter([("Why?", "How?"), ("Why?", "What?"), ("When?",)])
     model = a_model(script={GlobalQuestions: lambda task: next(replies)})
 
-    made = await make_questions(ABOUT, model, 2, 1, 2)
+    made = await make_questions(ABOUT, model, QuestionCounts(2, 1, 2))
 
     assert [q.text for q in made.questions] == ["Why?", "How?", "What?", "When?"]
 
@@ -82,7 +82,7 @@ async def test_a_question_counts_once_whoever_asks_it():
 async def test_a_model_that_only_repeats_itself_is_given_up_and_told():
     model = a_model(script={GlobalQuestions: lambda task: ("Why?",)})
 
-    made = await make_questions(ABOUT, model, 1, 1, 5)
+    made = await make_questions(ABOUT, model, QuestionCounts(1, 1, 5))
 
     assert [q.text for q in made.questions] == ["Why?"]
     assert len(model.all_seen(GlobalQuestions)) == ROUNDS
@@ -92,7 +92,7 @@ async def test_a_model_that_only_repeats_itself_is_given_up_and_told():
 async def test_more_than_was_asked_for_is_left():
     model = a_model(script={Personas: lambda task: people(9)})
 
-    assert len((await make_questions(ABOUT, model, 2, 1, 1)).personas) == 2
+    assert len((await make_questions(ABOUT, model, QuestionCounts(2, 1, 1))).questions) == 2
 
 
 async def test_a_failure_leaves_the_rest_standing_and_is_told():
@@ -101,7 +101,7 @@ async def test_a_failure_leaves_the_rest_standing_and_is_told():
             raise BadReply("no JSON")
         return (f"Why {task.persona.name}?",)
 
-    made = await make_questions(ABOUT, a_model(script={GlobalQuestions: said}), 3, 1, 1)
+    made = await make_questions(ABOUT, a_model(script={GlobalQuestions: said}), QuestionCounts(3, 1, 1))
 
     assert [q.text for q in made.questions] == ["Why Reader 0?", "Why Reader 2?"]
     assert made.failed == 1
@@ -110,13 +110,13 @@ async def test_a_failure_leaves_the_rest_standing_and_is_told():
 
 async def test_where_all_fails_the_failure_is_raised():
     with pytest.raises(BadReply):
-        await make_questions(ABOUT, a_model(script={Personas: [BadReply("no JSON")]}), 1, 1, 1)
+        await make_questions(ABOUT, a_model(script={Personas: [BadReply("no JSON")]}), QuestionCounts(1, 1, 1))
 
 
 async def test_a_chinese_description_is_asked_about_in_chinese():
     model = a_model()
 
-    await make_questions("一个河谷的书信，讲述工厂和船只。", model, 1, 1, 1)
+    await make_questions("一个河谷的书信，讲述工厂和船只。", model, QuestionCounts(1, 1, 1))
 
     assert {task.language for task in model.tasks} == {"zh"}
 
@@ -125,4 +125,4 @@ async def test_nothing_can_be_made_of_nothing():
     with pytest.raises(UsageError, match="description of the corpus is empty"):
         await make_questions(" \n", a_model())
     with pytest.raises(UsageError, match="at least one"):
-        await make_questions(ABOUT, a_model(), users=0)
+        await make_questions(ABOUT, a_model(), QuestionCounts(users=0))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from conspectus.evaluation import charts
 from conspectus.evaluation.jsonl_table import Judgement
-from conspectus.evaluation.judge import Plan
-from conspectus.evaluation.verdicts import Comparison, compare, matrices, win_rates_json
+from conspectus.evaluation.judge import Judged, Plan
+from conspectus.evaluation.verdicts import Comparison, compare
 from conspectus.tasks import Criterion
 
 CONDITIONS = ("A", "B", "C")
@@ -27,33 +27,33 @@ def comparison(rows: list[tuple[tuple[str, str], int, int]]) -> Comparison:
     judgements = [
         Judgement(*pair, "depth", f"q{question}", n, winner) for n, (pair, question, winner) in enumerate(rows)
     ]
-    return compare(Plan(CONDITIONS, PAIRS, CRITERIA, 10, 5, (), ()), judgements, ("judge",))
+    return compare(Judged(Plan(CONDITIONS, PAIRS, CRITERIA, 10, 5, (), ()), tuple(judgements), "judge"))
 
 
 @given(winners)
 def test_a_matrix_and_its_transpose_add_up_to_100(rows: list[tuple[tuple[str, str], int, int]]):
-    found = matrices(comparison(rows))
+    found = comparison(rows)
 
-    assert [one.criterion for one in found] == ["depth"] * bool(rows)
-    for depth in found:
-        size = range(len(depth.conditions))
-        for i, j in product(size, size):
-            there, back = depth.rates[i][j], depth.rates[j][i]
+    assert list(found.win_rates) == ["depth"] * bool(rows)
+    for cells in found.win_rates.values():
+        for one, other in product(cells, cells):
+            there, back = cells[one][other], cells[other][one]
             assert (there is None) == (back is None)
             assert there is None or back is None or there + back == pytest.approx(100)
-            assert depth.significant[i][j] == depth.significant[j][i]
-            assert i != j or there == 50
+            assert found.is_significant("depth", one, other) == found.is_significant("depth", other, one)
+            assert one != other or there == 50
 
 
 def test_the_row_wins_over_the_column():
-    found = matrices(comparison([(("A", "B"), n, 1) for n in range(8)] + [(("C", "B"), 0, 2)]))
+    found = comparison([(("A", "B"), n, 1) for n in range(8)] + [(("C", "B"), 0, 2)])
 
-    assert win_rates_json(found)["depth"] == {
+    assert found.win_rates["depth"] == {
         "A": {"A": 50, "B": 100, "C": None},
         "B": {"A": 0, "B": 50, "C": 100},
         "C": {"A": None, "B": 0, "C": 50},
     }
-    assert found[0].significant == ((False, True, False), (True, False, False), (False, False, False))
+    significant = {pair for pair in product(CONDITIONS, CONDITIONS) if found.is_significant("depth", *pair)}
+    assert significant == {("A", "B"), ("B", "A")}
 
 
 def test_all_pairs_of_a_criterion_are_one_family():
@@ -80,9 +80,7 @@ def test_a_rate_is_as_strong_as_its_opposite_and_another_colour(rate: float):
 
 
 def test_pictures_of_win_rates_are_drawn_where_matplotlib_is_there(tmp_path: Path):
-    found = matrices(comparison([(("A", "B"), n, 1) for n in range(8)]))
-
-    files = charts.heat_maps(found, tmp_path)
+    files = charts.heat_maps(comparison([(("A", "B"), n, 1) for n in range(8)]), tmp_path)
 
     assert files == (("win_rates.svg", "win_rates.png") if charts.can_draw() else ())
     assert all((tmp_path / file).stat().st_size for file in files)
