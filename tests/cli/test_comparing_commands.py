@@ -164,7 +164,7 @@ def test_what_cannot_be_asked_is_told(run: Run, asked: Path, papers: Path):
     assert "no condition 'X'" in run(*options, "X", code=2).stderr
     assert "C5: this index has levels 0 to 0, and no level 5" in run(*options, "C0,C5", code=2).stderr
     assert "SS: the index has no vectors; make them: conspectus embed" in run(*options, "SS", code=2).stderr
-    assert "cot asks for what a language model knows" in run(*options, "cot", code=2).stderr
+    assert "cot asks for what a language model knows" in run(*options, "cot", "--model", "extractive", code=2).stderr
     assert not Path("comparison").exists()
 
 
