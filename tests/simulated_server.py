@@ -35,7 +35,7 @@ from aiohttp import web
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 from conspectus import tokens
-from conspectus.models.llm.providers import vocabulary
+from conspectus.models.llm.wire import vocabulary
 
 try:
     import simulated_replies

@@ -201,8 +201,8 @@ def _estimated(
     from conspectus.models.embedders import prefixes_of
     from conspectus.models.llm.budget import Budget
     from conspectus.models.llm.cache import FILE_NAME, ResponseCache
-    from conspectus.models.llm.providers import vocabulary
     from conspectus.models.llm.sender import batches, embedding_key
+    from conspectus.models.llm.wire import vocabulary
 
     prefix = prefixes_of(name, settings.vectors).passage
     arrays = [{embedding_key(name, prefix + text): prefix + text for text in array} for array in texts.values()]

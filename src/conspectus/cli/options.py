@@ -42,7 +42,7 @@ def start_log(file: Path | None) -> Path | None:
     """Write everything that is logged from now on to a file, after what is in it."""
     if file is None:
         return None
-    from conspectus.models.llm.http_errors import redact
+    from conspectus.models.llm.providers import redact
 
     try:
         handler = logging.FileHandler(file, encoding="utf-8")

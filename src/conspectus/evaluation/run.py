@@ -21,8 +21,8 @@ from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.cache import FILE_NAME
-from conspectus.models.llm.client import prompt_tokens
 from conspectus.models.llm.session import Session, open_session
+from conspectus.models.llm.wire import prompt_tokens
 from conspectus.rows import Usage
 from conspectus.runtime import run_sync, session_for
 from conspectus.settings import Settings

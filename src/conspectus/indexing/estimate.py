@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from conspectus.community_context import CommunityContextBuilder
 from conspectus.errors import ModelError
@@ -22,18 +22,13 @@ from conspectus.indexing.pipeline import BuildInput, build_graph
 from conspectus.indexing.reports import reported, write_reports
 from conspectus.indexing.update import Changes
 from conspectus.models.llm.budget import Budget
-from conspectus.models.llm.client import prompt_tokens
 from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.sender import CachingSender
-from conspectus.models.llm.wire import Completion, Feature, Request, Status
+from conspectus.models.llm.wire import Completion, Feature, Request, Status, prompt_tokens
 from conspectus.rows import Chunk, Claim, Community, Document, Entity, Relationship, Usage
 from conspectus.settings import ReportSettings, Settings
 from conspectus.tasks import ExtractClaims, ExtractTriples, WriteReport
 from conspectus.text.lexicon import read_lexicon
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # Ranges
 
@@ -293,14 +288,9 @@ class _CacheOnly:
     async def stream(self, request: Request) -> AsyncIterator[str]:
         yield (await self.send(request)).text
 
-    async def embed(self, texts: Sequence[str], model: str, task: str = "Embed") -> NDArray[np.float32]:
-        raise _NotCached("an estimate embeds nothing")
-
     async def mark(self, request: Request, status: Status) -> None: ...
 
     async def keep(self, request: Request, reply: Completion) -> None: ...
-
-    async def learn(self, model: str, feature: Feature, accepted: bool) -> None: ...
 
     def has(self, request: Request) -> bool:
         return self._sender.has(request)

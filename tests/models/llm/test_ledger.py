@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import BudgetReached, UsageError
-from conspectus.models.llm.budget import Budget, Reservation, Trace
+from conspectus.models.llm.budget import Budget, Call, Reservation, Trace
 from conspectus.rows import Usage
 from conspectus.settings import Price
 
@@ -17,15 +17,15 @@ PRICES = {"m": Price(input=2.0, output=8.0)}
 
 
 async def reserve(ledger: Budget, prompt: int, most: int, task: str = "T") -> Reservation:
-    held = ledger.estimate("m", task, prompt, most)
-    await ledger.reserve(held)
-    return held
+    reservation = ledger.estimate(Call("key", "m", task, prompt, most))
+    await ledger.reserve(reservation)
+    return reservation
 
 
 async def call(ledger: Budget, prompt: int, reply: int, *, most: int | None = None, task: str = "T") -> None:
-    held = await reserve(ledger, prompt, most if most is not None else reply, task)
+    reservation = await reserve(ledger, prompt, most if most is not None else reply, task)
     await asyncio.sleep(0)
-    ledger.settle(held, prompt, reply)
+    ledger.settle(reservation, prompt, reply)
 
 
 def test_usage_is_kept_by_task():
@@ -66,11 +66,11 @@ def test_a_budget_is_never_passed_however_calls_overlap(calls: list[tuple[int, i
 def test_a_call_waits_for_those_under_way_before_it_is_refused():
     async def run() -> None:
         ledger = Budget(budget_tokens=1100)
-        held = await reserve(ledger, 10, 900)
+        reservation = await reserve(ledger, 10, 900)
         waiting = asyncio.create_task(reserve(ledger, 10, 900))
         await asyncio.sleep(0)
         assert not waiting.done()
-        ledger.settle(held, 10, 20)  # it took far less than it might have
+        ledger.settle(reservation, 10, 20)  # it took far less than it might have
         await asyncio.wait_for(waiting, 1)
 
     asyncio.run(run())
@@ -79,8 +79,8 @@ def test_a_call_waits_for_those_under_way_before_it_is_refused():
 def test_a_model_whose_tokens_are_more_than_were_counted_is_held_to_what_it_takes():
     async def run() -> None:
         ledger = Budget(budget_tokens=1000)
-        held = await reserve(ledger, 100, 0)
-        ledger.settle(held, 300, 0)  # it counts three times as many
+        reservation = await reserve(ledger, 100, 0)
+        ledger.settle(reservation, 300, 0)  # it counts three times as many
         with pytest.raises(BudgetReached, match=r"1,000 tokens.* 300 "):
             await reserve(ledger, 240, 0)
 
@@ -90,10 +90,10 @@ def test_a_model_whose_tokens_are_more_than_were_counted_is_held_to_what_it_take
 def test_calls_that_wait_are_held_to_what_the_replies_before_them_took():
     async def run() -> Budget:
         ledger = Budget(budget_tokens=1000)
-        held = await reserve(ledger, 100, 700)
+        reservation = await reserve(ledger, 100, 700)
         waiting = asyncio.gather(*(reserve(ledger, 200, 100) for _ in range(3)), return_exceptions=True)
         await asyncio.sleep(0)
-        ledger.settle(held, 300, 50)  # it counts three times as many as we
+        ledger.settle(reservation, 300, 50)  # it counts three times as many as we
         for result in await waiting:
             assert isinstance(result, BudgetReached)
         return ledger

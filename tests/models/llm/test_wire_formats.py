@@ -15,9 +15,24 @@ from hypothesis import strategies as st
 
 from conspectus import errors
 from conspectus.models.llm.client import Clients
-from conspectus.models.llm.http_errors import error_of_response, message_of, one_line, redact, retry_after, unreachable
-from conspectus.models.llm.providers import find_endpoint, vocabulary
-from conspectus.models.llm.wire import Message, OllamaDialect, OpenAIDialect, Request, ThinkingFilter, without_thinking
+from conspectus.models.llm.providers import (
+    error_of_response,
+    find_endpoint,
+    message_of,
+    one_line,
+    redact,
+    retry_after,
+    unreachable,
+)
+from conspectus.models.llm.wire import (
+    Message,
+    OllamaDialect,
+    OpenAIDialect,
+    Request,
+    ThinkingFilter,
+    vocabulary,
+    without_thinking,
+)
 from conspectus.settings import ModelSettings
 
 ENVIRON = {

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from conspectus.models.llm.adapters import ChatFunction, EmbedFunction, register
     from conspectus.models.llm.budget import Budget, open_budget
     from conspectus.models.llm.cache import FILE_NAME, ResponseCache
-    from conspectus.models.llm.http_errors import redact
     from conspectus.models.llm.model import ChatModel
+    from conspectus.models.llm.providers import redact
     from conspectus.models.llm.sender import CachingSender, batches, embedding_key, open_sender
     from conspectus.models.llm.session import NEEDED, Checked, Session, check, open_session
 
@@ -23,7 +23,7 @@ _HOME = {
     **dict.fromkeys(("ChatFunction", "EmbedFunction", "register"), "adapters"),
     **dict.fromkeys(("Budget", "open_budget"), "budget"),
     **dict.fromkeys(("FILE_NAME", "ResponseCache"), "cache"),
-    "redact": "http_errors",
+    "redact": "providers",
     "ChatModel": "model",
     **dict.fromkeys(("CachingSender", "batches", "embedding_key", "open_sender"), "sender"),
     **dict.fromkeys(("NEEDED", "Checked", "Session", "check", "open_session"), "session"),

@@ -35,19 +35,17 @@ from conspectus.errors import (
     Unusable,
     UsageError,
 )
-from conspectus.models.llm.client import prompt_tokens
-from conspectus.models.llm.http_errors import error_of_response, redact
-from conspectus.models.llm.providers import FUNCTION, Endpoint, vocabulary
+from conspectus.models.llm.providers import FUNCTION, Endpoint, error_of_response, redact
 from conspectus.models.llm.wire import (
     Completion,
     OpenAIDialect,
     Part,
     Request,
-    ThinkingFilter,
+    completion_of,
     digest,
-    without_thinking,
+    without_thinking_streamed,
 )
-from conspectus.tokens import count, well_formed
+from conspectus.tokens import count
 
 ChatFunction = Callable[[list[dict[str, str]]], Awaitable[str] | str]
 """From the messages of a conversation, each with `role` and `content`, to the text of the reply."""
@@ -116,8 +114,7 @@ class FunctionClient:
         text = await self._call([{"role": m.role, "content": m.content} for m in request.messages])
         if not isinstance(text, str):
             raise Unusable(f"{self.name} returned {_kind(text)}: it takes messages and returns the text of the reply")
-        written = count(text, vocabulary(request.model))
-        return Completion(well_formed(without_thinking(text)), "stop", prompt_tokens(request), written)
+        return completion_of(request, Part(text))
 
     async def stream(self, request: Request) -> AsyncIterator[str | Completion]:
         reply = await self.ask(request)
@@ -216,25 +213,20 @@ class NativeClient:
         except Exception as error:  # as above
             raise self._fault(error, request) from None
         choice = reply.choices[0]
-        text = well_formed(without_thinking(choice.message.content or ""))
-        return self._completion(request, text, choice.finish_reason, reply.usage)
+        return completion_of(request, _part(choice.message.content, choice.finish_reason, reply.usage))
 
     async def stream(self, request: Request) -> AsyncIterator[str | Completion]:
-        thinking, shown, reason, usage = ThinkingFilter(), "", "", None
+        async for piece in without_thinking_streamed(self._parts(request)):
+            yield completion_of(request, piece) if isinstance(piece, Part) else piece
+
+    async def _parts(self, request: Request) -> AsyncIterator[Part]:
         try:
             async for event in await self._provider.acompletion(**self._arguments(request), stream=True):
-                usage = event.usage or usage
-                for choice in event.choices[:1]:
-                    reason = choice.finish_reason or reason
-                    if piece := thinking.feed(well_formed(choice.delta.content or "")):
-                        shown += piece
-                        yield piece
+                choice = event.choices[0] if event.choices else None
+                delta, reason = (choice.delta.content, choice.finish_reason) if choice else ("", "")
+                yield _part(delta, reason, event.usage)
         except Exception as error:  # as above
             raise self._fault(error, request) from None
-        if piece := thinking.end():
-            shown += piece
-            yield piece
-        yield self._completion(request, shown, reason, usage)
 
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
         try:
@@ -248,13 +240,6 @@ class NativeClient:
         body = OpenAIDialect().chat_body(request, self.endpoint.model, (), stream=False)
         return {**body, "timeout": self._timeout}
 
-    def _completion(self, request: Request, text: str, reason: str | None, usage: Any) -> Completion:
-        part = Part(text, reason or "stop", *((usage.prompt_tokens, usage.completion_tokens) if usage else ()))
-        asked = prompt_tokens(request) if part.prompt_tokens is None else part.prompt_tokens
-        name = vocabulary(request.model)
-        written = count(text, name) if part.completion_tokens is None else part.completion_tokens
-        return Completion(text, part.finish_reason, asked, written)
-
     def _fault(self, error: Exception, request: Request | None) -> ModelError:
         """Return our error for one of a provider's library, by the HTTP status that it carries."""
         if isinstance(error, TimeoutError) or "timeout" in type(error).__name__.lower():
@@ -266,6 +251,10 @@ class NativeClient:
             return ServerFailed(f"{self.endpoint.name} failed ({type(error).__name__}: {message[:300]})")
         body = getattr(original, "body", None)
         reply = json.dumps(body if isinstance(body, dict) else {"error": message}, default=str)
-        asked_to_wait = getattr(error, "retry_after", None)
-        headers = {"Retry-After": str(asked_to_wait)} if asked_to_wait is not None else {}
+        retry_after = getattr(error, "retry_after", None)
+        headers = {"Retry-After": str(retry_after)} if retry_after is not None else {}
         return error_of_response(status, headers, reply, self.endpoint, request)
+
+
+def _part(text: str | None, reason: str | None, usage: Any) -> Part:
+    return Part(text or "", reason or "", *((usage.prompt_tokens, usage.completion_tokens) if usage else ()))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
-from urllib.parse import urlsplit
+from typing import IO, TYPE_CHECKING, Any
 
 from conspectus.errors import BudgetReached, UsageError
+from conspectus.models.llm.providers import is_local
 from conspectus.models.llm.wire import CAPPED, Completion, Request
 from conspectus.rows import Usage
 from conspectus.settings import Price, Settings
@@ -29,6 +29,23 @@ UNSURE = 1.5
 """What a prompt may be longer than it is counted, until the first reply of its model tells."""
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What budget, rate limiter and cache need to know of a request of any kind.
+
+    `max_tokens` is the stated maximum of the reply; 0 for what has no text, None where none is stated. `prompt` is the
+    text for the trace, where that has texts.
+    """
+
+    key: str
+    model: str
+    task: str
+    prompt_tokens: int
+    max_tokens: int | None
+    priority: float = 0.0
+    prompt: str = ""
+
+
 @dataclass(slots=True)
 class Reservation:
     """What one call may take at the most, set aside until it is known what it took.
@@ -37,11 +54,7 @@ class Reservation:
     the request states a maximum of its own.
     """
 
-    model: str
-    task: str
-    prompt_tokens: int
-    stated: int | None
-    room: int
+    call: Call
     tokens: int = 0
     cost: float = 0.0
     cap: int | None = None
@@ -57,30 +70,19 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Passed:
-    """A budget that a call would pass: that of "this run" or of "the index", in US dollars or tokens."""
+class _Limit:
+    """A budget of "this run" or "the index", in US dollars or tokens, and what is used of it."""
 
-    budget: str
+    name: str
     used: float
     limit: float
     in_tokens: bool
 
-    @property
-    def state(self) -> str:
-        """What is used of it."""
-        return f"of {self.amount(self.limit)}, {self.amount(self.used)} are spent"
-
     def amount(self, number: float) -> str:
         return f"{number:,.0f} tokens" if self.in_tokens else f"{number:.4f} USD"
 
-
-@dataclass(slots=True)
-class _Account:
-    calls: int = 0
-    cached_calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
+    def state(self) -> str:
+        return f"of {self.amount(self.limit)}, {self.amount(self.used)} are spent"
 
 
 class Trace:
@@ -116,18 +118,18 @@ class Budget:
     budget: float | None = None
     budget_tokens: int | None = None
     trace: Trace | None = None
-    before: Usage = field(default_factory=Usage)
+    before: Usage = field(default=Usage())
     base_url: str = ""
     index_budget: float | None = None
     index_budget_tokens: int | None = None
-    earlier: Usage = field(default=Usage(), init=False)
+    _earlier: Usage = field(default=Usage(), init=False)
     """What earlier runs on the index took, as far as its response cache records it."""
     notices: dict[str, str] = field(default_factory=dict[str, str], init=False)
     """For each model that a budget of money does not limit, a line that says so."""
-    _tasks: dict[str, _Account] = field(default_factory=dict[str, "_Account"], init=False)
+    _lost: Usage = field(default=Usage(), init=False)
+    _tasks: dict[str, Usage] = field(default_factory=dict[str, Usage], init=False)
     _longest: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int], init=False)
     _excess: dict[str, float] = field(default_factory=dict[str, float], init=False)
-    _lost: Usage = field(default=Usage(), init=False)
     _reserved_tokens: int = field(default=0, init=False)
     _reserved_cost: float = field(default=0.0, init=False)
     _settled: asyncio.Event = field(default_factory=asyncio.Event, init=False)
@@ -138,13 +140,7 @@ class Budget:
         limits = (self.budget, self.budget_tokens, self.index_budget, self.index_budget_tokens)
         return any(limit is not None for limit in limits)
 
-    def add_earlier_runs(self, spent: Iterable[Spent]) -> None:
-        """Count what the response cache of an index records against the budget of the index."""
-        tokens, cost = self.earlier.prompt_tokens, self.earlier.cost
-        for row in spent:
-            tokens += row.prompt_tokens + row.completion_tokens
-            cost += self.cost(row.model, row.prompt_tokens, row.completion_tokens)
-        self.earlier = Usage(prompt_tokens=tokens, cost=cost)
+    # Prices
 
     def price(self, model: str) -> Price | None:
         """Return the price of a model, if it is known."""
@@ -171,31 +167,58 @@ class Budget:
                 " or use --budget-tokens"
             )
 
-    def estimate(
-        self, model: str, task: str, prompt_tokens: int, completion_tokens: int | None, room: int = 0
-    ) -> Reservation:
-        """Return what a call may take at the most.
+    # What was taken
 
-        A count of tokens that was too low for this model before is raised accordingly. `completion_tokens` is
-        the stated maximum of the reply; without one, the longest of the task so far stands in for it, or `room` where
-        that is more, and under a budget caps it.
-        """
-        self.check(model)
-        reservation = Reservation(model, task, prompt_tokens, completion_tokens, room)
-        self._assess(reservation)
-        return reservation
+    def usage(self) -> dict[str, Usage]:
+        """Return what each task took in this run."""
+        return dict(sorted(self._tasks.items()))
 
-    def _assess(self, reservation: Reservation) -> None:
-        prompt = int(reservation.prompt_tokens * self._excess.get(reservation.model, UNSURE)) + 1
-        least = LEAST_ROOM if self.limited else USUAL_COMPLETION
-        usual = max(least, reservation.room, self._longest.get((reservation.model, reservation.task), 0))
-        reply = usual if reservation.stated is None else reservation.stated
-        reservation.tokens, reservation.cost = prompt + reply, self.cost(reservation.model, prompt, reply)
-        reservation.cap = reply if self.limited and reservation.stated is None else None
+    def total(self) -> Usage:
+        """Return what the run took."""
+        return sum(self._tasks.values(), Usage())
+
+    def count_cached(self, task: str) -> None:
+        """Count a reply that took no call."""
+        self._add(task, Usage(cached_calls=1))
+
+    def add_earlier_runs(self, spent: Iterable[Spent]) -> None:
+        """Count what the response cache of an index records against the budget of the index."""
+        for row in spent:
+            self._earlier += self._usage_of(row.model, row.prompt_tokens, row.completion_tokens)
 
     def expect(self, model: str, task: str, completion_tokens: int) -> None:
         """Set aside at least so much for replies of a task that state no maximum."""
         self._longest[model, task] = max(completion_tokens, self._longest.get((model, task), 0))
+
+    def _add(self, task: str, usage: Usage) -> None:
+        self._tasks[task] = self._tasks.get(task, Usage()) + usage
+
+    def _usage_of(self, model: str, prompt_tokens: int, completion_tokens: int) -> Usage:
+        cost = self.cost(model, prompt_tokens, completion_tokens)
+        return Usage(1, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
+
+    # One call
+
+    def estimate(self, call: Call) -> Reservation:
+        """Return what a call may take at the most.
+
+        A count of tokens that was too low for this model before is raised accordingly. Where the call states no maximum
+        of its reply, the longest of the task so far stands in for it, twice that where a budget cut it off, and under a
+        budget caps it.
+        """
+        self.check(call.model)
+        reservation = Reservation(call)
+        self._assess(reservation)
+        return reservation
+
+    def _assess(self, reservation: Reservation) -> None:
+        call = reservation.call
+        prompt = int(call.prompt_tokens * self._excess.get(call.model, UNSURE)) + 1
+        least = LEAST_ROOM if self.limited else USUAL_COMPLETION
+        usual = max(least, self._longest.get((call.model, call.task), 0))
+        reply = usual if call.max_tokens is None else call.max_tokens
+        reservation.tokens, reservation.cost = prompt + reply, self.cost(call.model, prompt, reply)
+        reservation.cap = reply if self.limited and call.max_tokens is None else None
 
     async def reserve(self, reservation: Reservation) -> None:
         """Set aside what a call may take; where only calls under way stand in the way of it, wait for them.
@@ -206,140 +229,101 @@ class Budget:
             BudgetReached: the call would pass the budget.
         """
         self._assess(reservation)
-        while not self._fits(reservation):
+        while self.limited and (limit := self._passed_by(reservation)):
             if self._reserved_tokens <= 0:
-                raise BudgetReached(self._reached(reservation))
+                raise _reached(limit, reservation)
             self._settled.clear()
             await self._settled.wait()
             self._assess(reservation)
         self._reserved_tokens += reservation.tokens
         self._reserved_cost += reservation.cost
 
-    def settle(self, reservation: Reservation, prompt_tokens: int, completion_tokens: int) -> None:
-        """Replace what was set aside by what was taken."""
+    def settle(
+        self, reservation: Reservation, prompt_tokens: int, completion_tokens: int, *, capped: bool = False
+    ) -> None:
+        """Replace what was set aside by what was taken; a reply that the budget `capped` needs twice the room."""
+        call = reservation.call
         self._release(reservation)
-        account = self._account(reservation.task)
-        account.calls += 1
-        account.prompt_tokens += prompt_tokens
-        account.completion_tokens += completion_tokens
-        account.cost += self.cost(reservation.model, prompt_tokens, completion_tokens)
-        self.expect(reservation.model, reservation.task, completion_tokens)
-        if reservation.prompt_tokens:
-            ratio = prompt_tokens / reservation.prompt_tokens
-            self._excess[reservation.model] = max(self._excess.get(reservation.model, 1.0), ratio)
+        self._add(call.task, self._usage_of(call.model, prompt_tokens, completion_tokens))
+        self.expect(call.model, call.task, completion_tokens * (2 if capped else 1))
+        if call.prompt_tokens:
+            ratio = prompt_tokens / call.prompt_tokens
+            self._excess[call.model] = max(self._excess.get(call.model, 1.0), ratio)
 
     def release(self, reservation: Reservation, *, lost: bool = False) -> None:
         """Give back what was set aside; not for a `lost` call, whose reply never came but may be charged."""
         self._release(reservation)
         if lost:
-            was = self._lost
-            self._lost = Usage(
-                was.calls + 1, prompt_tokens=was.prompt_tokens + reservation.tokens, cost=was.cost + reservation.cost
-            )
-
-    def count_cached(self, task: str) -> None:
-        """Count a reply that took no call."""
-        self._account(task).cached_calls += 1
-
-    def usage(self) -> dict[str, Usage]:
-        """Return what each task took in this run."""
-        return {
-            task: Usage(a.calls, a.cached_calls, a.prompt_tokens, a.completion_tokens, a.cost)
-            for task, a in sorted(self._tasks.items())
-        }
-
-    def total(self) -> Usage:
-        """Return what the run took."""
-        accounts = self._tasks.values()
-        return Usage(
-            sum(a.calls for a in accounts),
-            sum(a.cached_calls for a in accounts),
-            sum(a.prompt_tokens for a in accounts),
-            sum(a.completion_tokens for a in accounts),
-            sum(a.cost for a in accounts),
-        )
-
-    def check_room(self, tokens: float, cost: float, instead: str = "as it is as far as that reaches") -> None:
-        """Raise BudgetReached where work that takes at least so much would pass the budget, before it is begun.
-
-        `instead` is how else the same command goes on than with more.
-        """
-        if passed := self._passed(tokens, cost):
-            again = f"replies are cached: the same command goes on with more, or {instead}"
-            needed = passed.amount(tokens if passed.in_tokens else cost)
-            raise BudgetReached(
-                f"the budget of {passed.budget} does not reach: {passed.state} and the rest will take {needed}"
-                f" at the least; {again}"
-            )
-
-    def _taken(self) -> Usage:
-        """Return the tokens (as those of prompts) and the money of this ledger, lost calls included."""
-        parts = (self.total(), self._lost)
-        return Usage(
-            prompt_tokens=sum(p.prompt_tokens + p.completion_tokens for p in parts), cost=sum(p.cost for p in parts)
-        )
-
-    def _passed(self, tokens: float, cost: float) -> _Passed | None:
-        """Return the first budget that so much more would pass, None where it fits them all."""
-        own = self._taken()
-        before = self.before.prompt_tokens + self.before.completion_tokens
-        limits = (
-            ("this run", self.budget, self.budget_tokens, before, self.before.cost),
-            ("the index", self.index_budget, self.index_budget_tokens, self.earlier.prompt_tokens, self.earlier.cost),
-        )
-        for name, money, most, used, paid in limits:
-            if money is not None and paid + own.cost + cost > money:
-                return _Passed(name, paid + own.cost, money, in_tokens=False)
-            if most is not None and used + own.prompt_tokens + tokens > most:
-                return _Passed(name, used + own.prompt_tokens, most, in_tokens=True)
-        return None
-
-    def _account(self, task: str) -> _Account:
-        return self._tasks.setdefault(task, _Account())
+            self._lost += Usage(1, prompt_tokens=reservation.tokens, cost=reservation.cost)
 
     def _release(self, reservation: Reservation) -> None:
         self._reserved_tokens -= reservation.tokens
         self._reserved_cost -= reservation.cost
         self._settled.set()
 
-    def _fits(self, reservation: Reservation) -> bool:
-        return not self.limited or self._passed_by(reservation) is None
+    # The limits
 
-    def _passed_by(self, reservation: Reservation) -> _Passed | None:
+    def check_room(self, tokens: float, cost: float, instead: str = "as it is as far as that reaches") -> None:
+        """Raise BudgetReached where work that takes at least so much would pass the budget, before it is begun.
+
+        `instead` is how else the same command goes on than with more.
+        """
+        if limit := self._passed(tokens, cost):
+            raise BudgetReached(
+                f"the budget of {limit.name} does not reach: {limit.state()} and the rest will take"
+                f" {limit.amount(tokens if limit.in_tokens else cost)} at the least; replies are cached: the same"
+                f" command goes on with more, or {instead}"
+            )
+
+    def _passed_by(self, reservation: Reservation) -> _Limit | None:
         """Return the budget that a call would pass beside those under way."""
         return self._passed(
             self._reserved_tokens + reservation.tokens, max(0.0, self._reserved_cost) + reservation.cost
         )
 
-    def _reached(self, reservation: Reservation) -> str:
-        passed = self._passed_by(reservation)
-        assert passed is not None
-        needed = reservation.tokens if passed.in_tokens else reservation.cost
-        more = " with more than that one call takes" if needed > passed.limit else ""
-        if passed.budget == "the index":
-            more = " with a higher one"
-        call = f"the next call ({task_label(reservation.task)})" if reservation.task else "the next call"
-        return (
-            f"the budget of {passed.budget} is reached: {passed.state} and {call} may take"
-            f" {passed.amount(needed)}; replies are cached: the same command goes on{more}"
+    def _passed(self, tokens: float, cost: float) -> _Limit | None:
+        """Return the first budget that so much more would pass, None where it fits them all."""
+        own = self.total() + self._lost
+        limits = (
+            ("this run", own + self.before, self.budget, self.budget_tokens),
+            ("the index", own + self._earlier, self.index_budget, self.index_budget_tokens),
         )
+        for name, used, most_cost, most_tokens in limits:
+            if most_cost is not None and used.cost + cost > most_cost:
+                return _Limit(name, used.cost, most_cost, in_tokens=False)
+            if most_tokens is not None and used.tokens + tokens > most_tokens:
+                return _Limit(name, used.tokens, most_tokens, in_tokens=True)
+        return None
+
+
+def _reached(limit: _Limit, reservation: Reservation) -> BudgetReached:
+    needed = reservation.tokens if limit.in_tokens else reservation.cost
+    more = " with more than that one call takes" if needed > limit.limit else ""
+    if limit.name == "the index":
+        more = " with a higher one"
+    call = f"the next call ({task_label(reservation.call.task)})" if reservation.call.task else "the next call"
+    return BudgetReached(
+        f"the budget of {limit.name} is reached: {limit.state()} and {call} may take {limit.amount(needed)};"
+        f" replies are cached: the same command goes on{more}"
+    )
 
 
 def open_budget(settings: Settings, before: Usage | None = None, *, embedding: bool = False) -> Budget:
     """Return a new ledger as the settings say, with a trace where they name one; `embedding` is for the embedder."""
     llm = settings.llm
-    trace = Trace(Path(llm.trace), texts=llm.trace_texts) if llm.trace else None
     return Budget(
         settings.prices,
         llm.budget,
         llm.budget_tokens,
-        trace,
+        Trace(Path(llm.trace), texts=llm.trace_texts) if llm.trace else None,
         before or Usage(),
         (embedding and llm.embedder_base_url) or llm.base_url,
         llm.index_budget,
         llm.index_budget_tokens,
     )
 
+
+# Prices
 
 FREE = Price(input=0.0)
 OWN_MACHINES = ("ollama/", "vllm/")
@@ -367,7 +351,7 @@ def price_of(model: str, prices: Mapping[str, Price], base_url: str = "") -> Pri
     """
     if model in prices:
         return prices[model]
-    if _is_loopback(base_url) or model.startswith(OWN_MACHINES):
+    if is_local(base_url) or model.startswith(OWN_MACHINES):
         return FREE
     return _published(model, base_url)
 
@@ -375,15 +359,17 @@ def price_of(model: str, prices: Mapping[str, Price], base_url: str = "") -> Pri
 def is_free(model: str, prices: Mapping[str, Price], base_url: str = "") -> bool:
     """Tell whether a model is known to cost nothing, without importing the table of prices where it may cost some."""
     own = prices.get(model)
-    return own == FREE if own else _is_loopback(base_url) or model.startswith(OWN_MACHINES)
+    return own == FREE if own else is_local(base_url) or model.startswith(OWN_MACHINES)
+
+
+def price_source() -> str:
+    """Return where prices come from that the settings do not give, as `genai-prices 0.2.3`."""
+    return f"genai-prices {_published_prices().__version__}"
 
 
 @cache
-def price_source() -> str:
-    """Return where prices come from that the settings do not give, as `genai-prices 0.2.3`."""
-    from importlib.metadata import version
-
-    return f"genai-prices {version('genai-prices')}"
+def _published_prices() -> Any:
+    return import_module("genai_prices")  # takes 0.4 seconds, which only a price is worth
 
 
 @cache
@@ -392,28 +378,12 @@ def _published(model: str, base_url: str) -> Price | None:
     provider = PROVIDERS.get(prefix) if name else None
     if provider is None and not base_url:
         return None
-    from genai_prices import Usage, calc_price
-
-    usage = Usage(input_tokens=TYPICAL_CALL, output_tokens=TYPICAL_CALL)
-    asked = name if provider else model
+    prices = _published_prices()
+    usage = prices.Usage(input_tokens=TYPICAL_CALL, output_tokens=TYPICAL_CALL)
+    server = {"provider_api_url": base_url} if base_url else {"provider_id": provider}
     try:
-        price = (
-            calc_price(usage, asked, provider_api_url=base_url)
-            if base_url
-            else calc_price(usage, asked, provider_id=provider)
-        )
+        price = prices.calc_price(usage, name if provider else model, **server)
     except LookupError:
         return None
     million = 1_000_000 / TYPICAL_CALL
     return Price(input=float(price.input_price) * million, output=float(price.output_price) * million)
-
-
-def _is_loopback(base_url: str) -> bool:
-    if not base_url:
-        return False
-    host = urlsplit(base_url if "://" in base_url else f"http://{base_url}").hostname or ""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host == "localhost"
-    return address.is_loopback or address.is_unspecified

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ _MARK = (
 
 
 _this_process: Counter[Status] = Counter()
-"""Attempts that this process has cached, by their status; see `cached_by_this_process`."""
+"""Attempts that this process has cached, by their status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +102,19 @@ class CacheStats:
 _Write = tuple[str, Sequence[Any], "asyncio.Future[None]"]
 
 
-@dataclass
 class ResponseCache:
     """The cache in one file. Reads are immediate; a write is durable once it has been awaited."""
 
-    path: Path
-    _pending: list[_Write] = field(default_factory=list, init=False)
-    _flushing: asyncio.Task[None] | None = field(default=None, init=False)
-    _hits: Counter[int] = field(default_factory=Counter, init=False)
-    failure: CacheFailed | None = field(default=None, init=False)
-    """Why a write failed, once one did."""
-    _reserved: bool = field(default=False, init=False)
-
-    def __post_init__(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._new = not self.path.exists()
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.failure: CacheFailed | None = None
+        """Why a write failed, once one did."""
+        self._pending: list[_Write] = []
+        self._flushing: asyncio.Task[None] | None = None
+        self._hits: Counter[int] = Counter()
+        self._reserved = False
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._new = not path.exists()
         try:
             self._reader, self._writer = self._connect(), self._connect()
         except sqlite3.OperationalError as error:
@@ -148,20 +146,20 @@ class ResponseCache:
 
     def peek(self, key: str) -> Completion | None:
         """Return the same without counting it as used."""
-        return _completion(self._reader.execute(_GET, (key,)).fetchone())
+        return _completion(self._first(key, used=False))
 
     def has(self, key: str) -> bool:
         """Return whether there is something to be served for a key, without counting it as used."""
-        return self._reader.execute(_GET, (key,)).fetchone() is not None
+        return self._first(key, used=False) is not None
 
     def get_bytes(self, key: str) -> bytes | None:
         """Return the vector that is served for a key, if there is one."""
         row = self._first(key)
         return row and bytes(row[1])
 
-    def _first(self, key: str) -> Any:
+    def _first(self, key: str, *, used: bool = True) -> Any:
         row = self._reader.execute(_GET, (key,)).fetchone()
-        if row:
+        if row and used:
             self._hits[row[0]] += 1
         return row
 
@@ -197,17 +195,18 @@ class ResponseCache:
     async def _flush(self) -> None:
         while self._pending:  # what comes while a batch is written is the next one: such share one sync of the disk
             batch, self._pending = self._pending, []
+            failure: CacheFailed | None = None
             try:
                 await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, batch)
             except sqlite3.Error as error:
                 failure = self.failure = self._unwritable(error)
-                for _, _, done in batch:
-                    if not done.done():
-                        done.set_exception(failure)
-            else:
-                for _, _, done in batch:
-                    if not done.done():
-                        done.set_result(None)
+            for _, _, done in batch:
+                if done.done():  # whoever waited for it was cancelled
+                    continue
+                if failure is None:
+                    done.set_result(None)
+                else:
+                    done.set_exception(failure)
 
     def check_writable(self) -> None:
         """Raise CacheFailed where replies could not be stored: before the first one is paid for, and after a failure.
@@ -255,14 +254,11 @@ class ResponseCache:
 
     def stats(self) -> CacheStats:
         """Return the size of the cache and how much of it was used again."""
+        self._write_hits()
         by_status = dict(self._reader.execute("SELECT status, count(*) FROM replies GROUP BY status ORDER BY status"))
         hits = dict(self._reader.execute("SELECT task, sum(hits) FROM replies GROUP BY task ORDER BY task"))
-        unwritten = Counter[str]()
-        for row, number in self._hits.items():
-            for (task,) in self._reader.execute("SELECT task FROM replies WHERE id = ?", (row,)):
-                unwritten[task] += number
         size = sum(p.stat().st_size for end in ("", "-wal") if (p := Path(f"{self.path}{end}")).exists())
-        return CacheStats(sum(by_status.values()), size, by_status, {t: n + unwritten[t] for t, n in hits.items()})
+        return CacheStats(sum(by_status.values()), size, by_status, hits)
 
     def spent(self) -> list[Spent]:
         """Return what servers replied in all runs, per task and model; what was refused or lost is not counted."""
@@ -273,15 +269,9 @@ class ResponseCache:
         return [Spent(*row) for row in rows]
 
     def longest(self) -> list[tuple[str, str, int]]:
-        """Return each model and task, and the tokens that its longest reply took."""
-        return list(
-            self._reader.execute("SELECT model, task, max(completion_tokens) FROM replies GROUP BY model, task")
-        )
-
-    def capped(self, key: str) -> int:
-        """Return the tokens after which a budget cut the reply to a key off, 0 where none did."""
-        which = "SELECT max(completion_tokens) FROM replies WHERE key = ? AND finish_reason = ?"
-        return self._reader.execute(which, (key, CAPPED)).fetchone()[0] or 0
+        """Return each model and task, and the tokens of its longest reply; twice those that a budget cut one off at."""
+        longest = "SELECT model, task, max(completion_tokens * (1 + (finish_reason = ?))) FROM replies GROUP BY 1, 2"
+        return list(self._reader.execute(longest, (CAPPED,)))
 
     def prune(self, *, made_before: float | None = None, unused_since: float | None = None, bad: bool = False) -> int:
         """Delete attempts and return how many; the file shrinks by it.
@@ -290,13 +280,12 @@ class ResponseCache:
         served.
         """
         self._write_hits()
-        rules = [("made < ?", made_before), ("used < ?", unused_since)]
-        which = [rule for rule, value in rules if value is not None] + (["status != 'ok'"] if bad else [])
-        if not which:
+        moments = {"made < ?": made_before, "used < ?": unused_since}
+        rules = {rule: moment for rule, moment in moments.items() if moment is not None}
+        where = " OR ".join([*rules, *(["status != 'ok'"] if bad else [])])  # of the texts above, nothing from outside
+        if not where:
             return 0
-        values = [value for _, value in rules if value is not None]
-        where = " OR ".join(which)  # of the texts above, nothing from outside
-        removed = self._writer.execute(f"DELETE FROM replies WHERE {where}", values).rowcount  # noqa: S608
+        removed = self._writer.execute(f"DELETE FROM replies WHERE {where}", [*rules.values()]).rowcount  # noqa: S608
         self._writer.execute("VACUUM")
         return removed
 
@@ -305,9 +294,8 @@ class ResponseCache:
         self._hits.clear()
         if hits:
             self._writer.execute("BEGIN IMMEDIATE")
-            self._writer.executemany(
-                "UPDATE replies SET hits = hits + ?, used = ? WHERE id = ?", [(n, now, r) for n, r in hits]
-            )
+            update = "UPDATE replies SET hits = hits + ?, used = ? WHERE id = ?"
+            self._writer.executemany(update, [(n, now, row) for n, row in hits])
             self._writer.execute("COMMIT")
 
     async def aclose(self) -> None:
@@ -317,12 +305,13 @@ class ResponseCache:
         self.close()
 
     def close(self) -> None:
-        """Close; what was not awaited may be lost. A new file without any reply is removed."""
+        """Close; what was not awaited may be lost. A new file of nothing but failures is removed."""
         self._thread.shutdown()
         useless = False
         with suppress(sqlite3.OperationalError):  # on a full disk how often replies were used is not worth an error
             self._write_hits()
-            useless = self._new and not self._reader.execute("SELECT 1 FROM replies WHERE status = 'ok'").fetchone()
+            anything = "SELECT 1 FROM replies WHERE status != 'failed' UNION SELECT 1 FROM features"
+            useless = self._new and not self._reader.execute(anything).fetchone()
         self._reader.close()
         self._writer.close()
         if useless:

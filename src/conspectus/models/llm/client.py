@@ -1,12 +1,12 @@
-"""Clients on aiohttp for servers of language models: a request out, a reply or an error back; one client a model."""
+"""Clients of models, one each: a request out, a reply or an error back; over aiohttp where there is a server."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Protocol, TypeVar, cast
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -22,190 +22,186 @@ from conspectus.errors import (
     TimedOut,
     UsageError,
 )
+from conspectus.models.llm.adapters import EXTRA, FunctionClient, NativeClient, installed
 from conspectus.models.llm.cache import ResponseCache
-from conspectus.models.llm.http_errors import error_of_response, redact, remedy, server_name, unreachable
-from conspectus.models.llm.providers import OWN_KEY, Endpoint, find_endpoint, find_reranker, vocabulary
+from conspectus.models.llm.providers import (
+    OWN_KEY,
+    Endpoint,
+    error_of_response,
+    find_endpoint,
+    find_reranker,
+    redact,
+    remedy,
+    server_name,
+    unreachable,
+)
 from conspectus.models.llm.wire import (
     Completion,
-    Dialect,
     Feature,
     OllamaDialect,
     OpenAIDialect,
     Part,
     Request,
-    ThinkingFilter,
+    completion_of,
     dropped_parameter,
-    without_thinking,
+    prompt_tokens,
+    without_thinking_streamed,
 )
 from conspectus.settings import ModelSettings
 
-if TYPE_CHECKING:
-    import aiohttp
-
-    from conspectus.models.rerankers.served import RerankClient
-
+T = TypeVar("T")
 CONNECT_SECONDS = 10.0  # an address that answers at all does so in 1
-
-
-class Client(Protocol):
-    """Asks one model, once per call: no cache, no retries, no limits."""
-
-    async def ask(self, request: Request) -> Completion:
-        """Return the reply to a request."""
-        ...
-
-    def stream(self, request: Request) -> AsyncIterator[str | Completion]:
-        """Yield the pieces of the reply, and last the whole of it."""
-        ...
-
-    async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
-        """Return a vector for each text, and the tokens that it took."""
-        ...
+RERANK_PATH = "/rerank"
 
 
 def open_session() -> aiohttp.ClientSession:
-    """Return the one session of a run; the gate bounds its connections, and cookies are of no use to it."""
+    """Return the one session of a run; the rate limiter bounds its connections, and cookies are of no use to it."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0),  # servers close idle ones after five seconds
         cookie_jar=aiohttp.DummyCookieJar(),
     )
 
 
+class _ParameterDropped(Exception):
+    """A request was refused for a parameter that is left out from now on."""
+
+
 class HttpClient:
-    """A client for OpenAI's wire format and Ollama's."""
+    """A client of one model in OpenAI's wire format or Ollama's, or of one reranker: no cache, retries or limits."""
 
     def __init__(self, endpoint: Endpoint, session: aiohttp.ClientSession, timeout: float, context_window: int) -> None:
         self.endpoint = endpoint
         self._session = session
         self._timeout = timeout
-        native = endpoint.preset.dialect == "ollama"
-        self._window = context_window if native else None
-        self._dialect: Dialect = OllamaDialect(context_window) if native else OpenAIDialect()
+        self._window = context_window if endpoint.preset.dialect == "ollama" else None
+        self._dialect = OllamaDialect(self._window) if self._window else OpenAIDialect()
         self._headers = {"Content-Type": "application/json", **endpoint.headers}
         self._dropped: set[str] = {"max_tokens", "temperature"} if endpoint.reasoning else set()
+        self._wants_texts = False
         self._proxy = _proxy(endpoint.base_url)
 
     async def ask(self, request: Request) -> Completion:
+        """Return the reply to a request."""
         self._check_length(request)
         while True:
             body = self._dialect.chat_body(request, self.endpoint.model, self._dropped, stream=False)
             try:
-                async with self._post(self._dialect.chat_path, body) as response:
-                    if response.status == 200:
-                        return self._completion(request, self._read(await response.read()))
-                    self._learn(
-                        response.status,
-                        response.headers,
-                        await response.text("utf-8", "replace"),
-                        body,
-                        request,
-                    )
-            except (aiohttp.ClientError, OSError) as error:
-                raise self._broken(error) from None
+                async with self._post(self._dialect.chat_path, body, request) as response:
+                    part = self._read(await response.read(), self._dialect.read_reply)
+                return self._completion(request, part)
+            except _ParameterDropped:
+                continue
 
     async def stream(self, request: Request) -> AsyncIterator[str | Completion]:
+        """Yield the pieces of the reply, and last the whole of it."""
         self._check_length(request)
         while True:
             body = self._dialect.chat_body(request, self.endpoint.model, self._dropped, stream=True)
             try:
-                async with self._post(self._dialect.chat_path, body, stream=True) as response:
-                    if response.status == 200:
-                        async for piece in self._pieces(request, response):
-                            yield piece
-                        return
-                    self._learn(
-                        response.status,
-                        response.headers,
-                        await response.text("utf-8", "replace"),
-                        body,
-                        request,
-                    )
-            except (aiohttp.ClientError, OSError) as error:
-                raise self._broken(error) from None
+                async with self._post(self._dialect.chat_path, body, request) as response:
+                    async for piece in without_thinking_streamed(self._parts(response)):
+                        yield self._completion(request, piece) if isinstance(piece, Part) else piece
+                return
+            except _ParameterDropped:
+                continue
 
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
+        """Return a vector for each text, and the tokens that they took."""
         body = self._dialect.embed_body(texts, self.endpoint.model)
-        try:
-            async with self._post(self._dialect.embed_path, body) as response:
-                data = await response.read()
-                if response.status != 200:
-                    raise error_of_response(
-                        response.status,
-                        response.headers,
-                        data.decode("utf-8", "replace"),
-                        self.endpoint,
-                        None,
-                    )
-        except (aiohttp.ClientError, OSError) as error:
-            raise self._broken(error) from None
-        try:
-            vectors, used = self._dialect.read_vectors(json.loads(data))
-        except (ValueError, LookupError, TypeError, AttributeError):
-            raise self._unreadable(data) from None
+        async with self._post(self._dialect.embed_path, body) as response:
+            vectors, used = self._read(await response.read(), self._dialect.read_vectors)
         if len(vectors) != len(texts):
             raise ServerFailed(f"{server_name(self.endpoint)} sent {len(vectors)} vectors for {len(texts)} texts")
-        return vectors, sum(tokens.count(text) for text in texts) if used is None else used
+        return vectors, sum(map(tokens.count, texts)) if used is None else used
 
-    def _post(self, path: str, body: Mapping[str, Any], *, stream: bool = False) -> Any:
-        connect = min(CONNECT_SECONDS, self._timeout)
-        return self._session.post(
-            self.endpoint.base_url + path,
-            data=json.dumps(body).encode(),
-            headers=self._headers,
-            allow_redirects=False,
-            proxy=self._proxy,
-            timeout=aiohttp.ClientTimeout(sock_connect=connect, sock_read=self._timeout)
-            if stream
-            else aiohttp.ClientTimeout(total=self._timeout, sock_connect=connect),
-        )
+    async def rerank(self, question: str, passages: Sequence[str]) -> tuple[list[float], int]:
+        """Return a score for each passage, and the tokens that they took.
 
-    def _learn(
-        self, status: int, headers: Mapping[str, str], text: str, body: Mapping[str, Any], request: Request
-    ) -> None:
-        """Raise what a refusal means, unless it is of a parameter that can be left out from now on."""
-        error = error_of_response(status, headers, text, self.endpoint, request, streamed=bool(body.get("stream")))
-        spare = (
-            dropped_parameter(text, body) if isinstance(error, Refused) and not isinstance(error, NotAccepted) else None
-        )
-        if spare is None:
-            raise error
-        self._dropped.add(spare)
-
-    def _read(self, data: bytes) -> Part:
+        In the form of Cohere, Jina and vLLM, `{model, query, documents, top_n}` -> `{results: [{index,
+        relevance_score}]}`, or in that of TEI where it wants that, `{query, texts, truncate}` -> `[{index, score}]`.
+        """
+        if self._wants_texts:
+            body: dict[str, Any] = {"query": question, "texts": list(passages), "truncate": True}
+        else:
+            body = {"query": question, "documents": list(passages), "top_n": len(passages)}
+            body |= {"model": self.endpoint.model} if self.endpoint.model else {}
         try:
-            return self._dialect.read_reply(json.loads(data))
+            async with self._post(RERANK_PATH, body) as response:
+                rows, used = self._read(await response.read(), _read_scores)
+        except Refused as refusal:
+            if self._wants_texts or "texts" not in str(refusal):
+                raise
+            self._wants_texts = True
+            return await self.rerank(question, passages)
+        if missing := [position for position in range(len(passages)) if position not in rows]:
+            raise ServerFailed(f"{server_name(self.endpoint)} sent no score for some passages ({missing[0]})")
+        return [rows[position] for position in range(len(passages))], used or sum(
+            map(tokens.count, (question, *passages))
+        )
+
+    @asynccontextmanager
+    async def _post(
+        self, path: str, body: Mapping[str, Any], request: Request | None = None
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
+        """Send a body and give the response; raise the ModelError that another status, or none, stands for."""
+        streamed = bool(body.get("stream"))
+        timeout = aiohttp.ClientTimeout(
+            total=None if streamed else self._timeout,
+            sock_connect=min(CONNECT_SECONDS, self._timeout),
+            sock_read=self._timeout if streamed else None,
+        )
+        try:
+            async with self._session.post(
+                self.endpoint.base_url + path,
+                data=json.dumps(body).encode(),
+                headers=self._headers,
+                allow_redirects=False,
+                proxy=self._proxy,
+                timeout=timeout,
+            ) as response:
+                if response.status != 200:
+                    raise self._refusal(response, await response.text("utf-8", "replace"), body, request)
+                yield response
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._broken(error) from None
+
+    def _refusal(
+        self, response: aiohttp.ClientResponse, text: str, body: Mapping[str, Any], request: Request | None
+    ) -> Exception:
+        """Return what a refusal means: where it is for a parameter that can go, that this is left out from now on."""
+        streamed = bool(body.get("stream"))
+        error = error_of_response(response.status, response.headers, text, self.endpoint, request, streamed=streamed)
+        refused = request is not None and isinstance(error, Refused) and not isinstance(error, NotAccepted)
+        spare = dropped_parameter(text, body) if refused else None
+        if spare is None:
+            return error
+        self._dropped.add(spare)
+        return _ParameterDropped()
+
+    def _read(self, data: bytes, read: Callable[[Any], T]) -> T:
+        try:
+            return read(json.loads(data))
         except (ValueError, LookupError, TypeError, AttributeError):
             raise self._unreadable(data) from None
 
-    async def _pieces(self, request: Request, response: aiohttp.ClientResponse) -> AsyncIterator[str | Completion]:
-        thinking, shown, last = ThinkingFilter(), [""], Part()
+    async def _parts(self, response: aiohttp.ClientResponse) -> AsyncIterator[Part]:
+        ended = False
         async for line in response.content:
             try:
                 part = self._dialect.read_line(line)
             except (ValueError, LookupError, TypeError, AttributeError):
                 raise self._unreadable(line) from None
-            if part is None:
-                continue
-            last = _later(last, part)
-            if text := thinking.feed(tokens.well_formed(part.text)):
-                shown.append(text)
-                yield text
-        if not last.finish_reason:
+            if part is not None:
+                ended = ended or bool(part.finish_reason)
+                yield part
+        if not ended:
             raise ServerFailed(f"{server_name(self.endpoint)} ended a streamed reply before it was whole")
-        if text := thinking.end():
-            shown.append(text)
-            yield text
-        yield self._completion(request, Part("".join(shown), *_rest(last)), thought=True)
 
-    def _completion(self, request: Request, part: Part, *, thought: bool = False) -> Completion:
+    def _completion(self, request: Request, part: Part) -> Completion:
         if part.refusal or part.finish_reason == "content_filter":
             why = redact(part.refusal, self.endpoint.key) or "its content filter"
             raise Refused(f"{server_name(self.endpoint)} would not answer ({why})")
-        text = part.text if thought else tokens.well_formed(without_thinking(part.text))
-        name = vocabulary(request.model)
-        asked = part.prompt_tokens if part.prompt_tokens is not None else prompt_tokens(request)
-        written = part.completion_tokens if part.completion_tokens is not None else tokens.count(part.text, name)
-        return Completion(text, part.finish_reason or "stop", asked, written)
+        return completion_of(request, part)
 
     def _check_length(self, request: Request) -> None:
         """Refuse what Ollama would cut to its context without a word."""
@@ -231,31 +227,17 @@ class HttpClient:
         return _charged(ServerFailed(f"{server_name(self.endpoint)} sent something that is no reply ({start!r})"))
 
 
-def prompt_tokens(request: Request) -> int:
-    """Return the tokens of a request, as its own vocabulary or the nearest that is known counts them."""
-    name = vocabulary(request.model)
-    schema = tokens.count(json.dumps(request.schema), name) if request.schema else 0
-    return sum(tokens.count(m.content, name) + 4 for m in request.messages) + 3 + schema
-
-
 def _charged(error: ServerFailed) -> ServerFailed:
     error.charged = True  # the server may have done its work
     return error
 
 
-def _later(before: Part, part: Part) -> Part:
-    """Put together what the pieces of a stream tell of the whole; the text is gathered elsewhere."""
-    return Part(
-        "",
-        part.finish_reason or before.finish_reason,
-        part.prompt_tokens if part.prompt_tokens is not None else before.prompt_tokens,
-        part.completion_tokens if part.completion_tokens is not None else before.completion_tokens,
-        before.refusal + part.refusal,
-    )
-
-
-def _rest(part: Part) -> tuple[str, int | None, int | None, str]:
-    return part.finish_reason, part.prompt_tokens, part.completion_tokens, part.refusal
+def _read_scores(reply: Any) -> tuple[dict[int, float], int]:
+    """Return the scores of passages by their positions, and the tokens that the reply tells (0 for none)."""
+    rows = cast("list[Any]", reply if isinstance(reply, list) else reply["results"])
+    usage: Any = {} if isinstance(reply, list) else reply.get("usage") or {}
+    scores = {int(row["index"]): float(row.get("relevance_score", row.get("score"))) for row in rows}
+    return scores, int(usage.get("total_tokens") or 0)
 
 
 def _proxy(url: str) -> str | None:
@@ -265,26 +247,38 @@ def _proxy(url: str) -> str | None:
     return None if proxy_bypass(host) else getproxies().get(scheme)
 
 
+class Client(Protocol):
+    """Asks one model, once per call: no cache, no retries, no limits."""
+
+    async def ask(self, request: Request) -> Completion:
+        """Return the reply to a request."""
+        ...
+
+    def stream(self, request: Request) -> AsyncIterator[str | Completion]:
+        """Yield the pieces of the reply, and last the whole of it."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
+        """Return a vector for each text, and the tokens that they took."""
+        ...
+
+
 class Clients:
-    """Clients by the names of their models, opened when first asked for, over one session."""
+    """Clients by the names of their models, opened when first asked for, and what their servers are known to take."""
 
     def __init__(
-        self,
-        settings: ModelSettings,
-        replies: ResponseCache | None,
-        environ: Mapping[str, str] = os.environ,
-        embedder: str = "",
+        self, settings: ModelSettings, replies: ResponseCache | None, environ: Mapping[str, str], embedder: str = ""
     ) -> None:
+        self.answered: set[str] = set()
+        """The addresses whose server has answered in this run."""
         self._settings = settings
         self._replies = replies
         self._environ = environ
         self._embedder = embedder
         self._session: aiohttp.ClientSession | None = None
         self._clients: dict[str, Client] = {}
-        self._rerankers: dict[str, RerankClient] = {}
         self._endpoints: dict[str, Endpoint] = {}
         self._features: dict[str, dict[tuple[str, str], bool]] = {}
-        self._answered: set[str] = set()
 
     def endpoint(self, model: str) -> Endpoint:
         """Return where a model is asked; raise UsageError where its name leads nowhere."""
@@ -304,60 +298,44 @@ class Clients:
             self._clients[model] = self._open(self.endpoint(model), model)
         return self._clients[model]
 
-    def reranker(self, model: str) -> RerankClient:
+    def reranker(self, model: str) -> HttpClient:
         """Return the client of a reranker; raises as `of` does."""
-        from conspectus.models.rerankers.served import RerankClient
-
-        if model not in self._rerankers:
-            endpoint = self._endpoints[model] = find_reranker(model, self._environ)
-            _check_key(endpoint, model)
-            self._rerankers[model] = RerankClient(endpoint, self._opened_session(), self._settings.timeout, 0)
-        return self._rerankers[model]
-
-    def _opened_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = open_session()
-        return self._session
+        if model not in self._clients:
+            self._endpoints[model] = find_reranker(model, self._environ)
+            self._clients[model] = self._open(self._endpoints[model], model)
+        return cast("HttpClient", self._clients[model])
 
     def _open(self, endpoint: Endpoint, model: str) -> Client:
-        if endpoint.preset.dialect == "function":
-            from conspectus.models.llm.adapters import FunctionClient
-
+        dialect = endpoint.preset.dialect
+        lacks_key = endpoint.preset.needs_key and endpoint.key_variable != OWN_KEY and not endpoint.key
+        if dialect == "function":
             return FunctionClient(model, self._settings.timeout, self._settings.concurrency)
-        if endpoint.preset.dialect == "native":
-            _check_extra(endpoint, model)
-        _check_key(endpoint, model)
-        if endpoint.preset.dialect == "native":
-            from conspectus.models.llm.adapters import NativeClient
-
+        if dialect == "native" and not installed():
+            key = f", and a key: set {endpoint.key_variable}" if lacks_key else ""
+            raise UsageError(f"{model} needs the extra `{EXTRA}`: pip install 'conspectus[{EXTRA}]'{key}")
+        if lacks_key:
+            raise BadKey(f"{model} needs a key: set {endpoint.key_variable}")
+        if dialect == "native":
             return NativeClient(endpoint, self._settings.timeout)
-        session = self._opened_session()
-        return HttpClient(endpoint, session, self._settings.timeout, self._settings.context_window)
-
-    def answered(self, model: str) -> bool:
-        """Whether the server of a model has answered in this run."""
-        return self.endpoint(model).base_url in self._answered
-
-    def has_answered(self, model: str) -> None:
-        """Note that the server of a model is there."""
-        self._answered.add(self.endpoint(model).base_url)
+        self._session = self._session or open_session()
+        return HttpClient(endpoint, self._session, self._settings.timeout, self._settings.context_window)
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
         """Return whether a model's server takes a feature, None if that is not known."""
-        known = self._known(model).get((model, feature))
+        known = self._features_at(model).get((model, feature))
         if known is not None:
             return known
         return None if feature in self.endpoint(model).preset.features else False
 
     async def learn(self, model: str, feature: Feature, accepted: bool) -> None:
         """Remember whether a model's server takes a feature, in later runs on the same index too."""
-        if self._known(model).get((model, feature)) is accepted:
-            return
-        self._known(model)[model, feature] = accepted
-        if self._replies is not None:
-            await self._replies.learn(server_name(self.endpoint(model)), model, feature, accepted)
+        features = self._features_at(model)
+        if features.get((model, feature)) is not accepted:
+            features[model, feature] = accepted
+            if self._replies is not None:
+                await self._replies.learn(server_name(self.endpoint(model)), model, feature, accepted)
 
-    def _known(self, model: str) -> dict[tuple[str, str], bool]:
+    def _features_at(self, model: str) -> dict[tuple[str, str], bool]:
         server = server_name(self.endpoint(model))
         if server not in self._features:
             self._features[server] = self._replies.features(server) if self._replies is not None else {}
@@ -367,19 +345,3 @@ class Clients:
         """Close the session."""
         if self._session is not None:
             await self._session.close()
-
-
-def _check_key(endpoint: Endpoint, model: str) -> None:
-    if endpoint.preset.needs_key and endpoint.key_variable != OWN_KEY and not endpoint.key:
-        raise BadKey(f"{model} needs a key: set {endpoint.key_variable}")
-
-
-def _check_extra(endpoint: Endpoint, model: str) -> None:
-    """Raise UsageError where the extra of a provider is missing; it names the key too where that is missing as well."""
-    from conspectus.models.llm.adapters import EXTRA, installed
-
-    if installed():
-        return
-    lacks_key = endpoint.preset.needs_key and not endpoint.key
-    key = f", and a key: set {endpoint.key_variable}" if lacks_key else ""
-    raise UsageError(f"{model} needs the extra `{EXTRA}`: pip install 'conspectus[{EXTRA}]'{key}")

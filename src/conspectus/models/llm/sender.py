@@ -1,35 +1,69 @@
-"""What sends: the cache, the budget, the gate and the retries around a client for each model."""
+"""What sends: the cache, the budget, the rate limiter and the retries around a client for each model."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import struct
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
 
 from conspectus import tokens
-from conspectus.errors import BadReply, ContextTooLong, ModelError, ServerFailed
+from conspectus.errors import (
+    BadReply,
+    CallFailed,
+    ContextTooLong,
+    ModelError,
+    NotAccepted,
+    RateLimited,
+    ServerFailed,
+    TimedOut,
+    Unusable,
+)
 from conspectus.models.base import Tick, no_tick, together
-from conspectus.models.llm.budget import Budget, Reservation
+from conspectus.models.llm.budget import Budget, Call, Reservation
 from conspectus.models.llm.cache import FILE_NAME, Attempt, ResponseCache
-from conspectus.models.llm.calls import Call, Caller, doubled_room
-from conspectus.models.llm.client import Clients, prompt_tokens
-from conspectus.models.llm.providers import vocabulary
-from conspectus.models.llm.wire import CAPPED, Completion, Feature, Request, Status, digest
+from conspectus.models.llm.client import Clients
+from conspectus.models.llm.limits import Backoff, RateLimiter
+from conspectus.models.llm.wire import CAPPED, Completion, Feature, Request, Status, digest, prompt_tokens, vocabulary
 from conspectus.settings import ModelSettings
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-T = TypeVar("T")
+HOPELESS = 20
+"""Calls that fail for good, with none answered, after which no more are made."""
 BATCH_TEXTS = 64
 BATCH_CHARACTERS = 50_000
 """The most that goes into one request for embeddings."""
+BATCH_PASSAGES = 32
+"""Passages in one request to a reranker at the most: what servers take by default."""
 SHORTEST = 40
 """Characters of a text that is not cut in two: a server that will not read it reads nothing."""
+_SCORE = struct.Struct("<d")
+
+
+@dataclass
+class _Try:
+    """One attempt at a call: what is set aside for it, and what it took once there is a reply."""
+
+    reservation: Reservation
+    started: float
+    again: bool = True
+    """Whether the call may be made again after a failure; not for a stream of which a part is shown."""
+    used: tuple[int, int] | None = None
+    """Tokens of the prompt and of the reply."""
+    capped: bool = False
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.started
 
 
 class CachingSender:
@@ -52,8 +86,11 @@ class CachingSender:
         )
         self.replies = replies
         self.clients = Clients(settings, replies, environ, embedder)
-        self._caller = Caller(settings, self.clients, self.ledger, replies)
+        self._settings = settings
+        self._limiter = RateLimiter(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
         self._under_way: dict[str, asyncio.Future[None]] = {}
+        self._stopped: Unusable | None = None
+        self._failures = 0
         if replies is not None and self.ledger.limited:
             self.ledger.add_earlier_runs(replies.spent())
             for longest in replies.longest():
@@ -73,10 +110,12 @@ class CachingSender:
         if self.ledger.trace is not None:
             self.ledger.trace.close()
 
+    # Replies
+
     async def send(self, request: Request) -> Completion:
-        """Return the completion that is kept for a request, or ask for it; see `Sender.send`."""
+        """Return the completion that is cached for a request, or ask for it; see `Sender.send`."""
         while True:
-            if cached := self._kept(request):
+            if cached := self._cached(request):
                 return cached
             if (same := self._under_way.get(request.key)) is None:
                 break
@@ -84,52 +123,85 @@ class CachingSender:
         done = self._under_way[request.key] = asyncio.get_running_loop().create_future()
         try:
             client, call = self.clients.of(request.model), self._call(request)
-
-            async def ask(reservation: Reservation) -> Completion:
-                self._check_cache()
-                return reservation.marked_if_capped(await client.ask(reservation.capped(request)))
-
-            return await self._caller.attempt(call, ask, lambda reply, took: self._keep(call, reply, took, request))
+            backoff = self._backoff(call)
+            while True:
+                async with self._attempt(call, backoff) as attempt:
+                    reply = await client.ask(attempt.reservation.capped(request))
+                    reply = await self._store(attempt, reply, request)
+                    if not attempt.capped:
+                        return reply
         finally:
             del self._under_way[request.key]
             done.set_result(None)
 
     async def stream(self, request: Request) -> AsyncIterator[str]:
-        """Yield the text of a completion piece by piece, or at once where it is kept; see `Sender.stream`.
+        """Yield the text of a completion piece by piece, or at once where it is cached; see `Sender.stream`.
 
         A stream that breaks after its first piece is not begun again; one that ends too early is a BadReply.
         """
-        if cached := self._kept(request):
+        if cached := self._cached(request):
             yield cached.text
             return
         client, call = self.clients.of(request.model), self._call(request)
-        patience, begun, room = self._caller.backoff(call), False, self._caller.room(call)
-        while True:
-            reservation, entered = await self._caller.enter(call, room)
-            outcome: Completion | ModelError | None = None
-            started = time.perf_counter()
-            try:
-                self._check_cache()
-                async for piece in client.stream(reservation.capped(request)):
+        backoff = self._backoff(call)
+        reply: Completion | None = None
+        while reply is None:
+            async with self._attempt(call, backoff) as attempt:
+                async for piece in client.stream(attempt.reservation.capped(request)):
                     if isinstance(piece, Completion):
-                        outcome = reservation.marked_if_capped(piece)
-                        await self._keep(call, outcome, time.perf_counter() - started, request)
+                        reply = await self._store(attempt, piece, request)
                     else:
-                        begun = True
+                        attempt.again = False
                         yield piece
-            except ModelError as error:
-                outcome = error
-            finally:
-                self._caller.leave(call, reservation, outcome)
-            if isinstance(outcome, Completion):
-                room = doubled_room(outcome)
-                if room and not begun:  # all of it was thinking
-                    continue
-                if wrong := _unfinished(request, outcome):
-                    raise BadReply(f"{request.model} {wrong}")
-                return
-            error = outcome or ServerFailed("the stream ended with no reply")
-            await self._caller.failed(call, error, time.perf_counter() - started, entered, None if begun else patience)
+                if reply is None:
+                    raise ServerFailed("the stream ended with no reply")
+                if attempt.capped and attempt.again:  # all of it was thinking
+                    reply = None
+        if wrong := _unfinished(request, reply):
+            raise BadReply(f"{request.model} {wrong}")
+
+    async def mark(self, request: Request, status: Status) -> None:
+        """Change the status of what was last cached for a request; see `Sender.mark`."""
+        if self.replies is not None:
+            await self.replies.mark(request.key, status)
+
+    async def keep(self, request: Request, reply: Completion) -> None:
+        """Serve a reply that was got by asking in another way for a request from now on; see `Sender.keep`."""
+        await self._add(Attempt(request.key, request.model, request.task, "ok", reply.text, "kept"))
+
+    def has(self, request: Request) -> bool:
+        """Return whether the reply to a request is cached."""
+        return self.replies is not None and self.replies.has(request.key)
+
+    def peek(self, request: Request) -> Completion | None:
+        """Return the reply to a request that is cached, without counting it as used."""
+        return self.replies.peek(request.key) if self.replies is not None else None
+
+    def accepts(self, model: str, feature: Feature) -> bool | None:
+        """Return whether a model's server takes a feature, None if not known; see `Sender.accepts`."""
+        return self.clients.accepts(model, feature)
+
+    def _cached(self, request: Request) -> Completion | None:
+        cached = self.replies.get(request.key) if self.replies is not None else None
+        if cached is not None:
+            self.ledger.count_cached(request.task)
+            if self.ledger.trace:
+                self._record(self._call(request), "ok", (cached.prompt_tokens, cached.completion_tokens), 0.0, cached)
+        return cached
+
+    async def _store(self, attempt: _Try, reply: Completion, request: Request) -> Completion:
+        call, seconds = attempt.reservation.call, attempt.seconds
+        reply = replace(attempt.reservation.marked_if_capped(reply), seconds=seconds)
+        attempt.used = used = (reply.prompt_tokens, reply.completion_tokens)
+        attempt.capped = reply.finish_reason == CAPPED
+        status: Status = "cut off" if reply.cut_off_for(request) else "ok" if reply.text.strip() else "unparsable"
+        await self._add(
+            Attempt(call.key, call.model, call.task, status, reply.text, reply.finish_reason, *used, seconds)
+        )
+        self._record(call, status, used, seconds, reply)
+        return reply
+
+    # Vectors and scores
 
     async def embed(
         self, texts: Sequence[str], model: str, task: str = "Embed", tick: Tick = no_tick
@@ -139,24 +211,31 @@ class CachingSender:
         A text that is too long for the model has the mean of the vectors of its parts. The tick is called for each
         different text.
         """
-        import numpy as np
+        client, cached = self.clients.of(model), dict[str, bytes]()
 
-        keys = [embedding_key(model, text) for text in texts]
-        vectors_by_key: dict[str, bytes] = {}
-        for key in keys:
-            if key not in vectors_by_key and self.replies and (cached := self.replies.get_bytes(key)) is not None:
-                vectors_by_key[key] = cached
-                self.ledger.count_cached(task)
-                tick()
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors_by_key}
+        async def ask(texts: Sequence[str]) -> tuple[list[bytes], int]:
+            vectors, used = await client.embed(texts)
+            return [np.asarray(vector, np.float32).tobytes() for vector in vectors], used
 
-        async def bought(batch: Sequence[tuple[str, str]]) -> None:
-            vectors_by_key.update(await self._embedded(batch, model, task))
+        async def embed(batch: Sequence[tuple[str, str]]) -> None:
+            """Embed texts; those that are too long are asked for apart, and then in parts."""
+            try:
+                cached.update(await self._ask_batch(batch, model, task, ask))
+            except ContextTooLong:
+                if len(batch) == 1:
+                    key, text = batch[0]
+                    cached[key] = await self._embed_in_parts(key, text, model, task)
+                else:
+                    middle = len(batch) // 2
+                    await together([embed(batch[:middle]), embed(batch[middle:])])
+                    return
             for _ in batch:
                 tick()
 
-        await together(bought(batch) for batch in batches(list(missing.items())))
-        rows = [np.frombuffer(vectors_by_key[key], np.float32) for key in keys]
+        keys = [embedding_key(model, text) for text in texts]
+        missing = self._missing(dict(zip(keys, texts, strict=True)), cached, task, tick)
+        await together(map(embed, batches(missing)))
+        rows = [np.frombuffer(cached[key], np.float32) for key in keys]
         if len({len(row) for row in rows}) > 1:
             raise ServerFailed(
                 f"{model} gives vectors of several dimensions: its kept ones are of another model; prune them"
@@ -164,129 +243,193 @@ class CachingSender:
         return np.stack(rows) if rows else np.zeros((0, 0), np.float32)
 
     async def rerank(self, question: str, passages: Sequence[str], model: str) -> list[float]:
-        """Return how much each passage says to a question, as a reranker scores it; see `rerank.scores`."""
-        from conspectus.models.rerankers.served import scores
+        """Return how much each passage says to a question, as a reranker scores it; each is paid for once."""
+        client, cached = self.clients.reranker(model), dict[str, bytes]()
 
-        client = self.clients.reranker(model)
-        return await scores(question, passages, client, model, self._caller, self.replies, self.ledger)
+        async def ask(texts: Sequence[str]) -> tuple[list[bytes], int]:
+            scores, used = await client.rerank(question, texts)
+            return [_SCORE.pack(score) for score in scores], used
 
-    async def mark(self, request: Request, status: Status) -> None:
-        """Change the status of what was last kept for a request; see `Sender.mark`."""
-        if self.replies is not None:
-            await self.replies.mark(request.key, status)
+        async def rerank(batch: Sequence[tuple[str, str]]) -> None:
+            try:
+                cached.update(await self._ask_batch(batch, model, "Rerank", ask, question))
+            except ModelError as error:  # the flags that its message names are those of language models
+                error.args = (str(error).replace("--base-url", "--rerank").replace("--model", "--rerank"),)
+                raise
 
-    async def keep(self, request: Request, reply: Completion) -> None:
-        """Serve a reply that was got by asking in another way for a request from now on; see `Sender.keep`."""
-        if self.replies is not None:
-            attempt = (request.key, request.model, request.task, "ok", reply.text, "kept")
-            await self.replies.add([Attempt(*attempt)])
+        keys = [digest(["rerank", model, question, passage]) for passage in passages]
+        missing = self._missing(dict(zip(keys, passages, strict=True)), cached, "Rerank", no_tick)
+        starts = range(0, len(missing), BATCH_PASSAGES)
+        await together(rerank(missing[start : start + BATCH_PASSAGES]) for start in starts)
+        return [_SCORE.unpack(cached[key])[0] for key in keys]
 
-    def has(self, request: Request) -> bool:
-        """Return whether the reply to a request is kept."""
-        return self.replies is not None and self.replies.has(request.key)
+    def _missing(
+        self, texts: Mapping[str, str], cached: dict[str, bytes], task: str, tick: Tick
+    ) -> list[tuple[str, str]]:
+        """Put what is cached of texts into `cached`; return the keys and texts of the others."""
+        missing: list[tuple[str, str]] = []
+        for key, text in texts.items():
+            if self.replies is not None and (data := self.replies.get_bytes(key)) is not None:
+                cached[key] = data
+                self.ledger.count_cached(task)
+                tick()
+            else:
+                missing.append((key, text))
+        return missing
 
-    def peek(self, request: Request) -> Completion | None:
-        """Return the reply to a request that is kept, without counting it as used."""
-        return self.replies.peek(request.key) if self.replies is not None else None
+    async def _ask_batch(
+        self,
+        batch: Sequence[tuple[str, str]],
+        model: str,
+        task: str,
+        ask: Callable[[Sequence[str]], Awaitable[tuple[list[bytes], int]]],
+        question: str = "",
+    ) -> dict[str, bytes]:
+        """Return what is asked for each text of a batch, by the keys; `question` goes out along with them."""
+        keys, texts = [key for key, _ in batch], [text for _, text in batch]
+        counted = (*texts, question) if self._counts_tokens else ()
+        call = Call(digest(keys), model, task, sum(tokens.count(text, vocabulary(model)) for text in counted), 0)
+        backoff = self._backoff(call)
+        while True:
+            async with self._attempt(call, backoff) as attempt:
+                data, used = await ask(texts)
+                attempt.used, seconds = (used, 0), attempt.seconds
+                await self._add(
+                    *(
+                        # It is one call, and so counts once.
+                        Attempt(key, model, task, "ok", value, "kept" if n else "", share, 0, seconds)
+                        for n, (key, value, share) in enumerate(zip(keys, data, _shares(used, len(batch)), strict=True))
+                    )
+                )
+                self._record(call, "ok", (used, 0), seconds)
+                return dict(zip(keys, data, strict=True))
 
-    def accepts(self, model: str, feature: Feature) -> bool | None:
-        """Return whether a model's server takes a feature, None if not known; see `Sender.accepts`."""
-        return self.clients.accepts(model, feature)
-
-    async def learn(self, model: str, feature: Feature, accepted: bool) -> None:
-        """Remember whether a model's server takes a feature; see `Sender.learn`."""
-        await self.clients.learn(model, feature, accepted)
-
-    # One call
-
-    async def _keep(self, call: Call, reply: Completion, seconds: float, request: Request) -> Completion:
-        reply = Completion(
-            reply.text, reply.finish_reason, reply.prompt_tokens, reply.completion_tokens, seconds=seconds
-        )
-        status: Status = "cut off" if reply.cut_off_for(request) else "ok" if reply.text.strip() else "unparsable"
-        used = (reply.prompt_tokens, reply.completion_tokens)
-        if self.replies is not None:
-            key = (call.key, call.model, call.task)
-            await self.replies.add([Attempt(*key, status, reply.text, reply.finish_reason, *used, seconds)])
-        self._caller.record(call, status, *used, seconds, reply)
-        return reply
-
-    async def _embedded(self, batch: Sequence[tuple[str, str]], model: str, task: str) -> dict[str, bytes]:
-        """Return the vectors of texts; those that are too long are asked for apart, and then in parts."""
-        try:
-            return await self._embed_batch(batch, model, task)
-        except ContextTooLong:
-            if len(batch) == 1:
-                key, text = batch[0]
-                return {key: await self._in_parts(key, text, model, task)}
-        middle = len(batch) // 2
-        first, second = await together(self._embedded(part, model, task) for part in (batch[:middle], batch[middle:]))
-        return first | second
-
-    async def _in_parts(self, key: str, text: str, model: str, task: str) -> bytes:
+    async def _embed_in_parts(self, key: str, text: str, model: str, task: str) -> bytes:
         """Return the mean of the vectors of the two halves of a text, by their lengths."""
         middle = max(text.rfind(" ", 0, len(text) // 2 + 1), 0) or len(text) // 2
         parts = [part for part in (text[:middle], text[middle:]) if part.strip()]
         if len(text) < SHORTEST or len(parts) < 2:
             raise ServerFailed(f"{model} says that a text of {len(text)} characters is too long for it: {text[:40]!r}")
         vectors = await self.embed(parts, model, task)
-        import numpy as np
-
         mean = np.average(vectors, axis=0, weights=[len(part) for part in parts]).astype(np.float32).tobytes()
-        if self.replies is not None:
-            await self.replies.add([Attempt(key, model, task, "ok", mean, "kept")])
+        await self._add(Attempt(key, model, task, "ok", mean, "kept"))
         return mean
 
-    async def _embed_batch(self, batch: Sequence[tuple[str, str]], model: str, task: str) -> dict[str, bytes]:
-        client = self.clients.of(model)
-        texts = [text for _, text in batch]
-        count = sum(tokens.count(text, vocabulary(model)) for text in texts) if self._caller.counted else 0
-        call = Call(digest([key for key, _ in batch]), model, task, count, 0)
+    # One call of any kind
 
-        async def keep(reply: tuple[list[list[float]], int], seconds: float) -> tuple[list[list[float]], int]:
-            import numpy as np
-
-            data = [np.asarray(vector, np.float32).tobytes() for vector in reply[0]]
-            share = [reply[1] // len(batch) + (n < reply[1] % len(batch)) for n in range(len(batch))]
-            vectors_by_key.update({key: vector for (key, _), vector in zip(batch, data, strict=True)})
-            if self.replies is not None:
-                how = ["", *["kept"] * (len(batch) - 1)]  # it is one call, and so counts once
-                each = zip(batch, data, how, share, strict=True)
-                await self.replies.add(
-                    [Attempt(key, model, task, "ok", v, kind, used, 0, seconds) for (key, _), v, kind, used in each]
-                )
-            self._caller.record(call, "ok", reply[1], 0, seconds)
-            return reply
-
-        vectors_by_key: dict[str, bytes] = {}
-
-        async def ask(_: Reservation) -> tuple[list[list[float]], int]:
-            self._check_cache()
-            return await client.embed(texts)
-
-        await self._caller.attempt(call, ask, keep)
-        return vectors_by_key
-
-    def _check_cache(self) -> None:
-        """Raise CacheFailed where the reply to the next call could not be stored."""
-        if self.replies is not None:
-            self.replies.check_writable()
+    @property
+    def _counts_tokens(self) -> bool:
+        return self.ledger.limited or self._limiter.counts_tokens
 
     def _call(self, request: Request) -> Call:
-        count = prompt_tokens(request) if self._caller.counted else 0
+        count = prompt_tokens(request) if self._counts_tokens else 0
         traced = self.ledger.trace is not None and self.ledger.trace.texts
         prompt = "\n\n".join(f"[{m.role}] {m.content}" for m in request.messages) if traced else ""
         return Call(request.key, request.model, request.task, count, request.max_tokens, request.priority, prompt)
 
-    def _kept(self, request: Request) -> Completion | None:
-        cached = self.replies.get(request.key) if self.replies is not None else None
-        if cached is not None:
-            self.ledger.count_cached(request.task)
-            if self.ledger.trace:
-                self._caller.record(
-                    self._call(request), "ok", cached.prompt_tokens, cached.completion_tokens, 0.0, cached
-                )
-        return cached
+    def _backoff(self, call: Call) -> Backoff:
+        return Backoff(call.key, self._settings.attempts, self._settings.retry_seconds)
+
+    @asynccontextmanager
+    async def _attempt(self, call: Call, backoff: Backoff) -> AsyncGenerator[_Try]:
+        """Let a call through when its turn comes; what is done inside stores its reply and says what it used.
+
+        After a failure that may pass it waits, and the call is to be made again; others are raised.
+
+        Raises:
+            BudgetReached: the call would pass the budget.
+            Unusable: a call before it showed that nothing more can be asked.
+        """
+        attempt, entered = await self._enter(call)
+        failure: ModelError | None = None
+        try:
+            # It is let out once its reply is durable: a kill costs at most what is under way.
+            if self.replies is not None:
+                self.replies.check_writable()
+            yield attempt
+        except ModelError as error:
+            failure = error
+        finally:
+            self._leave(attempt, failure)
+        if failure is None:
+            await asyncio.sleep(0)  # the call that takes its place goes out before this reply is read
+        else:
+            await self._failed(attempt, failure, entered, backoff)
+
+    async def _enter(self, call: Call) -> tuple[_Try, float]:
+        reservation = self.ledger.estimate(call)
+        entered = await self._limiter.enter(call.priority, taken := reservation.tokens)
+        try:
+            if self._stopped:
+                raise self._stopped
+            await self.ledger.reserve(reservation)
+        except BaseException as error:
+            if isinstance(error, Unusable):
+                self._stopped = error
+            self._limiter.leave(taken)
+            raise
+        self._limiter.take(reservation.tokens - taken)
+        return _Try(reservation, time.perf_counter()), entered
+
+    def _leave(self, attempt: _Try, failure: ModelError | None) -> None:
+        """Make room for the next call, and book what this one took."""
+        reservation = attempt.reservation
+        if attempt.used is None:
+            lost = failure is None or (isinstance(failure, CallFailed) and failure.charged)
+            self.ledger.release(reservation, lost=lost)
+            self._limiter.leave(0 if lost else reservation.tokens)
+        else:
+            self.ledger.settle(reservation, *attempt.used, capped=attempt.capped)
+            self._limiter.leave(reservation.tokens - sum(attempt.used))
+            self._limiter.widen()
+            self.clients.answered.add(self.clients.endpoint(reservation.call.model).base_url)
+
+    async def _failed(self, attempt: _Try, error: ModelError, entered: float, backoff: Backoff) -> None:
+        """Store a failed attempt and wait before the next one; raise the error where there is to be none."""
+        call, seconds = attempt.reservation.call, attempt.seconds
+        await self._add(
+            Attempt(call.key, call.model, call.task, "failed", str(error), type(error).__name__, 0, 0, seconds)
+        )
+        self._record(call, "failed", (0, 0), seconds, error)
+        if isinstance(error, (RateLimited, TimedOut)):
+            self._limiter.narrow(entered, error.retry_after)
+        if isinstance(error, NotAccepted):
+            await self.clients.learn(call.model, cast("Feature", error.feature), False)
+        answered = self.clients.endpoint(call.model).base_url in self.clients.answered
+        pause = backoff.pause(error, answered=answered) if attempt.again else None
+        if pause is None:
+            if not answered and call.max_tokens != 0 and not isinstance(error, NotAccepted):
+                self._failures += 1  # not those for vectors, whose texts can be cut where they are too long
+            if isinstance(error, Unusable):
+                self._stopped = error
+            elif self._failures == HOPELESS:
+                self._stopped = Unusable(f"{call.model} failed on all of the first {HOPELESS} calls: {error}")
+            raise self._stopped or error
+        await asyncio.sleep(pause)
+
+    async def _add(self, *attempts: Attempt) -> None:
+        if self.replies is not None:
+            await self.replies.add(attempts)
+
+    def _record(
+        self, call: Call, status: Status, used: tuple[int, int], seconds: float, outcome: Completion | Any = None
+    ) -> None:
+        """Write a line of the trace, where there is one."""
+        if self.ledger.trace is None:
+            return
+        reply = outcome if isinstance(outcome, Completion) else None
+        facts = {
+            "task": call.task,
+            "model": call.model,
+            "key": call.key,
+            "status": status,
+            "cached": reply is not None and reply.cached,
+            "prompt_tokens": used[0],
+            "completion_tokens": used[1],
+            "seconds": round(seconds, 4),
+        }
+        error = {"error": str(outcome)} if isinstance(outcome, ModelError) else {}
+        self.ledger.trace.call(facts | error, call.prompt, reply.text if reply else "")
 
 
 def _unfinished(request: Request, reply: Completion) -> str:
@@ -301,16 +444,16 @@ def _unfinished(request: Request, reply: Completion) -> str:
 def open_sender(
     settings: ModelSettings, folder: Path | None, ledger: Budget | None = None, embedder: str = ""
 ) -> CachingSender:
-    """Return a sender whose replies are kept in an index's folder (nowhere, for None)."""
+    """Return a sender whose replies are cached in an index's folder (nowhere, for None)."""
     return CachingSender(settings, ResponseCache(folder / FILE_NAME) if folder else None, ledger, embedder=embedder)
 
 
 def embedding_key(model: str, text: str) -> str:
-    """Return what the vector of a text is kept under."""
+    """Return what the vector of a text is cached under."""
     return digest(["embedding", model, text])
 
 
-def batches(items: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+def batches(items: Iterable[tuple[str, str]]) -> list[list[tuple[str, str]]]:
     """Return keys and texts as they go into one request each."""
     made: list[list[tuple[str, str]]] = []
     size = BATCH_CHARACTERS
@@ -321,3 +464,8 @@ def batches(items: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
         made[-1].append((key, text))
         size += len(text)
     return made
+
+
+def _shares(total: int, parts: int) -> list[int]:
+    """Return whole shares of a total that differ by one at the most."""
+    return [total // parts + (n < total % parts) for n in range(parts)]

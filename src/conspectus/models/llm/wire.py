@@ -1,4 +1,4 @@
-"""What goes to a language model and what comes back: requests, completions, the `Sender`, and the two wire formats.
+"""What goes to a language model and what comes back: requests, completions, and the two wire formats.
 
 The formats are OpenAI's, and Ollama's own, which alone sets its context length.
 """
@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from conspectus import tokens
 
 ResponseFormat = Literal["json_schema", "json_object", "text"]
 Status = Literal["ok", "cut off", "unparsable", "failed"]
@@ -107,23 +105,18 @@ class Completion:
 
 
 class Sender(Protocol):
-    """The one thing that sends. What it returns is paid for once, durable, and served again."""
+    """What sends the requests of a chat model. What it returns is paid for once, durable, and served again."""
 
     async def send(self, request: Request) -> Completion:
-        """Return the completion, kept or asked for; raise a ModelError where it cannot be had.
+        """Return the completion, cached or asked for; raise a ModelError where it cannot be had.
 
-        A reply that was cut off (`cut_off`) is returned but never served again: sending the
-        same request once more asks the server once more. A request of `max_tokens=1` wants a single token, so
-        it is not cut off by having got it.
+        A reply that was cut off (`cut_off`) is returned but never served again: sending the same request once more asks
+        the server once more. NotAccepted says which feature a server refuses.
         """
         ...
 
     def stream(self, request: Request) -> AsyncIterator[str]:
-        """Yield the text of the completion piece by piece; kept under the same key as one that was sent."""
-        ...
-
-    async def embed(self, texts: Sequence[str], model: str, task: str = "Embed") -> NDArray[np.float32]:
-        """Return one vector for each text, as an array of shape (texts, dimension)."""
+        """Yield the text of the completion piece by piece; cached under the same key as one that was sent."""
         ...
 
     async def mark(self, request: Request, status: Status) -> None:
@@ -131,29 +124,33 @@ class Sender(Protocol):
         ...
 
     async def keep(self, request: Request, reply: Completion) -> None:
-        """Let a reply that was got by asking in another way be served for a request from now on."""
+        """Serve a reply that was got by asking in another way for a request from now on."""
         ...
 
     def has(self, request: Request) -> bool:
-        """Whether the reply to a request is kept, so that it will take no call."""
+        """Return whether the reply to a request is cached, so that it will take no call."""
         ...
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
-        """Whether the model's server takes a feature, as found out before (in earlier runs too), or None."""
-        ...
-
-    async def learn(self, model: str, feature: Feature, accepted: bool) -> None:
-        """Remember for this index whether the model's server takes a feature.
-
-        `send` raises NotAccepted (its `feature` says which) where a server refuses one, and learns it.
-        """
+        """Return whether the model's server takes a feature, as far as is known (from earlier runs too)."""
         ...
 
 
-_THINKING = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?(</\1>\s*|\Z)", re.DOTALL)
-_UNOPENED = re.compile(r"\A(?!\s*[{\[(]).*?^</think>\s*?$\s*", re.DOTALL | re.MULTILINE)
-_CLOSED = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?</\1>\s*", re.DOTALL)
-OPENING = ("<think>", "<thinking>", "<reasoning>")
+# Tokens
+
+_NEWER_VOCABULARY = re.compile(r"gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|gpt-oss|(^|/)o\d")
+
+
+def vocabulary(name: str) -> str:
+    """Return the vocabulary that counts a model's tokens (`cl100k_base` where its own is not known)."""
+    return "o200k_base" if _NEWER_VOCABULARY.search(name) else "cl100k_base"
+
+
+def prompt_tokens(request: Request) -> int:
+    """Return the tokens of a request, as its own vocabulary or the nearest that is known counts them."""
+    name = vocabulary(request.model)
+    schema = tokens.count(json.dumps(request.schema), name) if request.schema else 0
+    return sum(tokens.count(m.content, name) + 4 for m in request.messages) + 3 + schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,22 +163,30 @@ class Part:
     completion_tokens: int | None = None
     refusal: str = ""
 
+    def followed_by(self, part: Part) -> Part:
+        """Return what two pieces of a stream say together, without their texts."""
+        return Part(
+            "",
+            part.finish_reason or self.finish_reason,
+            self.prompt_tokens if part.prompt_tokens is None else part.prompt_tokens,
+            self.completion_tokens if part.completion_tokens is None else part.completion_tokens,
+            self.refusal + part.refusal,
+        )
 
-class Dialect(Protocol):
-    """How to ask in one wire format.
 
-    What `read_*` is given is any JSON; what does not fit raises LookupError, TypeError or AttributeError, for
-    the caller to make an error of ours.
-    """
+def completion_of(request: Request, part: Part) -> Completion:
+    """Return a reply without its thinking; its tokens are counted here where the server tells none."""
+    sent, written = part.prompt_tokens, part.completion_tokens
+    return Completion(
+        tokens.well_formed(without_thinking(part.text)),
+        part.finish_reason or "stop",
+        prompt_tokens(request) if sent is None else sent,
+        tokens.count(part.text, vocabulary(request.model)) if written is None else written,
+    )
 
-    chat_path: str
-    embed_path: str
 
-    def chat_body(self, request: Request, model: str, dropped: Collection[str], stream: bool) -> dict[str, Any]: ...
-    def read_reply(self, reply: Any) -> Part: ...
-    def read_line(self, line: bytes) -> Part | None: ...
-    def embed_body(self, texts: Sequence[str], model: str) -> dict[str, Any]: ...
-    def read_vectors(self, reply: Any) -> tuple[list[list[float]], int | None]: ...
+# Wire formats. What `read_*` is given is any JSON; what does not fit raises LookupError, TypeError, ValueError or
+# AttributeError, for the caller to make an error of ours.
 
 
 class OpenAIDialect:
@@ -248,13 +253,14 @@ class OpenAIDialect:
         return [row["embedding"] for row in rows], usage.get("prompt_tokens")
 
 
-@dataclass(frozen=True)
-class OllamaDialect:
+class OllamaDialect(OpenAIDialect):
     """Ollama's own: every request sets the context length, and what does not fit is an error, not cut."""
 
-    context_window: int
     chat_path = "/api/chat"
     embed_path = "/api/embed"
+
+    def __init__(self, context_window: int) -> None:
+        self.context_window = context_window
 
     def chat_body(self, request: Request, model: str, dropped: Collection[str], stream: bool) -> dict[str, Any]:
         options = {
@@ -309,6 +315,14 @@ def dropped_parameter(message: str, body: Mapping[str, Any]) -> str | None:
     return next((name for name in spare if name in body and re.search(rf"\b{name}\b", message)), None)
 
 
+# Thinking before a reply
+
+_THINKING = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?(</\1>\s*|\Z)", re.DOTALL)
+_UNOPENED = re.compile(r"\A(?!\s*[{\[(]).*?^</think>\s*?$\s*", re.DOTALL | re.MULTILINE)
+_CLOSED = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?</\1>\s*", re.DOTALL)
+OPENING = ("<think>", "<thinking>", "<reasoning>")
+
+
 def without_thinking(text: str) -> str:
     """Return a reply without the thinking that it opens with; later tags are part of the text and stay."""
     if "</think" not in text and "<" not in text[:20]:
@@ -341,3 +355,17 @@ class ThinkingFilter:
         """Return what was held back and turned out to be no thinking."""
         buffer, self._buffer = self._buffer or "", None
         return without_thinking(buffer)
+
+
+async def without_thinking_streamed(parts: AsyncIterator[Part]) -> AsyncIterator[str | Part]:
+    """Yield the text of a streamed reply as it can be shown, and last the whole of what was shown."""
+    thinking, shown, whole = ThinkingFilter(), list[str](), Part()
+    async for part in parts:
+        whole = whole.followed_by(part)
+        if text := thinking.feed(tokens.well_formed(part.text)):
+            shown.append(text)
+            yield text
+    if text := thinking.end():
+        shown.append(text)
+        yield text
+    yield replace(whole, text="".join(shown))
