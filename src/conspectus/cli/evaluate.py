@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from conspectus.cli import eval_ablate, eval_check, eval_compare, show
+from conspectus.cli.eval_options import Flags, step
 from conspectus.cli.guard import WITH_FAILURES
-from conspectus.cli.help import MODEL, OUTPUT
+from conspectus.cli.help import OUTPUT
 from conspectus.cli.options import (
     FOLDER,
     FOLDERS,
     AsJson,
-    ConfigFile,
+    EmbedderName,
     IndexFolder,
     IndexFolders,
-    LogFile,
-    ModelName,
     Rerank,
-    SetKeys,
     Where,
-    overrides,
-    settings_of,
-    settings_with_index,
+    parts,
 )
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
+    from conspectus.evaluation.qa import Scored
     from conspectus.evaluation.retrieval import Measured
-    from conspectus.settings import Settings
 
 app = typer.Typer(help="Evaluate retrieval and answers.", no_args_is_help=True)
 
@@ -46,6 +41,7 @@ def evaluate() -> None:
 
 
 @app.command("retrieval")
+@step({"embedder": EmbedderName, "rerank": Rerank, "json": AsJson})
 def retrieval(
     folder: Annotated[
         Path,
@@ -62,17 +58,9 @@ def retrieval(
     index: Annotated[
         Path | None, typer.Option("--index", metavar="DIR", help="Folder of the index (default: FOLDER/.conspectus).")
     ] = None,
-    embedder: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", rich_help_panel=MODEL, help="Embedding model: none, local or local:FOLDER."),
-    ] = None,
     titles: Annotated[bool, typer.Option(help="Show the titles of passages to the methods.")] = True,
-    rerank: Rerank = None,
-    model: ModelName = None,
-    json: AsJson = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    flags: Flags,
 ) -> None:
     """Measure retrieval on a BEIR dataset: recall, MRR, nDCG.
 
@@ -82,38 +70,23 @@ def retrieval(
     """
     from conspectus import evaluation
 
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    flags = {"vectors.embedder": embedder, "rerank.by": rerank, "model": model}
-    settings = settings_of(overrides(set_, flags), config)
-    results = evaluation.evaluate_retrieval(folder, names, _numbers(k), index, settings=settings, titles=titles)
-    if json:
+    try:
+        ks = [int(part) for part in parts(k)]
+    except ValueError:
+        raise UsageError(f"-k takes numbers with commas between, as 2,5, and not {k!r}") from None
+    results = evaluation.evaluate_retrieval(folder, parts(methods), ks, index, settings=flags.settings, titles=titles)
+    if flags.json:
         show.as_json({name: measured.as_row() for name, measured in results.items()})
     else:
-        _show(list(results.values()))
+        _show_ranked(list(results.values()))
 
 
-def _numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise UsageError(f"-k takes numbers with commas between, as 2,5, and not {text!r}") from None
-
-
-def _show(results: list[Measured]) -> None:
+def _show_ranked(results: list[Measured]) -> None:
     first = results[0]
-    asked = [name for name in first.values if name.startswith("R@") and name not in SHOWN]
-    shown = [*SHOWN, *asked]
+    shown = [*SHOWN, *(name for name in first.values if name.startswith("R@") and name not in SHOWN)]
     rows = [["", *shown, "ms", "ms p95"]]
-    for measured in results:
-        row = measured.as_row()
-        rows.append(
-            [
-                measured.method,
-                *(f"{100 * row[name]:.1f}" for name in shown),
-                f"{row['ms']:.1f}",
-                f"{row['ms_p95']:.1f}",
-            ]
-        )
+    for row, name in ((measured.as_row(), measured.method) for measured in results):
+        rows.append([name, *(f"{100 * row[m]:.1f}" for m in shown), *(f"{row[m]:.1f}" for m in ("ms", "ms_p95"))])
     show.table(rows)
     show.out(f"\n{show.counted(first.queries, 'question')}; {JUDGED}, with 95 % intervals:")
     for measured in results:
@@ -128,7 +101,7 @@ def _show(results: list[Measured]) -> None:
 AnswerMethods = Annotated[
     str, typer.Option("--methods", metavar="NAMES", help="Answer methods to compare, separated by commas.")
 ]
-KeptAnswers = Annotated[
+SavedAnswers = Annotated[
     Path | None,
     typer.Option(
         "--answers",
@@ -141,26 +114,22 @@ AtMost = Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help=
 
 
 @app.command("qa")
+@step({"rerank": Rerank, "json": AsJson}, index="folder")
 def qa(
     file: Annotated[
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Questions with gold answers: a BEIR folder, or a file in the format of HotpotQA, MuSiQue, "
-            "2Wiki or SQuAD.",
+            help="Questions with gold answers: a BEIR folder, or a file with `question` and `answer`, as of HotpotQA.",
         ),
     ],
     folder: IndexFolders = FOLDERS,
     where: Where = None,
     methods: AnswerMethods = "bm25,walk",
-    answers: KeptAnswers = None,
+    answers: SavedAnswers = None,
     limit: AtMost = None,
-    model: ModelName = None,
-    rerank: Rerank = None,
-    json: AsJson = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    flags: Flags,
 ) -> None:
     """Measure short answers: exact match, F1, accuracy.
 
@@ -169,87 +138,47 @@ def qa(
 
     Example: conspectus eval qa data/hotpotqa --methods bm25,walk --limit 100
     """
-    _answers(
-        file,
-        folder,
-        methods,
-        answers,
-        limit,
-        json,
-        _settings(folder, overrides(set_, {"model": model, "rerank.by": rerank}), config),
-        "qa",
-        where or (),
+    from conspectus import evaluation
+
+    options = evaluation.QaOptions("qa", where or (), answers, limit)
+    _show_scored(
+        evaluation.evaluate_answers(file, folder, parts(methods), options=options, settings=flags.settings), flags
     )
 
 
 @app.command("kgqa")
+@step({"json": AsJson}, index="folder")
 def kgqa(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Questions over a knowledge graph, with gold answers.")],
     folder: IndexFolder = FOLDER,
     methods: AnswerMethods = "tog",
-    answers: KeptAnswers = None,
+    answers: SavedAnswers = None,
     limit: AtMost = None,
-    model: ModelName = None,
-    json: AsJson = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    flags: Flags,
 ) -> None:
     """Measure answers over a knowledge graph: Hits@1, EM.
 
     Example: conspectus eval kgqa questions.jsonl --methods tog
     """
-    _answers(
-        file,
-        folder,
-        methods,
-        answers,
-        limit,
-        json,
-        _settings([folder], overrides(set_, {"model": model}), config),
-        "kgqa",
-    )
-
-
-def _settings(folders: Sequence[Path], given: Mapping[str, Any], config: Path | None) -> Settings:
-    """Return the settings for questions to indexes, which remember their models as for `conspectus ask`."""
-    from conspectus import open_index
-
-    return settings_with_index(given, config, [open_index(folder).settings for folder in folders]).settings
-
-
-def _answers(
-    file: Path,
-    folder: Path | list[Path],
-    methods: str,
-    kept: Path | None,
-    limit: int | None,
-    json: bool,
-    settings: Settings,
-    kind: str,
-    where: Sequence[str] = (),
-) -> None:
     from conspectus import evaluation
 
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    results = evaluation.evaluate_answers(
-        file, folder, names, kind=kind, where=where, answers=kept, limit=limit, settings=settings
+    options = evaluation.QaOptions("kgqa", (), answers, limit)
+    _show_scored(
+        evaluation.evaluate_answers(file, folder, parts(methods), options=options, settings=flags.settings), flags
     )
-    if json:
+
+
+def _show_scored(results: list[Scored], flags: Flags) -> None:
+    if flags.json:
         show.as_json({s.method: s.as_row() | ({"failures": s.failures} if s.failures else {}) for s in results})
     else:
         measures = list(dict.fromkeys(name for scored in results for name in scored.means))
         rows = [["", *measures, "questions", "failed", "ms"]]
         for scored in results:
-            shown = [f"{100 * scored.means[m]:.1f}" if m in scored.means else "" for m in measures]
+            means = [f"{100 * scored.means[name]:.1f}" if name in scored.means else "" for name in measures]
             rows.append(
-                [
-                    scored.method,
-                    *shown,
-                    str(scored.questions),
-                    str(scored.failed),
-                    f"{scored.milliseconds:.1f}",
-                ]
+                [scored.method, *means, f"{scored.questions}", f"{scored.failed}", f"{scored.milliseconds:.1f}"]
             )
         show.table(rows)
         failures = [f"{s.method}, question {id_}: {why}" for s in results for id_, why in s.failures.items()]
@@ -258,14 +187,9 @@ def _answers(
         raise typer.Exit(WITH_FAILURES)
 
 
-app.command("questions")(eval_compare.questions)
-app.command("answers")(eval_compare.answers)
-app.command("table2")(eval_compare.table2)
-app.command("judge")(eval_compare.judge)
-app.command("stats")(eval_compare.stats)
-app.command("claims")(eval_check.claims)
-app.command("grounding")(eval_check.grounding)
-app.command("loss")(eval_check.loss)
-app.command("ablate")(eval_ablate.ablate)
+for command in (
+    *(eval_compare.questions, eval_compare.answers, eval_compare.table2, eval_compare.judge, eval_compare.stats),
+    *(eval_check.claims, eval_check.grounding, eval_check.loss, eval_ablate.ablate, eval_compare.report),
+):
+    app.command(command.__name__)(command)
 app.add_typer(eval_compare.people, name="people")
-app.command("report")(eval_compare.report)

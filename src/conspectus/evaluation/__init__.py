@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from conspectus.evaluation.judging import JudgeOptions, judge_answers, judge_statistics, preview_judging
     from conspectus.evaluation.loss import LossOptions, measure_loss, preview_loss
     from conspectus.evaluation.people import blinded, export_pairs, import_ratings, rater_agreement
-    from conspectus.evaluation.qa import evaluate_answers
+    from conspectus.evaluation.qa import QaOptions, evaluate_answers
     from conspectus.evaluation.questions import QuestionCounts, generate_questions, list_questions, preview_questions
     from conspectus.evaluation.report import write_report
     from conspectus.evaluation.retrieval import evaluate_retrieval
@@ -30,7 +30,7 @@ _MODULES = {
     **dict.fromkeys(("LossOptions", "measure_loss", "preview_loss"), "loss"),
     **dict.fromkeys(("blinded", "export_pairs", "import_ratings", "rater_agreement"), "people"),
     **dict.fromkeys(("QuestionCounts", "generate_questions", "list_questions", "preview_questions"), "questions"),
-    "evaluate_answers": "qa",
+    **dict.fromkeys(("QaOptions", "evaluate_answers"), "qa"),
     "evaluate_retrieval": "retrieval",
     "write_report": "report",
 }
@@ -48,6 +48,7 @@ __all__ = [
     "AnswerOptions",
     "JudgeOptions",
     "LossOptions",
+    "QaOptions",
     "QuestionCounts",
     "ablate",
     "answer_questions",

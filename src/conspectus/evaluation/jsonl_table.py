@@ -41,15 +41,16 @@ AT_ONCE = 50
 class JsonlTable(Generic[T]):
     """The rows of one kind in one file, the last of each key; rows are only ever appended."""
 
-    def __init__(self, path: Path, kind: type[T], key: Callable[[T], Hashable]) -> None:
+    def __init__(self, path: Path | None, kind: type[T], key: Callable[[T], Hashable]) -> None:
         """Read the file if it exists; a last line that a kill cut off is removed.
 
-        `kind` is the dataclass of a row. Raises UsageError where another line is no such row.
+        `kind` is the dataclass of a row; without a path the rows are in memory alone. Raises UsageError where another
+        line is no such row.
         """
         self.path = path
         self.rows: dict[Hashable, T] = {}
         self._key = key
-        lines = path.read_bytes().split(b"\n") if path.exists() else []
+        lines = path.read_bytes().split(b"\n") if path and path.exists() else []
         adapter = TypeAdapter(kind)
         for number, line in enumerate(lines[:-1], 1):
             try:
@@ -58,7 +59,7 @@ class JsonlTable(Generic[T]):
                 reason = error.errors()[0]["msg"]
                 raise UsageError(f"{path}, line {number}, cannot be read ({reason}); remove that line") from None
             self.rows[key(row)] = row
-        if lines and lines[-1]:
+        if path and lines and lines[-1]:
             with path.open("r+b") as file:
                 file.truncate(sum(len(line) + 1 for line in lines[:-1]))
 
@@ -68,18 +69,20 @@ class JsonlTable(Generic[T]):
 
     def add_all(self, rows: Sequence[T]) -> None:
         """Append rows with one wait for the disk."""
-        if not rows:
-            return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        if not self.path.exists():
-            list_generated(self.path.parent, [self.path.name])
-        with self.path.open("ab") as file:
+        if self.path and rows:
+            self._append(self.path, rows)
+        self.rows |= {self._key(row): row for row in rows}
+
+    def _append(self, path: Path, rows: Sequence[T]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            list_generated(path.parent, [path.name])
+        with path.open("ab") as file:
             for row in rows:
                 values: dict[str, Any] = asdict(row)  # pyright: ignore[reportArgumentType]  # T is a dataclass
                 file.write(json.dumps(values, ensure_ascii=False).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        self.rows |= {self._key(row): row for row in rows}
 
     def get(self, key: Hashable) -> T | None:
         """Return the row of a key."""

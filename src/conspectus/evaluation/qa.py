@@ -1,4 +1,4 @@
-"""Measures of short answers: EM and F1 after the normalisation of SQuAD, and accuracy of judgements."""
+"""Measures of short answers: EM and F1 after the normalisation of SQuAD, accuracy of judgements, Hits@1."""
 
 from __future__ import annotations
 
@@ -11,92 +11,112 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from conspectus.api.asking import Asked as IndexSource
 from conspectus.api.asking import viewed
-from conspectus.errors import CallFailed, UsageError
-from conspectus.evaluation.jsonl_table import AT_ONCE, each
+from conspectus.errors import UsageError
+from conspectus.evaluation.jsonl_table import AT_ONCE, JsonlTable, attempt, each
 from conspectus.evaluation.qa_files import Asked, read_questions
 from conspectus.index import Index
 from conspectus.messages import says_nothing
-from conspectus.models.base import Model, Tick, no_tick
+from conspectus.models.base import Model
 from conspectus.models.rerankers import Reranker, open_reranker
 from conspectus.retrieval import METHODS, RANKINGS, rerank
 from conspectus.retrieval.base import extractive
 from conspectus.retrieval.model_wrappers import WithAnswerOptions
 from conspectus.rows import Answer
-from conspectus.runtime import DEFAULT_FOLDER, Given, named, resolved, run_sync, session_for
+from conspectus.runtime import DEFAULT_FOLDER, Given, named, resolved_for, run_sync, session_for
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import SHORT
 from conspectus.text.words import CJK
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = frozenset(string.punctuation + "，。！？；：、“”‘’（）《》【】…—·")
+_UNITS = re.compile(rf"{CJK.pattern}|(?:(?!{CJK.pattern})\S)+")
+_MARKERS = re.compile(r"\s*\[\d+\]")
 _YES = frozenset("yes true supports supported support correct right 是 对 真".split())
 _NO = frozenset("no false refutes refuted refute incorrect wrong 否 不是 不对 错 假".split())
 
 
 def normalised(text: str) -> str:
-    """Return a text in lower case, without punctuation, articles and extra space (SQuAD, Rajpurkar et al.,
-    2016).
-    """
+    """Return a text in lower case, without punctuation, articles and extra space (SQuAD, Rajpurkar et al., 2016)."""
     text = "".join(c for c in text.lower() if c not in _PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", text).split())
 
 
 def exact_match(answer: str, accepted: Sequence[str]) -> float:
     """Return 1 where the answer is one of those accepted, normalised, else 0."""
-    return float(normalised(answer) in {normalised(one) for one in accepted})
+    return float(normalised(answer) in map(normalised, accepted))
 
 
 def f1(answer: str, accepted: Sequence[str]) -> float:
     """Return the best F1 of the words of the answer (in Chinese: the characters) with an accepted one."""
-    return max((_f1(_units(answer), _units(one)) for one in accepted), default=0.0)
+    words = Counter(_UNITS.findall(normalised(answer)))
+    return max((_f1(words, Counter(_UNITS.findall(normalised(one)))) for one in accepted), default=0.0)
 
 
-def _units(text: str) -> list[str]:
-    plain = normalised(text)
-    return re.findall(rf"{CJK.pattern}|[^\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+", plain)
-
-
-def _f1(one: Sequence[str], other: Sequence[str]) -> float:
-    if not one or not other:
-        return float(list(one) == list(other))
-    shared = sum((Counter(one) & Counter(other)).values())
-    return 2 * shared / (len(one) + len(other))
+def _f1(words: Counter[str], others: Counter[str]) -> float:
+    if not words or not others:
+        return float(words == others)
+    return 2 * (words & others).total() / (words.total() + others.total())
 
 
 def verdict(answer: str) -> str:
-    """Return what an answer says to a yes-or-no question or a claim: yes, no, or "" for neither (not enough
-    to tell).
-    """
-    words = normalised(answer).split()
-    first = words[0] if words else ""
-    if first in _YES or normalised(answer) in _YES:
-        return "yes"
-    return "no" if first in _NO or normalised(answer) in _NO else ""
+    """Return what an answer says to a yes-or-no question or a claim: yes, no, or "" for neither."""
+    plain = normalised(answer)
+    first = {plain, plain.partition(" ")[0]}
+    return "yes" if first & _YES else "no" if first & _NO else ""
 
 
 def accuracy(answer: str, accepted: Sequence[str]) -> float:
     """Return 1 where an answer judges as an accepted one does, else 0."""
-    return float(verdict(answer) in {verdict(one) for one in accepted})
+    return float(verdict(answer) in map(verdict, accepted))
 
 
 def is_judgement(accepted: Sequence[str]) -> bool:
-    """Tell whether what is accepted are judgements: yes or no, supports or refutes (or not enough
-    information).
-    """
-    plain = {normalised(one) for one in accepted}
-    return bool(plain) and all(verdict(one) or one == "not enough info" for one in plain)
+    """Return whether accepted answers are judgements: yes or no, supports or refutes (or not enough information)."""
+    return bool(accepted) and all(verdict(one) or normalised(one) == "not enough info" for one in accepted)
 
 
-_MARKERS = re.compile(r"\s*\[\d+\]")
+def answers_qa(short: Sequence[str], asked: Asked) -> Mapping[str, float]:
+    """Return EM and F1 of an answer, or the accuracy of a judgement."""
+    answer = short[0] if short else ""
+    if is_judgement(asked.answers):
+        return {"accuracy": accuracy(answer, asked.answers)}
+    return {"EM": exact_match(answer, asked.answers), "F1": f1(answer, asked.answers)}
+
+
+def answers_kgqa(short: Sequence[str], asked: Asked) -> Mapping[str, float]:
+    """Return Hits@1, EM of the first answer after normalisation, and whether the answers are all and only those."""
+    if is_judgement(asked.answers):
+        return answers_qa(short, asked)
+    first = short[0] if short else ""
+    complete = set(map(normalised, short)) == set(map(normalised, asked.answers))
+    return {"Hits@1": float(first in asked.answers), "EM": exact_match(first, asked.answers), "all": float(complete)}
+
 
 Score = Callable[[Sequence[str], Asked], Mapping[str, float]]
 """Measures of the short answers to a question, the best first."""
+SCORES: Mapping[str, Score] = {"qa": answers_qa, "kgqa": answers_kgqa}
+
+
+@dataclass(frozen=True)
+class QaOptions:
+    """How answers are measured, `qa` by EM and F1 or `kgqa` by Hits@1, and which.
+
+    `where` has conditions on documents, as in `ask`; of the questions the first `limit` are asked. `answers` is a file
+    in which every answer is saved, and from which a run continues.
+    """
+
+    kind: str = "qa"
+    where: str | Sequence[str] = ()
+    answers: str | Path | None = None
+    limit: int | None = None
+
+
+DEFAULTS = QaOptions()
 
 
 @dataclass(frozen=True)
@@ -105,9 +125,12 @@ class Answered:
 
     method: str
     id: str
+    question: str
     short: tuple[str, ...] = ()
-    error: str = ""
     milliseconds: float = 0.0
+    made_with: str = ""
+    """A digest of index, model and settings."""
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,7 +143,7 @@ class Scored:
     failures: Mapping[str, str]
     """Why there is no answer, by the ids of the questions that failed."""
     milliseconds: float
-    """The median, in CPU time; with a language model the time that passes, many questions being under way at once."""
+    """The median, in CPU time; with a language model the time waited, many questions being in progress at once."""
 
     @property
     def failed(self) -> int:
@@ -133,87 +156,43 @@ class Scored:
         return {**means, "queries": self.questions, "failed": self.failed, "ms": round(self.milliseconds, 2)}
 
 
-def answers_qa(short: Sequence[str], asked: Asked) -> Mapping[str, float]:
-    """Return EM and F1 of an answer, or the accuracy of a judgement."""
-    said = short[0] if short else ""
-    if is_judgement(asked.answers):
-        return {"accuracy": accuracy(said, asked.answers)}
-    return {"EM": exact_match(said, asked.answers), "F1": f1(said, asked.answers)}
+@dataclass(frozen=True)
+class _Asker:
+    """What answers questions."""
 
+    index: Index
+    model: Model
+    settings: Settings
+    reranker: Reranker | None
 
-def answers_kgqa(short: Sequence[str], asked: Asked) -> Mapping[str, float]:
-    """Return Hits@1, EM of the first answer after normalisation, and whether the answers are all and only
-    those.
-    """
-    if is_judgement(asked.answers):
-        return answers_qa(short, asked)
-    first = short[0] if short else ""
-    plain = {normalised(answer) for answer in asked.answers}
-    return {
-        "Hits@1": float(first in asked.answers),
-        "EM": exact_match(first, asked.answers),
-        "all": float({normalised(answer) for answer in short} == plain),
-    }
+    @property
+    def made_with(self) -> str:
+        """What must be the same for a saved answer to count: the index, the model and the settings."""
+        values = [self.index.snapshot, self.model.name, self.settings.model_dump(mode="json")]
+        return sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
+    async def answer(self, asked: Asked, method: str) -> Answered:
+        """Return the answer to a question by a method, or that a call of it failed."""
+        clock = time.perf_counter if self.model.generative else time.process_time
+        began = clock()
+        model = WithAnswerOptions(self.model, asked.text, self.settings.answer, self.index.languages)
+        reranker = self.reranker if method in RANKINGS else None
+        answer, error = await attempt(
+            rerank.answer_reranked(METHODS[method], asked.text, self.index, model, self.settings, reranker)
+        )
+        short = short_of(answer) if answer else ()
+        milliseconds = round((clock() - began) * 1000, 3)
+        return Answered(method, asked.id, asked.text, short, milliseconds, self.made_with, error)
 
-async def answer_all(
-    asked: Sequence[Asked],
-    methods: Sequence[str],
-    index: Index,
-    model: Model,
-    settings: Settings,
-    score: Score,
-    kept: Path | None = None,
-    tick: Tick = no_tick,
-    reranker: Reranker | None = None,
-) -> list[Scored]:
-    """Ask every question by every method; `kept` is the file of answers that a run goes on from.
+    async def answer_all(self, asked: Sequence[Asked], method: str, table: JsonlTable[Answered]) -> list[Answered]:
+        """Return the answers to questions, those that are saved and new ones."""
 
-    The reranker looks again at the chunks of methods that rank.
+        async def work(one: Asked) -> None:
+            table.add(await self.answer(one, method))
 
-    Raises UsageError where a method is not known. A failed call of one question leaves the others standing.
-    """
-    unknown = [name for name in methods if name not in METHODS]
-    if unknown or not methods:
-        raise UsageError(f"there is no method {', '.join(unknown) or 'named'}; there are {', '.join(METHODS)}")
-    settings = _shortly(settings)
-    with_ = _asked_with(index, model, settings)
-    known = _read(kept, with_) if kept else {}
-    scored: list[Scored] = []
-    for method in methods:
-        answered = [known.get((method, one.id, one.text)) for one in asked]
-
-        async def answer(place: int, method: str = method, answered: list[Answered | None] = answered) -> None:
-            one = asked[place]
-            done = await _ask(one, method, index, model, settings, reranker if method in RANKINGS else None)
-            if kept:
-                _append(kept, done, one, with_)
-            answered[place] = done
-
-        new = [place for place, done in enumerate(answered) if done is None]
-        await each(new, answer, tick, AT_ONCE if model.generative else 1)
-        scored.append(_scored(method, asked, [done for done in answered if done], score))
-    return scored
-
-
-async def _ask(
-    one: Asked, method: str, index: Index, model: Model, settings: Settings, reranker: Reranker | None
-) -> Answered:
-    clock = time.perf_counter if model.generative else time.process_time
-    began = clock()
-    try:
-        styled = WithAnswerOptions(model, one.text, settings.answer, index.languages)
-        answer = await rerank.answer_reranked(METHODS[method], one.text, index, styled, settings, reranker)
-    except CallFailed as error:  # of this question; what makes all fail ends the run
-        return Answered(method, one.id, error=str(error) or type(error).__name__)
-    return Answered(method, one.id, short_of(answer), milliseconds=(clock() - began) * 1000)
-
-
-def _shortly(settings: Settings) -> Settings:
-    """Return the settings with short answers, unless they ask for some other form."""
-    if settings.answer.response != AnswerSettings().response:
-        return settings
-    return settings.model_copy(update={"answer": settings.answer.model_copy(update={"response": SHORT})})
+        left = [one for one in asked if not table.done((method, one.id, one.text), self.made_with)]
+        await each(left, work, at_once=AT_ONCE if self.model.generative else 1)
+        return [table.rows[method, one.id, one.text] for one in asked]
 
 
 def short_of(answer: Answer) -> tuple[str, ...]:
@@ -222,57 +201,12 @@ def short_of(answer: Answer) -> tuple[str, ...]:
 
 
 def _scored(method: str, asked: Sequence[Asked], answered: Sequence[Answered], score: Score) -> Scored:
-    good = [(one, done) for one, done in zip(asked, answered, strict=True) if not done.error]
-    values: dict[str, list[float]] = {}
-    for one, done in good:
-        for name, value in score(done.short, one).items():
-            values.setdefault(name, []).append(value)
-    means = {name: float(np.mean(found)) for name, found in values.items()}
-    spent = float(np.median([done.milliseconds for _, done in good])) if good else 0.0
-    return Scored(method, means, len(asked), {done.id: done.error for done in answered if done.error}, spent)
-
-
-def _asked_with(index: Index, model: Model, settings: Settings) -> str:
-    """Return what must be the same for a kept answer to hold: the index, the model and the settings."""
-    said = json.dumps([index.snapshot, model.name, settings.model_dump(mode="json")], sort_keys=True)
-    return sha256(said.encode()).hexdigest()[:16]
-
-
-def _read(kept: Path, with_: str) -> dict[tuple[str, str, str], Answered]:
-    """Return the answers of a file that are no failures; a last line that was cut off is left out."""
-    known: dict[tuple[str, str, str], Answered] = {}
-    if not kept.is_file():
-        return known
-    for line in kept.read_text(encoding="utf-8").splitlines():
-        try:
-            row: dict[str, Any] = json.loads(line)
-        except ValueError:
-            continue
-        if row["with"] == with_ and not row["error"]:
-            key = row["method"], row["id"], row["question"]
-            known[key] = Answered(row["method"], row["id"], tuple(row["short"]), "", row["milliseconds"])
-    return known
-
-
-def _append(kept: Path, done: Answered, one: Asked, with_: str) -> None:
-    row = {
-        "method": done.method,
-        "id": done.id,
-        "question": one.text,
-        "short": done.short,
-        "error": done.error,
-    }
-    line = json.dumps(row | {"milliseconds": round(done.milliseconds, 3), "with": with_}, ensure_ascii=False)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with kept.open("a+b") as file:
-        if file.tell():
-            file.seek(-1, 2)
-            if file.read() != b"\n":
-                file.write(b"\n")  # after a line that was cut off
-        file.write(line.encode() + b"\n")
-
-
-# The API
+    good = [(one, row) for one, row in zip(asked, answered, strict=True) if not row.error]
+    scores = [score(row.short, one) for one, row in good]
+    names = dict.fromkeys(name for values in scores for name in values)
+    means = {name: float(np.mean([values[name] for values in scores if name in values])) for name in names}
+    milliseconds = float(np.median([row.milliseconds for _, row in good])) if good else 0.0
+    return Scored(method, means, len(asked), {row.id: row.error for row in answered if row.error}, milliseconds)
 
 
 def evaluate_answers(
@@ -280,34 +214,43 @@ def evaluate_answers(
     index: IndexSource = DEFAULT_FOLDER,
     methods: Sequence[str] = ("walk",),
     *,
-    kind: str = "qa",
-    where: str | Sequence[str] = (),
-    answers: str | Path | None = None,
-    limit: int | None = None,
+    options: QaOptions = DEFAULTS,
     settings: Given = None,
     model: Model | None = None,
 ) -> list[Scored]:
-    """Answer the questions of a file by each method, and measure the answers: `qa` by EM and F1, `kgqa` by Hits@1.
+    """Answer the questions of a file by each method, and measure the answers.
 
-    `answers` is a file in which every answer is saved: a run that is broken off goes on from there. Failures are
-    counted and have no score. Indexes and `where` are those of `ask`.
+    Failures are counted and have no score. Indexes are those of `ask`, and so are their models where none is named.
+    Raises UsageError where the file or a method makes no sense.
+
+    Example: `evaluate_answers("data/hotpotqa", "idx", ["bm25", "walk"], options=QaOptions(limit=100))`
     """
-    scores = {"qa": answers_qa, "kgqa": answers_kgqa}
-    if kind not in scores:
-        raise UsageError(f"answers are measured as {' or '.join(scores)}, not as {kind!r}")
-    asked = read_questions(Path(questions))[:limit]
-    view = viewed(index, where)
+    if options.kind not in SCORES:
+        raise UsageError(f"answers are measured as {' or '.join(SCORES)}, not as {options.kind!r}")
+    if not methods:
+        raise UsageError(f"there is no method named; there are {', '.join(METHODS)}")
+    asked = read_questions(Path(questions))[: options.limit]
+    view = viewed(index, options.where)
     for method in methods:
         view.check(named(METHODS, method).needs)
-    chosen, opened = resolved(settings), view.index
-    file = None if answers is None else Path(answers)
+    opened, chosen = view.index, _with_short_answers(resolved_for(settings, view.built).settings)
+    path = None if options.answers is None else Path(options.answers)
+    table = JsonlTable(path, Answered, lambda row: (row.method, row.id, row.question))
 
     async def work() -> list[Scored]:
         async with (
             session_for(chosen, opened.folder, model) as session,
             open_reranker(chosen, opened.folder, model=model, session=session) as reranker,
         ):
-            performer = model or (session.model if session else extractive(opened))
-            return await answer_all(asked, methods, opened, performer, chosen, scores[kind], file, reranker=reranker)
+            asker = _Asker(opened, model or (session.model if session else extractive(opened)), chosen, reranker)
+            rows = {method: await asker.answer_all(asked, method, table) for method in methods}
+            return [_scored(method, asked, answered, SCORES[options.kind]) for method, answered in rows.items()]
 
     return run_sync(work())
+
+
+def _with_short_answers(settings: Settings) -> Settings:
+    """Return the settings with short answers, unless they ask for some other form."""
+    if settings.answer.response != AnswerSettings().response:
+        return settings
+    return settings.model_copy(update={"answer": settings.answer.model_copy(update={"response": SHORT})})

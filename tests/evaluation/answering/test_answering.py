@@ -2,61 +2,71 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from conspectus.errors import BadReply, UsageError
-from conspectus.evaluation.qa import answer_all, answers_kgqa, answers_qa
+from conspectus.evaluation import QaOptions, evaluate_answers
+from conspectus.evaluation.qa import Scored, answers_kgqa, answers_qa
 from conspectus.evaluation.qa_files import Asked
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
 from conspectus.settings import Settings
 from conspectus.tasks import Draft, DraftAnswer
 
-ASKED = [
-    Asked("1", "Whose?", ("Ada Byrne",)),
-    Asked("2", "Where?", ("Kell",)),
-    Asked("3", "When?", ("1911",)),
-]
+ASKED = {"Whose?": "Ada Byrne", "Where?": "Kell", "When?": "1911"}
 
 
-async def test_failures_are_counted_and_never_scored(tmp_path: Path):
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    path = tmp_path / "questions.jsonl"
+    rows = [{"_id": str(n), "text": text, "answers": [answer]} for n, (text, answer) in enumerate(ASKED.items(), 1)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def scored(questions: Path, model: ScriptedModel, settings: Settings | None = None) -> Scored:
+    options = QaOptions(answers=questions.with_name("answers.jsonl"))
+    settings = settings or Settings()
+    (row,) = evaluate_answers(questions, Index(), ["direct"], options=options, settings=settings, model=model)
+    return row
+
+
+def test_failures_are_counted_and_never_scored(questions: Path):
     model = ScriptedModel({DraftAnswer: [Draft("ada byrne"), BadReply("no JSON"), Draft("1912")]})
 
-    (scored,) = await answer_all(ASKED, ["direct"], Index(), model, Settings(), answers_qa, tmp_path / "answers.jsonl")
+    row = scored(questions, model)
 
-    assert scored.failures == {"2": "no JSON"}
-    assert scored.as_row() | {"ms": 0} == {"EM": 0.5, "F1": 0.5, "queries": 3, "failed": 1, "ms": 0}
+    assert row.failures == {"2": "no JSON"}
+    assert row.as_row() | {"ms": 0} == {"EM": 0.5, "F1": 0.5, "queries": 3, "failed": 1, "ms": 0}
 
 
-async def test_a_run_goes_on_from_the_answers_that_are_kept_and_asks_failures_again(tmp_path: Path):
-    kept = tmp_path / "answers.jsonl"
-    first = ScriptedModel({DraftAnswer: [Draft("Ada Byrne"), BadReply("no JSON"), Draft("1911")]})
-    await answer_all(ASKED, ["direct"], Index(), first, Settings(), answers_qa, kept)
-    kept.write_bytes(kept.read_bytes() + b'{"method": "direct", "id"')  # a run that was killed
+def test_a_run_goes_on_from_the_answers_that_are_saved_and_asks_failures_again(questions: Path):
+    scored(questions, ScriptedModel({DraftAnswer: [Draft("Ada Byrne"), BadReply("no JSON"), Draft("1911")]}))
+    saved = questions.with_name("answers.jsonl")
+    saved.write_bytes(saved.read_bytes() + b'{"method": "direct", "id"')  # a run that was killed
     second = ScriptedModel({DraftAnswer: [Draft("Kell")]})
 
-    (scored,) = await answer_all(ASKED, ["direct"], Index(), second, Settings(), answers_qa, kept)
+    row = scored(questions, second)
 
     assert [task.question for task in second.all_seen(DraftAnswer)] == ["Where?"]
-    assert (scored.means["EM"], scored.failed) == (1.0, 0)
-    third = ScriptedModel({})
-    (again,) = await answer_all(ASKED, ["direct"], Index(), third, Settings(), answers_qa, kept)
-    assert again.means == scored.means
+    assert (row.means["EM"], row.failed) == (1.0, 0)
+    assert scored(questions, ScriptedModel({})).means == row.means
 
 
-async def test_answers_of_other_settings_are_not_taken_for_these(tmp_path: Path):
-    kept = tmp_path / "answers.jsonl"
+def test_answers_of_other_settings_are_not_taken_for_these(questions: Path):
     for settings in (Settings(), Settings(model="openai/gpt-4.1-mini")):
         model = ScriptedModel({DraftAnswer: lambda _: Draft("x")})
-        await answer_all(ASKED, ["direct"], Index(), model, settings, answers_qa, kept)
+        scored(questions, model, settings)
         assert len(model.tasks) == 3
 
 
-async def test_a_method_that_is_not_known_is_refused():
-    with pytest.raises(UsageError, match="no method x"):
-        await answer_all(ASKED, ["x"], Index(), ScriptedModel({}), Settings(), answers_qa)
+@pytest.mark.parametrize("methods", [["x"], []])
+def test_a_method_that_is_not_known_is_refused(questions: Path, methods: list[str]):
+    with pytest.raises(UsageError, match="no method"):
+        evaluate_answers(questions, Index(), methods)
 
 
 def test_answers_over_a_graph_are_held_against_all_that_are_right():
