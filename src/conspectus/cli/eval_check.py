@@ -118,10 +118,9 @@ def loss(
     from conspectus import evaluation, open_index
     from conspectus.evaluation.claims import CLAIMS_BY_RULES
     from conspectus.evaluation.grounding import GROUNDED_BY_RULES
-    from conspectus.evaluation.loss import LossOptions
 
     opened = open_index(folder)
-    options: Any = {"options": LossOptions(chunks, parts(conditions), seed), "settings": flags.settings}
+    options: Any = {"chunks": chunks, "conditions": parts(conditions), "seed": seed, "settings": flags.settings}
     checked = carried_out(
         lambda: evaluation.preview_loss(opened, **options),
         lambda bars: evaluation.measure_loss(opened, progress=bars, **options),

@@ -140,10 +140,10 @@ def qa(
     """
     from conspectus import evaluation
 
-    options = evaluation.QaOptions("qa", where or (), answers, limit)
-    _show_scored(
-        evaluation.evaluate_answers(file, folder, parts(methods), options=options, settings=flags.settings), flags
+    results = evaluation.evaluate_answers(
+        file, folder, parts(methods), where=where or (), answers=answers, limit=limit, settings=flags.settings
     )
+    _show_scored(results, flags)
 
 
 @app.command("kgqa")
@@ -163,10 +163,10 @@ def kgqa(
     """
     from conspectus import evaluation
 
-    options = evaluation.QaOptions("kgqa", (), answers, limit)
-    _show_scored(
-        evaluation.evaluate_answers(file, folder, parts(methods), options=options, settings=flags.settings), flags
+    results = evaluation.evaluate_answers(
+        file, folder, parts(methods), kind="kgqa", answers=answers, limit=limit, settings=flags.settings
     )
+    _show_scored(results, flags)
 
 
 def _show_scored(results: list[Scored], flags: Flags) -> None:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from conspectus.evaluation.claims import extract_claims, preview_claims
     from conspectus.evaluation.grounding import check_grounding, preview_grounding
     from conspectus.evaluation.judging import JudgeOptions, judge_answers, judge_statistics, preview_judging
-    from conspectus.evaluation.loss import LossOptions, measure_loss, preview_loss
+    from conspectus.evaluation.loss import measure_loss, preview_loss
     from conspectus.evaluation.people import blinded, export_pairs, import_ratings, rater_agreement
-    from conspectus.evaluation.qa import QaOptions, evaluate_answers
+    from conspectus.evaluation.qa import evaluate_answers
     from conspectus.evaluation.questions import QuestionCounts, generate_questions, list_questions, preview_questions
     from conspectus.evaluation.report import write_report
     from conspectus.evaluation.retrieval import evaluate_retrieval
@@ -27,10 +27,10 @@ _MODULES = {
     **dict.fromkeys(("extract_claims", "preview_claims"), "claims"),
     **dict.fromkeys(("check_grounding", "preview_grounding"), "grounding"),
     **dict.fromkeys(("JudgeOptions", "judge_answers", "judge_statistics", "preview_judging"), "judging"),
-    **dict.fromkeys(("LossOptions", "measure_loss", "preview_loss"), "loss"),
+    **dict.fromkeys(("measure_loss", "preview_loss"), "loss"),
     **dict.fromkeys(("blinded", "export_pairs", "import_ratings", "rater_agreement"), "people"),
     **dict.fromkeys(("QuestionCounts", "generate_questions", "list_questions", "preview_questions"), "questions"),
-    **dict.fromkeys(("QaOptions", "evaluate_answers"), "qa"),
+    "evaluate_answers": "qa",
     "evaluate_retrieval": "retrieval",
     "write_report": "report",
 }
@@ -47,8 +47,6 @@ __all__ = [
     "AblationOptions",
     "AnswerOptions",
     "JudgeOptions",
-    "LossOptions",
-    "QaOptions",
     "QuestionCounts",
     "ablate",
     "answer_questions",

@@ -5,35 +5,32 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from conspectus.evaluation import run
 from conspectus.evaluation.comparison import AskedAnswer, Key, asked_answers, found_by, made_with, names_in
 from conspectus.evaluation.jsonl_table import JsonlTable, attempt, each
+from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.session import Session
-from conspectus.runtime import Given, path_of, resolved
-from conspectus.settings import Settings
+from conspectus.runtime import Options, Run, path_of, run_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class CheckOptions(TypedDict, total=False):
-    """Which answers are checked, and how.
+class CheckOptions(Options, total=False):
+    """Which answers are checked.
 
     conditions: all that have answers where none is named.
     sample: a number of questions that are drawn by a seed, as judging does.
-    settings, model: as everywhere; `model` is a `Model`, which goes before the settings.
     progress: is told what is done.
     """
 
     conditions: Sequence[str]
     sample: int | None
-    settings: Given
-    model: Model | None
     progress: Progress | None
 
 
@@ -78,9 +75,11 @@ class Check(Generic[Row]):
 
     def preview(self, folder: str | Path, **options: Unpack[CheckOptions]) -> run.Preview:
         """Return what `run` would ask; no model is asked."""
-        chosen, target = resolved(options.get("settings")), path_of(folder)
+        chosen, target = run_of(options), path_of(folder)
         answers, left, _ = self._plan(target, options, chosen)
-        cost = run.preview(chosen, target, lambda session: run.estimate(left, self.work, session, chosen))
+        cost = run.preview(
+            chosen.settings, target, lambda session: run.estimate(left, self.work, session, chosen.settings)
+        )
         return run.Preview(len(answers), len(left), cost)
 
     def run(self, folder: str | Path, **options: Unpack[CheckOptions]) -> run.Result[list[Row]]:
@@ -88,7 +87,7 @@ class Check(Generic[Row]):
 
         Raises UsageError where there are no answers or no such condition, ModelError where nothing more can be asked.
         """
-        chosen, target, model = resolved(options.get("settings")), path_of(folder), options.get("model")
+        chosen, target = run_of(options), path_of(folder)
         answers, left, by = self._plan(target, options, chosen)
         table = self.table(target)
 
@@ -101,19 +100,17 @@ class Check(Generic[Row]):
             await each(left, check, run.tick_of(options.get("progress"), self.name, len(left)))
             return [row for answer in answers if (row := table.get(answer.key))]
 
-        return run.perform(chosen, target, model, lambda session: run.estimate(left, self.work, session, chosen), work)
+        async def cost(session: Session) -> Estimate:
+            return await run.estimate(left, self.work, session, chosen.settings)
+
+        return run.perform(chosen.settings, target, chosen.model, cost, work)
 
     def _plan(
-        self, folder: Path, options: CheckOptions, settings: Settings
+        self, folder: Path, options: CheckOptions, chosen: Run
     ) -> tuple[list[AskedAnswer], list[AskedAnswer], str]:
         """Return the answers to check, those of them that have no result yet, and who checks."""
-        if unknown := options.keys() - CheckOptions.__annotations__.keys():
-            raise TypeError(
-                f"unexpected argument {min(unknown)!r}; there are {', '.join(CheckOptions.__annotations__)}"
-            )
         answers, table = asked_answers(folder, options.get("conditions", ()), options.get("sample")), self.table(folder)
-        model = options.get("model")
-        by = model.name if model else found_by(settings, *self.tasks)
+        by = chosen.model.name if chosen.model else found_by(chosen.settings, *self.tasks)
         return answers, [a for a in answers if not table.done(a.key, self._made_with(a, by))], by
 
     def _made_with(self, answer: AskedAnswer, by: str) -> str:

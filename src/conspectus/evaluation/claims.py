@@ -33,7 +33,7 @@ from conspectus.evaluation.statistics import (
 )
 from conspectus.evaluation.verdicts import labels
 from conspectus.models.base import Model
-from conspectus.runtime import path_of
+from conspectus.runtime import path_of, public
 from conspectus.tasks import ClearSentences, FactualClaims, SelectFactual
 from conspectus.text.language import language_of
 from conspectus.text.words import CJK, fold
@@ -290,6 +290,7 @@ def _agreement(values: Mapping[str, Values], judgements: Sequence[Judgement]) ->
 # The API
 
 
+@public
 def extract_claims(folder: str | Path, **options: Unpack[CheckOptions]) -> run.Result[ClaimCounts]:
     """Extract the factual claims of the answers in a comparison's folder; count them and their clusters.
 
@@ -302,6 +303,7 @@ def extract_claims(folder: str | Path, **options: Unpack[CheckOptions]) -> run.R
     return run.Result(count(done.value, judged.sound if judged else ()), done.usage, done.notices)
 
 
+@public
 def preview_claims(folder: str | Path, **options: Unpack[CheckOptions]) -> run.Preview:
     """Return what `extract_claims` would ask; no model is asked."""
     return CHECK.preview(folder, **options)

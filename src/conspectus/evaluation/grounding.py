@@ -18,6 +18,7 @@ from conspectus.evaluation.statistics import Figures, Interval, bootstrap
 from conspectus.messages import LANGUAGES, wording
 from conspectus.models.base import Model
 from conspectus.models.extractive.statements import speaker_of
+from conspectus.runtime import public
 from conspectus.tasks import Entails
 from conspectus.text.language import language_of
 from conspectus.text.sentences import sentences
@@ -277,6 +278,7 @@ def _share(values: Iterable[float]) -> float | None:
 # The API
 
 
+@public
 def check_grounding(folder: str | Path, **options: Unpack[CheckOptions]) -> run.Result[Grounding]:
     """Check which sentences of a folder's answers follow from what they cite, and from answers sampled beside them.
 
@@ -287,6 +289,7 @@ def check_grounding(folder: str | Path, **options: Unpack[CheckOptions]) -> run.
     return run.Result(summarise(done.value), done.usage, done.notices)
 
 
+@public
 def preview_grounding(folder: str | Path, **options: Unpack[CheckOptions]) -> run.Preview:
     """Return what `check_grounding` would ask; no model is asked."""
     return CHECK.preview(folder, **options)

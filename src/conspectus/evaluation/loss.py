@@ -38,13 +38,15 @@ from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.session import Session, open_session
 from conspectus.references import strip
 from conspectus.rows import Chunk, Claim, Entity, Relationship
-from conspectus.runtime import DEFAULT_FOLDER, Given, folder_of, resolved_for
+from conspectus.runtime import DEFAULT_FOLDER, Options, opened, public, run_of
 from conspectus.settings import Settings
 from conspectus.tasks import Entails
 from conspectus.text.language import ENGLISH, corpus_language, language_of
 from conspectus.text.words import fold
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from conspectus.models.llm.wire import Completion, Request
 
 LOSS_FILE = "loss.json"
@@ -65,16 +67,18 @@ Texts = Mapping[str, Sequence[str]]
 """The texts of a stage by the id of their chunk; without a chunk of which a stage does not know what it had."""
 
 
-@dataclass(frozen=True)
-class LossOptions:
-    """How many `chunks` facts are taken from, drawn by a `seed`, and which `conditions` are asked about them."""
+class LossOptions(Options, total=False):
+    """What is traced.
 
-    chunks: int = 50
-    conditions: Sequence[str] = ("local",)
-    seed: int = 0
+    chunks: the number of chunks that facts are taken from, 50 if left out; `seed` draws them.
+    conditions: the conditions that are asked about the facts of a chunk, `local` if left out; empty for none.
+    progress: is told what is done.
+    """
 
-
-DEFAULTS = LossOptions()
+    chunks: int
+    conditions: Sequence[str]
+    seed: int
+    progress: Progress | None
 
 
 @dataclass(frozen=True)
@@ -220,16 +224,18 @@ def sampled(index: Index, count: int, seed: int = 0) -> list[Chunk]:
 class _Experiment:
     """The chunks of an index that facts are taken from, and the conditions that are asked about them."""
 
-    def __init__(self, index: Index, options: LossOptions, settings: Settings, model: Model | None) -> None:
+    def __init__(self, index: Index, options: LossOptions) -> None:
         """Raise UsageError where the index has no text or cannot answer by a condition."""
-        self.index, self.settings = index, settings
-        self.chunks = sampled(index, options.chunks, options.seed)
+        self.index, self.run = index, run_of(options, [index.settings])
+        self.settings, model = self.run.settings, self.run.model
+        self.chunks = sampled(index, options.get("chunks", 50), options.get("seed", 0))
         self.elements = elements_of(index, self.chunks)
         self.stages: dict[str, Texts] = {}
-        self.conditions = conditions_of(options.conditions) if options.conditions else []
+        conditions = options.get("conditions", ("local",))
+        self.conditions = conditions_of(conditions) if conditions else []
         for condition in self.conditions:
-            generative = model.generative if model else settings.model != "extractive"
-            check(condition, index, settings_for(condition, settings, index), generative=generative)
+            generative = model.generative if model else self.settings.model != "extractive"
+            check(condition, index, settings_for(condition, self.settings, index), generative=generative)
 
     async def measure(self, model: Model, by: str, progress: Progress | None) -> Loss:
         """Take the facts of the chunks and look for them; chunks of which a call failed are left out and listed."""
@@ -332,36 +338,28 @@ def nearest(fact: str, texts: Sequence[str], limit: int = READ) -> Iterator[str]
 # The API
 
 
-def measure_loss(
-    index: Index | str | Path = DEFAULT_FOLDER,
-    *,
-    options: LossOptions = DEFAULTS,
-    settings: Given = None,
-    model: Model | None = None,
-    progress: Progress | None = None,
-) -> run.Result[Loss]:
+@public
+def measure_loss(index: Index | str | Path = DEFAULT_FOLDER, **options: Unpack[LossOptions]) -> run.Result[Loss]:
     """Trace the facts of sampled chunks through an index: extraction, descriptions, reports, answers by conditions.
 
-    Replies of a language model are cached with the index, so that the same call continues from them. Raises UsageError
-    where the index has no text or cannot answer by a condition.
+    Replies of a language model are cached with the index, so that the same call continues from them. Where no model is
+    named it is the one that the index was built with. Raises UsageError where the index has no text or cannot answer by
+    a condition.
     """
-    opened = run.opened(index)
-    chosen = resolved_for(settings, [opened.settings]).settings
-    experiment = _Experiment(opened, options, chosen, model)
-    by = model.name if model else found_by(chosen, *STEPS, "Entails")
+    experiment = _Experiment(opened(index), options)
+    model, settings = experiment.run.model, experiment.settings
+    by = model.name if model else found_by(settings, *STEPS, "Entails")
 
     async def work(performer: Model | None, _: Session | None) -> Loss:
-        return await experiment.measure(performer or ExtractiveModel.of_index(opened), by, progress)
+        performer = performer or ExtractiveModel.of_index(experiment.index)
+        return await experiment.measure(performer, by, options.get("progress"))
 
-    return run.perform(chosen, folder_of(index, opened), model, experiment.cost, work, lock="")
+    return run.perform(settings, experiment.index.folder, model, experiment.cost, work, lock="")
 
 
-def preview_loss(
-    index: Index | str | Path = DEFAULT_FOLDER, *, options: LossOptions = DEFAULTS, settings: Given = None
-) -> run.Preview:
+@public
+def preview_loss(index: Index | str | Path = DEFAULT_FOLDER, **options: Unpack[LossOptions]) -> run.Preview:
     """Return what `measure_loss` would ask; no model is asked."""
-    opened = run.opened(index)
-    chosen = resolved_for(settings, [opened.settings]).settings
-    experiment = _Experiment(opened, options, chosen, None)
-    cost = run.preview(chosen, folder_of(index, opened), experiment.cost)
+    experiment = _Experiment(opened(index), options)
+    cost = run.preview(experiment.settings, experiment.index.folder, experiment.cost)
     return run.Preview(len(experiment.chunks), len(experiment.chunks), cost)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -27,10 +28,13 @@ from conspectus.retrieval import METHODS, RANKINGS, rerank
 from conspectus.retrieval.base import extractive
 from conspectus.retrieval.model_wrappers import WithAnswerOptions
 from conspectus.rows import Answer
-from conspectus.runtime import DEFAULT_FOLDER, Given, named, resolved_for, run_sync, session_for
+from conspectus.runtime import DEFAULT_FOLDER, Options, named, public, run_of, run_sync
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import SHORT
 from conspectus.text.words import CJK
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = frozenset(string.punctuation + "，。！？；：、“”‘’（）《》【】…—·")
@@ -102,21 +106,19 @@ Score = Callable[[Sequence[str], Asked], Mapping[str, float]]
 SCORES: Mapping[str, Score] = {"qa": answers_qa, "kgqa": answers_kgqa}
 
 
-@dataclass(frozen=True)
-class QaOptions:
-    """How answers are measured, `qa` by EM and F1 or `kgqa` by Hits@1, and which.
+class QaOptions(Options, total=False):
+    """What is asked and measured.
 
-    `where` has conditions on documents, as in `ask`; of the questions the first `limit` are asked. `answers` is a file
-    in which every answer is saved, and from which a run continues.
+    kind: how answers are measured: `qa`, the default, by EM and F1, or `kgqa` by Hits@1.
+    where: conditions on documents, as in `ask`.
+    answers: a file in which every answer is saved, and from which a run continues.
+    limit: the number of questions that are asked, the first of the file.
     """
 
-    kind: str = "qa"
-    where: str | Sequence[str] = ()
-    answers: str | Path | None = None
-    limit: int | None = None
-
-
-DEFAULTS = QaOptions()
+    kind: Literal["qa", "kgqa"]
+    where: str | Sequence[str]
+    answers: str | Path | None
+    limit: int | None
 
 
 @dataclass(frozen=True)
@@ -209,42 +211,40 @@ def _scored(method: str, asked: Sequence[Asked], answered: Sequence[Answered], s
     return Scored(method, means, len(asked), {row.id: row.error for row in answered if row.error}, milliseconds)
 
 
+@public
 def evaluate_answers(
     questions: str | Path,
     index: IndexSource = DEFAULT_FOLDER,
     methods: Sequence[str] = ("walk",),
-    *,
-    options: QaOptions = DEFAULTS,
-    settings: Given = None,
-    model: Model | None = None,
+    **options: Unpack[QaOptions],
 ) -> list[Scored]:
     """Answer the questions of a file by each method, and measure the answers.
 
     Failures are counted and have no score. Indexes are those of `ask`, and so are their models where none is named.
     Raises UsageError where the file or a method makes no sense.
 
-    Example: `evaluate_answers("data/hotpotqa", "idx", ["bm25", "walk"], options=QaOptions(limit=100))`
+    Example: `evaluate_answers("data/hotpotqa", "idx", ["bm25", "walk"], limit=100)`
     """
-    if options.kind not in SCORES:
-        raise UsageError(f"answers are measured as {' or '.join(SCORES)}, not as {options.kind!r}")
     if not methods:
         raise UsageError(f"there is no method named; there are {', '.join(METHODS)}")
-    asked = read_questions(Path(questions))[: options.limit]
-    view = viewed(index, options.where)
+    asked = read_questions(Path(questions))[: options.get("limit")]
+    view = viewed(index, options.get("where", ()))
+    score = named(SCORES, options.get("kind", "qa"))
     for method in methods:
         view.check(named(METHODS, method).needs)
-    opened, chosen = view.index, _with_short_answers(resolved_for(settings, view.built).settings)
-    path = None if options.answers is None else Path(options.answers)
-    table = JsonlTable(path, Answered, lambda row: (row.method, row.id, row.question))
+    opened, run = view.index, run_of(options, view.built)
+    chosen, model = _with_short_answers(run.settings), run.model
+    path = options.get("answers")
+    table = JsonlTable(Path(path) if path else None, Answered, lambda row: (row.method, row.id, row.question))
 
     async def work() -> list[Scored]:
         async with (
-            session_for(chosen, opened.folder, model) as session,
+            run.session(opened.folder, chosen) as session,
             open_reranker(chosen, opened.folder, model=model, session=session) as reranker,
         ):
             asker = _Asker(opened, model or (session.model if session else extractive(opened)), chosen, reranker)
             rows = {method: await asker.answer_all(asked, method, table) for method in methods}
-            return [_scored(method, asked, answered, SCORES[options.kind]) for method, answered in rows.items()]
+            return [_scored(method, asked, answered, score) for method, answered in rows.items()]
 
     return run_sync(work())
 

@@ -24,7 +24,7 @@ from conspectus.models.embedders import open_embedder, same_model
 from conspectus.retrieval import RANKINGS
 from conspectus.retrieval.rerank import rank_reranked
 from conspectus.rows import Document
-from conspectus.runtime import Given, check_question, path_of, resolved, run_sync
+from conspectus.runtime import Given, check_question, path_of, public, resolved, run_sync
 from conspectus.settings import Settings
 from conspectus.storage import store
 
@@ -180,6 +180,7 @@ class Measured:
         return {**means, "queries": self.queries, "ms": median, "ms_p95": late}
 
 
+@public
 def evaluate_retrieval(
     folder: str | Path,
     methods: Sequence[str] = ("bm25", "walk"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conspectus.errors import BadReply, UsageError
-from conspectus.evaluation import QaOptions, evaluate_answers
+from conspectus.evaluation import evaluate_answers
 from conspectus.evaluation.qa import Scored, answers_kgqa, answers_qa
 from conspectus.evaluation.qa_files import Asked
 from conspectus.index import Index
@@ -28,9 +28,10 @@ def questions(tmp_path: Path) -> Path:
 
 
 def scored(questions: Path, model: ScriptedModel, settings: Settings | None = None) -> Scored:
-    options = QaOptions(answers=questions.with_name("answers.jsonl"))
-    settings = settings or Settings()
-    (row,) = evaluate_answers(questions, Index(), ["direct"], options=options, settings=settings, model=model)
+    answers = questions.with_name("answers.jsonl")
+    (row,) = evaluate_answers(
+        questions, Index(), ["direct"], answers=answers, settings=settings or Settings(), model=model
+    )
     return row
 
 

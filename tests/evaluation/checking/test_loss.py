@@ -13,7 +13,7 @@ from making import a_built_index, a_claim, a_report, an_edge, an_entity, an_inde
 
 from conspectus.errors import BadReply, UsageError
 from conspectus.evaluation import measure_loss
-from conspectus.evaluation.loss import Loss, LossOptions, Texts, asked_about, elements_of, nearest, sampled, stages_of
+from conspectus.evaluation.loss import Loss, Texts, asked_about, elements_of, nearest, sampled, stages_of
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Community, content_id
@@ -64,7 +64,7 @@ def a_model(**instead: Callable[[Any], Any]) -> ScriptedModel:
 
 
 def followed(index: Index, model: ScriptedModel | None = None, *conditions: str) -> Loss:
-    return measure_loss(index, options=LossOptions(conditions=conditions), model=model).value
+    return measure_loss(index, conditions=conditions, model=model).value
 
 
 def stages(index: Index) -> tuple[dict[str, Texts], list[str]]:
