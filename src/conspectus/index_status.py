@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from conspectus.configuration import load
 from conspectus.corrections import is_added_facts, source_documents
@@ -17,9 +17,9 @@ from conspectus.index import Index
 from conspectus.models.llm.budget import Budget, price_of
 from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.rows import Failure, Usage
-from conspectus.runtime import DEFAULT_FOLDER, opened, public
+from conspectus.runtime import DEFAULT_FOLDER, opened, path_of, public
 from conspectus.settings import Price
-from conspectus.storage import store
+from conspectus.storage import manifests, store
 
 if TYPE_CHECKING:
     from conspectus.settings import Settings
@@ -124,7 +124,7 @@ def status_of(index: Index | str | Path = DEFAULT_FOLDER) -> Status:
         vectors=_vectors(index),
         failures=tuple(index.failures),
         snapshot=index.snapshot,
-        usage=_sum(index.usage.values()),
+        usage=sum(index.usage.values(), Usage()),
         cost=_cost(index),
         languages=dict(sorted(Counter(d.language for d in index.documents).items(), key=lambda item: -item[1])),
         left_out=json.loads(index.origin.get("left_out", "{}")),
@@ -151,26 +151,22 @@ class Snapshot:
     """What its making took of language models."""
 
 
-COUNTED = ("documents", "entities", "relationships", "communities", "reports", "failures")
-"""The tables whose rows are counted in it."""
-
-
 @public
 def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
     """Return the snapshots that an index's folder keeps, the newest first; raise IndexMissing where there is none."""
-    from conspectus.storage.manifests import current
-
-    now = current(Path(folder)).snapshot
+    target = path_of(folder)
+    now = manifests.current(target).snapshot
     return [
         Snapshot(
             snapshot=m.snapshot,
             current=m.snapshot == now,
             created=m.created,
             before=m.before,
-            usage=_sum(Usage(**used) for used in m.usage.values()),
-            **{table: m.counts[table] for table in COUNTED} | {"documents": _documents(Path(folder), m)},
+            usage=sum((Usage(**used) for used in m.usage.values()), Usage()),
+            documents=_documents(target, m),
+            **{table: m.counts[table] for table in ("entities", "relationships", "communities", "reports", "failures")},
         )
-        for m in store.history(Path(folder))
+        for m in store.history(target)
     ]
 
 
@@ -202,8 +198,9 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
     """
     if not (folder / FILE_NAME).exists():
         return []
-    chosen, built = settings or load().settings, _built(folder)
-    ledger = Budget({**built.prices, **chosen.prices}, base_url=chosen.llm.base_url or built.base_url)
+    chosen, built = settings or load().settings, _settings_in(folder)
+    base_url = chosen.llm.base_url or built.get("llm", {}).get("base_url", "")
+    ledger = Budget({**_prices(built), **chosen.prices}, base_url=base_url)
     replies = ResponseCache(folder / FILE_NAME)
     try:
         rows = replies.spent()
@@ -218,34 +215,27 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
     ]  # fmt: skip
 
 
-class _Built(NamedTuple):
-    """What the settings that an index was built with say of models and their prices."""
-
-    prices: Mapping[str, Price]
-    base_url: str
-    settings: Mapping[str, Any]
-
-
-def _built(source: Path | Index) -> _Built:
-    """Read the settings of an index, or of that in a folder; without any where it is not built yet."""
+def _settings_in(folder: Path) -> Mapping[str, Any]:
+    """Return the settings that the index in a folder was built with; none where it is not built yet."""
     try:
-        settings = (store.read(source) if isinstance(source, Path) else source).settings
+        return store.read(folder).settings
     except IndexMissing:
-        settings: Mapping[str, Any] = {}
-    prices = {name: Price(**price) for name, price in settings.get("prices", {}).items()}
-    return _Built(prices, settings.get("llm", {}).get("base_url", ""), settings)
+        return {}
+
+
+def _prices(settings: Mapping[str, Any]) -> dict[str, Price]:
+    return {name: Price(**price) for name, price in settings.get("prices", {}).items()}
 
 
 def _cost(index: Index) -> float | None:
-    """Return what building an index cost, None where that is not known."""
-    prices, base_url, settings = _built(index)
-    models: Mapping[str, str] = settings.get("llm", {}).get("tasks", {})
+    """Return what building an index cost, None where a price is not known."""
+    settings, llm = index.settings, index.settings.get("llm", {})
     embedder = settings.get("vectors", {}).get("embedder", "")
-    for task, used in index.usage.items():
-        model = embedder if task == "Embed" else models.get(task, settings.get("model", ""))
-        if used.calls and not used.cost and price_of(model, prices, base_url) is None:
-            return None
-    return _sum(index.usage.values()).cost
+    models: Mapping[str, str] = {"Embed": embedder, **llm.get("tasks", {})}
+    asked = {models.get(task, settings.get("model", "")) for task, u in index.usage.items() if u.calls and not u.cost}
+    if any(price_of(model, _prices(settings), llm.get("base_url", "")) is None for model in asked):
+        return None
+    return sum(index.usage.values(), Usage()).cost
 
 
 def _vectors(index: Index) -> VectorFigures | None:
@@ -277,16 +267,3 @@ def _levels(index: Index, source_tokens: int) -> Iterator[LevelFigures]:
         tokens = sum(report.n_tokens for report in reports)
         own = sum(report.level == level for report in reports)
         yield LevelFigures(level, len(reports), own, tokens, tokens / source_tokens if source_tokens else 0.0)
-
-
-def _sum(parts: Iterable[Usage]) -> Usage:
-    total = Usage()
-    for part in parts:
-        total = Usage(
-            total.calls + part.calls,
-            total.cached_calls + part.cached_calls,
-            total.prompt_tokens + part.prompt_tokens,
-            total.completion_tokens + part.completion_tokens,
-            total.cost + part.cost,
-        )
-    return total

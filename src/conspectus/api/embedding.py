@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -137,7 +137,7 @@ def with_vectors(
         advice = f"The index before had vectors of {lost}; conspectus embed --embedder {lost} makes those of this one."
         return index, (advice,) if lost else ()
     if progress:
-        progress.watch(lambda: _sum(spent, opened.embedder.usage))
+        progress.watch(lambda: spent + opened.embedder.usage)
     try:
         index = opened.vectors(index, before, settings, progress)
     except ModelError as error:
@@ -219,10 +219,6 @@ def _estimated(
     ledger = Budget(settings.prices, base_url=settings.llm.embedder_base_url or settings.llm.base_url)
     cost = Range(*(ledger.cost(name, round(n), 0) for n in counts)) if ledger.price(name) else None
     return TaskEstimate(TASK, name, Range(calls, calls), counts, Range(0, 0), cost)
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    return Usage(*(getattr(one, f.name) + getattr(other, f.name) for f in fields(Usage)))
 
 
 @public
