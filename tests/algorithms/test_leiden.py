@@ -7,17 +7,23 @@ import random
 import subprocess
 import sys
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from conspectus.algorithms.leiden import Ints, Part, adjacency, hierarchical_leiden, memberships, modularity
 from conspectus.algorithms.warm_start import TOLERANCE
+
+
+def divided(source: ArrayLike, target: ArrayLike, weight: ArrayLike, n: int, **options: Any) -> list[Part]:
+    """Return the hierarchy of the graph of some edges."""
+    return hierarchical_leiden(adjacency(source, target, weight, n), **options)
 
 
 class Edges(NamedTuple):
@@ -65,7 +71,7 @@ def same(one: list[Part], other: list[Part]) -> bool:
 
 @given(graphs())
 def test_every_level_is_a_partition_of_all_nodes(edges: Edges):
-    parts = hierarchical_leiden(*edges, max_size=4)
+    parts = divided(*edges, max_size=4)
 
     for level, row in enumerate(memberships(parts, edges.n)):
         view = [
@@ -80,7 +86,7 @@ def test_every_level_is_a_partition_of_all_nodes(edges: Edges):
 
 @given(graphs())
 def test_children_divide_their_parent_one_level_down(edges: Edges):
-    parts = hierarchical_leiden(*edges, max_size=4)
+    parts = divided(*edges, max_size=4)
 
     for number, part in enumerate(parts):
         assert all(parts[child].parent == number for child in part.children)
@@ -95,7 +101,7 @@ def test_children_divide_their_parent_one_level_down(edges: Edges):
 
 @given(graphs(), st.integers(2, 12))
 def test_a_leaf_is_small_or_says_why_not(edges: Edges, max_size: int):
-    for part in hierarchical_leiden(*edges, max_size=max_size):
+    for part in divided(*edges, max_size=max_size):
         large_leaf = part.members.size > max_size and not part.children
         assert bool(part.unsplit) == large_leaf
         assert part.members.size > max_size or not part.children
@@ -103,12 +109,12 @@ def test_a_leaf_is_small_or_says_why_not(edges: Edges, max_size: int):
 
 @given(graphs())
 def test_every_part_is_connected(edges: Edges):
-    assert all(is_connected(edges, part.members) for part in hierarchical_leiden(*edges, max_size=3))
+    assert all(is_connected(edges, part.members) for part in divided(*edges, max_size=3))
 
 
 @given(graphs())
 def test_parts_come_by_level_then_size_then_smallest_node(edges: Edges):
-    parts = hierarchical_leiden(*edges, max_size=4)
+    parts = divided(*edges, max_size=4)
 
     keys = [(part.level, -part.members.size, int(part.members[0])) for part in parts]
     assert keys == sorted(keys)
@@ -121,7 +127,7 @@ def test_the_order_and_direction_of_edges_do_not_matter(edges: Edges, shuffler: 
     turned = [(b, a, w) if shuffler.random() < 0.5 else (a, b, w) for a, b, w in rows]
     shuffled = Edges([a for a, _, _ in turned], [b for _, b, _ in turned], [w for _, _, w in turned], edges.n)
 
-    assert same(hierarchical_leiden(*edges, max_size=4), hierarchical_leiden(*shuffled, max_size=4))
+    assert same(divided(*edges, max_size=4), divided(*shuffled, max_size=4))
 
 
 @given(graphs())
@@ -130,8 +136,8 @@ def test_loops_do_not_matter_and_parallel_edges_add_up(edges: Edges):
     source, target = [a for a, _ in whole], [b for _, b in whole]
     halves = Edges([*source, *target, 0], [*target, *source, 0], [2.0] * (2 * len(whole)) + [9.0], edges.n)
 
-    once = hierarchical_leiden(source, target, [4.0] * len(whole), edges.n)
-    assert same(hierarchical_leiden(*halves), once)
+    once = divided(source, target, [4.0] * len(whole), edges.n)
+    assert same(divided(*halves), once)
 
 
 def test_weights_add_up_to_the_last_bit_alike_in_any_order():
@@ -145,15 +151,15 @@ def test_weights_add_up_to_the_last_bit_alike_in_any_order():
 
 @given(graphs(), st.integers(0, 2**32))
 def test_the_same_seed_gives_the_same_hierarchy(edges: Edges, seed: int):
-    assert same(hierarchical_leiden(*edges, seed=seed), hierarchical_leiden(*edges, seed=seed))
+    assert same(divided(*edges, seed=seed), divided(*edges, seed=seed))
 
 
 def test_the_hierarchy_does_not_depend_on_the_hash_seed():
     script = (
         "import numpy as np; from conspectus.algorithms.leiden import *;"
         "ends = np.random.default_rng(3).integers(0, 400, (2, 1500));"
-        "parts = hierarchical_leiden(*ends, np.ones(1500), 400);"
-        "again = hierarchical_leiden(*ends[:, 9:], np.ones(1491), 400, start=memberships(parts, 400));"
+        "parts = hierarchical_leiden(adjacency(*ends, np.ones(1500), 400));"
+        "again = hierarchical_leiden(adjacency(*ends[:, 9:], np.ones(1491), 400), start=memberships(parts, 400));"
         "print([(p.level, p.parent, p.members.tolist()) for p in parts + again])"
     )
     path = os.pathsep.join(sys.path)
@@ -173,7 +179,7 @@ def test_the_hierarchy_does_not_depend_on_the_hash_seed():
 
 @given(graphs())
 def test_level_0_has_no_less_modularity_than_nodes_by_themselves(edges: Edges):
-    parts = hierarchical_leiden(*edges)
+    parts = divided(*edges)
     linked = np.array(edges.source, int) != np.array(edges.target, int)
     source, target, weight = (np.array(column, float)[linked] for column in edges[:3])
 
@@ -207,7 +213,7 @@ def test_modularity_of_two_triangles_joined_by_an_edge():
 def test_planted_groups_are_found_at_level_0(seed: int):
     edges, group = planted(groups=8, size=30, inside=0.4, across=0.01, seed=seed)
 
-    found = memberships(hierarchical_leiden(*edges), edges.n)[0]
+    found = memberships(divided(*edges), edges.n)[0]
 
     assert len(set(zip(found.tolist(), group.tolist(), strict=True))) == len(set(found.tolist())) == 8
 
@@ -220,7 +226,7 @@ def test_groups_within_groups_are_found_one_below_the_other():
             pairs += [(cliques[a][i], cliques[b][i]) for i in range(4)]
         pairs.append((cliques[four][0], cliques[(four + 4) % 32][1]))
 
-    parts = hierarchical_leiden(*graph(pairs, 256))
+    parts = divided(*graph(pairs, 256))
 
     groups = [list(range(start, start + 32)) for start in range(0, 256, 32)]
     assert [p.members.tolist() for p in parts if p.level == 0] == groups
@@ -228,27 +234,27 @@ def test_groups_within_groups_are_found_one_below_the_other():
 
 
 def test_nodes_without_edges_are_communities_of_their_own():
-    parts = hierarchical_leiden([1], [3], [2.0], 5)
+    parts = divided([1], [3], [2.0], 5)
 
     assert [p.members.tolist() for p in parts] == [[1, 3], [0], [2], [4]]
-    assert [p.members.tolist() for p in hierarchical_leiden([], [], [], 3)] == [[0], [1], [2]]
-    assert hierarchical_leiden([], [], [], 0) == []
+    assert [p.members.tolist() for p in divided([], [], [], 3)] == [[0], [1], [2]]
+    assert divided([], [], [], 0) == []
 
 
 def test_a_star_stays_whole_and_says_so():
-    parts = hierarchical_leiden(*graph([(0, i) for i in range(1, 30)], 30))
+    parts = divided(*graph([(0, i) for i in range(1, 30)], 30))
 
     assert [(p.members.size, p.unsplit) for p in parts] == [(30, "a star around one node")]
 
 
 def test_a_clique_stays_whole_and_says_so():
-    parts = hierarchical_leiden(*graph(list(combinations(range(14), 2)), 14))
+    parts = divided(*graph(list(combinations(range(14), 2)), 14))
 
     assert [(p.members.size, p.unsplit) for p in parts] == [(14, "a clique")]
 
 
 def test_what_is_neither_and_does_not_divide_says_how_far_it_was_tried():
-    parts = hierarchical_leiden(*graph(list(combinations(range(14), 2))[1:], 14), resolution=0.5)
+    parts = divided(*graph(list(combinations(range(14), 2))[1:], 14), resolution=0.5)
 
     assert [(p.members.size, p.unsplit) for p in parts] == [(14, "no division found at resolution 32")]
 
@@ -260,7 +266,7 @@ def test_groups_around_a_heavy_hub_part_and_the_nodes_that_only_it_knows_stay_wi
     edges = graph(inside + [(0, node) for node in range(1, 25 + lone)], 25 + lone)
     weight = [1.0] * len(inside) + [20.0] * (24 + lone)
 
-    parts = hierarchical_leiden(edges.source, edges.target, weight, edges.n)
+    parts = divided(edges.source, edges.target, weight, edges.n)
 
     leaves = [set(part.members.tolist()) for part in parts if not part.children]
     assert max(map(len, leaves)) <= 10
@@ -271,7 +277,7 @@ def test_groups_around_a_heavy_hub_part_and_the_nodes_that_only_it_knows_stay_wi
 def test_what_comes_back_whole_is_divided_at_a_higher_resolution():
     edges, group = planted(groups=4, size=20, inside=0.5, across=0.02, seed=1)
 
-    parts = hierarchical_leiden(*edges, resolution=0.05, max_size=20)
+    parts = divided(*edges, resolution=0.05, max_size=20)
 
     assert parts[0].members.size == 80
     assert all(len(set(group[part.members])) == 1 for part in parts if not part.children)
@@ -279,11 +285,11 @@ def test_what_comes_back_whole_is_divided_at_a_higher_resolution():
 
 @given(graphs(), graphs(), st.integers(2, 6))
 def test_the_laws_hold_whatever_it_starts_from(earlier: Edges, edges: Edges, max_size: int):
-    before = memberships(hierarchical_leiden(*earlier, max_size=max_size), earlier.n)
+    before = memberships(divided(*earlier, max_size=max_size), earlier.n)
     kept = min(earlier.n, edges.n)
     start = [np.concatenate((row[:kept], np.full(edges.n - kept, -1))) for row in before]
 
-    parts = hierarchical_leiden(*edges, max_size=max_size, start=start)
+    parts = divided(*edges, max_size=max_size, start=start)
 
     for row in memberships(parts, edges.n):
         assert (row >= 0).all()
@@ -295,20 +301,20 @@ def test_the_laws_hold_whatever_it_starts_from(earlier: Edges, edges: Edges, max
 
 @given(graphs(), st.integers(2, 6))
 def test_a_graph_that_did_not_change_keeps_its_hierarchy(edges: Edges, max_size: int):
-    parts = hierarchical_leiden(*edges, max_size=max_size)
+    parts = divided(*edges, max_size=max_size)
 
-    assert same(hierarchical_leiden(*edges, max_size=max_size, start=memberships(parts, edges.n)), parts)
+    assert same(divided(*edges, max_size=max_size, start=memberships(parts, edges.n)), parts)
 
 
 @given(graphs(), graphs(), st.integers(2, 6))
 def test_no_division_lacks_more_than_the_tolerance_of_a_new_one(earlier: Edges, edges: Edges, max_size: int):
-    before = memberships(hierarchical_leiden(*earlier, max_size=max_size), earlier.n)
+    before = memberships(divided(*earlier, max_size=max_size), earlier.n)
     kept = min(earlier.n, edges.n)
     start = [np.concatenate((row[:kept], np.full(edges.n - kept, -1))) for row in before]
     plain = {(min(a, b), max(a, b)) for a, b in zip(edges.source, edges.target, strict=True) if a != b}
 
-    carried = hierarchical_leiden(*edges, max_size=max_size, start=start)
-    fresh = hierarchical_leiden(*edges, max_size=max_size)
+    carried = divided(*edges, max_size=max_size, start=start)
+    fresh = divided(*edges, max_size=max_size)
 
     if plain:
         linked = np.array(edges.source) != np.array(edges.target)
@@ -329,10 +335,10 @@ def test_what_a_new_group_of_nodes_does_not_touch_stays_as_it_was():
         [1.0] * (len(edges.source) + len(clique) + 1),
         n + 8,
     )
-    before = hierarchical_leiden(*edges)
+    before = divided(*edges)
     start = [np.concatenate((row, np.full(8, -1))) for row in memberships(before, n)]
 
-    after = hierarchical_leiden(*grown, start=start)
+    after = divided(*grown, start=start)
 
     def members(parts: list[Part]) -> set[tuple[int, ...]]:
         return {(part.level, *part.members.tolist()) for part in parts}
@@ -343,9 +349,9 @@ def test_what_a_new_group_of_nodes_does_not_touch_stays_as_it_was():
 
 def test_of_divisions_that_are_as_good_the_one_it_starts_from_is_kept_at_every_level():
     ring = Edges(list(range(40)), [*range(1, 40), 0], [1.0] * 40, 40)
-    turned = [np.roll(row, 3) for row in memberships(hierarchical_leiden(*ring, resolution=0.05), 40)]
+    turned = [np.roll(row, 3) for row in memberships(divided(*ring, resolution=0.05), 40)]
 
-    parts = hierarchical_leiden(*ring, resolution=0.05, start=turned)
+    parts = divided(*ring, resolution=0.05, start=turned)
 
     assert len(turned) == 3
     for row, before in zip(memberships(parts, 40), turned, strict=True):
@@ -359,4 +365,4 @@ def test_of_divisions_that_are_as_good_the_one_it_starts_from_is_kept_at_every_l
 )
 def test_edges_that_make_no_sense_are_refused(source: list[int], target: list[int], weight: list[float]):
     with pytest.raises(ValueError, match=r"an edge ends outside|every weight must be"):
-        hierarchical_leiden(source, target, weight, 3)
+        divided(source, target, weight, 3)

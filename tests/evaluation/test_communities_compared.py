@@ -37,7 +37,7 @@ def test_the_recursion_with_leiden_finds_what_an_index_finds(drawn: list[tuple[i
     graph = adjacency(source, target, [float(w) for w in weight], 20)
 
     found = hierarchy(graph, leiden, max_size=4, resolution=1.0, seed=1)
-    known = hierarchical_leiden(source, target, [float(w) for w in weight], 20, max_size=4, seed=1)
+    known = hierarchical_leiden(graph, max_size=4, seed=1)
 
     told = [(p.level, p.parent, p.members.tolist(), p.children, p.unsplit) for p in found.parts]
     assert told == [(p.level, p.parent, p.members.tolist(), p.children, p.unsplit) for p in known]

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from conspectus.algorithms.division import divide, leiden
 from conspectus.algorithms.graph import Graph, Ints, adjacency, components, inside, modularity
@@ -37,17 +36,14 @@ class Part:
 
 
 def hierarchical_leiden(
-    source: ArrayLike,
-    target: ArrayLike,
-    weight: ArrayLike,
-    n: int,
+    graph: Graph,
     *,
     max_size: int = 10,
     resolution: float = 1.0,
     seed: int = 42,
     start: Sequence[Ints] = (),
 ) -> list[Part]:
-    """Divide the nodes 0 to n - 1 into communities, and those in turn until each has at most `max_size`.
+    """Divide the nodes of a graph (see `adjacency`) into communities, and those until each has at most `max_size`.
 
     Parts come level by level, within a level the largest first, then by their smallest node. Each is
     connected, and every node is in exactly one part of level 0 and in exactly one child of each part that
@@ -61,9 +57,7 @@ def hierarchical_leiden(
     `start` is an earlier hierarchy as `memberships` returns it: an array for each level, -1 for a node that
     was not in it. Each division then is the earlier one, carried on, where that is as good: see `continuing`.
 
-    Raises ValueError where an end of an edge is not a node, or a weight is not a positive number.
     """
-    graph = adjacency(source, target, weight, n)
     labels = warm_start(graph, start[0], resolution, seed) if len(start) else leiden(graph, resolution, seed)
     parts: list[Part] = []
     found = [Part(0, -1, members) for members in components(graph, labels)]

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from conspectus.algorithms.leiden import Part, hierarchical_leiden
+from conspectus.algorithms.leiden import Part, adjacency, hierarchical_leiden
 from conspectus.index import Index
 from conspectus.rows import Chunk, Community, Entity, Relationship, content_id
 from conspectus.settings import CommunitySettings
@@ -37,10 +37,7 @@ def find_communities(
     target = np.array([node[r.target] for r in relationships], np.int64)
     weight = np.array([r.weight for r in relationships], np.float64)
     parts = hierarchical_leiden(
-        source,
-        target,
-        weight,
-        len(entities),
+        adjacency(source, target, weight, len(entities)),
         max_size=settings.max_size,
         resolution=settings.resolution,
         seed=settings.seed,

@@ -114,8 +114,7 @@ async def build_index(
         extracted = await extract(chunks, performer, settings.extract, language, tick)
         extracted.check(performer.name)
         lexicon = await reading
-        paths = {document.id: document.path or document.title for document in documents}
-        failures = [replace(failure, document=paths[failure.document]) for failure in extracted.failures]
+        failures = _with_paths(extracted.failures, documents)
         made = build_graph(
             replace(build, documents=documents), chunks, extracted, language, lambda name: show.stage(name, 0)
         )
@@ -144,6 +143,12 @@ async def build_index(
         arrays=arrays,
         settings={**settings.model_dump(mode="json", by_alias=True), "language": ",".join(languages)},
     )
+
+
+def _with_paths(failures: Sequence[Failure], documents: Sequence[Document]) -> list[Failure]:
+    """Return failures that name their document by its path in place of its id."""
+    paths = {document.id: document.path or document.title for document in documents}
+    return [replace(failure, document=paths[failure.document]) for failure in failures]
 
 
 @dataclass(frozen=True)
