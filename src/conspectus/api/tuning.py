@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,6 +34,8 @@ EXAMPLE_TOKENS = 100
 """Tokens of the text of one example: every request for an extraction carries all of them."""
 EXAMPLE_REPLY_TOKENS = 600
 """Tokens of what is shown to be in it, at the most."""
+SEED = 42
+"""Of the sample: any will do, as long as it is always the same."""
 LONGEST = 160
 """Characters of a domain or persona."""
 PERSONA = {
@@ -103,7 +104,6 @@ async def write_prompts(
     *,
     examples: int = 2,
     sample_tokens: int = 8000,
-    seed: int = 42,
 ) -> Tuned:
     """Profile a sample of the chunks and write the prompts; files of the same names are replaced.
 
@@ -112,26 +112,22 @@ async def write_prompts(
     if not chunks:
         raise UsageError("there is no text to tune to")
     own = "zh" if language.startswith("zh") else "en"
-    sample = _sample(chunks, sample_tokens, seed)
+    sample = _sample(chunks, sample_tokens)
     found = await model.perform(ProfileCorpus(tuple(sample), language=language))
     profile = Profile(_plain(found.domain), _plain(found.persona), tuple(map(_plain, found.entity_types)))
     made = await _examples(sample, profile, model, language, examples)
     files = [_write(folder / own / f"{name}.md", _personal(name, own, profile)) for name in WITH_PERSONA]
     path = folder / own / "ExtractGraph.md"
     _write(path, _with_examples(path.read_text("utf-8"), made, own))
-    values = {
-        "extract.entity_types": list(profile.entity_types),
-        "language": language,
-        "llm.prompts": ".",
-    }
+    values = {"extract.entity_types": list(profile.entity_types), "language": language, "llm.prompts": "."}
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
     files.append(_write(folder / "conspectus.toml", "\n".join(lines) + "\n"))
     return Tuned(folder, profile, language, len(made), tuple(files))
 
 
-def _sample(chunks: Sequence[Chunk], room: int, seed: int) -> list[Chunk]:
+def _sample(chunks: Sequence[Chunk], room: int) -> list[Chunk]:
     """Return chunks from all over the corpus, as many as have room together, and one at least."""
-    order = random.Random(seed).sample(range(len(chunks)), len(chunks))
+    order = random.Random(SEED).sample(range(len(chunks)), len(chunks))
     taken: list[int] = []
     for number in order:
         room -= chunks[number].n_tokens
@@ -145,8 +141,8 @@ async def _examples(
     sample: Sequence[Chunk], profile: Profile, model: Model, language: str, most: int
 ) -> list[tuple[ExtractGraph, Extraction]]:
     """Return short texts of the corpus with what is in them: those with most relationships."""
-    excerpts = map(_excerpt, _in_turns(sample)[: 6 * most])
-    tasks = [ExtractGraph(chunk, profile.entity_types, language=language) for chunk in excerpts]
+    drawn = random.Random(SEED).sample(sample, min(len(sample), 6 * most))
+    tasks = [ExtractGraph(_excerpt(chunk), profile.entity_types, language=language) for chunk in drawn]
 
     async def one(task: ExtractGraph) -> Extraction:
         try:
@@ -156,23 +152,12 @@ async def _examples(
         except ModelError:  # another example will do
             return Extraction()
 
-    graphs = await together(map(one, tasks))
-    pairs = [(t, g) for t, g in zip(tasks, graphs, strict=True) if g.relationships and _is_short(t, g)]
+    pairs = [
+        (task, graph)
+        for task, graph in zip(tasks, await together(map(one, tasks)), strict=True)
+        if graph.relationships and tokens.at_most(dump(task, graph), EXAMPLE_REPLY_TOKENS)
+    ]
     return sorted(pairs, key=lambda pair: (-len(pair[1].relationships), pair[0].chunk.id))[:most]
-
-
-def _in_turns(chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Return the first chunk of each document, then the second of each, and so on."""
-    seen: Counter[str] = Counter()
-    places: list[int] = []
-    for row in chunks:
-        places.append(seen[row.document_id])
-        seen[row.document_id] += 1
-    return [chunk for _, chunk in sorted(zip(places, chunks, strict=True), key=lambda pair: pair[0])]
-
-
-def _is_short(task: ExtractGraph, graph: Extraction) -> bool:
-    return tokens.at_most(dump(task, graph), EXAMPLE_REPLY_TOKENS)
 
 
 def _excerpt(chunk: Chunk) -> Chunk:
