@@ -118,7 +118,7 @@ class Index:
         The tables are `documents`, `chunks`, `entities`, `relationships`, `triples`, `claims`, `communities`,
         `reports`, `joins` and `failures`. Raises UsageError for another name, and where pandas is not installed.
         """
-        from conspectus.interchange.exports import data_frame
+        from conspectus.interchange.exporting import data_frame
 
         return data_frame(self, table)
 
@@ -128,7 +128,7 @@ class Index:
         Nodes have `type`, `description` and `frequency`, edges `weight`, `strength` and `description`. Raises
         UsageError where networkx is not installed.
         """
-        from conspectus.interchange.exports import networkx_graph
+        from conspectus.interchange.exporting import networkx_graph
 
         return networkx_graph(self)
 

@@ -17,9 +17,9 @@ from making import a_report, an_entity, an_index
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.indexing.triples import GivenGraph, index_of
-from conspectus.interchange.exports import graphml, json_parts
-from conspectus.interchange.map.scene import scene_of
-from conspectus.interchange.neo4j import cypher, literal, write_csv
+from conspectus.interchange.exporting import graphml, json_parts
+from conspectus.interchange.map import scene_of
+from conspectus.interchange.neo4j import cypher, literal, write_neo4j
 from conspectus.interchange.obsidian import MAX_NAME_CHARS, file_names, write_vault
 from conspectus.rows import Community
 
@@ -82,12 +82,9 @@ def test_the_edges_of_graphml_have_ends_and_weights(index: Index):
 
 
 def test_the_csv_for_neo4j_names_only_ends_that_are_there(index: Index, tmp_path: Path):
-    files = write_csv(index, tmp_path)
-    tables = {
-        path.stem: list(csv.DictReader(path.open(encoding="utf-8", newline="")))
-        for path in files
-        if path.suffix == ".csv"
-    }
+    write_neo4j(index, tmp_path)
+    files = sorted(tmp_path.glob("*.csv"))
+    tables = {path.stem: list(csv.DictReader(path.open(encoding="utf-8", newline=""))) for path in files}
     ids = {row[":ID"] for rows in tables.values() for row in rows if ":ID" in row}
     ends = [(row[":START_ID"], row[":END_ID"]) for rows in tables.values() for row in rows if ":START_ID" in row]
 
@@ -105,13 +102,13 @@ def test_the_csv_for_neo4j_names_only_ends_that_are_there(index: Index, tmp_path
     assert all(a in ids and b in ids for a, b in ends)
     assert [row["name"] for row in tables["entity"]] == [e.name for e in index.entities]
     assert tables["entity"][2]["description"] == index.entities[2].description
-    assert all(path.name in (tmp_path / "import.txt").read_text() for path in files if path.suffix == ".csv")
+    assert all(path.name in (tmp_path / "import.txt").read_text() for path in files)
 
 
 def test_a_statement_of_cypher_stays_on_its_line(index: Index):
     lines = list(cypher(index))
 
-    assert all("\n" not in line and line.endswith(";") for line in lines)
+    assert all("\n" not in line[:-1] and line.endswith(";\n") for line in lines)
     assert sum("MERGE (n:Conspectus" in line for line in lines) == 4
     assert any(":RELATED_TO {key" in line for line in lines)
 
@@ -120,7 +117,7 @@ def test_triples_between_two_things_stay_apart_with_their_directions(tmp_path: P
     said = [("Ann", "met", "Bob"), ("Ann", "likes", "Bob"), ("Bob", "likes", "Ann")]
     graph = index_of(GivenGraph(said))
 
-    write_csv(graph, tmp_path)
+    write_neo4j(graph, tmp_path)
 
     rows = list(csv.DictReader((tmp_path / "triple.csv").open(encoding="utf-8", newline="")))
     name = {f"e{e.number}": e.name for e in graph.entities}
@@ -174,11 +171,11 @@ def test_names_that_a_system_keeps_for_itself_are_not_used():
 
 
 def test_every_link_of_the_vault_leads_to_a_note(index: Index, tmp_path: Path):
-    count = write_vault(index, tmp_path / "vault")
+    write_vault(index, tmp_path / "vault")
     notes = {path.stem: path.read_text("utf-8") for path in (tmp_path / "vault").rglob("*.md")}
     links = {link for text in notes.values() for link in re.findall(r"\[\[([^|\]]+)", text)}
 
-    assert count == len(notes) == 4 + 3 + 1 + 1
+    assert len(notes) == 4 + 3 + 1 + 1
     assert links
     assert links <= notes.keys()
     assert {"Ada & co", "ada & CO (2)", "C D"} <= notes.keys()

@@ -13,7 +13,7 @@ from making_graphrag import TEXT, Rows, claim, edge, tables
 
 from conspectus import api
 from conspectus.errors import IndexDamaged, IndexMissing
-from conspectus.interchange.exports import write_graphrag
+from conspectus.interchange.exporting import write_graphrag
 from conspectus.interchange.graphrag import Imported, read_graphrag
 from conspectus.interchange.graphrag_schema import check_schema
 from conspectus.models.extractive.model import ExtractiveModel

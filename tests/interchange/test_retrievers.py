@@ -20,9 +20,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 def test_langchain_is_given_the_hits_of_a_search(index: Index) -> None:
     pytest.importorskip("langchain_core", reason="the extra langchain is not installed")
-    from conspectus.interchange.langchain import ConspectusRetriever
+    from conspectus.interchange.retrievers import LangChainRetriever
 
-    found = ConspectusRetriever(index=index, method="bm25", k=2).invoke("Who keeps bees?")
+    found = LangChainRetriever(index=index, method="bm25", k=2).invoke("Who keeps bees?")
 
     hits = conspectus.search("Who keeps bees?", index, method="bm25", k=2)
     assert [document.page_content for document in found] == [hit.text for hit in hits] != []
@@ -33,9 +33,9 @@ def test_langchain_is_given_the_hits_of_a_search(index: Index) -> None:
 
 def test_llama_index_is_given_the_hits_of_a_search(index: Index) -> None:
     pytest.importorskip("llama_index.core", reason="the extra llama-index is not installed")
-    from conspectus.interchange.llama_index import ConspectusRetriever
+    from conspectus.interchange.retrievers import LlamaIndexRetriever
 
-    found = ConspectusRetriever(index, method="bm25", k=2).retrieve("Who keeps bees?")
+    found = LlamaIndexRetriever(index, method="bm25", k=2).retrieve("Who keeps bees?")
 
     hits = conspectus.search("Who keeps bees?", index, method="bm25", k=2)
     assert [(node.text, node.score) for node in found] == [(hit.text, hit.score) for hit in hits] != []
@@ -45,13 +45,14 @@ def test_llama_index_is_given_the_hits_of_a_search(index: Index) -> None:
 def test_a_framework_that_is_not_installed_is_named_with_its_extra(
     framework: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import importlib
     import sys
 
-    module = f"conspectus.interchange.{framework}"
-    monkeypatch.delitem(sys.modules, module, raising=False)
-    for name in ("langchain_core.callbacks", "llama_index.core.retrievers"):
-        monkeypatch.setitem(sys.modules, name, None)
+    from conspectus.interchange import retrievers
+
+    name = {"langchain": "LangChainRetriever", "llama_index": "LlamaIndexRetriever"}[framework]
+    monkeypatch.delitem(vars(retrievers), name, raising=False)
+    for module in ("langchain_core.callbacks", "llama_index.core.retrievers"):
+        monkeypatch.setitem(sys.modules, module, None)
 
     with pytest.raises(conspectus.ConspectusError, match=rf"conspectus\[{framework.replace('_', '-')}\]"):
-        importlib.import_module(module)
+        getattr(retrievers, name)

@@ -1,56 +1,42 @@
-"""Write an index for other tools, and draw its graph."""
+"""Write an index for other tools, and draw its graph.
+
+Tables have the names and columns of the files in `tables/` of an index: those of Microsoft GraphRAG first, then ours.
+"""
+# pyarrow, duckdb and networkx have no type stubs:
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownParameterType=false
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from conspectus.errors import UsageError
-from conspectus.interchange import exports, neo4j, obsidian
-from conspectus.interchange.map.page import page
-from conspectus.interchange.map.scene import scene_of
+from conspectus.interchange.graphrag_schema import SCHEMA
+from conspectus.interchange.map import page, scene_of
+from conspectus.interchange.neo4j import cypher, write_neo4j
+from conspectus.interchange.obsidian import write_vault
+from conspectus.readers import GENERATED
+from conspectus.rows import Report
 from conspectus.runtime import DEFAULT_FOLDER, opened, public
+from conspectus.storage import TABLES, encode
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from typing_extensions import Unpack
 
     from conspectus import Index
+    from conspectus.interchange.map import Scene
 
 Format = Literal["parquet", "csv", "duckdb", "graphml", "neo4j", "cypher", "json", "obsidian", "graphrag"] | str
-FORMATS: Mapping[str, str] = {
-    "parquet": "parquet",
-    "csv": "csv",
-    "duckdb": "index.duckdb",
-    "graphml": "graph.graphml",
-    "neo4j": "neo4j",
-    "cypher": "graph.cypher",
-    "json": "index.json",
-    "obsidian": "vault",
-    "graphrag": "output",
-}
-"""The formats, each with its default path."""
 PICTURE_WIDTH = 2000
 """Pixels: names stay readable in the picture of a graph of some 300 entities, as that of the podcast sample."""
-
-
-class MapOptions(TypedDict, total=False):
-    """Options of a map.
-
-    level: the level of the communities that colour it, 0 by default.
-    seed: random seed of the layout.
-    title: of the page; by default that of the only document, or the number of documents.
-    width: of a picture, in pixels, 2000 by default.
-    sources: whether the page contains the source texts, as by default.
-    font: a TrueType font of a picture, for scripts that no font of the system covers.
-    """
-
-    level: int
-    seed: int
-    title: str
-    width: int
-    sources: bool
-    font: str | Path | None
+_XML_INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 does not allow."""
 
 
 @public
@@ -80,8 +66,30 @@ def export(
     source = opened(index)
     _check_level(source, level)
     target = Path(path) if path is not None else Path(FORMATS[format])
-    _writers(source, level)[format](target)
+    if format == "graphml":
+        _write_file(target, graphml(scene_of(source), level or 0))
+    else:
+        _WRITERS[format](source, target)
     return target
+
+
+class MapOptions(TypedDict, total=False):
+    """Options of a map.
+
+    level: the level of the communities that colour it, 0 by default.
+    seed: random seed of the layout.
+    title: of the page; by default that of the only document, or the number of documents.
+    width: of a picture, in pixels, 2000 by default.
+    sources: whether the page contains the source texts, as by default.
+    font: a TrueType font of a picture, for scripts that no font of the system covers.
+    """
+
+    level: int
+    seed: int
+    title: str
+    width: int
+    sources: bool
+    font: str | Path | None
 
 
 @public
@@ -105,7 +113,7 @@ def draw_map(
         raise UsageError("this index has no graph to draw")
     scene = scene_of(source, options.get("seed", 0))
     if target.suffix == ".html":
-        title = options.get("title") or _title_of(source)
+        title = options.get("title") or _title(source)
         _write_file(target, [page(scene, title=title, level=level, sources=options.get("sources", True))])
     else:
         from conspectus.interchange.map.picture import picture  # with libraries of its own
@@ -121,39 +129,18 @@ def _check_level(index: Index, level: int | None) -> None:
         raise UsageError(f"this index has levels 0 to {len(index.levels) - 1}, and no level {level}")
 
 
-def _writers(index: Index, level: int | None) -> dict[str, Callable[[Path], object]]:
-    return {
-        "parquet": lambda path: exports.write_parquet(index, path),
-        "csv": lambda path: exports.write_csv(index, path),
-        "duckdb": lambda path: exports.write_duckdb(index, path),
-        "graphml": lambda path: _write_lines(path, exports.graphml(scene_of(index), level or 0)),
-        "neo4j": lambda path: neo4j.write_csv(index, path),
-        "cypher": lambda path: _write_lines(path, neo4j.cypher(index)),
-        "json": lambda path: _write_file(path, exports.json_parts(index)),
-        "obsidian": lambda path: obsidian.write_vault(index, path),
-        "graphrag": lambda path: exports.write_graphrag(index, path),
-    }
-
-
-def _title_of(index: Index) -> str:
+def _title(index: Index) -> str:
     """Return the title of a page about an index: that of its only document, or the number of documents."""
     if len(index.documents) == 1:
         return index.documents[0].title
-    count, singular, plural = len(index.documents), "document", "documents"
-    if not count:
-        count, singular, plural = len(index.entities), "entity", "entities"
-    return f"{count:,} {singular if count == 1 else plural}"
-
-
-def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    _write_file(path, (line + "\n" for line in lines))
+    count, unit = (len(index.documents), "documents") if index.documents else (len(index.entities), "entities")
+    return f"{count:,} {unit}"
 
 
 def _write_file(path: Path, parts: Iterable[str | bytes]) -> None:
     """Write a file through a temporary one, so that it is never half-written."""
-    temporary = path.with_name(path.name + ".part")
+    temporary = _with_folder(path).with_name(path.name + ".part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
             file.writelines(part.encode() if isinstance(part, str) else part for part in parts)
         temporary.replace(path)
@@ -161,3 +148,196 @@ def _write_file(path: Path, parts: Iterable[str | bytes]) -> None:
         raise UsageError(f"{path} cannot be written: {error.strerror}; name another path") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _with_folder(path: Path) -> Path:
+    """Create the folder of a path; return the path."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}; name another path") from None
+    return path
+
+
+# Tables
+
+
+def arrow_tables(index: Index, only: str = "") -> Iterator[tuple[str, pa.Table]]:
+    """Yield the name and the Arrow table of every table, or of the table `only`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for name, content in encode(index):
+        if only in ("", name):
+            yield name, pq.read_table(pa.BufferReader(pa.py_buffer(content)))
+
+
+def write_parquet(index: Index, folder: Path) -> None:
+    """Write one Parquet file per table."""
+    for name, content in encode(index):
+        _with_folder(folder / f"{name}.parquet").write_bytes(content)
+
+
+def write_graphrag(index: Index, folder: Path) -> None:
+    """Write an output folder of Microsoft GraphRAG, with its columns only."""
+    import pyarrow.parquet as pq
+
+    for name, table in arrow_tables(index):
+        if name in SCHEMA:
+            pq.write_table(table.select(list(SCHEMA[name])), _with_folder(folder / f"{name}.parquet"))
+
+
+def write_csv(index: Index, folder: Path) -> None:
+    """Write one CSV file per table, lists and mappings as JSON."""
+    from pyarrow import csv
+
+    for name, table in arrow_tables(index):
+        csv.write_csv(_with_json_columns(table), str(_with_folder(folder / f"{name}.csv")))
+
+
+def _with_json_columns(table: pa.Table) -> pa.Table:
+    """Return a table whose nested columns are JSON texts."""
+    import pyarrow as pa
+
+    for position, column in enumerate(table.schema):
+        if pa.types.is_nested(column.type):
+            values = [None if v is None else json.dumps(v, ensure_ascii=False) for v in table[column.name].to_pylist()]
+            table = table.set_column(position, column.name, pa.array(values, pa.string()))
+    return table
+
+
+def write_duckdb(index: Index, path: Path) -> None:
+    """Write a DuckDB database with the tables of the index; raise UsageError if duckdb is not installed."""
+    try:
+        import duckdb
+    except ImportError:
+        raise UsageError(
+            "a DuckDB database needs duckdb: pip install 'conspectus[duckdb]'. Without it, DuckDB reads the tables as"
+            " they are: SELECT * FROM '.conspectus/tables/entities.parquet'"
+        ) from None
+    temporary = _with_folder(path).with_name(f"{path.name}.part")
+    temporary.unlink(missing_ok=True)
+    try:
+        with duckdb.connect(str(temporary)) as database:
+            for name, table in arrow_tables(index):
+                database.register("arrow_table", table)
+                database.execute(f'CREATE TABLE "{name}" AS SELECT * FROM arrow_table')  # noqa: S608  # names of ours
+                database.unregister("arrow_table")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def data_frame(index: Index, table: str) -> Any:
+    """Return a table as a pandas DataFrame, by our name for it (`chunks`) or the name of its file (`text_units`).
+
+    Raises UsageError for an unknown table, and if pandas is not installed.
+    """
+    files = {name: schema.file for name, schema in TABLES.items()}
+    file = files.get(table, table)
+    if file not in files.values():
+        raise UsageError(f"there is no table {table!r}; there are {', '.join(files)}")
+    try:
+        import pandas  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError:
+        raise UsageError("a DataFrame needs pandas: pip install pandas") from None
+    return next(arrow for name, arrow in arrow_tables(index, file) if name == file).to_pandas()
+
+
+def json_parts(index: Index) -> Iterator[str]:
+    """Yield an index as one JSON object in parts, one row a line: tables as lists of objects, named as in `rows`.
+
+    Spans are lists of document id, start and end.
+    """
+    head = {"generator": GENERATED, "format": "conspectus", "version": 1, "snapshot": index.snapshot}
+    yield json.dumps(head).removesuffix("}")
+    for table in TABLES:
+        if table == "words":
+            continue
+        yield f',\n"{table}": ['
+        for position, row in enumerate(getattr(index, table)):
+            value = _as_dict(row)
+            if isinstance(row, Report):
+                value["text"] = row.text
+            yield (",\n" if position else "\n") + json.dumps(value, ensure_ascii=False, default=_as_dict)
+        yield "]"
+    yield "}\n"
+
+
+def _as_dict(value: Any) -> dict[str, Any]:
+    if isinstance(value, Mapping):  # json writes only mappings that are dicts
+        return dict(cast("Mapping[str, Any]", value))
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+# Graphs
+
+
+def networkx_graph(index: Index) -> Any:
+    """Return the graph of an index as a `networkx.Graph`; raise UsageError if networkx is not installed."""
+    graph = _networkx().Graph()
+    for entity in index.entities:
+        graph.add_node(entity.name, type=entity.type, description=entity.description, frequency=entity.frequency)
+    for edge in index.relationships:
+        attributes = {"weight": edge.weight, "strength": edge.strength, "description": edge.description}
+        graph.add_edge(edge.source, edge.target, **attributes)
+    return graph
+
+
+def graphml(scene: Scene, level: int = 0) -> Iterator[str]:
+    """Yield a GraphML file for Gephi line by line: the graph with the positions, sizes and colours of the map.
+
+    Nodes are coloured by the communities of `level`. `community_0`, `community_1`, … are the community of a node on
+    each level, `theme_0`, … the titles of their reports; a node without a community has -1 and no title.
+
+    Raises UsageError if networkx is not installed.
+    """
+    networkx = _networkx()
+    graph = networkx_graph(scene.index)
+    for entity in scene.index.entities:
+        x, y = scene.positions[entity.number].tolist()
+        colour = scene.entity_colour(entity.number, level)
+        node = graph.nodes[entity.name]
+        node |= {"label": entity.name, "degree": entity.degree, "x": round(x, 2), "y": round(-y, 2)}  # Gephi's y is up
+        node |= dict(zip("rgb", bytes.fromhex(colour[1:]), strict=True))
+        node["size"] = round(2 * float(scene.radius[entity.number]), 2)
+        for n, home in enumerate(scene.home):
+            community = int(home[entity.number])
+            node[f"community_{n}"] = community
+            node[f"theme_{n}"] = scene.title(community) if community >= 0 else ""
+    for attributes in (*graph.nodes.values(), *graph.edges.values()):
+        attributes.update({k: _XML_INVALID.sub(" ", v) for k, v in attributes.items() if isinstance(v, str)})
+    numbered = networkx.relabel_nodes(graph, {e.name: f"n{e.number}" for e in scene.index.entities})
+    yield from (f"{line}\n" for line in networkx.generate_graphml(numbered))
+
+
+def _networkx() -> Any:
+    try:
+        import networkx
+    except ImportError:
+        raise UsageError("a networkx graph and GraphML need networkx: pip install 'conspectus[graph]'") from None
+    return networkx
+
+
+FORMATS: Mapping[str, str] = {
+    "parquet": "parquet",
+    "csv": "csv",
+    "duckdb": "index.duckdb",
+    "graphml": "graph.graphml",
+    "neo4j": "neo4j",
+    "cypher": "graph.cypher",
+    "json": "index.json",
+    "obsidian": "vault",
+    "graphrag": "output",
+}
+"""The formats, each with its default path."""
+_WRITERS: Mapping[str, Callable[[Index, Path], object]] = {
+    "parquet": write_parquet,
+    "csv": write_csv,
+    "duckdb": write_duckdb,
+    "neo4j": write_neo4j,
+    "cypher": lambda index, path: _write_file(path, cypher(index)),
+    "json": lambda index, path: _write_file(path, json_parts(index)),
+    "obsidian": write_vault,
+    "graphrag": write_graphrag,
+}

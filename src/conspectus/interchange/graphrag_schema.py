@@ -8,57 +8,42 @@ Written from GraphRAG's own output and not from `storage.schema`, so that each c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.storage import store
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-_KEYS = "id string, human_readable_id int64"
-_TEXTS, _NUMBERS = "list<element: string>", "list<element: int64>"
-_FINDINGS = "list<element: struct<explanation: string, summary: string>>"
-_TREE = f"community int64, level int64, parent int64, children {_NUMBERS}, title string"
-
-_TABLES = {
-    "documents": f"{_KEYS}, title string, text string, text_unit_ids {_TEXTS}, creation_date string, raw_data string",
-    "text_units": f"{_KEYS}, text string, n_tokens int64, document_id string, entity_ids {_TEXTS}, "
-    f"relationship_ids {_TEXTS}, covariate_ids {_TEXTS}",
-    "entities": f"{_KEYS}, title string, type string, description string, "
-    f"text_unit_ids {_TEXTS}, frequency int64, degree int64",
-    "relationships": f"{_KEYS}, source string, target string, description string, weight double, "
-    f"combined_degree int64, text_unit_ids {_TEXTS}",
-    "communities": f"{_KEYS}, {_TREE}, entity_ids {_TEXTS}, relationship_ids {_TEXTS}, "
-    f"text_unit_ids {_TEXTS}, period string, size int64",
-    "community_reports": f"{_KEYS}, {_TREE}, summary string, full_content string, rank double, "
-    f"rating_explanation string, findings {_FINDINGS}, full_content_json string, period string, size int64",
-    "covariates": f"{_KEYS}, covariate_type string, type string, description string, subject_id string, "
-    "object_id string, status string, start_date string, end_date string, source_text string, "
-    "text_unit_id string",
-}
-
-
-def _columns(line: str) -> tuple[tuple[str, str], ...]:
-    """Return the names and types in a line of columns; commas inside angle brackets do not separate columns."""
-    parts, depth = [""], 0
-    for character in line:
-        depth += (character == "<") - (character == ">")
-        if character == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return tuple((name, type_) for name, _, type_ in (part.strip().partition(" ") for part in parts))
-
 
 PREFIX_OF_1 = "create_final_"
 """Prefix of the table files of GraphRAG 1.x."""
 MIGRATE = "bring it up to date with its notebook index_migration_to_v1.ipynb, then import it again"
 
-SCHEMA = {table: _columns(line) for table, line in _TABLES.items()}
+_TYPES = {
+    "int64": "human_readable_id n_tokens frequency degree combined_degree community level parent size",
+    "double": "weight rank",
+    "list<element: string>": "text_unit_ids entity_ids relationship_ids covariate_ids",
+    "list<element: int64>": "children",
+    "list<element: struct<explanation: string, summary: string>>": "findings",
+}
+"""The columns of each Arrow type; those that are not named are strings."""
+_TYPE_OF = {name: type_ for type_, names in _TYPES.items() for name in names.split()}
+_TREE = "community level parent children title"
+_COLUMNS = {
+    "documents": "title text text_unit_ids creation_date raw_data",
+    "text_units": "text n_tokens document_id entity_ids relationship_ids covariate_ids",
+    "entities": "title type description text_unit_ids frequency degree",
+    "relationships": "source target description weight combined_degree text_unit_ids",
+    "communities": f"{_TREE} entity_ids relationship_ids text_unit_ids period size",
+    "community_reports": f"{_TREE} summary full_content rank rating_explanation findings full_content_json period size",
+    "covariates": "covariate_type type description subject_id object_id status start_date end_date source_text "
+    "text_unit_id",
+}
+SCHEMA: Mapping[str, Mapping[str, str]] = {
+    table: {name: _TYPE_OF.get(name, "string") for name in f"id human_readable_id {columns}".split()}
+    for table, columns in _COLUMNS.items()
+}
 """Names and Arrow types of the columns of each table, in order."""
 
 
@@ -83,31 +68,30 @@ def check_schema(folder: Path) -> list[Mismatch]:
     """
     files = tables_in(folder)
     mismatches: list[Mismatch] = []
-    for table, columns in SCHEMA.items():
-        if table not in files:
-            if table != "covariates":  # written only if claims are extracted
-                mismatches.append(Mismatch(table, "*", "a table", "missing"))
-            continue
-        mismatches += _differences(table, columns, files[table])
+    for table in SCHEMA:
+        if table in files:
+            mismatches += _differences(table, files[table])
+        elif table != "covariates":  # written only if claims are extracted
+            mismatches.append(Mismatch(table, "*", "a table", "missing"))
     return mismatches
 
 
-def _differences(table: str, columns: tuple[tuple[str, str], ...], file: Path) -> Iterator[Mismatch]:
+def _differences(table: str, file: Path) -> Iterator[Mismatch]:
     import pyarrow.parquet as pq
 
     try:
-        schema: pa.Schema = pq.read_schema(file)
+        schema = pq.read_schema(file)
     except (OSError, ValueError) as error:
         raise IndexDamaged(f"{file} is not a Parquet file ({error}); write it again") from error
-    for position, (name, type_) in enumerate(columns):
+    for position, (name, type_) in enumerate(SCHEMA[table].items()):
         expected = f"{type_} in column {position + 1}"
         if name not in schema.names:
             yield Mismatch(table, name, expected, "missing")
             continue
         at = schema.get_field_index(name)
-        kind = _type(schema.field(at).type)
-        if at != position or kind not in (type_, "null"):  # null: a column without any value
-            yield Mismatch(table, name, expected, f"{kind} in column {at + 1}")
+        actual = _type(schema.field(at).type)
+        if at != position or actual not in (type_, "null"):  # null: a column without any value
+            yield Mismatch(table, name, expected, f"{actual} in column {at + 1}")
 
 
 def _type(type_: Any) -> str:

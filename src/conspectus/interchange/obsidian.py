@@ -16,9 +16,9 @@ from conspectus.rows import Citation, Entity, Report
 MAX_NAME_CHARS = 100
 """Characters of a file name: with number and suffix it stays below the 255 bytes that file systems allow."""
 MAX_RELATIONSHIPS = 60
-"""Relationships listed in a note, the strongest."""
+"""Relationships listed in a note, the strongest: more are no longer read."""
 QUOTE_CHARS = 240
-"""Characters shown of a cited source."""
+"""Characters shown of a cited source: two or three sentences."""
 _UNSAFE = re.compile(r'[\\/:*?"<>|#^\[\]%\x00-\x1f\x7f]+')
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
@@ -28,61 +28,31 @@ def file_names(titles: Iterable[str]) -> list[str]:
 
     Characters that links or file systems do not allow become spaces; a name that is in use gets a number.
     """
-    taken: set[str] = set()
+    used: set[str] = set()
     names: list[str] = []
     for title in titles:
-        base = " ".join(_UNSAFE.sub(" ", unicodedata.normalize("NFC", title)).split())
-        base = _cut(base).strip(". ") or "untitled"
+        base = " ".join(_UNSAFE.sub(" ", unicodedata.normalize("NFC", title)).split())[:MAX_NAME_CHARS]
+        base = base.encode()[:200].decode(errors="ignore").strip(". ") or "untitled"
         if _RESERVED.fullmatch(base):
             base = f"{base} -"
         name, count = base, 1
-        while _folded(name) in taken:
+        while unicodedata.normalize("NFKC", name).casefold() in used:
             count += 1
             name = f"{base} ({count})"
-        taken.add(_folded(name))
+        used.add(unicodedata.normalize("NFKC", name).casefold())
         names.append(name)
     return names
 
 
-def _cut(text: str) -> str:
-    text = text[:MAX_NAME_CHARS]
-    while len(text.encode()) > 200:
-        text = text[:-1]
-    return text
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold()
-
-
-def write_vault(index: Index, folder: Path) -> int:
-    """Write the notes into a folder, which must be new, empty or a vault written before; return their number.
+def write_vault(index: Index, folder: Path) -> None:
+    """Write the notes into a folder, which must be new, empty or a vault written before.
 
     Notes of the vault that the index no longer has are removed. Raises UsageError if the folder contains other files.
     """
     marker = folder / ".conspectus-vault"
     if folder.is_dir() and any(folder.iterdir()) and not marker.is_file():
         raise UsageError(f"{folder} is not empty and no vault of an index; name another folder")
-    titles = [
-        *(e.name for e in index.entities),
-        *(r.title for r in index.reports),
-        *(d.title for d in index.documents),
-    ]
-    names = file_names(["Start", *titles])[1:]
-    entities, rest = names[: len(index.entities)], names[len(index.entities) :]
-    reports, documents = rest[: len(index.reports)], rest[len(index.reports) :]
-    notes = {"Start.md": _start(index, reports)}
-    for entity in index.entities:
-        notes[f"entities/{entities[entity.number]}.md"] = _entity(entity, index, entities, reports, documents)
-    for report in index.reports:
-        notes[f"reports/{reports[report.number]}.md"] = _report(report, index, entities, reports)
-    for document in index.documents:
-        notes[f"documents/{documents[document.number]}.md"] = document.text
-    _write(folder, marker, notes)
-    return len(notes)
-
-
-def _write(folder: Path, marker: Path, notes: Mapping[str, str]) -> None:
+    notes = _Notes(index).texts()
     before = set(json.loads(marker.read_text("utf-8"))) if marker.is_file() else set[str]()
     for part in ("entities", "reports", "documents"):
         (folder / part).mkdir(parents=True, exist_ok=True)
@@ -94,8 +64,89 @@ def _write(folder: Path, marker: Path, notes: Mapping[str, str]) -> None:
     marker.write_text(json.dumps(sorted(notes), ensure_ascii=False), "utf-8")
 
 
+class _Notes:
+    """The notes of an index, and the names by which they link to each other."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        titles = (
+            *(entity.name for entity in index.entities),
+            *(report.title for report in index.reports),
+            *(document.title for document in index.documents),
+        )
+        names = file_names(["Start", *titles])[1:]
+        self._entities, names = names[: len(index.entities)], names[len(index.entities) :]
+        self._reports, self._documents = names[: len(index.reports)], names[len(index.reports) :]
+
+    def texts(self) -> dict[str, str]:
+        """Return the text of each note by its path in the vault."""
+        index = self._index
+        return {
+            "Start.md": self._start(),
+            **{f"entities/{self._entities[e.number]}.md": self._entity(e) for e in index.entities},
+            **{f"reports/{self._reports[r.number]}.md": self._report(r) for r in index.reports},
+            **{f"documents/{self._documents[d.number]}.md": d.text for d in index.documents},
+        }
+
+    def _start(self) -> str:
+        index = self._index
+        roots = sorted((r for r in index.reports if r.level == 0), key=lambda r: (-r.rating, r.number))
+        counts = f"{len(index.entities):,} things, {len(index.reports):,} reports."
+        return "\n".join(["# Start", "", counts, "", *(f"- {self._to_report(r)} ({r.size:,})" for r in roots)])
+
+    def _entity(self, entity: Entity) -> str:
+        index = self._index
+        edges = sorted(
+            (index.relationships[r] for r in index.edges_of(entity.number)), key=lambda r: (-r.weight, r.number)
+        )
+        related: list[str] = []
+        for edge in edges[:MAX_RELATIONSHIPS]:
+            other = edge.target if edge.source == entity.name else edge.source
+            link = _link(self._entities[index.entity_of_name[other]], other)
+            related.append(f"- {link} ({edge.weight:g}): {_line(edge.description)}")
+        reports = [r for c in index.communities_of(entity.number) if (r := index.report_of_community.get(c))]
+        documents = [(index.document_of[span.document_id], span) for span in entity.spans[:5]]
+        quotations = [
+            f"- {_link(self._documents[document.number])}: “{_line(document.text[span.start : span.end])}”"
+            for document, span in documents
+        ]
+        tags = ["entity", re.sub(r"[^\w/-]+", "-", entity.type) or "thing"]
+        head = _head(aliases=[entity.name, *entity.aliases], tags=tags, degree=entity.degree)
+        sections = {"Reports": self._listed(reports), "Relationships": related, "Told in": quotations}
+        return _note([head, f"# {_line(entity.name)}", _paragraphs(entity.description)], sections)
+
+    def _report(self, report: Report) -> str:
+        index = self._index
+        community = index.communities[report.community]
+        parent = index.report_of_community.get(report.parent)
+        children = [child for c in report.children if (child := index.report_of_community.get(c))]
+        findings = [f"## {_line(f.summary)}\n\n{_paragraphs(f.explanation)}" for f in report.findings]
+        text, citations, _ = cite("\n\n".join([_paragraphs(report.summary), *findings]), index)
+        tags = ["report", f"level-{report.level}"]
+        head = _head(aliases=[report.title], tags=tags, rating=report.rating, level=report.level)
+        part_of = f"Part of {self._to_report(parent)}." if parent else ""
+        members = sorted(community.entity_numbers, key=lambda n: (-index.entities[n].degree, n))
+        sections = {
+            "Parts": self._listed(children),
+            "Things": [f"- {_link(self._entities[n], index.entities[n].name)}" for n in members],
+            "Sources": [f"{c.marker}. {_source(c)}" for c in citations],
+        }
+        return _note([head, f"# {_line(report.title)}", part_of, text], sections)
+
+    def _to_report(self, report: Report) -> str:
+        return _link(self._reports[report.number], report.title)
+
+    def _listed(self, reports: Iterable[Report]) -> list[str]:
+        return [f"- {self._to_report(report)}" for report in reports]
+
+
+def _note(parts: Sequence[str], sections: Mapping[str, Sequence[str]]) -> str:
+    lists = [f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items() if lines]
+    return "\n\n".join(filter(None, (*parts, *lists)))
+
+
 def _link(name: str, shown: str = "") -> str:
-    shown = line(shown).replace("|", "-").replace("]", ")").replace("[", "(")
+    shown = _line(shown).replace("|", "-").replace("]", ")").replace("[", "(")
     return f"[[{name}|{shown}]]" if shown and shown != name else f"[[{name}]]"
 
 
@@ -105,88 +156,20 @@ def _head(**properties: object) -> str:
     return "\n".join(["---", *lines, "---"])
 
 
-def _start(index: Index, reports: list[str]) -> str:
-    roots = sorted((r for r in index.reports if r.level == 0), key=lambda r: (-r.rating, r.number))
-    listed = [f"- {_link(reports[r.number], r.title)} ({r.size:,})" for r in roots]
-    return "\n".join(["# Start", "", f"{len(index.entities):,} things, {len(index.reports):,} reports.", "", *listed])
-
-
-def _entity(entity: Entity, index: Index, entities: list[str], reports: list[str], documents: list[str]) -> str:
-    number = index.entity_of_name
-    edges = sorted((index.relationships[r] for r in index.edges_of(entity.number)), key=lambda r: (-r.weight, r.number))
-    related: list[str] = []
-    for r in edges[:MAX_RELATIONSHIPS]:
-        other = r.target if r.source == entity.name else r.source
-        related.append(f"- {_link(entities[number[other]], other)} ({r.weight:g}): {line(r.description)}")
-    own_reports = [r for c in index.communities_of(entity.number) if (r := index.report_of_community.get(c))]
-    quotations = [
-        f"- {_link(documents[index.document_of[span.document_id].number])}: "
-        f"“{line(index.document_of[span.document_id].text[span.start : span.end])}”"
-        for span in entity.spans[:5]
-    ]
-    names = {
-        "aliases": [entity.name, *entity.aliases],
-        "tags": ["entity", re.sub(r"[^\w/-]+", "-", entity.type) or "thing"],
-    }
-    parts = [_head(**names, degree=entity.degree), f"# {line(entity.name)}", paragraphs(entity.description)]
-    for title, lines in (
-        ("Reports", [f"- {_link(reports[r.number], r.title)}" for r in own_reports]),
-        ("Relationships", related),
-        ("Told in", quotations),
-    ):
-        if lines:
-            parts += [f"## {title}", "\n".join(lines)]
-    return "\n\n".join(filter(None, parts))
-
-
-def _report(report: Report, index: Index, entities: list[str], reports: list[str]) -> str:
-    community = index.communities[report.community]
-    parent = index.report_of_community.get(report.parent)
-    children = [p for c in report.children if (p := index.report_of_community.get(c))]
-    text, citations = prose(report, index, 2)
-    facts = {"aliases": [report.title], "tags": ["report", f"level-{report.level}"], "rating": report.rating}
-    parts = [_head(**facts, level=report.level), f"# {line(report.title)}"]
-    if parent:
-        parts.append(f"Part of {_link(reports[parent.number], parent.title)}.")
-    parts.append(text)
-    members = sorted(community.entity_numbers, key=lambda n: (-index.entities[n].degree, n))
-    for title, lines in (
-        ("Parts", [f"- {_link(reports[p.number], p.title)}" for p in children]),
-        ("Things", [f"- {_link(entities[n], index.entities[n].name)}" for n in members]),
-        ("Sources", sources(citations)),
-    ):
-        if lines:
-            parts += [f"## {title}", "\n".join(lines)]
-    return "\n\n".join(parts)
-
-
-def prose(report: Report, index: Index, heading: int) -> tuple[str, tuple[Citation, ...]]:
-    """Return the summary and findings of a report, findings below headings of a depth, and the citations."""
-    findings = [f"{'#' * heading} {line(f.summary)}\n\n{paragraphs(f.explanation)}" for f in report.findings]
-    text, citations, _ = cite("\n\n".join([paragraphs(report.summary), *findings]), index)
-    return text, citations
-
-
-def paragraphs(text: str) -> str:
+def _paragraphs(text: str) -> str:
     """Return a text whose lines are paragraphs, so that none becomes a heading or a list by accident."""
     return "\n\n".join(stripped for part in text.splitlines() if (stripped := part.strip()))
 
 
-def line(text: str) -> str:
-    """Return a text on one line."""
+def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def sources(citations: Sequence[Citation]) -> list[str]:
-    """Return a line per citation: number, kind and title, and the first source that it leads to."""
-    return [f"{c.marker}. {_source(c)}" for c in citations]
-
-
 def _source(citation: Citation) -> str:
-    head = f"{citation.kind}: {line(citation.title)}"
+    head = f"{citation.kind}: {_line(citation.title)}"
     if not citation.sources:
         return head
     first = citation.sources[0]
-    text = line(first.text)
+    text = _line(first.text)
     shown = text if len(text) <= QUOTE_CHARS else text[: QUOTE_CHARS - 1].rstrip() + "…"
-    return f"{head}. {line(first.document)}, characters {first.start}-{first.end}: “{shown}”"
+    return f"{head}. {_line(first.document)}, characters {first.start}-{first.end}: “{shown}”"

@@ -19,10 +19,9 @@ from making import a_report, an_index
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.indexing.triples import GivenGraph, index_of
-from conspectus.interchange.map import page as pages
-from conspectus.interchange.map.page import page
+from conspectus.interchange import map as pages
+from conspectus.interchange.map import GREY, Scene, colours, hexadecimal, page, scene_of
 from conspectus.interchange.map.picture import labels, picture
-from conspectus.interchange.map.scene import GREY, Scene, colours, hexadecimal, scene_of
 from conspectus.rows import Community
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

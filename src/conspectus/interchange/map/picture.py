@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from conspectus.errors import UsageError
-from conspectus.interchange.map.scene import Scene, frame
+from conspectus.interchange.map import Scene, frame
 
 MAX_EDGES = 20_000
 """Edges drawn, the strongest: more are a grey sheet, and a file that no program opens."""
