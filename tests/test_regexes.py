@@ -14,7 +14,6 @@ ALLOWED = {
     "configuration.py": "names of settings",
     "evaluation/pages.py": "tags of HTML",
     "readers": "tags, declarations and bytes of files",
-    "interchange/ntriples.py": "prefixes of RDF terms",
     "models/llm": "escapes of JSON, names of fields, keys of servers",
     "models/extractive/candidates.py": "units and numerals of English",
     "models/extractive/rank_sentences.py": "how English says what a thing is",

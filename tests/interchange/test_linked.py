@@ -11,7 +11,7 @@ from conspectus import api, interchange
 from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
 from conspectus.indexing.triples import GivenGraph
-from conspectus.interchange.linked import Linked, linked_index, listed_links, read_links
+from conspectus.interchange.importing import Linked, linked_index, listed_links, read_links
 from conspectus.retrieval import tog
 from conspectus.rows import Document
 from conspectus.settings import Settings

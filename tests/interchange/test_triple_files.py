@@ -85,7 +85,6 @@ def test_a_table_without_known_columns_says_what_to_call_them(tmp_path: Path):
 
 
 def test_without_rdflib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delitem(sys.modules, "conspectus.interchange.ntriples", raising=False)
     monkeypatch.setitem(sys.modules, "rdflib", None)
 
     with pytest.raises(UsageError, match=r"conspectus\[graph\]"):

@@ -129,7 +129,7 @@ def _told(index: Index, folder: Path, tables: tuple[str, ...], json: bool, *, li
     said: dict[str, object] = {"index": str(folder), "snapshot": index.snapshot, "rows": rows}
     if json:
         if linked:
-            from conspectus.interchange.linked import Linked
+            from conspectus.interchange.importing import Linked
 
             said["linked"] = Linked.of(index)
         show.as_json({**said, "failures": failed})
@@ -145,7 +145,7 @@ def _told(index: Index, folder: Path, tables: tuple[str, ...], json: bool, *, li
 
 
 def _linked(index: Index) -> None:
-    from conspectus.interchange.linked import Linked
+    from conspectus.interchange.importing import Linked
 
     counts = Linked.of(index)
     documents, entities = len(index.documents), len(index.entities)

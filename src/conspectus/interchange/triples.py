@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import csv
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
+from urllib.parse import unquote
 
-from conspectus.errors import DocumentError
-from conspectus.indexing.triples import GivenGraph
+from conspectus.errors import DocumentError, UsageError
+from conspectus.indexing.triples import GivenGraph, TripleText
 from conspectus.readers.encodings import decode
 from conspectus.readers.records import JSON_SUFFIXES, delimited, json_values
 from conspectus.rows import Failure
@@ -23,6 +27,10 @@ HEADERS = (
 """Names of the columns head, relation and tail in a header; the first that occurs is taken."""
 MAX_FAILURES = 20
 """Lines without a triple that are reported one by one; the others are counted."""
+LABELS = ("http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2004/02/skos/core#prefLabel")
+"""Predicates of N-Triples whose literal names the subject; the first is preferred."""
+MAX_NAME_CHARS = 200
+"""Characters of a literal that is taken as a name; a longer one is a text about the subject."""
 OTHER_RDF = {".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".n3"}
 """Suffixes of RDF formats that are not read."""
 
@@ -32,7 +40,7 @@ def read_triples(path: Path) -> GivenGraph:
 
     path: lines `head|relation|tail`; CSV or TSV with a header (see `HEADERS`), or with three columns without one; JSON
         or JSON lines, each an object with such fields or a list of three; N-Triples (.nt; extra `graph`), whose IRIs
-        become names (see `ntriples`). Lines of a table that begin with `#` and are no triple are comments.
+        become names. Lines of a table that begin with `#` and are no triple are comments.
 
     Raises DocumentError if the file cannot be read or has no triple, UsageError if the extra is missing.
     """
@@ -56,14 +64,6 @@ def columns_of(header: Sequence[str], names: Sequence[Sequence[str]]) -> list[in
     cells = [cell.strip().casefold() for cell in header]
     columns = [next((cells.index(name) for name in choices if name in cells), -1) for choices in names]
     return columns if min(columns) >= 0 and len(set(columns)) == len(columns) else None
-
-
-def _from_ntriples(text: str, path: Path) -> GivenGraph:
-    from conspectus.interchange.ntriples import named_triples, read_statements  # needs the extra `graph`
-
-    statements, invalid = read_statements(text)
-    triples, descriptions = named_triples(statements)
-    return _graph(triples, invalid, path, descriptions)
 
 
 def _from_json(text: str, path: Path) -> GivenGraph:
@@ -149,3 +149,123 @@ def _delimiter(line: str, suffix: str) -> str:
     candidates = {".csv": ",;\t|", ".tsv": "\t,;|"}.get(suffix, "|\t,;")
     matching = (d for d in candidates if len(next(csv.reader([line], delimiter=d), list[str]())) >= 3)
     return next(matching, candidates[0])
+
+
+# N-Triples
+
+
+Term = Any
+"""A term of rdflib: an IRI, a blank node or a literal, each a str."""
+Statement = tuple[Term, Term, Term]
+"""Subject, predicate and object."""
+
+
+def _from_ntriples(text: str, path: Path) -> GivenGraph:
+    """Read N-Triples (RDF 1.1), with a readable name for every IRI.
+
+    An entity is named by its label, else by the last part of its IRI. Of several entities with the same name, the one
+    with the most statements keeps it; the others get a suffix that tells them apart.
+    """
+    try:
+        import rdflib  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError as error:
+        raise UsageError("N-Triples need rdflib: pip install 'conspectus[graph]'") from error
+    statements, invalid = _statements(text)
+    triples, descriptions = _named_triples(statements)
+    return _graph(triples, invalid, path, descriptions)
+
+
+def _statements(text: str) -> tuple[list[Statement], list[int]]:
+    """Return the statements of a file in order, and the numbers of the lines that are invalid."""
+    from rdflib import BNode
+    from rdflib.exceptions import ParserError
+    from rdflib.plugins.parsers.ntriples import W3CNTriplesParser
+
+    statements: list[Statement] = []
+    invalid: list[int] = []
+    blank_nodes: dict[str, BNode] = {}
+
+    def add(*statement: Term) -> None:
+        statements.append(cast("Statement", statement))
+
+    sink: Any = SimpleNamespace(triple=add)
+    parser = W3CNTriplesParser(sink, blank_nodes)
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            parser.line = line.rstrip("\r")
+            parser.parseline()
+        except (ParserError, ValueError):
+            invalid.append(number)
+    labels: dict[Term, Term] = {node: BNode(label) for label, node in blank_nodes.items()}  # rdflib's are random
+    return [(labels.get(s, s), p, labels.get(o, o)) for s, p, o in statements], invalid
+
+
+def _named_triples(statements: Sequence[Statement]) -> tuple[list[TripleText], dict[str, str]]:
+    """Return statements as triples of names, in their order, and the long literals of entities by name.
+
+    Statements that only give an entity the name that it has here are left out.
+    """
+    labels = _labels(statements)
+    names = _names(statements, labels)
+    triples: list[TripleText] = []
+    texts: dict[str, list[str]] = defaultdict(list)
+    for subject, predicate, object_ in statements:
+        if not _is_literal(object_):
+            triples.append((names[subject], _last_part(predicate), names[object_]))
+        elif len(object_) > MAX_NAME_CHARS:
+            texts[names[subject]].append(" ".join(object_.split()))
+        elif str(predicate) not in LABELS or str(object_) != labels.get(subject):
+            triples.append((names[subject], _last_part(predicate), str(object_)))
+    return triples, {name: " ".join(dict.fromkeys(parts)) for name, parts in texts.items()}
+
+
+def _labels(statements: Sequence[Statement]) -> dict[Term, str]:
+    """Return the label of each entity that has one: the English one, else one without a language, else the first."""
+    best: dict[Term, tuple[tuple[int, int], str]] = {}
+    for subject, predicate, object_ in statements:
+        if str(predicate) in LABELS and _is_literal(object_) and object_.strip():
+            language = (object_.language or "")[:2]
+            rank = {"en": 0, "": 1}.get(language, 2), LABELS.index(str(predicate))
+            if len(object_) <= MAX_NAME_CHARS and (subject not in best or rank < best[subject][0]):
+                best[subject] = (rank, str(object_))
+    return {subject: label for subject, (_, label) in best.items()}
+
+
+def _names(statements: Sequence[Statement], labels: Mapping[Term, str]) -> dict[Term, str]:
+    """Return a unique name for each IRI and blank node."""
+    count = Counter(term for s, _, o in statements for term in (s, o) if not _is_literal(term))
+    same_name: dict[str, list[Term]] = defaultdict(list)
+    for term, _ in count.most_common():
+        same_name[" ".join((labels.get(term) or _last_part(term)).split()) or f"<{term}>"].append(term)
+    names: dict[Term, str] = {}
+    for name, (first, *others) in same_name.items():
+        names[first] = name
+        names |= {t: f"{name} ({suffix})" for t, suffix in zip(others, _suffixes(others, first, labels), strict=True)}
+    return names
+
+
+def _suffixes(terms: Sequence[Term], first: Term, labels: Mapping[Term, str]) -> Sequence[str]:
+    """Return what tells entities of one name apart: the last parts of their IRIs, else those before, else the IRIs."""
+    for suffixes in ([_last_part(t) if t in labels else "" for t in terms], [_part_before(t) for t in terms]):
+        if len({*suffixes, _part_before(first), ""}) == len(terms) + 2:
+            return suffixes
+    return [str(term) for term in terms]
+
+
+def _is_literal(term: Term) -> bool:
+    return hasattr(term, "language")
+
+
+def _last_part(term: Term) -> str:
+    if not re.match(r"\w+:", term):  # a blank node
+        return f"_:{term}"
+    return _readable(re.split(r"[/#]", term.rstrip("/#"))[-1])
+
+
+def _part_before(term: Term) -> str:
+    parts = [part for part in re.split(r"[/#]", term) if part]
+    return _readable(parts[-2]) if len(parts) > 1 else ""
+
+
+def _readable(part: str) -> str:
+    return unquote(part).replace("_", " ")
