@@ -8,7 +8,7 @@ most five ids of a table, then `+more`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 TABLES = ("Reports", "Sources", "Entities", "Relationships", "Claims")
@@ -104,3 +104,34 @@ def translate(text: str, to: Callable[[Reference], Reference | None]) -> tuple[s
         return write(m for m in mapped if m is not None)
 
     return rewrite(text, block), removed
+
+
+# Streams
+
+LONGEST = 600
+"""Characters after which an open bracket is no block of references any more."""
+_OPEN = re.compile(r"[ \t]*[\[［【][^\]］】]*\Z")
+_MAY_BE_BLOCK = re.compile(r"[ \t]*.\s*(?:|d|da|dat|data\b.*|数|数据.*)", re.IGNORECASE | re.DOTALL)
+_SPACE_AT_END = re.compile(r"[ \t]+\Z")
+
+
+async def translate_stream(pieces: AsyncIterator[str], translate: Callable[[str], str]) -> AsyncIterator[str]:
+    """Yield what `translate` makes of a whole text, in pieces that end outside of blocks `[Data: …]`."""
+    buffer = ""
+    async for piece in pieces:
+        buffer += piece
+        ready = _ready(buffer)
+        if ready and (text := translate(buffer[:ready])):
+            yield text
+        buffer = buffer[ready:]
+    if buffer and (text := translate(buffer)):
+        yield text
+
+
+def _ready(text: str) -> int:
+    """Return how many characters can be shown: up to an open block and the space before it."""
+    opening = _OPEN.search(text)
+    if opening and len(opening[0]) <= LONGEST and _MAY_BE_BLOCK.fullmatch(opening[0]):
+        return opening.start()
+    space = _SPACE_AT_END.search(text)
+    return space.start() if space else len(text)

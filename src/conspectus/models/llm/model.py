@@ -20,7 +20,7 @@ from conspectus import references
 from conspectus.errors import BadReply, ModelError, NotAccepted, SettingsError, Unusable
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.llm.prompts import Prompts
-from conspectus.models.llm.replies import Parsed, buffer_citations, parse, schema_of
+from conspectus.models.llm.replies import Parsed, parse, schema_of
 from conspectus.models.llm.wire import Completion, Feature, Request, ResponseFormat, Sender
 from conspectus.rows import Finding
 from conspectus.settings import Settings
@@ -119,7 +119,7 @@ class ChatModel:
             return text
 
         try:
-            async for piece in buffer_citations(self._pieces(task), translate):
+            async for piece in references.translate_stream(self._pieces(task), translate):
                 yield piece
         finally:
             self._note_removed(task, removed)

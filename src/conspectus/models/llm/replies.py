@@ -1,8 +1,8 @@
 """From a model's reply to what its task promised, and back.
 
 What JSON answers a task is a pydantic model, of which the schema in the request, the reading and the writing (`dump`)
-follow. A task whose reply is a pydantic model itself, a text or a yes or no needs nothing here; for others `@reply_to`
-registers one. `dump` is the inverse of `parse`: a conversation that goes on is written from the rows.
+follow. A task whose reply is a pydantic model itself, a text or a yes or no needs nothing here; for others
+`reply_models.MODELS` has one. `dump` is the inverse of `parse`: a conversation that goes on is written from the rows.
 
 What cannot be used of a reply is left out and named in `Parsed.dropped`. A reply that as a whole cannot be read without
 guessing is a BadReply. Nothing here decides what to do then: see `model`.
@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
+import json_repair
 from pydantic import BaseModel, ValidationError
 
 from conspectus import tasks
 from conspectus.errors import BadReply, NotSupported
-from conspectus.models.llm import json_repair, tuples
 from conspectus.models.llm.reply_models import MODELS, Notes, Reply, line_of
 from conspectus.models.llm.wire import without_thinking
 from conspectus.tasks import Task
@@ -112,7 +114,7 @@ _PLAIN: Mapping[type[Task[Any]], Plain] = {
 def form_of(kind: type[Task[Any]]) -> type[BaseModel] | Plain:
     """Return what answers a type of task: a pydantic model, or how its plain text is read.
 
-    Raises NotSupported where the type of its reply says nothing of that and `@reply_to` registers nothing.
+    Raises NotSupported where the type of its reply says nothing of that and `MODELS` has nothing.
     """
     if form := MODELS.get(kind) or _PLAIN.get(kind):
         return form
@@ -156,8 +158,8 @@ def schema_of(task: Task[Any], reply_format: str = "json") -> Schema | None:
     return schema_of_model(form)
 
 
-def parse(task: Task[R], text: str, reply_format: str = "json", cut: bool = False) -> Parsed[R]:
-    """Read the reply to a task; `cut` says that the server stopped it before its end.
+def parse(task: Task[R], text: str, reply_format: str = "json") -> Parsed[R]:
+    """Read the reply to a task.
 
     Raises BadReply, saying what is wrong, where it cannot be read without guessing.
     """
@@ -166,12 +168,12 @@ def parse(task: Task[R], text: str, reply_format: str = "json", cut: bool = Fals
     if not text:
         raise BadReply("it is empty")
     if isinstance(form, Plain):
-        return Parsed(form.read(text), cut=cut)
+        return Parsed(form.read(text))
+    cut = False
     if keys := _records(form, reply_format):
-        value, unended = _tuples_of(text, keys, notes)
-        cut = cut or unended
+        value, cut = _tuples_of(text, keys, notes)
     else:
-        value = _object_of(text, schema_of_model(form), cut, notes)
+        value = _object_of(text, schema_of_model(form), notes)
     try:
         read = form.model_validate(value, context=notes)
     except ValidationError as error:
@@ -191,7 +193,7 @@ def dump(task: Task[R], reply: R, reply_format: str = "json") -> str:
         return _compact(value)
     records = ((kind, row) for key, kind in keys.items() for row in value[key])
     empty = {"claim": "NONE"}
-    return tuples.write((kind, [row[key] or empty.get(kind, "") for key in tuples.KEYS[kind]]) for kind, row in records)
+    return write_tuples((kind, [row[key] or empty.get(kind, "") for key in TUPLE_KEYS[kind]]) for kind, row in records)
 
 
 def _records(form: type[BaseModel], reply_format: str) -> Mapping[str, str]:
@@ -199,7 +201,7 @@ def _records(form: type[BaseModel], reply_format: str) -> Mapping[str, str]:
     return form.records if reply_format == "tuples" and issubclass(form, Reply) else {}
 
 
-def _object_of(text: str, schema: Schema, cut: bool, notes: Notes) -> dict[str, Any]:
+def _object_of(text: str, schema: Schema, notes: Notes) -> dict[str, Any]:
     """Return the object of a reply that has all keys of the schema; lists must be lists."""
     properties: Mapping[str, Schema] = schema["properties"]
 
@@ -210,16 +212,16 @@ def _object_of(text: str, schema: Schema, cut: bool, notes: Notes) -> dict[str, 
         )
 
     try:
-        value, repairs = json_repair.read(text, wanted, cut)
-    except json_repair.NotJson as why:
+        value, repair = read_json(text, wanted)
+    except ValueError as why:
         raise BadReply(f"it cannot be read as JSON with the keys {', '.join(properties)}: {why}") from None
-    notes.repaired += repairs
+    notes.repaired += [repair] if repair else []
     return value
 
 
 def _tuples_of(text: str, keys: Mapping[str, str], notes: Notes) -> tuple[dict[str, Any], bool]:
     """Return the records of a reply as lists by their keys, and whether it was cut off."""
-    records = tuples.read(text)
+    records = read_tuples(text)
     if records.cut and not records.found:
         raise BadReply("there are no records in it and no end mark")
     notes.repaired += records.repaired
@@ -233,32 +235,176 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<|", "<\\u007c")
 
 
-# Streams
+# JSON with text around it, or with errors in it
 
-LONGEST_CITATION = 600
-"""Characters after which an open bracket is no citation any more."""
-_OPEN = re.compile(r"[ \t]*[\[［【][^\]］】]*\Z")
-_MAY_BE_CITATION = re.compile(r"[ \t]*.\s*(?:|d|da|dat|data\b.*|数|数据.*)", re.IGNORECASE | re.DOTALL)
-_SPACE = re.compile(r"[ \t]+\Z")
+_OPENINGS = 3
+"""Braces at which an object with errors in it is tried to be read: the text before it may have some of its own."""
 
 
-async def buffer_citations(pieces: AsyncIterator[str], translate: Callable[[str], str]) -> AsyncIterator[str]:
-    """Yield what `translate` makes of a whole text, in pieces that end outside of citations `[Data: …]`."""
-    buffer = ""
-    async for piece in pieces:
-        buffer += piece
-        ready = _ready(buffer)
-        if ready and (text := translate(buffer[:ready])):
-            yield text
-        buffer = buffer[ready:]
-    if buffer and (text := translate(buffer)):
-        yield text
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a key is there twice")  # one of the values would be lost in silence
+    return fields
 
 
-def _ready(text: str) -> int:
-    """Return how many characters can be shown: up to an open citation and the space before it."""
-    opening = _OPEN.search(text)
-    if opening and len(opening[0]) <= LONGEST_CITATION and _MAY_BE_CITATION.fullmatch(opening[0]):
-        return opening.start()
-    space = _SPACE.search(text)
-    return space.start() if space else len(text)
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_refuse_repeated_keys)
+
+
+def read_json(text: str, wanted: Callable[[Any], bool]) -> tuple[Any, str]:
+    """Return the one JSON object of a reply that is `wanted`, and what had to be mended to read it.
+
+    Raises ValueError where there is none, or are two that differ.
+    """
+    try:
+        value = _DECODER.decode(text)
+        if wanted(value):
+            return value, ""
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except ValueError as error:
+        if not isinstance(error, json.JSONDecodeError):
+            raise
+    whole = [value for value in _sound_objects(text) if wanted(value)]
+    if any(value != whole[0] for value in whole):
+        raise ValueError("there are two replies in it that differ")
+    return (whole[0], "text around the JSON") if whole else (_repaired(text, wanted), "errors in the JSON")
+
+
+def _sound_objects(text: str) -> Iterator[Any]:
+    """Yield the objects of a text that are sound JSON, leaving out those inside other sound ones."""
+    position = 0
+    while (position := text.find("{", position)) >= 0:
+        try:
+            value, position = _DECODER.raw_decode(text, position)
+            yield value
+        except (ValueError, RecursionError):
+            position += 1
+
+
+def _repaired(text: str, wanted: Callable[[Any], bool]) -> Any:
+    """Return the object that a text with errors stands for; where it would have to be guessed, there is none."""
+    text = text.rstrip().removesuffix("```").rstrip()
+    if "{" not in text:
+        raise ValueError("there is no JSON in it")
+    if text[-1] not in "}]":  # after anything but a whole record more may have been to come
+        raise ValueError("it ends too early")
+    for opening in islice(re.finditer(r"\{", text), _OPENINGS):
+        with suppress(ValueError, RecursionError):
+            value = json_repair.loads(text[opening.start() :], skip_json_loads=True)
+            written = json.dumps(value, ensure_ascii="\\u" in text)
+            if wanted(value) and _letters(written) >= _letters(text[opening.start() :]):
+                return value
+    raise ValueError("it has not the keys that were asked for, or a part of it would be lost")
+
+
+def _letters(text: str) -> int:
+    return sum(map(str.isalnum, text))
+
+
+# The paper's format of records (GraphRAG appendix E.1): `("entity"<|>"NAME"<|>"TYPE"<|>"DESCRIPTION")`, with `##`
+# between. `<|COMPLETE|>` stands after the last; without it a reply was cut off. Models number their records, forget the
+# `##`, put headings between, leave out a quote or part of a `<|>`. A record is found by how it opens, so that a broken
+# one never takes its neighbours along.
+
+END = "<|COMPLETE|>"
+TUPLE_KEYS: Mapping[str, Sequence[str]] = {
+    "entity": ("name", "type", "description"),
+    "relationship": ("source", "target", "description", "strength"),
+    "claim": ("subject", "object", "type", "status", "start_date", "end_date", "description", "source_text"),
+}
+_ALSO = {"relation": "relationship"}
+
+_OPENING = re.compile(r"""\(\s*(?:"(\w+)"|“(\w+)”|'(\w+)'|(\w+))\s*(?:<\|>|</?\|>|(?<=["”'])\|>)""")
+_PART = re.compile(r"""\s*<\|>\s*|(?<=["”'])\s*(?:</)?\|>\s*""")
+_NOISE = r"(?>\*\*[^*\n]+\*\*|[\s#*`>-]+|\d+\.|<\|complete\|>)*"
+_CLOSING = re.compile(rf"\){_NOISE}\Z", re.IGNORECASE)
+_EARLY_CLOSING = re.compile(r"""(?<=["”\d])\s*\)\s*(?:##|\n)""")
+_END = re.compile(r"<\|\s*complete\s*\|>", re.IGNORECASE)
+_END_OF_ALL = re.compile(r"<\|\s*complete\s*\|>[\s`]*\Z", re.IGNORECASE)
+_ESCAPE = re.compile(r'\\u([0-9a-fA-F]{4})|\\(")')
+_MARKS = re.compile(r"<\||\|>")
+_BAR = "\\u007c"
+
+
+@dataclass
+class Records:
+    """The records of a reply, by their kinds; `cut` where the end mark is missing."""
+
+    found: list[tuple[str, Mapping[str, str]]] = field(default_factory=list[tuple[str, Mapping[str, str]]])
+    dropped: list[str] = field(default_factory=list[str])
+    repaired: list[str] = field(default_factory=list[str])
+    cut: bool = False
+
+
+def read_tuples(text: str) -> Records:
+    """Return every record of a reply that can be read without guessing, and what is wrong with the others."""
+    records = Records()
+    openings = list(_OPENING.finditer(text))
+    starts = [opening.start() for opening in openings] + [len(text)]
+    rest = text[: starts[0]]
+    _strays(rest, records)
+    for n, opening in enumerate(openings, 1):
+        rest = _record(text[starts[n - 1] : starts[n]], opening, f"record {n}", records)
+        _strays(rest, records)
+    records.cut = not (_END.search(rest) or _END_OF_ALL.search(text))
+    return records
+
+
+def _record(text: str, opening: re.Match[str], which: str, records: Records) -> str:
+    """Read the record that a text opens with, and return what follows it."""
+    kind = opening[opening.lastindex or 0].lower()
+    if kind in _ALSO:
+        records.repaired.append(f"{which}: {kind!r} was read as {_ALSO[kind]!r}")
+        kind = _ALSO[kind]
+    keys = TUPLE_KEYS.get(kind, ())
+    closings = [found for closing in (_CLOSING, _EARLY_CLOSING) if (found := closing.search(text))]
+    if not closings:
+        records.dropped.append(f"{which}: it does not end")
+        return ""
+    bodies = [text[opening.end() - opening.start() : closing.start()] for closing in closings]
+    # What follows a record may have a bracket too: of two endings, the one with the right number of fields.
+    best = next((n for n, body in enumerate(bodies) if len(_PART.split(body)) == len(keys)), 0)
+    parts = [_unquoted(part, which, records) for part in _PART.split(bodies[best])]
+    if not keys:
+        records.dropped.append(f"{which}: there are no records of kind {kind!r}")
+    elif len(parts) != len(keys):
+        records.dropped.append(f"{which}: {len(parts)} fields where a record of kind {kind!r} has {len(keys)}")
+    else:
+        if len(_MARKS.findall(bodies[best])) != bodies[best].count("<|>"):
+            records.repaired.append(f"{which}: a damaged <|>")
+        records.found.append((kind, dict(zip(keys, parts, strict=True))))
+    return text[text.index(")", closings[best].start()) + 1 :]
+
+
+def _strays(text: str, records: Records) -> None:
+    """Report what looks like a record but does not open like one."""
+    for line in re.split(r"##|\n", _END.sub("", text)):
+        if _MARKS.search(line) or re.match(r"""\s*\(\s*["“]""", line):
+            records.dropped.append(f"{line.strip()[:40]!r}: it does not open as a record does")
+
+
+def _unquoted(part: str, which: str, records: Records) -> str:
+    part = part.strip()
+    if len(part) > 1 and part[0] == part[-1] == "'":
+        part = f'"{part[1:-1]}"'
+    for opening, closing in ('""', "“”"):
+        if part.startswith(opening) or (opening == '"' and part.endswith(closing)):
+            if not (len(part) > 1 and part.startswith(opening) and part.endswith(closing)):
+                records.repaired.append(f"{which}: a quote was missing")
+            part = part.removeprefix(opening).removesuffix(closing)
+            break
+    return _ESCAPE.sub(lambda m: m[2] or chr(int(m[1], 16)), part)
+
+
+def write_tuples(records: Iterator[tuple[str, Sequence[str | float]]]) -> str:
+    """Return records in the format; what a text may not contain in it is written as `\\u0022`."""
+    lines = ["<|>".join((f'("{kind}"', *map(_tuple_field, values))) + ")" for kind, values in records]
+    return "\n##\n".join(lines) + f"\n{END}"
+
+
+def _tuple_field(value: str | float) -> str:
+    if isinstance(value, float | int):
+        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    safe = value.replace("\\", "\\u005c").replace('"', "\\u0022").replace("##", "#\\u0023")
+    return f'"{safe.replace("|", _BAR)}"'

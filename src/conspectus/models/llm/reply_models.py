@@ -9,19 +9,19 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, TypeVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    PlainSerializer,
     ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WithJsonSchema,
     WrapValidator,
     create_model,
-    field_serializer,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -31,8 +31,6 @@ from conspectus.errors import BadReply
 from conspectus.rows import Finding
 from conspectus.tasks import Task
 from conspectus.tokens import well_formed
-
-M = TypeVar("M", bound="type[Reply]")
 
 
 @dataclass
@@ -111,8 +109,116 @@ def _counts(values: Sequence[Any], info: ValidationInfo) -> tuple[int, ...]:
     return tuple(dict.fromkeys(numbers))
 
 
-def rows(name: str) -> WrapValidator:
-    """Read a list of rows, and leave out those that cannot be used."""
+def _date(value: Any) -> str | None:
+    text = text_of(value)
+    return None if text.upper() in ("", "NONE", "NULL") else text
+
+
+def _yes(value: Any) -> Any:
+    return value.strip().casefold() in ("true", "yes") if isinstance(value, str) else bool(value)
+
+
+def _winner(value: Any) -> int:
+    if (text := text_of(value)) not in ("0", "1", "2"):
+        raise _wrong(f"its winner is {text[:20]!r}, and not 1, 2 or 0")
+    return int(text)
+
+
+def _positions(values: Any) -> tuple[int, ...]:
+    if not isinstance(values, list):
+        raise _wrong("no entity and relations")
+    return tuple(value for value in cast("list[Any]", values) if is_count(value))
+
+
+def _short(number: float) -> int | float:
+    return int(number) if number == int(number) else number
+
+
+Text = Annotated[str, BeforeValidator(text_of)]
+NeededText = Annotated[str, _needed(text_of)]
+Line = Annotated[str, BeforeValidator(line_of)]
+Name = Annotated[str, _needed(line_of)]
+Count = Annotated[int, BeforeValidator(_count)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(texts_of)]
+Types = Annotated[tuple[str, ...], BeforeValidator(lambda values: texts_of([str(kind).lower() for kind in values]))]
+Counts = Annotated[tuple[int, ...], BeforeValidator(_counts)]
+Positions = Annotated[tuple[int, ...], BeforeValidator(_positions)]
+Score = Annotated[int, BeforeValidator(round), within(0, 100)]
+Rating = Annotated[float, within(0, 10)]
+Strength = Annotated[float, within(1, 10), PlainSerializer(_short)]
+Winner = Annotated[int, BeforeValidator(_winner)]
+YesOrNo = Annotated[bool, BeforeValidator(_yes)]
+Object = Annotated[str, BeforeValidator(lambda value: line_of(value) or "NONE")]
+STATUSES = {"type": "string", "enum": ["TRUE", "FALSE", "SUSPECTED"]}
+ClaimStatus = Annotated[str, BeforeValidator(lambda value: text_of(value).upper()), WithJsonSchema(STATUSES)]
+Date = Annotated[str | None, BeforeValidator(_date), WithJsonSchema({"type": ["string", "null"]})]
+
+
+class Reply(BaseModel):
+    """JSON of a model: a whole reply, or a row in one; `makes` is the type of what the task promised instead.
+
+    A key that is missing is read as null. What the task promised is read by `write`.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    makes: ClassVar[type[Any]]
+    read: ClassVar[Callable[..., Any]]
+    """Returns what the task promised, for the fields."""
+    write: ClassVar[Callable[[Any], dict[str, Any]]]
+    """Returns the fields for what the task promised."""
+    records: ClassVar[Mapping[str, str]] = {}
+    """The keys of lists by the kinds of records that they are, where the reply can be in tuples too."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_keys(cls, value: Any) -> Any:
+        if isinstance(value, cls.makes):
+            return cls.write(value)
+        if not isinstance(value, dict):
+            raise _wrong("it is no object")
+        fields = cast("dict[str, Any]", value)
+        return {name: fields.get(name) for name in cls.model_fields}
+
+    def made(self) -> Any:
+        """Return what the task promised."""
+        return type(self).read(**{name: _made(value) for name, value in self})
+
+
+def _made(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_made, cast("tuple[Any, ...]", value)))
+    return value.made() if isinstance(value, Reply) else value
+
+
+def row(
+    makes: type[Any],
+    read: Callable[..., Any] | None = None,
+    write: Callable[[Any], dict[str, Any]] | None = None,
+    records: Mapping[str, str] | None = None,
+    **kinds: Any,
+) -> Any:
+    """Return the model of an object of JSON, by the kinds of its fields; what it is read as has the same fields.
+
+    `read` and `write` are for what has others. A tuple is what its one field holds.
+    """
+    create: Any = create_model
+    model: Any = create(f"{makes.__name__}Row", __base__=Reply, **{name: (kind, ...) for name, kind in kinds.items()})
+
+    def fields_of(reply: Any) -> dict[str, Any]:
+        return {name: reply if makes is tuple else getattr(reply, name) for name in kinds}
+
+    model.makes, model.records = makes, records or {}
+    model.read, model.write = read or (_only if makes is tuple else makes), write or fields_of
+    return model
+
+
+def _only(**fields: Any) -> Any:
+    (value,) = fields.values()
+    return value
+
+
+def rows(name: str, model: Any) -> Any:
+    """Return the kind of a list of rows, of which those that cannot be used are left out, under their name."""
 
     def read(values: Sequence[Any], handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
         notes = _notes(info)
@@ -127,349 +233,143 @@ def rows(name: str) -> WrapValidator:
             del notes.repaired[repaired:]
             return handler([value for n, value in enumerate(values) if n not in wrong])
 
-    return WrapValidator(read)
+    return Annotated[tuple[model, ...], WrapValidator(read)]
 
 
-def _date(value: Any) -> str | None:
-    text = text_of(value)
-    return None if text.upper() in ("", "NONE", "NULL") else text
+# What is read as something with other fields
 
 
-def _yes(value: Any) -> Any:
-    return value.strip().casefold() in ("true", "yes") if isinstance(value, str) else bool(value)
+def _read_point(description: str, score: int) -> tasks.PartialAnswer:
+    return tasks.PartialAnswer(description, score)
 
 
-Text = Annotated[str, BeforeValidator(text_of)]
-NeededText = Annotated[str, _needed(text_of)]
-Line = Annotated[str, BeforeValidator(line_of)]
-Name = Annotated[str, _needed(line_of)]
-Count = Annotated[int, BeforeValidator(_count)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(texts_of)]
-Counts = Annotated[tuple[int, ...], BeforeValidator(_counts)]
-Score = Annotated[int, BeforeValidator(round), within(0, 100)]
-Rating = Annotated[float, within(0, 10)]
-Date = Annotated[str | None, BeforeValidator(_date), WithJsonSchema({"type": ["string", "null"]})]
+def _write_point(point: tasks.PartialAnswer) -> dict[str, Any]:
+    return {"description": point.text, "score": point.score}
 
 
-class Reply(BaseModel):
-    """JSON of a model: a whole reply, or a row in one; `makes` is what the task promised instead.
-
-    A key that is missing is read as null. An object of `makes` is read by its attributes.
-    """
-
-    model_config = ConfigDict(frozen=True)
-    makes: ClassVar[type[Any]]
-    records: ClassVar[Mapping[str, str]] = {}
-    """The keys of lists by the kinds of records that they are, where the reply can be in tuples too."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _by_keys(cls, value: Any) -> Any:
-        if isinstance(value, cls.makes):
-            return cls.fields_of(value)
-        if not isinstance(value, dict):
-            raise _wrong("it is no object")
-        given = cast("dict[str, Any]", value)
-        return {name: given.get(name) for name in cls.model_fields}
-
-    def made(self) -> Any:
-        """Return what the task promised."""
-        return self.makes(**{name: _made(value) for name, value in self})
-
-    @classmethod
-    def fields_of(cls, reply: Any) -> dict[str, Any]:
-        """Return the fields for what the task promised."""
-        return {name: getattr(reply, name) for name in cls.model_fields}
+def _read_probe(answer: str, score: int, follow_ups: tuple[tasks.FollowUp, ...]) -> tasks.Probe:
+    return tasks.Probe(answer, score if answer else 0, follow_ups)
 
 
-def _made(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(map(_made, cast("tuple[Any, ...]", value)))
-    return value.made() if isinstance(value, Reply) else value
+def _write_probe(probe: tasks.Probe) -> dict[str, Any]:
+    return {"answer": probe.text, "score": probe.score, "follow_ups": probe.follow_ups}
 
 
-class ListReply(Reply):
-    """JSON of one list, of which the task promised the items."""
+def _read_rated(passage: int, rating: float) -> tasks.Rated:
+    return tasks.Rated(passage - 1, rating)
 
-    makes = tuple
 
-    def made(self) -> Any:
-        ((_, values),) = self
-        return _made(values)
+def _write_rated(rated: tasks.Rated) -> dict[str, Any]:
+    return {"passage": rated.passage + 1, "rating": rated.rating}
 
-    @classmethod
-    def fields_of(cls, reply: Any) -> dict[str, Any]:
-        return dict.fromkeys(cls.model_fields, reply)
+
+def _read_ratings(ratings: tuple[tasks.Rated, ...]) -> tuple[tasks.Rated, ...]:
+    """Return the first rating of each passage."""
+    if not ratings:
+        raise BadReply("it rates no passage")
+    return tuple({rated.passage: rated for rated in reversed(ratings)}.values())[::-1]
+
+
+def _read_choice(entity: int, relations: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    return entity, relations
+
+
+def _read_choices(choices: tuple[tuple[int, tuple[int, ...]], ...]) -> tuple[tuple[int, ...], ...]:
+    """Return positions from 0 for each entity; those of one that is not named are empty."""
+    chosen: dict[int, list[int]] = {}
+    for entity, relations in choices:
+        chosen.setdefault(entity - 1, []).extend(relation - 1 for relation in relations)
+    return tuple(tuple(dict.fromkeys(chosen.get(n, ()))) for n in range(max(chosen, default=-1) + 1))
+
+
+def _write_choices(chosen: Sequence[Sequence[int]]) -> dict[str, Any]:
+    return {"choices": [{"entity": n, "relations": [r + 1 for r in of]} for n, of in enumerate(chosen, 1)]}
+
+
+def _read_examined(reasoning: str, complete: bool, answers: tuple[str, ...], clue: str) -> tasks.Examined:
+    if complete and not answers:
+        raise BadReply("it says that the facts are complete and gives no answer")
+    return tasks.Examined(answers) if complete else tasks.Examined((), clue)
+
+
+def _write_examined(examined: tasks.Examined) -> dict[str, Any]:
+    return {"reasoning": "", "complete": examined.complete, "answers": examined.answers, "clue": examined.clue}
 
 
 # What each task is answered by
 
-
-MODELS: dict[type[Task[Any]], type[Reply]] = {}
-
-
-def reply_to(*kinds: type[Task[Any]]) -> Callable[[M], M]:
-    """Register the class below as the JSON that answers some types of tasks."""
-
-    def register(model: M) -> M:
-        MODELS.update(dict.fromkeys(kinds, model))
-        return model
-
-    return register
-
-
-class EntityRow(Reply):
-    makes = tasks.FoundEntity
-    name: Name
-    type: Text
-    description: Text
-
-
-class RelationshipRow(Reply):
-    makes = tasks.FoundRelationship
-    source: Name
-    target: Name
-    description: Text
-    strength: Annotated[float, within(1, 10)]
-
-    @field_serializer("strength")
-    def _short(self, strength: float) -> int | float:
-        return int(strength) if strength == int(strength) else strength
-
-
-@reply_to(tasks.ExtractGraph, tasks.GleanMore)
-class GraphReply(Reply):
-    makes = tasks.Extraction
-    records = {"entities": "entity", "relationships": "relationship"}
-    entities: Annotated[tuple[EntityRow, ...], rows("entity")]
-    relationships: Annotated[tuple[RelationshipRow, ...], rows("relationship")]
-
-
-class ClaimRow(Reply):
-    makes = tasks.FoundClaim
-    subject: Name
-    object: Annotated[str, BeforeValidator(lambda value: line_of(value) or "NONE")]
-    type: Text
-    status: Annotated[
-        str,
-        BeforeValidator(lambda value: text_of(value).upper()),
-        WithJsonSchema({"type": "string", "enum": ["TRUE", "FALSE", "SUSPECTED"]}),
-    ]
-    description: NeededText
-    source_text: Text
-    start_date: Date
-    end_date: Date
-
-
-@reply_to(tasks.ExtractClaims)
-class ClaimsReply(ListReply):
-    records = {"claims": "claim"}
-    claims: Annotated[tuple[ClaimRow, ...], rows("claim")]
-
-
-class FindingRow(Reply):
-    makes = Finding
-    summary: Text
-    explanation: NeededText
-
-
-@reply_to(tasks.WriteReport)
-class ReportReply(Reply):
-    makes = tasks.ReportDraft
-    title: Name
-    summary: NeededText
-    rating: Rating
-    rating_explanation: Text
-    findings: Annotated[tuple[FindingRow, ...], rows("finding")]
-
-
-@reply_to(tasks.ProfileCorpus)
-class ProfileReply(Reply):
-    makes = tasks.Profile
-    domain: Name
-    persona: Name
-    entity_types: Annotated[tuple[str, ...], BeforeValidator(lambda v: texts_of([str(kind).lower() for kind in v]))]
-
-
-class TripleRow(Reply):
-    makes = tasks.FoundTriple
-    head: Name
-    relation: Name
-    tail: Name
-
-
-@reply_to(tasks.ExtractTriples)
-class TriplesReply(ListReply):
-    triples: Annotated[tuple[TripleRow, ...], rows("triple")]
-
-
-for _kind, _key in {
-    tasks.NameEntities: "entities",
-    tasks.WritePropositions: "propositions",
-    tasks.UserTasks: "tasks",
-    tasks.GlobalQuestions: "questions",
-}.items():
-    _fields: dict[str, Any] = {_key: (Texts, ...)}
-    reply_to(_kind)(create_model(f"{_kind.__name__}Reply", __base__=ListReply, **_fields))
-
-
-class PointRow(Reply):
-    makes = tasks.PartialAnswer
-    description: NeededText
-    score: Score
-
-    def made(self) -> tasks.PartialAnswer:
-        return tasks.PartialAnswer(self.description, self.score)
-
-    @classmethod
-    def fields_of(cls, reply: tasks.PartialAnswer) -> dict[str, Any]:
-        return {"description": reply.text, "score": reply.score}
-
-
-@reply_to(tasks.MapPoints)
-class PointsReply(ListReply):
-    points: Annotated[tuple[PointRow, ...], rows("point")]
-
-
-class FollowUpRow(Reply):
-    makes = tasks.FollowUp
-    question: Name
-    score: Score
-
-
-@reply_to(tasks.PrimeAnswer, tasks.PursueFollowUp)
-class ProbeReply(Reply):
-    makes = tasks.Probe
-    answer: Text
-    score: Score
-    follow_ups: Annotated[tuple[FollowUpRow, ...], rows("follow-up")]
-
-    def made(self) -> tasks.Probe:
-        return tasks.Probe(self.answer, self.score if self.answer else 0, _made(self.follow_ups))
-
-    @classmethod
-    def fields_of(cls, reply: tasks.Probe) -> dict[str, Any]:
-        return {"answer": reply.text, "score": reply.score, "follow_ups": reply.follow_ups}
-
-
-class RatingRow(Reply):
-    makes = tasks.Rated
-    passage: Count
-    rating: Rating
-
-    def made(self) -> tasks.Rated:
-        return tasks.Rated(self.passage - 1, self.rating)
-
-    @classmethod
-    def fields_of(cls, reply: tasks.Rated) -> dict[str, Any]:
-        return {"passage": reply.passage + 1, "rating": reply.rating}
-
-
-@reply_to(tasks.RatePassages)
-class RatingsReply(ListReply):
-    ratings: Annotated[tuple[RatingRow, ...], rows("rating")]
-
-    def made(self) -> tuple[tasks.Rated, ...]:
-        """Return the first rating of each passage."""
-        if not self.ratings:
-            raise BadReply("it rates no passage")
-        return _made(tuple({row.passage: row for row in reversed(self.ratings)}.values())[::-1])
-
-
-def _places(values: Any) -> tuple[int, ...]:
-    if not isinstance(values, list):
-        raise _wrong("no entity and relations")
-    return tuple(value for value in cast("list[Any]", values) if is_count(value))
-
-
-class ChoiceRow(Reply):
-    makes = tuple
-    entity: Count
-    relations: Annotated[tuple[int, ...], BeforeValidator(_places)]
-
-
-@reply_to(tasks.ChooseRelations)
-class ChoicesReply(Reply):
-    makes = tuple
-    choices: Annotated[tuple[ChoiceRow, ...], rows("choice")]
-
-    def made(self) -> tuple[tuple[int, ...], ...]:
-        """Return positions from 0 for each entity; those of one that is not named are empty."""
-        chosen: dict[int, list[int]] = {}
-        for row in self.choices:
-            chosen.setdefault(row.entity - 1, []).extend(relation - 1 for relation in row.relations)
-        return tuple(tuple(dict.fromkeys(chosen.get(n, ()))) for n in range(max(chosen, default=-1) + 1))
-
-    @classmethod
-    def fields_of(cls, reply: Sequence[Sequence[int]]) -> dict[str, Any]:
-        return {"choices": [{"entity": n, "relations": [r + 1 for r in chosen]} for n, chosen in enumerate(reply, 1)]}
-
-
-@reply_to(tasks.ExamineEvidence)
-class ExaminedReply(Reply):
-    makes = tasks.Examined
-    reasoning: Text
-    complete: Annotated[bool, BeforeValidator(_yes)]
-    answers: Texts
-    clue: Line
-
-    def made(self) -> tasks.Examined:
-        if self.complete and not self.answers:
-            raise BadReply("it says that the facts are complete and gives no answer")
-        return tasks.Examined(self.answers) if self.complete else tasks.Examined((), self.clue)
-
-    @classmethod
-    def fields_of(cls, reply: tasks.Examined) -> dict[str, Any]:
-        return {"reasoning": "", "complete": reply.complete, "answers": reply.answers, "clue": reply.clue}
-
-
-@reply_to(tasks.DraftAnswer)
-class DraftReply(Reply):
-    makes = tasks.Draft
-    reasoning: Text
-    answer: Name
-
-
-class PersonaRow(Reply):
-    makes = tasks.Persona
-    name: Name
-    description: Name
-
-
-@reply_to(tasks.Personas)
-class PersonasReply(ListReply):
-    personas: Annotated[tuple[PersonaRow, ...], rows("persona")]
-
-
-def _winner(value: Any) -> int:
-    if (text := text_of(value)) not in ("0", "1", "2"):
-        raise _wrong(f"its winner is {text[:20]!r}, and not 1, 2 or 0")
-    return int(text)
-
-
-@reply_to(tasks.Judge)
-class VerdictReply(Reply):
-    makes = tasks.Verdict
-    reasoning: Text
-    winner: Annotated[int, BeforeValidator(_winner)]
-
-
-class NumberedRow(Reply):
-    makes = tasks.Numbered
-    number: Count
-    text: Name
-
-
-@reply_to(tasks.SelectFactual)
-class FactualReply(ListReply):
-    sentences: Counts
-
-
-@reply_to(tasks.ClearSentences)
-class SentencesReply(ListReply):
-    sentences: Annotated[tuple[NumberedRow, ...], rows("sentences")]
-
-
-@reply_to(tasks.FactualClaims)
-class FactualClaimsReply(ListReply):
-    claims: Annotated[tuple[NumberedRow, ...], rows("claims")]
+CLAIM = row(
+    tasks.FoundClaim,
+    subject=Name,
+    object=Object,
+    type=Text,
+    status=ClaimStatus,
+    description=NeededText,
+    source_text=Text,
+    start_date=Date,
+    end_date=Date,
+)
+ENTITY = row(tasks.FoundEntity, name=Name, type=Text, description=Text)
+RELATIONSHIP = row(tasks.FoundRelationship, source=Name, target=Name, description=Text, strength=Strength)
+FINDING = row(Finding, summary=Text, explanation=NeededText)
+TRIPLE = row(tasks.FoundTriple, head=Name, relation=Name, tail=Name)
+FOLLOW_UP = row(tasks.FollowUp, question=Name, score=Score)
+PERSONA = row(tasks.Persona, name=Name, description=Name)
+NUMBERED = row(tasks.Numbered, number=Count, text=Name)
+POINT = row(
+    tasks.PartialAnswer,
+    _read_point,
+    _write_point,
+    description=NeededText,
+    score=Score,
+)
+RATED = row(tasks.Rated, _read_rated, _write_rated, passage=Count, rating=Rating)
+CHOICE = row(tuple, _read_choice, entity=Count, relations=Positions)
+GRAPH = row(
+    tasks.Extraction,
+    records={"entities": "entity", "relationships": "relationship"},
+    entities=rows("entity", ENTITY),
+    relationships=rows("relationship", RELATIONSHIP),
+)
+PROBE = row(tasks.Probe, _read_probe, _write_probe, answer=Text, score=Score, follow_ups=rows("follow-up", FOLLOW_UP))
+REPORT = row(
+    tasks.ReportDraft,
+    title=Name,
+    summary=NeededText,
+    rating=Rating,
+    rating_explanation=Text,
+    findings=rows("finding", FINDING),
+)
+EXAMINED = row(
+    tasks.Examined,
+    _read_examined,
+    _write_examined,
+    reasoning=Text,
+    complete=YesOrNo,
+    answers=Texts,
+    clue=Line,
+)
+MODELS: Mapping[type[Task[Any]], type[Reply]] = {
+    tasks.ExtractGraph: GRAPH,
+    tasks.GleanMore: GRAPH,
+    tasks.ExtractClaims: row(tuple, records={"claims": "claim"}, claims=rows("claim", CLAIM)),
+    tasks.WriteReport: REPORT,
+    tasks.ProfileCorpus: row(tasks.Profile, domain=Name, persona=Name, entity_types=Types),
+    tasks.ExtractTriples: row(tuple, triples=rows("triple", TRIPLE)),
+    tasks.NameEntities: row(tuple, entities=Texts),
+    tasks.WritePropositions: row(tuple, propositions=Texts),
+    tasks.MapPoints: row(tuple, points=rows("point", POINT)),
+    tasks.PrimeAnswer: PROBE,
+    tasks.PursueFollowUp: PROBE,
+    tasks.RatePassages: row(tuple, _read_ratings, ratings=rows("rating", RATED)),
+    tasks.ChooseRelations: row(tuple, _read_choices, _write_choices, choices=rows("choice", CHOICE)),
+    tasks.ExamineEvidence: EXAMINED,
+    tasks.DraftAnswer: row(tasks.Draft, reasoning=Text, answer=Name),
+    tasks.Personas: row(tuple, personas=rows("persona", PERSONA)),
+    tasks.UserTasks: row(tuple, tasks=Texts),
+    tasks.GlobalQuestions: row(tuple, questions=Texts),
+    tasks.Judge: row(tasks.Verdict, reasoning=Text, winner=Winner),
+    tasks.SelectFactual: row(tuple, sentences=Counts),
+    tasks.ClearSentences: row(tuple, sentences=rows("sentences", NUMBERED)),
+    tasks.FactualClaims: row(tuple, claims=rows("claims", NUMBERED)),
+}
