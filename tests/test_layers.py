@@ -79,23 +79,13 @@ REMAINING: dict[str, set[str]] = {
     "cli": {
         "api",
         "configuration",
-        "conversation",
         "corrections",
         "evaluation",
-        "explore",
-        "index",
-        "index_models",
-        "index_status",
         "indexing",
         "interchange",
-        "messages",
-        "models",
         "readers",
         "retrieval",
         "runtime",
-        "storage",
-        "tasks",
-        "text",
     },
 }
 """Imports against the order that are still there. It only shrinks: a new one fails, and so does one that is gone."""

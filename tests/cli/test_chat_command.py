@@ -19,7 +19,7 @@ from rich.cells import cell_len
 from simulated_replies import reply_to, task_of
 from simulated_server import Behaviour, SimulatedServer
 
-from conspectus.cli import chat
+from conspectus.cli.ask import COMMANDS
 
 Run = Callable[..., Any]
 STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -50,7 +50,7 @@ def test_commands_begin_anew_show_sources_and_end(run: Run, indexed: Path):
     assert "A new conversation." in result.stderr
     assert "taken as" not in result.stderr
     assert "no command /what" in result.stderr
-    assert chat.COMMANDS.splitlines()[1] in result.stderr
+    assert COMMANDS.splitlines()[1] in result.stderr
     assert "# Who?" not in result.stdout
 
 
@@ -71,10 +71,11 @@ def test_a_conversation_is_kept_and_gone_on_with_question_by_question(run: Run, 
 
 @pytest.mark.parametrize(
     "more",
-    [["--chat", "Who is Ada Brook?"], ["--chat", "--questions", "q.txt"], ["--chat", "--context-only"]],
+    [["--questions", "q.txt"], ["Who is Ada Brook?", "--context-only"]],
 )
 def test_what_does_not_go_together_is_refused(run: Run, indexed: Path, more: list[str]):
-    assert "a conversation goes with" in run("ask", "--index", indexed, *more, code=2).stderr
+    result = run("ask", "--index", indexed, "--conversation", "talk.jsonl", *more, code=2)
+    assert "a conversation goes with" in result.stderr
 
 
 # At a terminal

@@ -13,10 +13,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from conspectus import __version__
-from conspectus.cli import overview
-from conspectus.cli.app import app
-from conspectus.cli.help import COMMANDS, OPTIONS, described, summary
+from conspectus import __version__, cli
+from conspectus.cli.app import OTHER_COMMANDS, OTHER_OPTIONS, app, described, summary
 from conspectus.configuration import FIELDS
 
 ROOT: Any = get_command(app)
@@ -49,24 +47,24 @@ def test_a_command_has_a_summary_that_fits_in_a_list(path: tuple[str, ...], comm
 
 
 def test_the_help_lists_every_command_with_its_own_summary():
-    listed = {name: text for commands in overview.COMMANDS.values() for name, (_, text) in commands.items()}
+    listed = {name: text for commands in cli.COMMANDS.values() for name, (_, text) in commands.items()}
     own = {path[0]: summary(command) for path, command in ALL if len(path) == 1}
-    assert listed == {name: text for name, text in own.items() if name not in overview.HIDDEN}
+    assert listed == {name: text for name, text in own.items() if name not in cli.HIDDEN}
 
 
 def test_the_help_lists_every_option_that_all_commands_have():
     context = ROOT.context_class(ROOT, **ROOT.context_settings)
     records = [param.get_help_record(context) for param in ROOT.get_params(context)]
-    listed = [(names, text) for options in overview.OPTIONS.values() for names, text in options.items()]
+    listed = [(names, text) for options in cli.OPTIONS.values() for names, text in options.items()]
     assert sorted(listed) == sorted((names, text) for names, text in records)
 
 
 @pytest.mark.parametrize("columns", ["40", "60", "80", "200"])
 def test_the_help_fits_the_terminal(columns: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", columns)
-    lines = overview.overview().splitlines()
-    assert max(map(len, lines)) <= max(int(columns), overview.NARROWEST + 2)
-    assert " ".join(overview.EXIT_CODES.split()) in " ".join(" ".join(lines).split())
+    lines = cli.overview().splitlines()
+    assert max(map(len, lines)) <= max(int(columns), cli.NARROWEST + 2)
+    assert " ".join(cli.EXIT_CODES.split()) in " ".join(" ".join(lines).split())
 
 
 @pytest.mark.parametrize(("path", "command"), LEAVES, ids=named)
@@ -105,12 +103,12 @@ def test_help_shows_no_types_no_doubled_brackets_and_no_cut_sentences(
 
 def test_the_words_of_other_tools_lead_to_what_does_the_same_here() -> None:
     known = {path[0] for path, _ in ALL if path}
-    for word, hint in COMMANDS.items():
+    for word, hint in OTHER_COMMANDS.items():
         if word not in known:
             result = RUN.invoke(app, [word])
             assert result.exit_code == 2
             assert hint in " ".join(result.output.split())
-    for option, hint in OPTIONS.items():
+    for option, hint in OTHER_OPTIONS.items():
         if option not in ("--limit",):
             result = RUN.invoke(app, ["ask", option, "x"])
             assert result.exit_code == 2
@@ -120,7 +118,7 @@ def test_the_words_of_other_tools_lead_to_what_does_the_same_here() -> None:
 def test_hints_name_commands_and_options_that_exist() -> None:
     options = {name for _, command in ALL for param in command.params for name in param.opts}
     first = {path[0] for path, _ in ALL if path}
-    for hint in (*COMMANDS.values(), *OPTIONS.values()):
+    for hint in (*OTHER_COMMANDS.values(), *OTHER_OPTIONS.values()):
         assert set(re.findall(r"(?<!\S)--[a-z-]+", hint)) <= options, hint
         assert set(re.findall(r"conspectus ([a-z]+)", hint)) <= first, hint
 

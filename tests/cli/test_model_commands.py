@@ -97,17 +97,17 @@ def test_a_dry_run_sums_what_is_asked_and_what_is_written_and_says_what_is_free(
     several = ("--set", 'llm.tasks={ WriteReport = "strong" }', "--set", prices)
     shown = run("index", papers, "--dry-run", *using(server), *several).stdout
     rows = [re.split(r"\s{2,}", line) for line in shown.partition("Task ")[2].splitlines()[1:]]
-    assert {row[0]: (row[1], row[-1] == "unknown") for row in rows[:-1]} == {
-        "extract entities": ("simulated", False),
-        "check for missed entities": ("simulated", False),
-        "extract missed entities": ("simulated", False),
-        "describe entities and relationships": ("simulated", False),
-        "write reports": ("strong", False),
+    assert {row[0]: row[-1] == "unknown" for row in rows[:-1]} == {
+        "extract entities (simulated)": False,
+        "check for missed entities (simulated)": False,
+        "extract missed entities (simulated)": False,
+        "describe entities and relationships (simulated)": False,
+        "write reports (strong)": False,
     }
     assert rows[-2][-1] == "0"
     assert rows[-1][0] == "All"
     for column in (-3, -2):
-        lows = [int(row[column].split(" to ")[0].replace(",", "")) for row in rows]
+        lows = [int(row[column].split("–")[0].replace(",", "")) for row in rows]
         assert lows[-1] == pytest.approx(sum(lows[:-1]), abs=len(rows))
 
 
@@ -212,7 +212,7 @@ def test_a_dry_run_says_what_its_figures_stand_on_and_a_sample_narrows_them(
     assert not Path(".conspectus").exists()
     assert "--sample" in dry.stderr
     sampled = run("index", papers, *cut, "--dry-run", "--sample", 12, *using(server))
-    assert "kept replies on 12 chunks" in sampled.stderr
+    assert "responses on 12 chunks" in sampled.stderr
     run("index", papers, *cut, *using(server))
     assert "It asks for nothing" in run("index", papers, *cut, "--dry-run", *using(server)).stdout
     assert "--sample goes with --dry-run" in run("index", papers, "--sample", 3, code=2).stderr

@@ -126,7 +126,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, indexed: Path):
 INTERRUPTED = """
 import os, signal, sys
 from conspectus.cli import main
-from conspectus.cli.progress import Bars
+from conspectus.cli.show import Bars
 
 stage = Bars.stage
 def interrupted(self, name, total):

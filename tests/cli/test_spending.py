@@ -17,7 +17,7 @@ from typer.testing import Result
 from conspectus import api
 from conspectus.cli import options
 from conspectus.cli.options import ASK_ABOVE_TOKENS, ASK_ABOVE_USD, agree_to
-from conspectus.cli.progress import LINE_EVERY, Bars
+from conspectus.cli.show import LINE_EVERY, Bars
 from conspectus.errors import UsageError
 from conspectus.indexing.estimate import Estimate, Range, TaskEstimate, exactly
 from conspectus.rows import Usage

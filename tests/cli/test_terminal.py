@@ -323,11 +323,15 @@ def test_a_streamed_answer_is_set_as_it_would_be_whole_wherever_its_pieces_are_c
         assert "[1]" in text
 
 
-def test_full_lines_of_a_paragraph_are_shown_before_it_ends(narrow: Wide):
+def test_a_paragraph_is_shown_when_it_ends_and_code_when_it_is_whole(narrow: Wide):
     stream = terminal.Stream(narrow)
-    stream("The closure was agreed in March 2021, after the terns had failed to raise a single ")
+    stream("The closure was agreed.\n\nThe terns")
+    assert narrow.getvalue() == "The closure was agreed.\n"
 
-    assert narrow.getvalue().startswith("The closure was agreed in March 2021,\n")
+    stream(" had failed.\n\n```\na = 1\n\nb = 2\n")
+    assert "a = 1" not in narrow.getvalue()
+    stream("```\n\nThe")
+    assert "b = 2" in narrow.getvalue()
 
 
 def test_elsewhere_an_answer_is_streamed_as_it_is_written_without_control_characters():

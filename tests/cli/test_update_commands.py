@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from typer.testing import Result
 
 from conspectus import api
-from conspectus.cli.history import names_of
+from conspectus.cli.options import snapshot_names
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]
@@ -145,8 +146,10 @@ def test_snapshots_are_completed(changing: Path, run: Run):
     change(changing)
     run("index", "papers")
 
-    assert names_of(Path(".conspectus"), first[:2]) == [first]
-    assert names_of(Path("nowhere"), "") == []
+    context: Any = SimpleNamespace(params={})
+    assert snapshot_names(context, first[:2]) == [first]
+    context.params["folder"] = Path("nowhere")
+    assert snapshot_names(context, "") == []
 
 
 def test_as_many_snapshots_are_kept_as_are_asked_for(changing: Path, run: Run, told: Told):

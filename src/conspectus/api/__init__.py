@@ -25,11 +25,42 @@ if TYPE_CHECKING:
         preview,
         rollback,
     )
-    from conspectus.api.correcting import Corrections, apply_corrections, correct, corrections, undo
+    from conspectus.api.correcting import (
+        Corrections,
+        CorrectionState,
+        apply_corrections,
+        correct,
+        corrections,
+        undo,
+    )
     from conspectus.api.embedding import check_models, embed, estimate_embedding, import_openie
     from conspectus.api.tuning import tune
-    from conspectus.index_status import history
-    from conspectus.runtime import DEFAULT_FOLDER, resolved
+    from conspectus.configuration import Resolved
+    from conspectus.corrections import FILE_NAME as CORRECTIONS_FILE
+    from conspectus.corrections import Correction, Entry
+    from conspectus.explore import Branch, Edge, ReportView
+    from conspectus.filters.view import View
+    from conspectus.index_models import describe_models, with_index_models
+    from conspectus.index_status import Snapshot, Spending, Status, VectorFigures, history, spending
+    from conspectus.indexing.estimate import Estimate, Range, Redone
+    from conspectus.indexing.update import Changes
+    from conspectus.messages import says_nothing, wording
+    from conspectus.models.embedders import MOST_UNREAD
+    from conspectus.models.llm.budget import price_source
+    from conspectus.models.llm.cache import FILE_NAME as CACHE_FILE
+    from conspectus.models.llm.cache import ResponseCache
+    from conspectus.models.llm.providers import redact
+    from conspectus.models.llm.session import NEEDED
+    from conspectus.retrieval import METHODS, RANKINGS
+    from conspectus.retrieval.citations import cite
+    from conspectus.retrieval.global_ import level_of
+    from conspectus.runtime import DEFAULT_FOLDER, resolved, settings_in
+    from conspectus.storage.store import read
+    from conspectus.tasks.base import task_label
+    from conspectus.tasks.context import Context
+    from conspectus.text.language import language_of
+    from conspectus.text.sentences import sentences
+    from conspectus.text.words import terms
 
 _MODULES = {
     "conspectus.api.asking": "QuestionContext aask acontext asearch ask astream context search",
@@ -40,18 +71,45 @@ _MODULES = {
     "conspectus.index_status": "history",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
+_FOR_THE_COMMAND_LINE = {
+    "conspectus.api.asking": "viewed",
+    "conspectus.api.building": "costs is_free",
+    "conspectus.corrections": "CORRECTIONS_FILE=FILE_NAME",
+    "conspectus.index_models": "describe_models with_index_models",
+    "conspectus.index_status": "Spending spending",
+    "conspectus.indexing.estimate": "Estimate",
+    "conspectus.messages": "says_nothing wording",
+    "conspectus.models.embedders": "MOST_UNREAD",
+    "conspectus.models.llm.budget": "price_source",
+    "conspectus.models.llm.cache": "CACHE_FILE=FILE_NAME ResponseCache",
+    "conspectus.models.llm.providers": "redact",
+    "conspectus.models.llm.session": "NEEDED",
+    "conspectus.retrieval": "METHODS RANKINGS",
+    "conspectus.retrieval.citations": "cite",
+    "conspectus.retrieval.global_": "level_of",
+    "conspectus.runtime": "DEFAULT_FOLDER resolved settings_in",
+    "conspectus.storage.store": "read",
+    "conspectus.tasks.base": "task_label",
+    "conspectus.text.language": "language_of",
+    "conspectus.text.sentences": "sentences",
+    "conspectus.text.words": "terms",
+}
+"""What our own programs need beside the public names; `name=attribute` where a module calls it otherwise."""
 _INTERNAL = {
-    **dict.fromkeys(("costs", "is_free"), "conspectus.api.building"),
-    **dict.fromkeys(("DEFAULT_FOLDER", "resolved"), "conspectus.runtime"),
-    "viewed": "conspectus.api.asking",
+    name.partition("=")[0]: (module, name.partition("=")[2] or name)
+    for module, names in _FOR_THE_COMMAND_LINE.items()
+    for name in names.split()
 }
 __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
     """Import a name when it is used."""
-    module = _HOME.get(name) or _INTERNAL.get(name)
-    if module is None:
+    if name in _HOME:
+        module, attribute = _HOME[name], name
+    elif name in _INTERNAL:
+        module, attribute = _INTERNAL[name]
+    else:
         raise AttributeError(f"module 'conspectus.api' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(module), name)
+    value = globals()[name] = getattr(import_module(module), attribute)
     return value

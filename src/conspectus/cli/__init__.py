@@ -1,16 +1,92 @@
-"""The command line: each command parses, calls the API and prints. Nothing heavy is imported before."""
+"""The command line: `main`, and the help of `conspectus` itself, for which nothing heavy is imported.
+
+The command line parser alone takes longer to import than the help may take (`benchmarks/startup.py`), so the summaries
+of the commands are repeated here; a test compares them with the commands' own.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
-
-from conspectus.cli.overview import shown_at_once
+import textwrap
 
 TYPE_CHECKING = False  # as in `typing`, which takes time to import
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from types import FrameType
+
+COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "Start here": {
+        "demo": ("demo:demo", "Index 43 sample documents and ask three questions"),
+        "index": ("index:index", "Build an index of files and folders, or update it"),
+        "ask": ("ask:ask", "Answer a question, with citations"),
+        "chat": ("ask:chat", "Start a conversation: ask follow-up questions"),
+        "search": ("ask:search", "Search the chunks: list the best matches for a question"),
+    },
+    "Look around": {
+        "report": ("browse:report", "Show the tree of community reports, or one report"),
+        "entity": ("browse:entity", "Show an entity: description, relationships, documents"),
+        "path": ("browse:path", "Show how two entities are connected"),
+        "map": ("exchange:map_", "Draw the graph: an interactive HTML page, SVG or PNG"),
+    },
+    "Edit and exchange": {
+        "export": ("exchange:export", "Export an index for Gephi, Neo4j, Obsidian and others"),
+        "correct": ("correct:app", "Edit the graph: merge, split, rename, retype, delete, add"),
+        "import": ("exchange:app", "Import an index or graph of another tool"),
+    },
+    "Look after an index": {
+        "status": ("browse:status", "Show an index: sizes, reports, failures, model usage"),
+        "rollback": ("browse:rollback", "Return to an earlier snapshot of an index"),
+        "check": ("browse:check", "Check that an index is complete and its tables valid"),
+        "cache": ("config:cache", "Show the size of the response cache, or prune it"),
+    },
+    "Models and settings": {
+        "embed": ("index:embed", "Compute embeddings of the chunks and sentences of an index"),
+        "tune": ("index:tune", "Write prompts adapted to a corpus, from a sample of it"),
+        "config": ("config:config", "Show the settings in force, and where each comes from"),
+        "init": ("config:init", "Write a conspectus.toml with every setting, commented out"),
+        "models": ("config:app", "Check the configured language models"),
+    },
+    "Evaluate": {
+        "eval": ("evaluate:app", "Evaluate retrieval and answers"),
+    },
+}
+"""By group and name: the module of `conspectus.cli` and the name in it of the command, and its summary."""
+HIDDEN: Mapping[str, str] = {"help": "app:help_", "version": "app:print_version"}
+"""Commands that the help does not list, as they are options as well."""
+
+LOG_HELP = "Write a debug log to this file. Works before and after a command."
+VERSION_HELP = "Show the version and exit."
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "Options": {
+        "-V, --version": VERSION_HELP,
+        "--log FILE": f"{LOG_HELP}  [env var: CONSPECTUS_LOG]",
+    },
+    "Other options": {
+        "--install-completion": "Install completion for the current shell.",
+        "--show-completion": "Show completion for the current shell, to copy it or customize the installation.",
+        "-h, --help": "Show this message and exit.",
+    },
+}
+USAGE = "Usage: conspectus [OPTIONS] COMMAND [ARGS]..."
+DESCRIPTION = (
+    "GraphRAG for a folder of documents: knowledge graph, community reports, answers with citations.",
+    "Works with any language model, or with none.",
+)
+EXAMPLES = ("conspectus demo", "conspectus index FOLDER", 'conspectus ask "What are the main themes?"')
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 error, 2 usage, 3 done except for what is listed (failed calls, files that need a package). "
+    "Results go to standard output, progress and notes to standard error."
+)
+
+WIDTH = 100
+"""Columns of help at most, on a wider terminal too: longer lines are hard to read."""
+NARROWEST = 50
+"""Columns of help at least, as in the help of the commands."""
+NO_READER = 141
+"""Exit code of a process that is ended by SIGPIPE."""
 
 
 def main() -> None:
@@ -26,11 +102,52 @@ def main() -> None:
 def interrupted_at_start(signum: int, frame: FrameType | None) -> None:
     """End at once: until a command runs there is nothing to undo, and an import that is broken off shows a traceback.
 
-    `guard.Group` puts a handler in its place that interrupts the command.
+    `app.Group` puts a handler in its place that interrupts the command.
     """
     sys.stderr.write("interrupted\n")
     sys.stderr.flush()
     os._exit(130)
 
 
-__all__ = ["main"]
+def shown_at_once(arguments: Sequence[str]) -> int | None:
+    """Print what needs no command and return the exit code; None for other arguments."""
+    if "_CONSPECTUS_COMPLETE" in os.environ:  # the shell asks for completions
+        return None
+    match arguments:
+        case ["--help" | "-h" | "help"] | []:
+            text, code = overview(), 0 if arguments else 2
+        case ["--version" | "-V" | "version"]:
+            from conspectus import __version__
+
+            text, code = f"conspectus {__version__}", 0
+        case _:
+            return None
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest of the buffer goes nowhere
+        return NO_READER
+    return code
+
+
+def overview() -> str:
+    """Return the help of `conspectus`, at the width of the terminal."""
+    width = max(min(shutil.get_terminal_size().columns, WIDTH), NARROWEST + 2)
+    lines = [USAGE]
+    for paragraph in DESCRIPTION:
+        lines += ["", *_wrapped(paragraph, width - 2, "  ")]
+    lines += ["", "Examples:", *(f"  {example}" for example in EXAMPLES)]
+    summaries = {group: {name: summary for name, (_, summary) in rows.items()} for group, rows in COMMANDS.items()}
+    for heading, rows in {**summaries, **OPTIONS}.items():
+        indent = max(map(len, rows)) + 4
+        lines += ["", f"{heading}:"]
+        for name, text in rows.items():
+            lines += _wrapped(text, width, f"  {name}".ljust(indent))
+    return "\n".join([*lines, "", *_wrapped(EXIT_CODES, width - 2, "  ")])
+
+
+def _wrapped(text: str, width: int, lead: str) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=lead, subsequent_indent=" " * len(lead), break_on_hyphens=False)
+
+
+__all__ = ["COMMANDS", "HIDDEN", "OPTIONS", "main", "overview", "shown_at_once"]

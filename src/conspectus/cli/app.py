@@ -1,30 +1,238 @@
-"""The `conspectus` command: its subcommands, each imported when it runs, and what holds for all of them."""
+"""The `conspectus` command: its subcommands, each imported when it runs, their help, and what errors become."""
 
 from __future__ import annotations
 
+import errno
+import functools
+import inspect
+import logging
+import os
+import signal
 import sys
+import textwrap
 from collections import UserDict
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from gettext import gettext
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any
+from types import FrameType
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.main import get_command
 
-from conspectus import __version__
-from conspectus.cli import overview
-from conspectus.cli.guard import Group
-from conspectus.cli.help import HELP_OPTIONS, lay_out
-from conspectus.cli.options import start_log
+from conspectus import __version__, api, cli
+from conspectus.cli import show
+from conspectus.cli.options import (
+    COST,
+    FAILED,
+    INTERRUPTED,
+    MODEL,
+    NO_READER,
+    OTHER,
+    OUTPUT,
+    OWN,
+    READING,
+    USAGE,
+    LogFile,
+    start_log,
+)
+from conspectus.errors import ConspectusError, UsageError
+
+EXAMPLE = "Example: "
+"""A line of a docstring that begins with this is an example: shown in a section of its own, never wrapped."""
+METHODS_LISTED, RANKINGS_LISTED = "{methods}", "{rankings}"
+"""In the help of an option: the methods that answer, or those that rank, each with what it does."""
+HELP_OPTIONS = ["-h", "--help"]
+_OF_THE_SYSTEM = frozenset(
+    (
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.ENAMETOOLONG,
+    )
+)
+"""What a file system refuses or has no room for: nothing to report to us."""
+
+log = logging.getLogger("conspectus")
+log.addHandler(logging.NullHandler())  # without one, Python itself shows what is logged, tracebacks too
+
+ASK = 'conspectus ask "..."'
+_NO_SERVER = 'there is no server yet; conspectus ask --json "..." can be called, and so can Python: conspectus.ask.'
+OTHER_COMMANDS: Mapping[str, str] = {
+    "query": f"graphrag query is {ASK} here; --method global, local or drift chooses how.",
+    "insert": "documents are added with conspectus index FOLDER, run again whenever they change.",
+    "add": "documents are added with conspectus index FOLDER, run again whenever they change.",
+    "build": "an index is built with conspectus index FOLDER.",
+    "update": "conspectus index FOLDER, run again, updates an index and pays for what changed alone.",
+    "delete": "delete the file, then run conspectus index FOLDER again; correct delete removes an entity.",
+    "serve": _NO_SERVER,
+    "server": _NO_SERVER,
+    "webui": _NO_SERVER,
+    "mcp": _NO_SERVER,
+    "ui": "conspectus map writes one HTML page of the graph that opens in any browser.",
+    "visualize": "conspectus map draws the graph: an HTML page, SVG or PNG.",
+    "prompt-tune": "prompts are adapted to a corpus with conspectus tune FOLDER.",
+    "sample": "the bundled sample corpus is conspectus demo.",
+    "settings": "conspectus config shows the settings, conspectus init writes a file of them.",
+}
+"""Commands of Microsoft GraphRAG, LightRAG and like tools, and what does the same here."""
+SEARCH_K = "-k N of conspectus search; for ask: --set search.k=N"
+OTHER_OPTIONS: Mapping[str, str] = {
+    "--top-k": SEARCH_K,
+    "--topk": SEARCH_K,
+    "--limit": SEARCH_K,
+    "--mode": "--method NAME, as --method local, global, drift, hippo or bm25",
+    "--root": "--index DIR, the folder of the index (default: .conspectus)",
+    "--data": "--index DIR, the folder of the index",
+    "--working-dir": "--index DIR, the folder of the index",
+    "--output": "-o PATH of map and export; of index: --index DIR",
+    "--query": f"a question without an option: {ASK}",
+    "--question": f"a question without an option: {ASK}",
+    "--stream": "nothing: answers of a language model are streamed to a terminal anyway",
+    "--streaming": "nothing: answers of a language model are streamed to a terminal anyway",
+    "--response-type": "--response TEXT",
+    "--community-level": "--level N",
+    "--provider": "--model PROVIDER/NAME, as --model openai/gpt-4.1-mini",
+    "--llm": "--model PROVIDER/NAME, as --model openai/gpt-4.1-mini",
+    "--api-key": "an environment variable: OPENAI_API_KEY, or CONSPECTUS_API_KEY with --base-url",
+    "--api-base": "--base-url URL",
+    "--force": "--fresh, which rebuilds an index from scratch",
+    "--verbose": "--log FILE, which writes a debug log",
+}
+"""Options of such tools, and what is meant by them here."""
+
+
+# Help
+
+
+def described(text: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return a docstring without its examples, and those, each a command line."""
+    lines = (text or "").splitlines()
+    examples = tuple(line.strip().removeprefix(EXAMPLE) for line in lines if line.strip().startswith(EXAMPLE))
+    return "\n".join(line for line in lines if not line.strip().startswith(EXAMPLE)).strip(), examples
+
+
+def summary(command: Any) -> str:
+    """Return what a command does in one line: the first paragraph of its help."""
+    first = described(command.help)[0].partition("\n\n")[0]
+    return " ".join(first.split()).removesuffix(".")
+
+
+class _Laid:
+    """The layout of the help of commands and groups: usage, examples, options in panels."""
+
+    params: list[Any]
+    help: str | None
+    options_metavar: str | None
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        arguments = [p for p in self.params if isinstance(p, TyperArgument) and not p.hidden]
+        pieces = [_written(p) if p.required else f"[{_written(p)}]" for p in arguments]
+        return [self.options_metavar or "", *pieces]
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        text, examples = described(self.help)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(text)
+        if examples:
+            with formatter.section(gettext("Examples")):
+                formatter.write(textwrap.indent("\n".join(examples), " " * formatter.current_indent) + "\n")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then the options by their panels."""
+        params: list[Any] = getattr(self, "get_params")(ctx)  # noqa: B009 - of the class that this is mixed into
+        panels: dict[str, list[Any]] = {name: [] for name in ("Arguments", OWN, READING, MODEL, COST, OUTPUT, OTHER)}
+        for param in params:
+            if record := param.get_help_record(ctx):
+                panel, name = _panel_of(param), _written(param) if isinstance(param, TyperArgument) else record[0]
+                panels.setdefault(panel, []).append((name, _filled(record[1])))
+        _write_panels(panels, formatter)
+
+
+def _write_panels(panels: Mapping[str, Iterable[Any]], formatter: Any) -> None:
+    for title, rows in panels.items():
+        if rows:
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+class Command(_Laid, TyperCommand):
+    """A command whose help shows examples and panels of options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse; an option of another tool is answered with what does the same here."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            if hint := OTHER_OPTIONS.get(getattr(error, "option_name", "")):
+                error.message += f"; use {hint}"
+                vars(error)["possibilities"] = None
+            raise
+
+
+class Group(_Laid, TyperGroup):
+    """A group of commands, each with its whole summary."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), self.subcommand_metavar]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write what can be done before the options of all of it."""
+        panels: dict[str, list[Any]] = {"Commands": []}
+        for name in self.list_commands(ctx):
+            if (command := self.get_command(ctx, name)) and not command.hidden:
+                panel = getattr(command, "rich_help_panel", None) or "Commands"
+                panels.setdefault(panel, []).append((name, summary(command)))
+        _write_panels(panels, formatter)
+        super().format_options(ctx, formatter)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse; without any argument, print the help to where it can be piped from."""
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help())
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+
+def _written(argument: Any) -> str:
+    return argument.metavar or str(argument.name).upper()
+
+
+def _filled(text: str) -> str:
+    """Fill in the methods where a help text lists them: they are looked up for help alone, to start quickly."""
+    for placeholder in (METHODS_LISTED, RANKINGS_LISTED):
+        if placeholder in text:
+            methods = [api.METHODS[name] for name in api.METHODS]
+            shown = [m for m in methods if placeholder == METHODS_LISTED or m.rank is not None]
+            text = text.replace(placeholder, "; ".join(f"{m.name}: {m.help}" for m in shown))
+    return text
+
+
+def _panel_of(param: Any) -> str:
+    if isinstance(param, TyperArgument):
+        return "Arguments"
+    last = "--help" in param.opts or "completion" in str(param.name)
+    return getattr(param, "rich_help_panel", None) or (OTHER if last else OWN)
+
+
+# Commands
 
 
 class LazyCommands(UserDict[str, Any]):
     """The commands by name, each imported when it is looked up."""
 
     def __init__(self) -> None:
-        super().__init__(overview.HIDDEN)
-        for commands in overview.COMMANDS.values():
+        super().__init__(cli.HIDDEN)
+        for commands in cli.COMMANDS.values():
             self.data |= {name: target for name, (target, _) in commands.items()}
 
     def __getitem__(self, name: str) -> Any:
@@ -44,13 +252,40 @@ def _load(name: str, target: str) -> Any:
         parent.add_typer(command, name=name)
     else:
         parent.command(name)(command)
-    lay_out(parent)
+    _lay_out(parent)
     group: Any = get_command(parent)
     return group.commands[name]
 
 
+def _lay_out(parent: typer.Typer) -> None:
+    """Give the commands of an app this look and the option --log, those of its groups as well."""
+    for command in parent.registered_commands:
+        command.cls = Command
+        if command.callback is not None:
+            command.callback = _logging(command.callback)
+    for group in parent.registered_groups:
+        group.cls = Group
+        if group.typer_instance is not None:
+            _lay_out(group.typer_instance)
+
+
+def _logging(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option --log, whose callback starts the log."""
+    signature = inspect.signature(command, eval_str=True)
+    option = inspect.Parameter("log", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=LogFile)
+
+    @functools.wraps(command)
+    def run(*args: Any, log: Path | None = None, **arguments: Any) -> Any:
+        return command(*args, **arguments)
+
+    parameters = [*(p for p in signature.parameters.values() if p.name != "log"), option]
+    run.__signature__ = signature.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
 class Root(Group):
-    """All commands, which are listed without importing them."""
+    """All commands, which are listed without importing them; errors of any become messages and exit codes."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -60,7 +295,21 @@ class Root(Group):
         return list(self.commands)
 
     def get_help(self, ctx: Any) -> str:
-        return overview.overview()
+        return cli.overview()
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command; the name of one of another tool is answered with what does the same here."""
+        if args and args[0] not in self.commands and args[0] in OTHER_COMMANDS:
+            ctx.fail(f"No such command {args[0]!r}: {OTHER_COMMANDS[args[0]]}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        if signal.getsignal(signal.SIGINT) is cli.interrupted_at_start:  # not where the commands are run from Python
+            signal.signal(signal.SIGINT, _interrupt)
+        with reported():
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # here, where a reader that is gone is known for what it is
+            return result
 
 
 app = typer.Typer(
@@ -69,7 +318,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,  # rich would take as long to import as all else together
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": HELP_OPTIONS, "max_content_width": overview.WIDTH},
+    context_settings={"help_option_names": HELP_OPTIONS, "max_content_width": cli.WIDTH},
 )
 
 
@@ -87,17 +336,36 @@ def _version(requested: bool) -> None:
         raise typer.Exit
 
 
+def help_(
+    ctx: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="COMMAND...", help="A command, e.g. index or eval judge.")
+    ] = None,
+) -> None:
+    """Show the help of conspectus, or of one of its commands.
+
+    Example: conspectus help ask
+    """
+    found: Any = ctx.find_root()
+    for name in names or ():
+        command = found.command.get_command(found, name) if isinstance(found.command, TyperGroup) else None
+        if command is None:
+            found.fail(f"No such command {name!r}.")
+        found = type(found)(command, info_name=name, parent=found)
+    typer.echo(found.get_help())
+
+
 @app.callback()
 def conspectus(
     version: Annotated[
-        bool, typer.Option("--version", "-V", help=overview.VERSION_HELP, callback=_version, is_eager=True)
+        bool, typer.Option("--version", "-V", help=cli.VERSION_HELP, callback=_version, is_eager=True)
     ] = False,
     log: Annotated[
         Path | None,
-        typer.Option("--log", metavar="FILE", envvar="CONSPECTUS_LOG", callback=start_log, help=overview.LOG_HELP),
+        typer.Option("--log", metavar="FILE", envvar="CONSPECTUS_LOG", callback=start_log, help=cli.LOG_HELP),
     ] = None,
 ) -> None:
-    """Run one of the commands; their help is in `overview`."""
+    """Run one of the commands; their help is in `conspectus.cli`."""
 
 
 def main() -> None:
@@ -106,3 +374,75 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character shows `?`
     app(prog_name="conspectus")
+
+
+# Errors
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    """Interrupt at once: after Python's own handler asyncio waits until the work does, maybe to its end."""
+    raise KeyboardInterrupt
+
+
+def interrupted(state: str = "", folder: Path | None = None) -> NoReturn:
+    """End with what an interrupt leaves: how things stand, and how many replies of language models are cached.
+
+    They are counted in the folder of an index where one is given, else those of this run are.
+    """
+    cached = 0
+    if cache := sys.modules.get("conspectus.models.llm.cache"):  # else no model was asked
+        cached = cache.cached_in(folder) if folder else cache.cached_by_this_process()
+    parts = [state] if state else []
+    if cached:
+        count = "1 reply of a language model is" if cached == 1 else f"{cached:,} replies of language models are"
+        where = f" in {folder}" if folder else ""
+        parts.append(f"{count} cached{where}, and the same command goes on from there")
+    show.note(": ".join(filter(None, ("interrupted", "; ".join(parts)))))
+    raise typer.Exit(INTERRUPTED) from None
+
+
+def one_line(error: Exception) -> str:
+    """Return the message of an error on one line, those of a list after its head, with `;` between them."""
+    head, *rest = (line.strip() for line in str(error).splitlines() or [""])
+    return f"{head} {'; '.join(rest)}".strip()
+
+
+@contextmanager
+def reported() -> Generator[None]:
+    """Print an error as one line and end with its exit code."""
+    try:
+        yield
+    except ConspectusError as error:
+        log.debug("ended by an error", exc_info=True)
+        show.note(f"error: {one_line(error)}")
+        raise typer.Exit(USAGE if isinstance(error, UsageError) else FAILED) from None
+    except KeyboardInterrupt:
+        log.debug("interrupted", exc_info=True)
+        interrupted()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to flush goes nowhere
+        raise typer.Exit(NO_READER) from None
+    except (typer.Exit, typer.Abort, typer.TyperException):
+        raise
+    except OSError as error:
+        if error.errno not in _OF_THE_SYSTEM:
+            _unforeseen(error)
+        log.debug("ended by the file system", exc_info=True)
+        place = f"{error.filename} cannot be read or written" if error.filename else "a file cannot be written"
+        show.note(f"error: {show.line(place)}: {error.strerror}")
+        raise typer.Exit(FAILED) from None
+    except Exception as error:
+        _unforeseen(error)
+
+
+def _unforeseen(error: Exception) -> NoReturn:
+    """Ask for a report of an error, and end; with CONSPECTUS_DEBUG, raise it."""
+    log.critical("ended by an unforeseen error", exc_info=True)
+    if os.environ.get("CONSPECTUS_DEBUG"):
+        raise error
+    show.note(f"error: {type(error).__name__}: {one_line(error)}".rstrip(": "))
+    show.note(
+        "This should not have happened; please report it, with what CONSPECTUS_DEBUG=1 or --log FILE "
+        "shows for the same command."
+    )
+    raise typer.Exit(FAILED) from None

@@ -1,55 +1,54 @@
-"""`conspectus ask` and `conspectus search`: questions, and what the index has to say to them."""
+"""`conspectus ask`, `chat` and `search`: questions, and what the index has to say to them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+import conspectus
 from conspectus import api
 from conspectus.cli import show
-from conspectus.cli.guard import WITH_FAILURES
-from conspectus.cli.help import METHODS_LISTED, OUTPUT, RANKINGS_LISTED
+from conspectus.cli.app import METHODS_LISTED, RANKINGS_LISTED, one_line
 from conspectus.cli.options import (
     FOLDERS,
+    OUTPUT,
+    SERVER,
+    WITH_FAILURES,
     AsJson,
-    BaseUrl,
-    Budget,
-    BudgetTokens,
-    ConfigFile,
-    EmbedderName,
+    Given,
     IndexFolders,
-    LogFile,
-    ModelName,
-    Rerank,
-    SetKeys,
-    TraceFile,
     Where,
-    methods,
-    model_flags,
-    overrides,
-    settings_with_index,
+    starting,
+    takes,
 )
-from conspectus.errors import CallFailed, UsageError
-from conspectus.messages import says_nothing, wording
+from conspectus.errors import CallFailed, Unusable, UsageError
 
 if TYPE_CHECKING:
-    from conspectus.api import QuestionContext
-    from conspectus.conversation import Conversation
+    from conspectus import Conversation, QuestionContext
+    from conspectus.api import Context, Resolved, View
     from conspectus.rows import Answer, Hit
-    from conspectus.tasks.context import Context
-
 
 Method = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        autocompletion=methods,
+        autocompletion=starting(lambda: ["auto", *api.METHODS]),
         help=f"Search method. auto: chosen by the question; {METHODS_LISTED}.",
+    ),
+]
+RankingMethod = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=starting(lambda: api.RANKINGS),
+        help=f"Retrieval method. {RANKINGS_LISTED}.",
     ),
 ]
 Level = Annotated[
@@ -60,23 +59,109 @@ Level = Annotated[
         "detailed; auto selects reports top-down by relevance.",
     ),
 ]
-Response = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TEXT",
-        rich_help_panel=OUTPUT,
-        help="Length and format of the answer, e.g. 'short answer'; with a language model anything, e.g. "
-        "'a list of 5 points'.",
-    ),
-]
 ConversationFile = Annotated[
     Path | None,
     typer.Option(
         "--conversation", metavar="FILE", help="Save the conversation to this file, and continue it next time."
     ),
 ]
+ContextOnly = Annotated[
+    bool,
+    typer.Option(
+        "--context-only",
+        rich_help_panel=OUTPUT,
+        help="Print the context that the answer would be written from, and do not answer.",
+    ),
+]
+QuestionsFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Ask every question of a file: one per line, a .csv with a column question or question_text, "
+        "or a .json list; - is standard input. With --json, prints one line per answer.",
+    ),
+]
+asking = takes("--response", "--model", *SERVER, "--embedder", "--rerank")
+"""The settings that `ask` and `chat` take."""
+NOTHING = "Nothing in this corpus speaks to that question."
+
+PROMPT = "? "
+COMMANDS = """\
+A question is read in the light of those before it: "and who founded it?"
+sources   show what the last answer cites
+method    show how the last answer was made
+new       begin a new conversation, as clear does
+help      show this
+exit      end, as quit and Ctrl-D do
+Commands may begin with a slash: /sources. Ctrl-C stops an answer that is being written."""
+COMMAND_WORDS = frozenset(("clear", "exit", "help", "method", "new", "quit", "sources"))
+"""Lines that are commands without a slash, too: alone they are no question."""
 
 
+@dataclass(frozen=True)
+class Asking:
+    """What questions of one command are asked of and by, and how answers are printed."""
+
+    view: View
+    settings: Resolved
+    method: str
+    level: int | Literal["auto"] | None
+    json: bool
+    lines: bool = False
+    """Whether JSON is printed on one line, as several answers may follow each other."""
+
+    @classmethod
+    def of(
+        cls, given: Given, folder: list[Path], where: list[str] | None, method: str, level: str | None, json: bool
+    ) -> Asking:
+        """Open what is asked, with the settings of all sources."""
+        view = api.viewed(folder, where or ())
+        if level is not None and level != "auto" and not level.isdecimal():
+            raise UsageError(f"--level takes a number from 0, the root, or auto, and not {level!r}")
+        number = level if level is None or level == "auto" else int(level)
+        return cls(view, given.with_index(view.built), method, number, json)
+
+    @property
+    def streams(self) -> bool:
+        """Whether answers are shown while they are written."""
+        return self.settings.settings.model != "extractive" and not self.json
+
+    def conversation(self, file: Path | None) -> Conversation:
+        """Return a conversation, saved to a file where one is named."""
+        return conspectus.Conversation(
+            self.view, method=self.method, level=self.level, settings=self.settings, file=file
+        )
+
+    def ask(self, question: str, conversation: Conversation | None = None, *, brief: bool = False) -> Answer:
+        """Answer a question, print the answer, and return it; `brief` leaves out its sources and how it was made."""
+        with show.streaming(self.streams) as stream:
+            if conversation:
+                answer = conversation.ask(question, on_text=stream)
+            else:
+                answer = api.ask(
+                    question, self.view, method=self.method, level=self.level, settings=self.settings, on_text=stream
+                )
+        if self.json:
+            row = asdict(answer)
+            show.as_json({"question": row.pop("question"), "answer": row.pop("text"), **row}, lines=self.lines)
+        else:
+            _print_answer(answer, streamed=bool(stream and stream.any), brief=brief)
+        return answer
+
+    def show_context(self, question: str) -> None:
+        """Print what the answer to a question would be written from."""
+        context = api.context(question, self.view, method=self.method, level=self.level, settings=self.settings)
+        if self.json:
+            row = {f.name: getattr(context, f.name) for f in fields(context)}
+            show.as_json(row | {"windows": [_window(w) for w in context.windows]}, lines=self.lines)
+        else:
+            _print_context(context)
+
+
+# Ask
+
+
+@asking
 def ask(
     words: Annotated[
         list[str] | None, typer.Argument(metavar="QUESTION", help="The question. Use - to read it from standard input.")
@@ -85,39 +170,12 @@ def ask(
     where: Where = None,
     method: Method = "auto",
     level: Level = None,
-    response: Response = None,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    embedder: EmbedderName = None,
-    rerank: Rerank = None,
-    budget: Budget = None,
-    budget_tokens: BudgetTokens = None,
-    trace: TraceFile = None,
     json: AsJson = False,
-    context_only: Annotated[
-        bool,
-        typer.Option(
-            "--context-only",
-            rich_help_panel=OUTPUT,
-            help="Print the context that the answer would be written from, and do not answer.",
-        ),
-    ] = False,
-    questions: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Ask every question of a file: one per line, a .csv with a column question or question_text, "
-            "or a .json list; - is standard input. With --json, prints one line per answer.",
-        ),
-    ] = None,
-    chat: Annotated[
-        bool,
-        typer.Option("--chat", hidden=True, help="Start a conversation, as conspectus chat does."),
-    ] = False,
+    context_only: ContextOnly = False,
+    questions: QuestionsFile = None,
     conversation: ConversationFile = None,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    given: Given,
 ) -> None:
     """Answer a question, with citations.
 
@@ -129,62 +187,20 @@ def ask(
     Example: conspectus ask "What was decided?" --where "date>=2023"
     """
     question = joined(words) if words else None
-    asked = [] if chat else _asked(question, questions)
-    flags = model_flags(model, base_url, embedder, budget, budget_tokens, trace) | {
-        "answer.response": response,
-        "rerank.by": rerank,
-    }
-    opened = api.viewed(folder, where or ())
-    known = settings_with_index(overrides(set_, flags), config, opened.built)
-    settings = known.settings
-    at = _level(level)
-    streams = settings.model != "extractive" and not json and not context_only
-    if chat or conversation:
-        if questions or context_only or (chat and question is not None):
-            raise UsageError(
-                "a conversation goes with neither --questions nor --context-only; conspectus chat takes no QUESTION"
-            )
-        from conspectus.conversation import Conversation
-
-        talk = Conversation(opened, method=method, level=at, settings=known, file=conversation)
-        _converse(talk, question, streams=streams, json=json)
-        return
-    failed = 0
-    for place, one in enumerate(asked):
-        if questions and not json:
-            show.out(("\n" if place else "") + show.bold(f"# {one}") + "\n")
-        try:
-            if context_only:
-                _print_context(api.context(one, opened, method=method, level=at, settings=known), json, questions)
-            else:
-                with show.streaming(streams) as told:
-                    answer = api.ask(one, opened, method=method, level=at, settings=known, on_text=told)
-                _print_answer(answer, json, questions, streamed=bool(told and told.any))
-        except CallFailed as error:  # of one question; what makes all of them fail ends the command
-            if questions is None:
-                raise
-            failed += 1
-            show.note(f"error: {one}: {error}")
-            if json:
-                show.as_json({"question": one, "error": str(error)}, lines=True)
-    if failed:
+    if conversation and (questions or context_only):
+        raise UsageError("a conversation goes with neither --questions nor --context-only")
+    if (question is None) == (questions is None):
+        raise UsageError('ask one question (conspectus ask "...") or those of a file (--questions FILE)')
+    listed = _read_questions(questions) if questions else []
+    asking = replace(Asking.of(given, folder, where, method, level, json), lines=questions is not None)
+    if question is not None:
+        question = sys.stdin.read().strip() if question == "-" else question
+        if context_only:
+            asking.show_context(question)
+        else:
+            asking.ask(question, asking.conversation(conversation) if conversation else None)
+    elif _ask_all(listed, asking, context_only=context_only):
         raise typer.Exit(WITH_FAILURES)
-
-
-def _converse(talk: Conversation, question: str | None, *, streams: bool, json: bool) -> None:
-    """Ask one question of a conversation, or all that come in."""
-    from conspectus.cli import chat
-
-    if question is None:
-
-        def print_answer(answer: Answer, streamed: bool, brief: bool) -> None:
-            _print_answer(answer, json, True, streamed=streamed, brief=brief)
-
-        chat.talk(talk, print_answer, streams=streams, json=json)
-        return
-    with show.streaming(streams) as told:
-        answer = talk.ask(question, on_text=told)
-    _print_answer(answer, json, False, streamed=bool(told and told.any))
 
 
 def joined(words: Sequence[str]) -> str:
@@ -199,40 +215,43 @@ def joined(words: Sequence[str]) -> str:
     return " ".join(words)
 
 
-def _asked(question: str | None, file: Path | None) -> list[str]:
+def _read_questions(file: Path) -> list[str]:
     from conspectus.evaluation.questions import read_list
 
-    if (question is None) == (file is None):
-        raise UsageError('ask one question (conspectus ask "...") or those of a file (--questions FILE)')
-    if question is None:
-        return [one.text for one in read_list(file or Path())]
-    return [sys.stdin.read().strip() if question == "-" else question]
+    return [question.text for question in read_list(file)]
 
 
-def _level(said: str | None) -> int | Literal["auto"] | None:
-    if said is None or said == "auto":
-        return said
-    if not said.isdecimal():
-        raise UsageError(f"--level takes a number from 0, the root, or auto, and not {said!r}")
-    return int(said)
+def _ask_all(questions: Sequence[str], asking: Asking, *, context_only: bool) -> int:
+    """Ask each question, or show its context, and return how many failed; what makes all of them fail is raised."""
+    failed = 0
+    for number, question in enumerate(questions):
+        if not asking.json:
+            show.out(("\n" if number else "") + show.bold(f"# {question}") + "\n")
+        try:
+            if context_only:
+                asking.show_context(question)
+            else:
+                asking.ask(question)
+        except CallFailed as error:
+            failed += 1
+            show.note(f"error: {question}: {error}")
+            if asking.json:
+                show.as_json({"question": question, "error": str(error)}, lines=True)
+    return failed
 
 
-def _print_answer(answer: Answer, json: bool, many: object, *, streamed: bool = False, brief: bool = False) -> None:
-    if json:
-        told = asdict(answer)
-        show.as_json({"question": told.pop("question"), "answer": told.pop("text"), **told}, lines=bool(many))
-        return
-    absent = wording(answer.language).absent.partition("{}")[0]
+def _print_answer(answer: Answer, *, streamed: bool, brief: bool) -> None:
+    absent = api.wording(answer.language).absent.partition("{}")[0]
     notices = "\n\n".join(sorted(answer.notices, key=lambda notice: not notice.startswith(absent)))
-    if notices.startswith(absent) and says_nothing(answer.text) and not streamed:
+    if notices.startswith(absent) and api.says_nothing(answer.text) and not streamed:
         show.out(notices)  # why there is no answer: a name may be misspelt
     else:
         if not streamed:
             show.markdown(answer.text)
         if notices:
             show.out(f"\n{notices}")
-    show.citations(answer.citations, answer.language, answer.text)
     if not brief:
+        show.citations(answer.citations, answer.language, answer.text)
         show.note(f"\n{made_by(answer)}")
 
 
@@ -245,24 +264,20 @@ def made_by(answer: Answer) -> str:
     return text
 
 
-def _print_context(context: QuestionContext, json: bool, many: object) -> None:
-    if json:
-        told = {f.name: getattr(context, f.name) for f in fields(context)}
-        show.as_json(told | {"windows": [_window(w) for w in context.windows]}, lines=bool(many))
-        return
-    if not context.windows:
-        show.note("Nothing in this corpus speaks to that question.")
-    for place, window in enumerate(context.windows, 1):
-        if len(context.windows) > 1:
-            show.out(show.bold(f"===== Window {place} of {len(context.windows)} =====") + "\n")
-        show.out(window.text)
-    show.note(f"{how(context)} ({show.counted(context.context_tokens, 'token')})")
-
-
 def how(made: Answer | QuestionContext, *, why: bool = True) -> str:
     """Return by which method it was made, at which level, and why."""
     at = f" at level {made.level}" if made.level is not None else ""
     return made.method + at + (f": {made.why}" if why and made.why else "")
+
+
+def _print_context(context: QuestionContext) -> None:
+    if not context.windows:
+        show.note(NOTHING)
+    for number, window in enumerate(context.windows, 1):
+        if len(context.windows) > 1:
+            show.out(show.bold(f"===== Window {number} of {len(context.windows)} =====") + "\n")
+        show.out(window.text)
+    show.note(f"{how(context)} ({show.counted(context.context_tokens, 'token')})")
 
 
 def _window(evidence: Context) -> dict[str, Any]:
@@ -270,30 +285,170 @@ def _window(evidence: Context) -> dict[str, Any]:
     return {name: [row.id for row in rows] for name, rows in evidence.tables()} | {"text": evidence.text}
 
 
-RANKING = f"Retrieval method. {RANKINGS_LISTED}."
+# Chat
 
 
-def rankings(incomplete: str) -> list[str]:
-    """Return the methods of ranking that begin with what is typed; for completion by the shell."""
-    from conspectus.retrieval import RANKINGS
+@asking
+def chat(
+    folder: IndexFolders = FOLDERS,
+    where: Where = None,
+    method: Method = "auto",
+    level: Level = None,
+    json: AsJson = False,
+    conversation: ConversationFile = None,
+    *,
+    given: Given,
+) -> None:
+    """Start a conversation: ask follow-up questions.
 
-    return [name for name in RANKINGS if name.startswith(incomplete)]
+    Each question may refer to earlier ones. Questions are typed at a prompt, or read from standard input, one per
+    line. At the prompt, help lists the commands; exit or Ctrl-D ends.
+
+    Example: conspectus chat
+    Example: conspectus chat --conversation notes.jsonl
+    """
+    asking = replace(Asking.of(given, folder, where, method, level, json), lines=True)
+    talk = Talk(asking, asking.conversation(conversation), typed=sys.stdin.isatty() and not json)
+    talk.run()
+    if talk.failed and not talk.typed:
+        raise typer.Exit(WITH_FAILURES)
 
 
+@dataclass
+class Talk:
+    """A conversation that is typed at a prompt or read from standard input line by line."""
+
+    asking: Asking
+    conversation: Conversation
+    typed: bool
+    last: Answer | None = None
+    failed: int = 0
+
+    def run(self) -> None:
+        """Ask each question that comes in, until there are no more; one that fails is reported."""
+        if self.typed:
+            turns = show.counted(len(self.conversation.turns), "question")
+            earlier = f", going on after {turns}" if self.conversation.turns else ""
+            show.note(f"Ask a question{earlier}; help shows the commands, exit or Ctrl-D ends.")
+        for line in _lines(self.typed):
+            match command_of(line):
+                case "":
+                    self.ask(line)
+                case "quit" | "exit":
+                    break
+                case command:
+                    self.command(command)
+
+    def ask(self, question: str) -> None:
+        """Ask a question; at a prompt its sources are shown only when they are asked for."""
+        previous = self.last
+        if not self.typed and not self.asking.json:
+            show.out(show.bold(f"# {question}") + "\n")
+        try:
+            self.last = self.asking.ask(question, self.conversation, brief=self.typed)
+            if self.typed:
+                _print_footer(question, self.last, previous)
+        except Unusable:
+            raise
+        except (CallFailed, UsageError) as error:
+            self.failed += 1
+            show.note(f"error: {one_line(error)}")
+            if self.asking.json:
+                show.as_json({"question": question, "error": str(error)}, lines=True)
+        except KeyboardInterrupt:
+            if not self.typed:
+                raise
+            show.note("stopped")
+        if not self.asking.json:
+            show.out()
+
+    def command(self, name: str) -> None:
+        """Do what a command says."""
+        match name:
+            case "help":
+                show.note(COMMANDS)
+            case "new" | "clear":
+                self.conversation.forget()
+                self.last = None
+                show.note("A new conversation.")
+            case "sources" if self.last and self.last.citations:
+                show.citations(self.last.citations, self.last.language, self.last.text)
+            case "sources":
+                show.note("There is no answer that cites anything yet.")
+            case "method":
+                show.note(made_by(self.last) if self.last else "There is no answer yet.")
+            case _:
+                show.note(f"there is no command /{name}; help shows the commands")
+
+
+def command_of(line: str) -> str:
+    """Return the name of the command that a line is, "" where it is a question."""
+    if line.startswith("/"):
+        return line[1:].split(" ", 1)[0].lower()
+    word = line.rstrip(" .!;()").lower()
+    return word if word in COMMAND_WORDS else ""
+
+
+def _print_footer(question: str, answer: Answer, previous: Answer | None) -> None:
+    """Print below an answer at a prompt how its question was read, and the rest only as far as it is news."""
+    parts: list[str] = []
+    if answer.question.strip() != question:
+        parts.append(f"taken as “{show.line(answer.question)}”")
+    if previous is None or (answer.method, answer.level) != (previous.method, previous.level):
+        parts.append(f"answered by {how(answer, why=False)}: /method")
+    if answer.citations:
+        parts.append(f"{show.counted(len(answer.citations), 'source')}: /sources")
+    if parts:
+        show.note("\n" + "; ".join(parts))
+
+
+def _lines(typed: bool) -> Iterator[str]:
+    """Yield what is asked, without empty lines; at a prompt, Ctrl-C begins a new line."""
+    if typed:
+        with suppress(ImportError):
+            import_module("readline")  # it gives the prompt its history
+    while True:
+        try:
+            line = _line(typed)
+        except EOFError:
+            if typed:
+                show.note("")
+            return
+        except KeyboardInterrupt:
+            if not typed:
+                raise
+            show.note("")
+            continue
+        if line.strip():
+            yield line.strip()
+
+
+def _line(typed: bool) -> str:
+    """Read a line; the prompt never goes to where answers are piped."""
+    if typed and sys.stdout.isatty():
+        return input(PROMPT)
+    if typed:
+        typer.echo(PROMPT, nl=False, err=True)
+    if not (line := sys.stdin.readline()):
+        raise EOFError
+    return line
+
+
+# Search
+
+
+@takes("--rerank", "--model")
 def search(
     words: Annotated[list[str], typer.Argument(metavar="QUESTION", help="The question or the words to search for.")],
     folder: IndexFolders = FOLDERS,
     where: Where = None,
-    method: Annotated[str, typer.Option(metavar="NAME", autocompletion=rankings, help=RANKING)] = "bm25",
+    method: RankingMethod = "bm25",
     k: Annotated[
         int | None, typer.Option("-k", metavar="N", min=1, help="Number of chunks to return (default: 5).")
     ] = None,
-    rerank: Rerank = None,
-    model: ModelName = None,
     json: AsJson = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    given: Given,
 ) -> None:
     """Search the chunks: list the best matches for a question.
 
@@ -301,24 +456,22 @@ def search(
     """
     question = joined(words)
     view = api.viewed(folder, where or ())
-    flags = {"rerank.by": rerank, "model": model}
-    known = settings_with_index(overrides(set_, flags), config, view.built, does="reranks", language_model=False)
-    hits = api.search(question, view, method=method, k=k, settings=known)
+    settings = given.with_index(view.built, does="reranks", language_model=False)
+    hits = api.search(question, view, method=method, k=k, settings=settings)
     if json:
-        show.as_json(
-            {"question": question, "method": method, "hits": [asdict(hit) for hit in hits], "notices": view.remarks}
-        )
+        rows = [asdict(hit) for hit in hits]
+        show.as_json({"question": question, "method": method, "hits": rows, "notices": view.remarks})
         return
     for notice in view.remarks:
         show.note(notice)
     if hits:
         language = view.index.language_of(question)
-        show.out("\n\n".join(_hit(place, hit, language) for place, hit in enumerate(hits, 1)))
+        show.out("\n\n".join(_hit(number, hit, language) for number, hit in enumerate(hits, 1)))
     else:
-        show.note("Nothing in this corpus speaks to that question.")
+        show.note(NOTHING)
 
 
-def _hit(place: int, hit: Hit, language: str) -> str:
-    head = f"{place:>2}. {show.bold(hit.title)}  ({hit.score:.2f})"
-    where = wording(language).where(hit.document, hit.place, hit.start, hit.end)
+def _hit(number: int, hit: Hit, language: str) -> str:
+    head = f"{number:>2}. {show.bold(hit.title)}  ({hit.score:.2f})"
+    where = api.wording(language).where(hit.document, hit.place, hit.start, hit.end)
     return f"{head}\n    {show.line(where)}\n    {show.snippet(hit.text, 300)}"

@@ -1,26 +1,38 @@
-"""`conspectus status`, `report`, `entity` and `path`: looking around in an index."""
+"""`conspectus status`, `report`, `entity`, `path`, `rollback` and `check`: looking at an index and after it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import conspectus
+from conspectus import api
 from conspectus.cli import show
-from conspectus.cli.correct import counted, summary
-from conspectus.cli.history import print_history
-from conspectus.cli.options import FOLDER, AsJson, ConfigFile, IndexFolder, LogFile, entity_names, settings_of
+from conspectus.cli.index import corrections_line, count_corrections
+from conspectus.cli.options import (
+    FOLDER,
+    AsJson,
+    ConfigFile,
+    Given,
+    IndexFolder,
+    entity_names,
+    snapshot_names,
+)
 from conspectus.errors import IndexMissing, UsageError
 from conspectus.rows import LEFT_OUT
 from conspectus.settings import GlobalSettings
 
 if TYPE_CHECKING:
-    from conspectus.explore import Branch, Edge, EntityView, ReportView
-    from conspectus.index import Index
-    from conspectus.index_status import Spending, Status
+    from conspectus import EntityView, Index
+    from conspectus.api import Branch, Edge, ReportView, Snapshot, Spending, Status
     from conspectus.rows import Report
+
+
+# Status
 
 
 def status(
@@ -30,44 +42,47 @@ def status(
     ] = False,
     json: AsJson = False,
     config: ConfigFile = None,
-    log: LogFile = None,
 ) -> None:
     """Show an index: sizes, reports, failures, model usage.
 
     Example: conspectus status
     Example: conspectus status --history
     """
-    from conspectus.api import corrections, open_index
-    from conspectus.index_status import spending, status_of
-
     if history:
-        print_history(folder, json)
+        _print_history(folder, json)
         return
-    spent = spending(folder, settings_of({}, config) if config else None)
+    spent = api.spending(folder, Given(config=config).settings() if config else None)
     try:
-        figures = status_of(open_index(folder))
+        figures = conspectus.status_of(api.open_index(folder))
     except IndexMissing:
         if not spent:
             raise
-        show.note(f"There is no index in {folder} yet, but replies that its build can go on with.")
-        _print_spent(spent, json)
+        show.note(f"There is no index in {folder} yet, but cached responses that its build can go on with.")
+        if json:
+            show.as_json({"spent": [asdict(row) for row in spent]})
+        else:
+            _print_spent(spent)
         return
+    corrections = api.corrections(folder)
     if json:
-        more = {"spent": [asdict(row) for row in spent], "corrections": counted(corrections(folder))}
+        more = {"spent": [asdict(row) for row in spent], "corrections": count_corrections(corrections)}
         show.as_json(asdict(figures) | {"index": str(folder)} | more)
         return
     show.out(f"{folder}, snapshot {figures.snapshot}")
-    counts = (
-        "document",
-        "chunk",
-        "token",
-        "entity",
-        "relationship",
-        *(("triple",) if figures.triples else ()),
-        "claim",
-    )
-    values = (getattr(figures, show.plural(noun)) for noun in counts)
-    show.out(", ".join(show.counted(value, noun) for value, noun in zip(values, counts, strict=True)))
+    _print_counts(figures)
+    for line in corrections_line(corrections):
+        show.out(line)
+    show.out(show.vectors(figures.vectors))
+    _print_models(figures)
+    if spent:
+        _print_spent(spent)
+    show.failures(figures.failures, show.out)
+
+
+def _print_counts(figures: Status) -> None:
+    """Print what an index holds, what was left out of it, and its levels."""
+    nouns = ["document", "chunk", "token", "entity", "relationship", *(["triple"] if figures.triples else []), "claim"]
+    show.out(", ".join(show.counted(getattr(figures, show.plural(noun)), noun) for noun in nouns))
     if figures.left_out:
         show.out("Left out: " + ", ".join(f"{n:,} {LEFT_OUT[kind]}" for kind, n in figures.left_out.items()))
     for reason, count in figures.skipped.items():
@@ -79,33 +94,25 @@ def status(
         show.table(_levels(figures))
         show.note("What a global answer from each level reads: its reports (C0 is the root), or all texts (TS).")
         if figures.unsplit:
-            found = f"{len(figures.unsplit):,} of {show.counted(figures.communities, 'community')}"
-            show.note(f"{found} cannot be split to the size asked for; --json says why of each.")
+            count = f"{len(figures.unsplit):,} of {show.counted(figures.communities, 'community')}"
+            show.note(f"{count} cannot be split to the size asked for; --json says why of each.")
         show.out()
-    for line in summary(corrections(folder)):
-        show.out(line)
-    show.out(show.vectors(figures.vectors))
+
+
+def _print_models(figures: Status) -> None:
     used = figures.usage
-    if used.calls or used.cached_calls:
-        calls = f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} kept)"
-        read = f"{used.prompt_tokens:,} tokens read and {used.completion_tokens:,} written"
-        show.out(f"Models: {calls}, {read}" + f", {show.dollars(figures.cost)}")
-    else:
+    if not used.calls and not used.cached_calls:
         show.out("No language model was asked.")
-    if spent:
-        _print_spent(spent, json)
-    show.failures(figures.failures, show.out)
-
-
-def _print_spent(spent: Sequence[Spending], json: bool) -> None:
-    from conspectus.index_status import Spending
-
-    if json:
-        show.as_json({"spent": [asdict(row) for row in spent]})
         return
+    calls = f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} cached)"
+    tokens = f"{used.prompt_tokens:,} tokens read and {used.completion_tokens:,} written"
+    show.out(f"Models: {calls}, {tokens}, {show.dollars(figures.cost)}")
+
+
+def _print_spent(spent: Sequence[Spending]) -> None:
     show.out("Spent in all runs so far:")
     costs = [row.cost for row in spent if row.cost is not None]
-    total = Spending(
+    total = api.Spending(
         "All",
         "",
         sum(row.calls for row in spent),
@@ -118,11 +125,9 @@ def _print_spent(spent: Sequence[Spending], json: bool) -> None:
 
 
 def _spent(row: Spending) -> list[str]:
-    from conspectus.tasks.base import task_label
-
     figures = [f"{n:,}" for n in (row.calls, row.prompt_tokens, row.completion_tokens)]
     figures.append(show.dollars(row.cost).removeprefix("$").removeprefix("cost "))
-    return [task_label(row.task) if row.model else row.task, row.model, *figures]
+    return [api.task_label(row.task) if row.model else row.task, row.model, *figures]
 
 
 def _levels(figures: Status) -> Iterator[Sequence[str]]:
@@ -133,6 +138,30 @@ def _levels(figures: Status) -> Iterator[Sequence[str]]:
     yield ["  of this level", *(f"{r.own:,}" for r in levels), ""]
     yield ["Tokens", *(f"{r.tokens:,}" for r in levels), f"{figures.tokens:,}"]
     yield ["% of source", *(f"{100 * r.share:.1f}" for r in levels), "100"]
+
+
+def _print_history(folder: Path, json: bool) -> None:
+    """Print the snapshots, the newest first."""
+    snapshots = api.history(folder)
+    if json:
+        show.as_json({"index": str(folder), "snapshots": [asdict(snapshot) for snapshot in snapshots]})
+        return
+    show.table(_rows(snapshots), texts=3)
+    if len(snapshots) > 1:
+        show.note("* is the current one; conspectus rollback SNAPSHOT returns to another.")
+
+
+def _rows(snapshots: Sequence[Snapshot]) -> Iterator[Sequence[str]]:
+    yield ["", "Snapshot", "Created", "Documents", "Entities", "Reports", "Failures", "Calls", "Tokens", "Cost (USD)"]
+    for s in snapshots:
+        tokens = s.usage.prompt_tokens + s.usage.completion_tokens
+        counts = (s.documents, s.entities, s.reports, s.failures, s.usage.calls, tokens)
+        when = s.created.replace("T", " ").replace("+00:00", " UTC")
+        cost = f"{s.usage.cost:.4f}" if s.usage.cost else "-"
+        yield ["*" if s.current else "", s.snapshot, when, *(f"{count:,}" for count in counts), cost]
+
+
+# Reports
 
 
 def report(
@@ -153,7 +182,6 @@ def report(
     ] = None,
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
-    log: LogFile = None,
 ) -> None:
     """Show the tree of community reports, or one report.
 
@@ -162,9 +190,7 @@ def report(
     Example: conspectus report
     Example: conspectus report 12
     """
-    from conspectus.api import open_index
-
-    opened = open_index(folder)
+    opened = api.open_index(folder)
     if name is None:
         _print_tree(opened, level, json)
     elif level is not None:
@@ -174,13 +200,10 @@ def report(
 
 
 def _print_tree(index: Index, level: int | None, json: bool) -> None:
-    from conspectus.explore import report_tree
-    from conspectus.retrieval.global_ import level_of
-
     if level is not None and level not in index.levels:
         raise UsageError(f"this index has levels 0 to {len(index.levels) - 1}, and no level {level}")
-    deepest = level_of(index, GlobalSettings()) if level is None and index.reports and not json else level
-    tree = report_tree(index, deepest)
+    deepest = api.level_of(index, GlobalSettings()) if level is None and index.reports and not json else level
+    tree = conspectus.report_tree(index, deepest)
     if json:
         show.as_json({"reports": [_nested(branch) for branch in tree]})
         return
@@ -213,12 +236,8 @@ def _line(report: Report) -> str:
 
 
 def _print_report(name: str, index: Index, json: bool) -> None:
-    from conspectus.explore import report_view
-    from conspectus.retrieval.citations import cite
-    from conspectus.text.language import language_of
-
-    view = report_view(name, index)
-    text, citations, removed = cite(view.report.text, index, by_passage=True)
+    view = conspectus.report_view(name, index)
+    text, citations, removed = api.cite(view.report.text, index, by_passage=True)
     if json:
         told = asdict(view.report) | {"text": text, "citations": [asdict(c) for c in citations]}
         links = {"above": _link(view.above), "below": [_link(r) for r in view.below]}
@@ -230,7 +249,7 @@ def _print_report(name: str, index: Index, json: bool) -> None:
     if r.rating_explanation:
         show.out(r.rating_explanation)
     _print_neighbours(view)
-    show.citations(citations, language_of([text], index.languages), text)
+    show.citations(citations, api.language_of([text], index.languages), text)
 
 
 def _link(report: Report | None) -> dict[str, Any] | None:
@@ -251,16 +270,12 @@ def entity(
     ],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
-    log: LogFile = None,
 ) -> None:
     """Show an entity: description, relationships, documents.
 
     Example: conspectus entity "Dorothea Quill"
     """
-    from conspectus.api import open_index
-    from conspectus.explore import entity_view
-
-    view = entity_view(name, open_index(folder))
+    view = conspectus.entity_view(name, api.open_index(folder))
     if json:
         show.as_json(view)
     else:
@@ -306,7 +321,6 @@ def path(
     ],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
-    log: LogFile = None,
 ) -> None:
     """Show how two entities are connected.
 
@@ -314,10 +328,7 @@ def path(
 
     Example: conspectus path "Dorothea Quill" "Maeve Tully"
     """
-    from conspectus.api import open_index
-    from conspectus.explore import path_between
-
-    found = path_between(source, target, open_index(folder))
+    found = conspectus.path_between(source, target, api.open_index(folder))
     if json:
         show.as_json(asdict(found) | {"connected": bool(found.steps)})
     elif not found.steps:
@@ -327,3 +338,71 @@ def path(
         for step in found.steps:
             show.out(f"\n{show.bold(f'{step.source} - {step.target}')}  (weight {step.weight:g})")
             _print_places(step, 2)
+
+
+# Snapshots and files
+
+
+def rollback(
+    snapshot: Annotated[
+        str,
+        typer.Argument(
+            metavar="SNAPSHOT",
+            help="First characters of the snapshot's id (default: the snapshot before the current one).",
+            autocompletion=snapshot_names,
+            show_default=False,
+        ),
+    ] = "",
+    folder: IndexFolder = FOLDER,
+    json: AsJson = False,
+) -> None:
+    """Return to an earlier snapshot of an index.
+
+    The current snapshot stays available, so that you can return to it, too; conspectus status --history lists all.
+    Cached model responses stay as well, so that indexing either set of documents again costs nothing.
+
+    Example: conspectus rollback
+    Example: conspectus rollback 3f2a9c
+    """
+    was = api.open_index(folder).snapshot
+    index = api.rollback(folder, snapshot)
+    if json:
+        show.as_json({"index": str(folder), "snapshot": index.snapshot, "was": was})
+        return
+    documents = show.counted(len(index.documents), "document")
+    if index.snapshot == was:
+        show.out(f"Snapshot {was} is the current one already ({documents}).")
+    else:
+        show.out(f"Snapshot {index.snapshot} is current again ({documents}).")
+        show.note(f"conspectus rollback {was} returns to the one that was.")
+
+
+def check(
+    target: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DIR", help="Output folder of Microsoft GraphRAG to check instead of the index.", show_default=False
+        ),
+    ] = None,
+    folder: IndexFolder = FOLDER,
+    json: AsJson = False,
+) -> None:
+    """Check that an index is complete and its tables valid.
+
+    Compares every file with its hash in the manifest, and every column with the schema of Microsoft GraphRAG 3.x.
+
+    Example: conspectus check
+    """
+    from conspectus.interchange.graphrag_schema import SCHEMA, check_schema
+
+    if target is None:
+        api.read(folder, verify=True)
+    found = check_schema(target or folder)
+    if json:
+        show.as_json({"mismatches": found})
+    elif not found:
+        whole = "every file is what its manifest says; " if target is None else ""
+        show.out(f"{whole}{len(SCHEMA)} tables are as GraphRAG 3.x reads them")
+    else:
+        show.listed(f"{show.counted(len(found), 'column')} differ:", [str(m) for m in found], show.out)
+    raise typer.Exit(1 if found else 0)

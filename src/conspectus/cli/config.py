@@ -1,17 +1,104 @@
-"""`conspectus config` and `conspectus init`: the settings in force, and a file to change them in."""
+"""`conspectus config`, `init`, `models check` and `cache`: settings, the models that they name, and cached replies."""
 
 from __future__ import annotations
 
+import json as writing
+import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from conspectus import configuration
+from conspectus import api, configuration
 from conspectus.cli import show
-from conspectus.cli.options import AsJson, ConfigFile, LogFile, SetKeys, overrides
+from conspectus.cli.options import (
+    FOLDER,
+    WITH_FAILURES,
+    AsJson,
+    ConfigFile,
+    IndexFolder,
+    SetKeys,
+    overrides,
+    takes,
+)
 from conspectus.errors import ConspectusError, UsageError
 from conspectus.settings import Settings
+
+SIGNS = {True: "yes", False: "no", None: "-"}
+DAY = 86_400
+"""Seconds."""
+
+app = typer.Typer(no_args_is_help=True, help="Check the configured language models.")
+
+
+@app.callback()
+def models() -> None:
+    """Look at the language models that are configured."""
+
+
+@app.command()
+@takes("--model", "--base-url", "--embedder")
+def check(json: AsJson = False, *, settings: Settings) -> None:
+    """Send one small request of each kind to the language model.
+
+    Reports what the server supports, or what to fix.
+
+    Example: conspectus models check --model openai/gpt-4.1-mini
+    """
+    checked = api.check_models(settings)
+    if json:
+        show.as_json({"checks": [asdict(c) for c in checked]})
+    else:
+        rows = [["Model", "Request", "Works", ""]] + [[c.model, c.kind, SIGNS[c.ok], c.detail] for c in checked]
+        show.table(rows, texts=4)
+    if any(c.ok is False and c.kind in api.NEEDED for c in checked):
+        raise typer.Exit(WITH_FAILURES)
+
+
+def cache(
+    folder: IndexFolder = FOLDER,
+    prune_older: Annotated[
+        float | None,
+        typer.Option("--prune-older", metavar="DAYS", min=0, help="Delete responses created more than DAYS days ago."),
+    ] = None,
+    prune_unused: Annotated[
+        float | None,
+        typer.Option("--prune-unused", metavar="DAYS", min=0, help="Delete responses not used for DAYS days."),
+    ] = None,
+    prune_bad: Annotated[bool, typer.Option("--prune-bad", help="Delete failed and unreadable responses.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Show the size of the response cache, or prune it.
+
+    Example: conspectus cache
+    Example: conspectus cache --prune-unused 90
+    """
+    file = folder / api.CACHE_FILE
+    if not file.exists():
+        raise UsageError(f"there are no cached responses of language models in {folder}")
+    replies = api.ResponseCache(file)
+    try:
+        now = time.time()
+        removed = replies.prune(
+            made_before=None if prune_older is None else now - prune_older * DAY,
+            unused_since=None if prune_unused is None else now - prune_unused * DAY,
+            bad=prune_bad,
+        )
+        stats = replies.stats()
+    finally:
+        replies.close()
+    if json:
+        show.as_json(asdict(stats) | {"removed": removed})
+        return
+    by_status = ", ".join(f"{n:,} {status}" for status, n in stats.by_status.items()) or "none"
+    show.out(f"Attempts: {stats.rows:,} ({by_status}), {show.size(stats.bytes)}")
+    show.out("Used again: " + (", ".join(f"{task} {n:,}" for task, n in stats.hits.items() if n) or "none"))
+    if prune_older is not None or prune_unused is not None or prune_bad:
+        show.out(f"Deleted: {removed:,}")
+
+
+# Settings
 
 
 def config(
@@ -21,7 +108,6 @@ def config(
     json: AsJson = False,
     config: ConfigFile = None,
     set_: SetKeys = None,
-    log: LogFile = None,
 ) -> None:
     """Show the settings in force, and where each comes from.
 
@@ -45,15 +131,12 @@ def config(
 
 
 def _value(value: object) -> str:
-    import json
-
-    return "not set" if value is None else json.dumps(value, ensure_ascii=False)
+    return "not set" if value is None else writing.dumps(value, ensure_ascii=False)
 
 
 def init(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write conspectus.toml to.")] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing conspectus.toml.")] = False,
-    log: LogFile = None,
 ) -> None:
     """Write a conspectus.toml with every setting, commented out.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,38 +14,31 @@ import typer
 
 from conspectus import api
 from conspectus.cli import show
-from conspectus.cli.guard import DONE, WITH_FAILURES, Group
-from conspectus.cli.help import OTHER
+from conspectus.cli.index import print_built
 from conspectus.cli.options import (
+    DONE,
     FOLDER,
+    OTHER,
+    SERVER,
+    WITH_FAILURES,
     AsJson,
-    BaseUrl,
-    Budget,
-    BudgetTokens,
+    Given,
     IndexFolder,
-    LogFile,
     Quiet,
-    SetKeys,
-    TraceFile,
     entity_names,
-    model_flags,
-    overrides,
+    takes,
 )
 
 if TYPE_CHECKING:
-    from conspectus.api import Built
-    from conspectus.api.correcting import Corrections, CorrectionState
-    from conspectus.corrections import Correction, Entry
+    from conspectus.api import Correction, CorrectionState, Entry
 
 app = typer.Typer(
-    cls=Group,
     no_args_is_help=True,
     help="Edit the graph: merge, split, rename, retype, delete, add.\n\nCorrections are saved in a "
     "file, and every run of conspectus index applies them.",
 )
 
 
-STATES = ("applied", "waiting", "failing")
 WHEN = "This takes effect with the next conspectus index, or at once with conspectus correct apply."
 CARRIED_ON = (
     "The graph will be as before; communities and reports are carried on and may differ. For those as before, too: "
@@ -104,7 +97,6 @@ def _save(
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
-    log: LogFile = None,
 ) -> None:
     """Add a correction to the file and show it."""
     if correction.kind == "retype" and not json:
@@ -220,7 +212,7 @@ def add_fact(
 
 
 @app.command("list")
-def list_(folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson = False, log: LogFile = None) -> None:
+def list_(folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson = False) -> None:
     """List all corrections with their state.
 
     The state is applied, waiting (for the next conspectus index or correct apply) or failing, in the order in which
@@ -258,7 +250,6 @@ def undo(
     folder: IndexFolder = FOLDER,
     corrections: File = None,
     json: AsJson = False,
-    log: LogFile = None,
 ) -> None:
     """Remove a correction.
 
@@ -277,17 +268,14 @@ def undo(
 
 
 @app.command()
+@takes(*SERVER, config=False)
 def apply(
     folder: IndexFolder = FOLDER,
     corrections: File = None,
-    base_url: BaseUrl = None,
-    budget: Budget = None,
-    budget_tokens: BudgetTokens = None,
-    trace: TraceFile = None,
     json: AsJson = False,
     quiet: Quiet = False,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    given: Given,
 ) -> None:
     """Apply the corrections to the index now.
 
@@ -296,15 +284,11 @@ def apply(
 
     Example: conspectus correct apply
     """
-    from conspectus.cli.index import tell  # which says of corrections what is here
-    from conspectus.cli.progress import Bars
-
-    settings = overrides(set_, model_flags(None, base_url, None, budget, budget_tokens, trace))
     began = time.perf_counter()
     undone = api.corrections(folder, file=corrections or "").undone
-    with Bars(quiet=quiet or json) as bars:
-        built = api.apply_corrections(folder, file=corrections or "", settings=settings, progress=bars)
-    tell(built, time.perf_counter() - began, json=json, quiet=quiet)
+    with show.Bars(quiet=quiet or json) as bars:
+        built = api.apply_corrections(folder, file=corrections or "", settings=given.flags, progress=bars)
+    print_built(built, time.perf_counter() - began, json=json, quiet=quiet)
     if undone and not json:
         show.note(CARRIED_ON)
     raise typer.Exit(WITH_FAILURES if built.failures else DONE)
@@ -325,24 +309,3 @@ def flat(entry: Entry) -> dict[str, Any]:
 def _row(row: CorrectionState) -> list[str]:
     remarks = ", ".join(part for part in (row.entry.date, row.entry.author, row.entry.note) if part)
     return [str(row.entry.number), row.state, f"{row.entry.correction}" + (f"  ({remarks})" if remarks else "")]
-
-
-def of_built(built: Built) -> Corrections:
-    """Return the corrections that an index was just made with."""
-    return api.corrections(built.folder, file=built.index.settings.get("store", {}).get("corrections", ""))
-
-
-def summary(corrections: Corrections) -> Iterator[str]:
-    """Yield a line that says how many corrections there are, if there are any."""
-    counts = Counter(row.state for row in corrections.rows)
-    parts = [f"{counts[state]:,} {state}" for state in STATES if counts[state]]
-    parts += [f"{len(corrections.undone):,} undone since"] if corrections.undone else []
-    if parts:
-        yield f"Corrections: {', '.join(parts)} ({corrections.file})."
-
-
-def counted(corrections: Corrections) -> dict[str, Any]:
-    """Return the same for machines."""
-    counts = Counter(row.state for row in corrections.rows)
-    states = {state: counts[state] for state in STATES}
-    return {"file": str(corrections.file), **states, "undone": len(corrections.undone)}

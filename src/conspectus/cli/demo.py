@@ -13,7 +13,6 @@ import typer
 
 import conspectus
 from conspectus.cli import show
-from conspectus.cli.options import LogFile
 from conspectus.errors import UsageError
 
 FOLDER = Path("conspectus-demo")
@@ -42,7 +41,6 @@ def demo(
             "--with-model-index", help="Also ask an index that was built with a large language model (included)."
         ),
     ] = False,
-    log: LogFile = None,
 ) -> None:
     """Index 43 sample documents and ask three questions.
 

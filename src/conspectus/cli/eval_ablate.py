@@ -9,10 +9,11 @@ import typer
 
 from conspectus.cli import show
 from conspectus.cli.eval_options import Conditions, DryRun, Questions, Sample, estimates_table, with_progress
-from conspectus.cli.guard import DONE, WITH_FAILURES
-from conspectus.cli.help import OUTPUT
 from conspectus.cli.options import (
+    DONE,
     FOLDER,
+    OUTPUT,
+    WITH_FAILURES,
     AsJson,
     BaseUrl,
     Budget,

@@ -20,8 +20,7 @@ from conspectus.cli.eval_options import (
     step,
     table,
 )
-from conspectus.cli.help import OUTPUT
-from conspectus.cli.options import FOLDER, IndexFolder, parts
+from conspectus.cli.options import FOLDER, OUTPUT, IndexFolder, parts
 
 if TYPE_CHECKING:
     from conspectus.evaluation.loss import Loss

@@ -28,10 +28,12 @@ from conspectus.cli.eval_options import (
     table,
     with_progress,
 )
-from conspectus.cli.guard import DONE, WITH_FAILURES
-from conspectus.cli.help import MODEL, OUTPUT
 from conspectus.cli.options import (
+    DONE,
     FOLDER,
+    MODEL,
+    OUTPUT,
+    WITH_FAILURES,
     AsJson,
     EmbedderName,
     IndexFolder,
@@ -46,7 +48,7 @@ from conspectus.cli.options import (
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
-    from conspectus.cli.progress import Bars
+    from conspectus.cli.show import Bars
     from conspectus.evaluation.answers import AnswersPreview
     from conspectus.evaluation.questions import QuestionList
     from conspectus.evaluation.run import Preview, Result

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from conspectus.cli import show
-from conspectus.cli.guard import DONE, INTERRUPTED, WITH_FAILURES
-from conspectus.cli.help import COST, MODEL
 from conspectus.cli.options import (
     CALLS,
+    COST,
+    DONE,
+    INTERRUPTED,
+    MODEL,
     SOURCES,
+    WITH_FAILURES,
     AsJson,
     ModelName,
     Quiet,
@@ -32,7 +35,7 @@ from conspectus.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from conspectus.cli.progress import Bars
+    from conspectus.cli.show import Bars
     from conspectus.evaluation.judge import LeftOut
     from conspectus.evaluation.run import Preview, Result
     from conspectus.evaluation.tables import Table
@@ -214,7 +217,7 @@ def ended(done: Result[Any], errors: Mapping[str, int], rules: Sequence[str], fl
 @contextmanager
 def with_progress(folder: Path, *, quiet: bool) -> Generator[Bars]:
     """Show progress bars; an interruption ends the command and says where the results so far are."""
-    from conspectus.cli.progress import Bars
+    from conspectus.cli.show import Bars
 
     try:
         with Bars(quiet=quiet) as bars:

@@ -9,11 +9,11 @@ import typer
 
 from conspectus.cli import eval_ablate, eval_check, eval_compare, show
 from conspectus.cli.eval_options import Flags, step
-from conspectus.cli.guard import WITH_FAILURES
-from conspectus.cli.help import OUTPUT
 from conspectus.cli.options import (
     FOLDER,
     FOLDERS,
+    OUTPUT,
+    WITH_FAILURES,
     AsJson,
     EmbedderName,
     IndexFolder,

@@ -1,4 +1,4 @@
-"""`conspectus index`: read, build, and say what came of it."""
+"""`conspectus index`, `embed` and `tune`: what is made of documents, and what is said of it."""
 
 from __future__ import annotations
 
@@ -6,186 +6,91 @@ import gc
 import os
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import conspectus
 from conspectus import api
-from conspectus.cli import changes, show
-from conspectus.cli.correct import counted as correction_counts
-from conspectus.cli.correct import of_built as corrections_of
-from conspectus.cli.correct import summary as correction_summary
-from conspectus.cli.guard import DONE, WITH_FAILURES, interrupted
-from conspectus.cli.help import COST, MODEL, OTHER, READING
+from conspectus.cli import show
+from conspectus.cli.app import interrupted
 from conspectus.cli.options import (
+    COST,
+    DONE,
     FOLDER,
+    INDEX_BUDGETS,
+    OUTPUT,
+    SERVER,
+    WITH_FAILURES,
     AsJson,
-    BaseUrl,
-    Budget,
-    BudgetTokens,
-    ConfigFile,
-    EmbedderName,
-    IndexBudget,
-    IndexBudgetTokens,
+    Given,
     IndexFolder,
-    LogFile,
-    ModelName,
     Quiet,
-    SetKeys,
-    TraceFile,
     Yes,
     agree_to,
-    model_flags,
-    overrides,
-    settings_with_index,
+    takes,
 )
 from conspectus.configuration import FILE_NAME, settings_file
 from conspectus.errors import ConspectusError, UsageError
 from conspectus.rows import LEFT_OUT, left_out
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from conspectus.api import Built, Preview
-    from conspectus.configuration import Resolved
-    from conspectus.index_status import Status
-    from conspectus.indexing.estimate import Estimate
+    from conspectus.api import Built, Changes, Corrections, Estimate, Preview, Redone, Resolved, Status
     from conspectus.rows import EncodingWarning, Skipped
+    from conspectus.settings import Settings
+
+STATES = ("applied", "waiting", "failing")
+"""The states of corrections, in the order in which they are counted."""
 
 
+# Index
+
+Fresh = Annotated[
+    bool,
+    typer.Option(
+        "--fresh",
+        help="Rebuild from scratch: ignore the existing index and compute its communities anew. Cached model responses "
+        "are still used.",
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run", rich_help_panel=COST, help="Show what would be done and what it would cost, and write nothing."
+    ),
+]
+Sample = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        min=0,
+        show_default=False,
+        rich_help_panel=COST,
+        help="With --dry-run: send N chunks to the model and extrapolate the cost from them. Their responses are "
+        "cached.",
+    ),
+]
+
+
+@takes(
+    "--chunk-tokens", "--chunk-overlap", "--text-field", "--title-field", "--password-file", "--follow-symlinks",
+    "--exclude", "--include", "--no-gitignore", "--entity-types", "--model", *SERVER, *INDEX_BUDGETS, "--embedder",
+    "--claims", "--no-reports", "--corrections",
+)  # fmt: skip
 def index(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files and folders to read.")],
     folder: IndexFolder = FOLDER,
-    chunk_tokens: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", rich_help_panel=READING, help="Size of a chunk in tokens (default: 600).", show_default=False
-        ),
-    ] = None,
-    chunk_overlap: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", rich_help_panel=READING, help="Tokens that neighbouring chunks share (default: 100)."
-        ),
-    ] = None,
-    text_field: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", rich_help_panel=READING, help="Field of JSON and CSV records that holds the text."
-        ),
-    ] = None,
-    title_field: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", rich_help_panel=READING, help="Field of JSON and CSV records that holds the title."
-        ),
-    ] = None,
-    password_file: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", rich_help_panel=READING, help="File with passwords for encrypted documents, one per line."
-        ),
-    ] = None,
-    follow_symlinks: Annotated[
-        bool | None,
-        typer.Option(
-            "--follow-symlinks", rich_help_panel=READING, help="Follow symbolic links that lead out of a folder."
-        ),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            rich_help_panel=READING,
-            help="Leave out files and folders, e.g. drafts/ or '*.log'. Repeatable.",
-        ),
-    ] = None,
-    include: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            rich_help_panel=READING,
-            help="Read only these files of folders, e.g. '*.md'. Repeatable.",
-        ),
-    ] = None,
-    no_gitignore: Annotated[
-        bool,
-        typer.Option("--no-gitignore", rich_help_panel=READING, help="Also read files that .gitignore leaves out."),
-    ] = False,
-    entity_types: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B",
-            rich_help_panel=MODEL,
-            help="Entity types to extract, separated by commas, e.g. person,organization,place.",
-        ),
-    ] = None,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    embedder: EmbedderName = None,
-    claims: Annotated[
-        bool | None,
-        typer.Option(
-            "--claims",
-            rich_help_panel=MODEL,
-            help="Also extract claims (covariates) about entities. Requires a language model.",
-        ),
-    ] = None,
-    no_reports: Annotated[
-        bool,
-        typer.Option(
-            "--no-reports",
-            rich_help_panel=MODEL,
-            help="Skip community reports. --method rollup then writes the ones that a question needs.",
-        ),
-    ] = False,
-    corrections: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=OTHER,
-            help="File of corrections to apply (default: corrections.toml in the index folder; see conspectus "
-            "correct).",
-        ),
-    ] = None,
-    budget: Budget = None,
-    budget_tokens: BudgetTokens = None,
-    index_budget: IndexBudget = None,
-    index_budget_tokens: IndexBudgetTokens = None,
     yes: Yes = False,
-    trace: TraceFile = None,
-    fresh: Annotated[
-        bool,
-        typer.Option(
-            "--fresh",
-            help="Rebuild from scratch: ignore the existing index and compute its communities anew. Cached "
-            "model responses are still used.",
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", rich_help_panel=COST, help="Show what would be read and what it would cost, and write nothing."
-        ),
-    ] = False,
-    sample: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            show_default=False,
-            rich_help_panel=COST,
-            help="With --dry-run: send N chunks to the model and extrapolate the cost from them. Their "
-            "responses are cached.",
-        ),
-    ] = 0,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+    sample: Sample = 0,
     json: AsJson = False,
     quiet: Quiet = False,
-    config: ConfigFile = None,
-    set_: SetKeys = None,
-    log: LogFile = None,
+    *,
+    given: Given,
 ) -> None:
     """Build an index of files and folders, or update it.
 
@@ -200,58 +105,40 @@ def index(
     Example: conspectus index docs --model openai/gpt-4.1-mini --budget 2
     Example: conspectus index docs --model openai/gpt-4.1-mini --dry-run
     """
-    from conspectus.runtime import settings_in
-
-    flags = {
-        "chunk.tokens": chunk_tokens,
-        "chunk.overlap": chunk_overlap,
-        "read.text_field": text_field,
-        "read.title_field": title_field,
-        "read.password_file": password_file,
-        "read.follow_symlinks": follow_symlinks,
-        "read.exclude": exclude,
-        "read.include": include,
-        "read.gitignore": False if no_gitignore else None,
-        "extract.entity_types": entity_types,
-        "extract.claims": claims,
-        "reports.write": False if no_reports else None,
-        "store.corrections": corrections,
-        **model_flags(model, base_url, embedder, budget, budget_tokens, trace, index_budget, index_budget_tokens),
-    }
-    built = settings_in(folder)
-    known = settings_with_index(overrides(set_, flags), config, built, does="builds", quiet=quiet)
+    settings = given.with_index(api.settings_in(folder), does="builds", quiet=quiet)
     if not quiet:
-        _unread_settings(Path(os.path.expanduser(sources[0])), config)
-    if dry_run:
-        _preview(sources, folder, known, sample, fresh=fresh, json=json, quiet=quiet)
-        return
-    if sample:
+        _warn_of_settings_file(Path(os.path.expanduser(sources[0])), given.config)
+    if sample and not dry_run:
         raise UsageError("--sample goes with --dry-run")
+    if dry_run:
+        seen = api.preview(sources, folder, settings=settings, fresh=fresh)
+        cost = None
+        if api.costs(settings.settings):
+            cost = api.estimate(sources, folder, settings=settings, sample=sample, fresh=fresh)
+        _print_preview(seen, cost, settings.settings, json=json, quiet=quiet)
+        raise typer.Exit(_code(seen))
     began = time.perf_counter()
-    built = _build(sources, folder, known, fresh=fresh, quiet=quiet or json, yes=yes)
-    tell(built, time.perf_counter() - began, json=json, quiet=quiet)
+    built = _build(sources, folder, settings, fresh=fresh, quiet=quiet or json, yes=yes)
+    print_built(built, time.perf_counter() - began, json=json, quiet=quiet)
     raise typer.Exit(_code(built))
 
 
-def _unread_settings(source: Path, config: Path | None) -> None:
+def _warn_of_settings_file(source: Path, config: Path | None) -> None:
     """Name a settings file beside the documents that does not count: it did in earlier versions."""
     beside = (source if source.is_dir() else source.parent) / FILE_NAME
     read = config or settings_file()
     if beside.is_file() and not (read and read.exists() and beside.samefile(read)):
-        found = f"{read}" if read else "none"
         show.note(
-            f"{beside} is not read: settings come from the nearest {FILE_NAME} above the working directory ({found});"
-            f" --config {beside} names another."
+            f"{beside} is not read: settings come from the nearest {FILE_NAME} above the working directory"
+            f" ({read or 'none'}); --config {beside} names another."
         )
 
 
 def _build(sources: list[str], folder: Path, settings: Resolved, *, fresh: bool, quiet: bool, yes: bool) -> Built:
-    from conspectus.cli.progress import Bars
-
     gc.disable()  # the process ends with the build: what it made need not be searched for cycles
     before = _snapshot(folder)
     try:
-        with Bars(quiet=quiet) as bars:
+        with show.Bars(quiet=quiet) as bars:
 
             def agree(estimate: Estimate) -> None:
                 with bars.paused():
@@ -262,118 +149,102 @@ def _build(sources: list[str], folder: Path, settings: Resolved, *, fresh: bool,
     except KeyboardInterrupt:
         after = _snapshot(folder)
         if after != before:
-            stands = f"it was done already, and the new snapshot {after} stands"
+            state = f"it was done already, and the new snapshot {after} stands"
         else:
-            stands = f"the index in {folder} is what it was, snapshot {before}" if before else "no index was written"
-        interrupted(stands, folder)
+            state = f"the index in {folder} is what it was, snapshot {before}" if before else "no index was written"
+        interrupted(state, folder)
 
 
 def _snapshot(folder: Path) -> str:
     """Return the id of the snapshot in a folder; empty where there is none that can be read."""
-    from conspectus.api import open_index
-
     try:
-        return open_index(folder).snapshot
+        return api.open_index(folder).snapshot
     except ConspectusError:
         return ""
 
 
-def tell(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
-    """Say what a build made."""
-    from conspectus.index_status import status_of
+def _code(read: Built | Preview) -> int:
+    """Return the exit code: there are failures, or files that would be read if a package were installed."""
+    incomplete = read.failures or any(row.kind == "package" for row in read.skipped)
+    return WITH_FAILURES if incomplete else DONE
 
-    if built.update.up_to_date and not json:
-        unchanged = built.update.changes.unchanged if built.update.changes else len(built.index.documents)
-        documents = show.counted(unchanged, "document")
-        show.out(f"Nothing has changed: {documents}, snapshot {built.snapshot}.")
-        if not quiet:
-            _not_read(built)
-        return
-    status = status_of(built.index)
+
+# What was built
+
+
+def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
+    """Print what a build made."""
+    status, update = conspectus.status_of(built.index), built.update
     if json:
-        more = {
-            "index": str(built.folder),
-            "skipped": [asdict(s) for s in built.skipped],
-            "left_out": left_out(built.skipped),
-            "warnings": [asdict(w) for w in built.warnings],
-            "notices": built.notices,
-            "seconds": seconds,
-            "corrections": correction_counts(corrections_of(built)),
-        }
-        show.as_json(asdict(status) | more | changes.as_json(built.update))
+        show.as_json(_as_json(built, status, seconds))
         return
-    graph = f"{show.counted(status.entities, 'entity')}, {show.counted(status.relationships, 'relationship')}"
-    where = f"into {built.folder} in {seconds:.1f} s"
-    show.out(f"Indexed {_read(status)} {where}.")
-    show.out(f"Graph: {graph}.")
-    levels = ", ".join(f"{r.communities:,}" for r in status.levels) if status.reports else ""
-    show.out(f"Reports by level: {levels or 'none'}.")
-    for line in (*changes.done(built), *correction_summary(corrections_of(built))):
-        show.out(line)
-    show.out(f"Snapshot: {status.snapshot}")
-    if not quiet:
-        _not_read(built)
-        show.listed("Worth knowing:", built.notices)
-    show.spent(status.usage, show.out, cost=show.dollars(status.cost))
-    if not quiet and sys.stdout.isatty():
-        show.note('Next: conspectus ask "What are the main themes?", conspectus report, conspectus map')
-
-
-def _preview(
-    sources: list[str], folder: Path, settings: Resolved, sample: int, *, fresh: bool, json: bool, quiet: bool
-) -> None:
-    from conspectus.api import costs, estimate, preview
-
-    seen = preview(sources, folder, settings=settings, fresh=fresh)
-    cost = (
-        estimate(sources, folder, settings=settings, sample=sample, fresh=fresh) if costs(settings.settings) else None
-    )
-    if json:
-        show.as_json(asdict(seen) | ({"estimate": asdict(cost)} if cost else {}))
+    if update.up_to_date:
+        unchanged = update.changes.unchanged if update.changes else len(built.index.documents)
+        show.out(f"Nothing has changed: {show.counted(unchanged, 'document')}, snapshot {built.snapshot}.")
     else:
-        show.out(f"Would index {_read(seen)}.")
-        for line in changes.planned(seen):
+        entities, relationships = show.counted(status.entities, "entity"), status.relationships
+        levels = ", ".join(f"{r.communities:,}" for r in status.levels) if status.reports else ""
+        show.out(f"Indexed {_size(status)} into {built.folder} in {seconds:.1f} s.")
+        show.out(f"Graph: {entities}, {show.counted(relationships, 'relationship')}.")
+        show.out(f"Reports by level: {levels or 'none'}.")
+        for line in (*_changed(built), *corrections_line(corrections_of(built))):
             show.out(line)
-        if cost and not cost.tasks:
-            show.out("It asks for nothing: every reply is kept.")
-        elif cost:
-            show.out()
-            show.table(show.costs(cost), texts=2)
-        if not quiet:
-            if cost and cost.tasks:
-                show.note(f"It will take {show.likely(cost)}." + _priced(cost))
-            if cost and cost.tasks and settings.settings.model != "extractive":
-                show.note(_stands_on(cost))
-            _not_read(seen)
-    raise typer.Exit(_code(seen))
+        show.out(f"Snapshot: {status.snapshot}")
+    if not quiet:
+        _print_unread(built)
+        show.listed("Worth knowing:", built.notices)
+    if not update.up_to_date:
+        show.spent(status.usage, show.out, cost=show.dollars(status.cost))
+        if not quiet and sys.stdout.isatty():
+            show.note('Next: conspectus ask "What are the main themes?", conspectus report, conspectus map')
 
 
-def _priced(estimate: Estimate) -> str:
-    """Say where prices come from, if there are any."""
-    from conspectus.models.llm import budget
+def _as_json(built: Built, status: Status, seconds: float) -> dict[str, Any]:
+    update = built.update
+    return asdict(status) | {
+        "index": str(built.folder),
+        "skipped": [asdict(s) for s in built.skipped],
+        "left_out": left_out(built.skipped),
+        "warnings": [asdict(w) for w in built.warnings],
+        "notices": built.notices,
+        "seconds": seconds,
+        "corrections": count_corrections(corrections_of(built)),
+        "unchanged": update.up_to_date,
+        "changes": asdict(update.changes) if update.changes is not None else None,
+        "rebuild_reasons": update.rebuild_reasons,
+    }
 
-    return f" Prices: the setting `prices`, then {budget.price_source()}." if estimate.likely_cost else ""
 
-
-def _stands_on(estimate: Estimate) -> str:
-    """Say how far an estimate can be relied on."""
-    if estimate.seen:
-        return f"Extraction is told from the kept replies on {show.counted(estimate.seen, 'chunk')}."
-    exact = "What is asked first of each chunk is exact; ranges are by what replies are usually like."
-    return f"{exact} --sample 40 asks 40 chunks, keeps their replies, and tells extraction from them."
-
-
-def _read(counts: Status | Preview) -> str:
+def _size(counts: Status | Preview) -> str:
     chunks, tokens = show.counted(counts.chunks, "chunk"), show.counted(counts.tokens, "token")
     return f"{show.counted(counts.documents, 'document')} ({chunks}, {tokens})"
 
 
-def _not_read(read: Built | Preview) -> None:
+def _changed(built: Built) -> Iterator[str]:
+    """Yield what was updated, in lines."""
+    update = built.update
+    if update.changes is not None:
+        yield f"Documents: {_counts(update.changes)}."
+    if update.rebuild_reasons:
+        yield f"All was made anew: {'; '.join(update.rebuild_reasons)}."
+    elif update.before:
+        ids = {community.id for community in update.before.communities}
+        same = sum(community.id in ids for community in built.index.communities)
+        yield f"Communities: {same:,} of {len(built.index.communities):,} are those of before."
+
+
+def _counts(changes: Changes) -> str:
+    named = [(len(getattr(changes, name)), name) for name in ("added", "edited", "renamed", "deleted")]
+    named = [(count, name) for count, name in named if count]
+    return ", ".join(f"{count:,} {name}" for count, name in (*named, (changes.unchanged, "unchanged")))
+
+
+def _print_unread(read: Built | Preview) -> None:
     """Print what was not read, and which characters were not."""
-    passed = [(row.document, row.reason) for row in read.skipped if row.kind not in LEFT_OUT]
-    show.listed(f"Skipped {show.counted(len(passed), 'file')}:", show.by_reason(passed))
-    if told := _left_out(read.skipped):
-        show.note(f"Left out: {told}.")
+    skipped = [(row.document, row.reason) for row in read.skipped if row.kind not in LEFT_OUT]
+    show.listed(f"Skipped {show.counted(len(skipped), 'file')}:", show.by_reason(skipped))
+    if line := _left_out(read.skipped):
+        show.note(f"Left out: {line}.")
     damaged = [w for w in read.warnings if w.invalid_bytes]
     heading = f"Damaged characters in {show.counted(len(damaged), 'file')}, each read as U+FFFD (\ufffd):"
     show.listed(heading, [_damage(w) for w in damaged])
@@ -388,24 +259,171 @@ def _not_read(read: Built | Preview) -> None:
 
 def _left_out(skipped: Sequence[Skipped]) -> str:
     """Return in one line what was left out on purpose, and why."""
-    groups: dict[str, list[str]] = {}
-    for row in skipped:
-        if row.kind in LEFT_OUT:
-            groups.setdefault(row.kind, []).append(row.document)
-    return "; ".join(
-        f"{len(names):,} {LEFT_OUT[kind]} ({show.some(names)})"
-        for kind, names in sorted(groups.items(), key=lambda item: list(LEFT_OUT).index(item[0]))
-    )
-
-
-def _code(read: Built | Preview) -> int:
-    """Return the exit code: there are failures, or files that would be read if a package were installed."""
-    incomplete = read.failures or any(row.kind == "package" for row in read.skipped)
-    return WITH_FAILURES if incomplete else DONE
+    groups = {kind: [row.document for row in skipped if row.kind == kind] for kind in LEFT_OUT}
+    return "; ".join(f"{len(names):,} {LEFT_OUT[kind]} ({show.some(names)})" for kind, names in groups.items() if names)
 
 
 def _damage(warning: EncodingWarning) -> str:
     many = warning.invalid_bytes
-    what = "1 byte is" if many == 1 else f"{many:,} bytes are"
-    first = "at" if many == 1 else "the first at"
+    what, first = ("1 byte is", "at") if many == 1 else (f"{many:,} bytes are", "the first at")
     return f"{warning.document}: {what} not valid {warning.encoding}, {first} offset {warning.first_offset:,}"
+
+
+# What would be built
+
+
+def _print_preview(seen: Preview, cost: Estimate | None, settings: Settings, *, json: bool, quiet: bool) -> None:
+    if json:
+        show.as_json(asdict(seen) | ({"estimate": asdict(cost)} if cost else {}))
+        return
+    show.out(f"Would index {_size(seen)}.")
+    for line in _planned(seen):
+        show.out(line)
+    if cost and not cost.tasks:
+        show.out("It asks for nothing: every reply is kept.")
+    elif cost:
+        show.out()
+        show.table(show.costs(cost))
+        if not quiet:
+            prices = f" Prices: the setting `prices`, then {api.price_source()}." if cost.likely_cost else ""
+            show.note(f"It will take {show.likely(cost)}.{prices}")
+            if settings.model != "extractive":
+                show.note(_reliability(cost))
+    if not quiet:
+        _print_unread(seen)
+
+
+def _planned(seen: Preview) -> Iterator[str]:
+    """Yield what would be updated, in lines."""
+    if not seen.changes and not seen.rebuild_reasons and not seen.pending and seen.snapshot:
+        yield f"Nothing has changed since snapshot {seen.snapshot}."
+        return
+    if seen.changes is not None:
+        yield f"Since snapshot {seen.snapshot}: {_counts(seen.changes)}."
+    if seen.rebuild_reasons:
+        yield f"All would be made anew: {'; '.join(seen.rebuild_reasons)}."
+    if seen.pending:
+        yield f"Left to do: {', '.join(seen.pending)}."
+    if seen.redone:
+        yield f"Chunks to read: {_part(seen.redone.chunks)}."
+        parts = (f"{name} {_part(getattr(seen.redone, name))}" for name in ("descriptions", "communities", "reports"))
+        yield f"To make again, as far as it can be told before reading: {', '.join(parts)}."
+
+
+def _part(part: Redone) -> str:
+    many = f"{part.low:,}" if part.low == part.high else f"{part.low:,} to {part.high:,}"
+    return f"{many} of {part.total:,}"
+
+
+def _reliability(estimate: Estimate) -> str:
+    """Return how far an estimate can be relied on."""
+    if estimate.seen:
+        return f"Extraction is estimated from the cached responses on {show.counted(estimate.seen, 'chunk')}."
+    exact = "What is asked first of each chunk is exact; ranges are by what replies are usually like."
+    return f"{exact} --sample 40 asks 40 chunks, caches their responses, and estimates extraction from them."
+
+
+# Corrections
+
+
+def corrections_of(built: Built) -> Corrections:
+    """Return the corrections that an index was just made with."""
+    file = str(built.index.settings.get("store", {}).get("corrections", ""))
+    return api.corrections(built.folder, file=file or built.folder / api.CORRECTIONS_FILE)
+
+
+def corrections_line(found: Corrections) -> Iterator[str]:
+    """Yield a line that says how many corrections there are, if there are any."""
+    counts = count_corrections(found)
+    parts = [f"{counts[state]:,} {state}" for state in STATES if counts[state]]
+    parts += [f"{len(found.undone):,} undone since"] if found.undone else []
+    if parts:
+        yield f"Corrections: {', '.join(parts)} ({found.file})."
+
+
+def count_corrections(found: Corrections) -> dict[str, Any]:
+    """Return the same for machines."""
+    states = [row.state for row in found.rows]
+    return {"file": str(found.file), **{s: states.count(s) for s in STATES}, "undone": len(found.undone)}
+
+
+# Vectors and prompts
+
+
+@takes("--embedder", *SERVER, *INDEX_BUDGETS)
+def embed(
+    folder: IndexFolder = FOLDER,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    json: AsJson = False,
+    quiet: Quiet = False,
+    *,
+    given: Given,
+) -> None:
+    """Compute embeddings of the chunks and sentences of an index.
+
+    The methods vector, hybrid, walk and hippo use them. Without --embedder, uses the embedding model of the index, or
+    local. Only new texts are embedded. --embedder none removes the embeddings.
+
+    Example: conspectus embed --embedder local
+    Example: conspectus embed --embedder openai/text-embedding-3-small --dry-run
+    """
+    flags = dict(given.flags)
+    embedder = str(flags.pop("vectors.embedder", ""))
+    settings = Given(flags, given.config).settings()
+    task = api.estimate_embedding(folder, embedder, settings=settings)
+    estimate = api.Estimate((task,)) if task else None
+    if dry_run:
+        _print_vectors_preview(estimate, json=json)
+        return
+    if estimate:
+        agree_to(estimate, settings, yes=yes)
+    with show.Bars(quiet=quiet or json) as bars:
+        made = api.embed(folder, embedder, settings=settings, progress=bars)
+    figures, used = conspectus.status_of(made), made.usage.get("Embed")
+    if json:
+        show.as_json({"index": str(folder), "snapshot": made.snapshot, "vectors": figures.vectors, "usage": used})
+        return
+    show.out(show.vectors(figures.vectors))
+    show.out(f"Snapshot: {made.snapshot}")
+    if used:
+        show.spent(used, show.out, cost=show.dollars(None if figures.cost is None else used.cost))
+
+
+def _print_vectors_preview(estimate: Estimate | None, *, json: bool) -> None:
+    if json:
+        show.as_json({"estimate": asdict(estimate) if estimate else None})
+    elif estimate:
+        show.table(show.costs(estimate))
+    else:
+        show.out("It asks no server, and costs nothing.")
+
+
+@takes("--model", "--base-url")
+def tune(
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files and folders to read.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", rich_help_panel=OUTPUT, help="Folder to write the prompts to.")
+    ] = Path("prompts"),
+    examples: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Number of few-shot examples to make from the corpus.")
+    ] = 2,
+    json: AsJson = False,
+    *,
+    settings: Settings,
+) -> None:
+    """Write prompts adapted to a corpus, from a sample of it.
+
+    The prompts describe its domain, its entity types, and contain few-shot examples made from its own texts.
+
+    Example: conspectus tune docs --model openai/gpt-4.1-mini --out prompts
+    """
+    tuned = api.tune(sources, out, settings=settings, examples=examples)
+    if json:
+        show.as_json(asdict(tuned) | {"folder": str(out), "files": [str(path) for path in tuned.files]})
+        return
+    show.out(f"The corpus is about {tuned.profile.domain}; its reader is {tuned.profile.persona}.")
+    show.out(f"Types of entity: {', '.join(tuned.profile.entity_types)}. Language: {tuned.language}.")
+    made = show.counted(tuned.examples, "example")
+    show.out(f"Wrote {show.counted(len(tuned.files), 'file')} with {made} to {out}.")
+    show.note(f"Use them to index and to ask: conspectus index ... --config {out / 'conspectus.toml'}")

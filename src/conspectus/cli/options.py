@@ -1,4 +1,4 @@
-"""The options that several commands have, and what they say together."""
+"""The options that several commands have, each declared once; settings from all sources; agreeing to what is spent."""
 
 from __future__ import annotations
 
@@ -9,84 +9,66 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from conspectus import __version__
+from conspectus import __version__, api, configuration
 from conspectus.cli import show
-from conspectus.cli.help import COST, MODEL, OTHER, OUTPUT, READING
 from conspectus.errors import ConspectusError, UsageError
 
 if TYPE_CHECKING:
-    from conspectus.configuration import Resolved
-    from conspectus.indexing.estimate import Estimate
+    from conspectus.api import Estimate, Resolved
     from conspectus.settings import Settings
 
+DONE, FAILED, USAGE, WITH_FAILURES, INTERRUPTED, NO_READER = 0, 1, 2, 3, 130, 141
+"""Exit codes; the last two are those of a process that is ended by SIGINT and by SIGPIPE."""
+OWN, READING, MODEL, COST, OUTPUT, OTHER = "Options", "Reading", "Model", "Cost", "Output", "Other options"
+"""The groups of options, in the order in which help shows them (`rich_help_panel`)."""
 FOLDER = Path(".conspectus")
 FOLDERS = [FOLDER]
-
 ASK_ABOVE_USD = 1.0
 """US dollars that `index` and `embed` spend without asking: a try with a cheap model on a few dozen documents (the
 sample corpus with one of 0.4 and 1.6 USD for a million tokens takes 0.3) should not be held up."""
 ASK_ABOVE_TOKENS = 1_000_000
 """Tokens of a model without a known price that are spent without asking: about ASK_ABOVE_USD at the prices of small
 models, 0.4 USD for a million read and 1.6 for a million written, a fifth of them written."""
+MOST_COMPLETED = 100
+"""Names that a shell is given to complete a word by: more do not fit a screen."""
 
 
-def start_log(file: Path | None) -> Path | None:
-    """Write everything that is logged from now on to a file, after what is in it."""
-    if file is None:
-        return None
-    from conspectus.models.llm.providers import redact
-
-    try:
-        handler = logging.FileHandler(file, encoding="utf-8")
-    except OSError as error:
-        raise typer.BadParameter(f"{file} cannot be written: {error.strerror}") from None
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logger = logging.getLogger("conspectus")
-    for old in logger.handlers:
-        logger.removeHandler(old)
-        old.close()
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG)
-    given = redact(shlex.join(sys.argv[1:]))
-    logger.debug("conspectus %s, Python %s: %s", __version__, platform.python_version(), given)
-    return file
+# Completion by the shell
 
 
-def methods(incomplete: str) -> list[str]:
-    """Return the methods of answering that begin with what is typed; for completion by the shell."""
-    from conspectus.retrieval import METHODS
-
-    return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
-
-
-def embedders(incomplete: str) -> list[str]:
-    """Return the names of embedders that begin with what is typed; for completion by the shell."""
-    known = ("none", "local", "openai/text-embedding-3-small", "ollama/nomic-embed-text")
-    return [name for name in known if name.startswith(incomplete)]
-
-
-def rerankers(incomplete: str) -> list[str]:
-    """Return the names of rerankers that begin with what is typed; for completion by the shell."""
-    return [name for name in ("none", "local", "model", "cohere/rerank-v3.5") if name.startswith(incomplete)]
+def starting(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return what completes a word by some names, which are looked up only then."""
+    return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
 
 
 def entity_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the entities whose names begin with what is typed; for completion by the shell."""
-    from conspectus.api import open_index
-
+    """Return the entities whose names begin with what is typed."""
     try:
-        index = open_index(ctx.params.get("folder") or FOLDER)
+        index = api.open_index(ctx.params.get("folder") or FOLDER)
     except ConspectusError:
         return []
-    return [e.name for e in index.entities if e.name.lower().startswith(incomplete.lower())][:100]
+    return [e.name for e in index.entities if e.name.lower().startswith(incomplete.lower())][:MOST_COMPLETED]
+
+
+def snapshot_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the snapshots of an index but the current one that begin with what is typed."""
+    try:
+        snapshots = api.history(ctx.params.get("folder") or FOLDER)
+    except ConspectusError:
+        return []
+    return [s.snapshot for s in snapshots if not s.current and s.snapshot.startswith(incomplete)]
+
+
+# Options that are no settings
 
 
 def _expanded(path: str | Path) -> Path:
@@ -94,27 +76,13 @@ def _expanded(path: str | Path) -> Path:
     return Path(os.path.expanduser(path))
 
 
-IndexFolder = Annotated[
-    Path,
-    typer.Option(
-        "--index",
-        "-i",
-        parser=_expanded,
-        metavar="DIR",
-        envvar="CONSPECTUS_INDEX",
-        help="Folder of the index.",
-    ),
-]
+def _folder(text: str) -> Any:
+    return typer.Option("--index", "-i", parser=_expanded, metavar="DIR", envvar="CONSPECTUS_INDEX", help=text)
+
+
+IndexFolder = Annotated[Path, _folder("Folder of the index.")]
 IndexFolders = Annotated[
-    list[Path],
-    typer.Option(
-        "--index",
-        "-i",
-        parser=_expanded,
-        metavar="DIR",
-        envvar="CONSPECTUS_INDEX",
-        help="Folder of the index. Give it several times to query several indexes together.",
-    ),
+    list[Path], _folder("Folder of the index. Give it several times to query several indexes together.")
 ]
 Where = Annotated[
     list[str] | None,
@@ -126,26 +94,11 @@ Where = Annotated[
         "or 'path~*.pdf'. If repeated, all conditions must hold.",
     ),
 ]
-Rerank = Annotated[
-    str | None,
-    typer.Option(
-        "--rerank",
-        metavar="NAME",
-        autocompletion=rerankers,
-        rich_help_panel=MODEL,
-        help="Reranker for the best chunks: local (a cross-encoder, extra `embed`), local:FOLDER, model (the language "
-        "model), PROVIDER/NAME (e.g. cohere/rerank-v3.5) or the URL of a rerank server.",
-    ),
-]
 AsJson = Annotated[
     bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print the result as JSON instead of text.")
 ]
-LogFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--log", metavar="FILE", callback=start_log, rich_help_panel=OTHER, help="Append a debug log to this file."
-    ),
-]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", rich_help_panel=OUTPUT, help="Hide progress bars and notes.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", rich_help_panel=COST, help="Go on without asking for confirmation.")]
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
@@ -166,127 +119,284 @@ SetKeys = Annotated[
     ),
 ]
 
-ModelName = Annotated[
-    str | None,
+
+def start_log(file: Path | None) -> Path | None:
+    """Write everything that is logged from now on to a file, after what is in it."""
+    if file is None:
+        return None
+    try:
+        handler = logging.FileHandler(file, encoding="utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"{file} cannot be written: {error.strerror}") from None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logger = logging.getLogger("conspectus")
+    for old in logger.handlers:
+        logger.removeHandler(old)
+        old.close()
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    given = api.redact(shlex.join(sys.argv[1:]))
+    logger.debug("conspectus %s, Python %s: %s", __version__, platform.python_version(), given)
+    return file
+
+
+LogFile = Annotated[
+    Path | None,
     typer.Option(
-        "--model",
-        "-m",
-        metavar="NAME",
-        rich_help_panel=MODEL,
-        help="Language model, e.g. openai/gpt-4.1-mini or ollama/qwen3. 'extractive' works without a language model. "
-        "By default the one that the index was built with.",
+        "--log", metavar="FILE", callback=start_log, rich_help_panel=OTHER, help="Append a debug log to this file."
     ),
 ]
-BaseUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--base-url",
-        metavar="URL",
-        rich_help_panel=MODEL,
-        help="Base URL of an OpenAI-compatible server for the language model, e.g. http://localhost:8000/v1.",
+"""An option of every command: see `app`."""
+
+
+# Options that are settings
+
+
+@dataclass(frozen=True)
+class Flag:
+    """An option that changes a setting; its help is the description of the setting, where none is given."""
+
+    key: str
+    metavar: str = ""
+    panel: str = OWN
+    help: str = ""
+    names: tuple[str, ...] = ()
+    """What the shell completes it by."""
+    off: bool = False
+    """Whether it turns the setting off."""
+    many: bool = False
+    """Whether it may be repeated."""
+
+
+FLAGS: Mapping[str, Flag] = {
+    "--chunk-tokens": Flag("chunk.tokens", "N", READING),
+    "--chunk-overlap": Flag("chunk.overlap", "N", READING),
+    "--text-field": Flag("read.text_field", "NAME", READING),
+    "--title-field": Flag("read.title_field", "NAME", READING),
+    "--password-file": Flag("read.password_file", "FILE", READING),
+    "--follow-symlinks": Flag("read.follow_symlinks", "", READING),
+    "--exclude": Flag(
+        "read.exclude", "PATTERN", READING, "Leave out files and folders, e.g. drafts/ or '*.log'. Repeatable.",
+        many=True,
     ),
-]
-EmbedderName = Annotated[
-    str | None,
-    typer.Option(
-        "--embedder",
-        metavar="NAME",
-        autocompletion=embedders,
-        rich_help_panel=MODEL,
-        help="Embedding model: local (ONNX, extra `embed`), local:FOLDER, PROVIDER/NAME (e.g. "
+    "--include": Flag(
+        "read.include", "PATTERN", READING, "Read only these files of folders, e.g. '*.md'. Repeatable.", many=True
+    ),
+    "--no-gitignore": Flag(
+        "read.gitignore", "", READING, "Also read files that .gitignore leaves out.", off=True
+    ),
+    "--entity-types": Flag(
+        "extract.entity_types", "A,B", MODEL, "Entity types to extract, e.g. person,organization,place."
+    ),
+    "--claims": Flag("extract.claims", "", MODEL),
+    "--no-reports": Flag(
+        "reports.write", "", MODEL,
+        "Skip community reports. --method rollup then writes the ones that a question needs.", off=True,
+    ),
+    "--corrections": Flag("store.corrections", "FILE", OTHER),
+    "--model": Flag(
+        "model", "NAME", MODEL,
+        "Language model, e.g. openai/gpt-4.1-mini or ollama/qwen3. 'extractive' works without a language model. "
+        "An index is asked and updated with the model that it was built with by default.",
+    ),
+    "--base-url": Flag(
+        "llm.base_url", "URL", MODEL,
+        "Base URL of an OpenAI-compatible server for the language model, e.g. http://localhost:8000/v1.",
+    ),
+    "--embedder": Flag(
+        "vectors.embedder", "NAME", MODEL,
+        "Embedding model: local (ONNX, extra `embed`), local:FOLDER, PROVIDER/NAME (e.g. "
         "openai/text-embedding-3-small) or none.",
+        ("none", "local", "openai/text-embedding-3-small", "ollama/nomic-embed-text"),
     ),
-]
-Budget = Annotated[
-    float | None,
-    typer.Option(
-        "--budget",
-        metavar="USD",
-        min=0,
-        rich_help_panel=COST,
-        help="Maximum spend of this run in US dollars. Stops before the call that would exceed it.",
+    "--rerank": Flag(
+        "rerank.by", "NAME", MODEL,
+        "Reranker for the best chunks: local (a cross-encoder, extra `embed`), local:FOLDER, model (the language "
+        "model), PROVIDER/NAME (e.g. cohere/rerank-v3.5) or the URL of a rerank server.",
+        ("none", "local", "model", "cohere/rerank-v3.5"),
     ),
-]
-BudgetTokens = Annotated[
-    int | None,
-    typer.Option(
-        "--budget-tokens",
-        metavar="N",
-        min=0,
-        rich_help_panel=COST,
-        help="Maximum number of tokens of this run, input and output together.",
+    "--budget": Flag(
+        "llm.budget", "USD", COST,
+        "Maximum spend of this run in US dollars. Stops before the call that would exceed it.",
     ),
-]
-IndexBudget = Annotated[
-    float | None,
-    typer.Option(
-        "--index-budget",
-        metavar="USD",
-        min=0,
-        rich_help_panel=COST,
-        help="Maximum spend in US dollars of all runs on this index together, by what its response cache records.",
+    "--budget-tokens": Flag("llm.budget_tokens", "N", COST),
+    "--index-budget": Flag("llm.index_budget", "USD", COST),
+    "--index-budget-tokens": Flag("llm.index_budget_tokens", "N", COST),
+    "--response": Flag(
+        "answer.response", "TEXT", OUTPUT,
+        "Length and format of the answer, e.g. 'short answer'; with a language model anything, e.g. "
+        "'a list of 5 points'.",
     ),
-]
-IndexBudgetTokens = Annotated[
-    int | None,
-    typer.Option(
-        "--index-budget-tokens",
-        metavar="N",
-        min=0,
-        rich_help_panel=COST,
-        help="Maximum number of tokens of all runs on this index together.",
-    ),
-]
-TraceFile = Annotated[
-    str | None,
-    typer.Option(
-        "--trace",
-        metavar="FILE",
-        rich_help_panel=OTHER,
-        help="Append every model call to this file as a line of JSON (tokens, seconds, errors).",
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", rich_help_panel=OUTPUT, help="Hide progress bars and notes.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", rich_help_panel=COST, help="Go on without asking for confirmation.")]
+    "--trace": Flag("llm.trace", "FILE", OTHER),
+}  # fmt: skip
+SERVER = ("--base-url", "--budget", "--budget-tokens", "--trace")
+"""Flags of calls to a server."""
+INDEX_BUDGETS = ("--index-budget", "--index-budget-tokens")
+
+
+@dataclass(frozen=True)
+class Given:
+    """The settings that a command line names: by its flags and --set, in the file of --config."""
+
+    flags: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """By dotted key."""
+    config: Path | None = None
+
+    def settings(self) -> Settings:
+        """Return the settings of all sources, and log them."""
+        return _logged(configuration.load(self.flags, file=self.config)).settings
+
+    def with_index(
+        self,
+        built: Sequence[Mapping[str, Any]],
+        *,
+        does: str = "answers",
+        language_model: bool = True,
+        quiet: bool = False,
+    ) -> Resolved:
+        """Return the settings of all sources, completed by what indexes remember of their models, and name those.
+
+        `built` holds the settings that they were built by; `does` is what the command does with a model.
+        """
+        resolved = configuration.load(self.flags, file=self.config)
+        asks = language_model or resolved.settings.rerank.by == "model"
+        resolved = _logged(api.with_index_models(resolved, built, language_model=asks, builds=does == "builds"))
+        if asks and not quiet and (line := api.describe_models(resolved, built, does)):
+            show.note(line)
+        return resolved
+
+
+def takes(*names: str, config: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command some of FLAGS, --set and, with `config`, --config; it gets them as `given`, or as `settings`."""
+    sources = {"set_": SetKeys, **({"config": ConfigFile} if config else {})}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command)
+        hints = get_type_hints(command, localns={"Settings": object, "Given": object}, include_extras=True)
+        own = [p.replace(annotation=hints[p.name]) for p in signature.parameters.values() if p.name in hints]
+        own = [p for p in own if p.name not in ("given", "settings")]
+        more = [
+            Parameter(_parameter(name), Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            for name, kind in [*((name, _option(name)) for name in names), *sources.items()]
+        ]
+
+        @functools.wraps(command)
+        def run(**arguments: Any) -> None:
+            flags = {name: arguments.pop(_parameter(name)) for name in names}
+            given = Given(overrides(arguments.pop("set_"), flags), arguments.pop("config", None))
+            if "settings" in signature.parameters:
+                command(**arguments, settings=given.settings())
+            else:
+                command(**arguments, given=given)
+
+        run.__signature__ = signature.replace(parameters=[*own, *more])  # pyright: ignore[reportAttributeAccessIssue]
+        run.__annotations__ = {p.name: p.annotation for p in (*own, *more)}
+        return run
+
+    return decorate
+
+
+def _parameter(name: str) -> str:
+    return name.removeprefix("--").replace("-", "_")
+
+
+def _option(name: str) -> Any:
+    """Return the annotation of a parameter for a flag: a switch, a list or a text, which the settings read."""
+    switch = configuration.FIELDS[FLAGS[name].key].annotation is bool
+    kind: Any = bool | None if switch else list[str] | None if FLAGS[name].many else str | None
+    return Annotated[kind, _flag(name)]
+
+
+def _flag(name: str) -> Any:
+    flag, info = FLAGS[name], configuration.FIELDS[FLAGS[name].key]
+    text = flag.help or f"{info.description}."
+    if isinstance(info.default, int) and info.annotation is not bool:
+        text = f"{text.removesuffix('.')} (default: {info.default})."
+    short = ["-m"] if name == "--model" else []
+    return typer.Option(
+        name,
+        *short,
+        metavar=flag.metavar or None,
+        rich_help_panel=flag.panel,
+        help=text,
+        show_default=False,
+        autocompletion=starting(lambda: flag.names) if flag.names else None,
+    )
+
+
+with_model = takes("--model", *SERVER)
+"""For commands of which a language model may do a part."""
+with_calls = takes(*SERVER)
+"""For commands that name their model in another way."""
+with_settings = takes()
+
+
+def overrides(pairs: Sequence[str] | None, flags: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return what `--set` and the flags that were given say, by dotted key; flags go before `--set`."""
+    values: dict[str, Any] = {}
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise UsageError(f"--set takes KEY=VALUE, as --set chunk.mode=sentence, and not {pair!r}")
+        values[key.strip()] = value.strip()
+    for name, value in (flags or {}).items():
+        if value is not None:
+            flag = FLAGS.get(name)
+            values[flag.key if flag else name] = not value if flag and flag.off else value
+    return values
+
+
+def _logged(resolved: Resolved) -> Resolved:
+    for key, value, default, origin, _ in configuration.describe(resolved):
+        if value != default:
+            logging.getLogger("conspectus").debug("setting %s = %r (%s)", key, value, origin)
+    return resolved
+
+
+def parts(text: str) -> list[str]:
+    """Return what a list with commas names."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+# For commands that list the flags one by one
+
+ModelName = Annotated[str | None, _flag("--model")]
+BaseUrl = Annotated[str | None, _flag("--base-url")]
+EmbedderName = Annotated[str | None, _flag("--embedder")]
+Rerank = Annotated[str | None, _flag("--rerank")]
+Budget = Annotated[str | None, _flag("--budget")]
+BudgetTokens = Annotated[str | None, _flag("--budget-tokens")]
+TraceFile = Annotated[str | None, _flag("--trace")]
+CALLS = {"base_url": BaseUrl, "budget": Budget, "budget_tokens": BudgetTokens, "trace": TraceFile}
+SOURCES = {"config": ConfigFile, "set_": SetKeys}
 
 
 def model_flags(
     model: str | None = None,
     base_url: str | None = None,
     embedder: str | None = None,
-    budget: float | None = None,
-    budget_tokens: int | None = None,
+    budget: str | None = None,
+    budget_tokens: str | None = None,
     trace: str | None = None,
-    index_budget: float | None = None,
-    index_budget_tokens: int | None = None,
 ) -> dict[str, Any]:
-    """Return what the flags of language models say, by dotted key."""
-    return {
-        "model": model,
-        "llm.base_url": base_url,
-        "vectors.embedder": embedder,
-        "llm.budget": budget,
-        "llm.budget_tokens": budget_tokens,
-        "llm.index_budget": index_budget,
-        "llm.index_budget_tokens": index_budget_tokens,
-        "llm.trace": trace,
-    }
+    """Return what the flags of language models say, as `overrides` takes it."""
+    values = (model, base_url, embedder, budget, budget_tokens, trace)
+    return dict(zip(("--model", *SERVER[:1], "--embedder", *SERVER[1:]), values, strict=True))
 
 
-def overrides(pairs: Sequence[str] | None, flags: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return what `--set` and the flags that were given say, by dotted key; flags go before `--set`."""
-    said: dict[str, Any] = {}
-    for pair in pairs or ():
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise UsageError(f"--set takes KEY=VALUE, as --set chunk.mode=sentence, and not {pair!r}")
-        said[key.strip()] = value.strip()
-    return said | {key: value for key, value in (flags or {}).items() if value is not None}
+def settings_of(flags: Mapping[str, Any], file: Path | None) -> Settings:
+    """Return the settings of all sources."""
+    return Given(flags, file).settings()
 
 
-def parts(text: str) -> list[str]:
-    """Return what a list with commas names."""
-    return [part.strip() for part in text.split(",") if part.strip()]
+def settings_with_index(
+    flags: Mapping[str, Any], file: Path | None, built: Sequence[Mapping[str, Any]], *, quiet: bool = False
+) -> Resolved:
+    """Return the settings of all sources, completed by what indexes remember of their models."""
+    return Given(flags, file).with_index(built, quiet=quiet)
+
+
+# Agreeing to what is spent
 
 
 def confirmed(*, yes: bool) -> None:
@@ -298,7 +408,7 @@ def confirmed(*, yes: bool) -> None:
         agreed = typer.confirm("Go on?", err=True)
     if not agreed:
         show.note("Stopped before anything was spent or written.")
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
@@ -310,14 +420,13 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
         UsageError: there is no terminal to ask at, and neither `yes` nor a budget is given.
         typer.Exit: the answer is no.
     """
-    cost, used = estimate.likely_cost, estimate.likely_tokens
-    if used <= ASK_ABOVE_TOKENS if cost is None else cost <= ASK_ABOVE_USD:
+    cost, tokens = estimate.likely_cost, estimate.likely_tokens
+    if tokens <= ASK_ABOVE_TOKENS if cost is None else cost <= ASK_ABOVE_USD:
         return
     llm = settings.llm
     limits = (llm.budget, llm.budget_tokens, llm.index_budget, llm.index_budget_tokens)
-    limited = any(limit is not None for limit in limits)
     likely = show.likely(estimate)
-    if yes or limited:
+    if yes or any(limit is not None for limit in limits):
         show.note(f"This will take {likely}.")
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -325,86 +434,6 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
             f"this will take {likely}, and there is no terminal to ask whether to go on: pass --yes to go on, or"
             " --budget USD or --budget-tokens N for a maximum (--dry-run shows the estimate)"
         )
-    show.table(show.costs(estimate), show.note, texts=2)
+    show.table(show.costs(estimate), show.note, texts=1)
     show.note(f"This will take {likely}.")
     confirmed(yes=False)
-
-
-def settings_of(said: Mapping[str, Any], file: Path | None) -> Settings:
-    """Return the settings of all sources, and log them."""
-    from conspectus import configuration
-
-    return _logged(configuration.load(said, file=file)).settings
-
-
-def settings_with_index(
-    said: Mapping[str, Any],
-    file: Path | None,
-    built: Sequence[Mapping[str, Any]],
-    *,
-    does: str = "answers",
-    language_model: bool = True,
-    quiet: bool = False,
-) -> Resolved:
-    """Return the settings of all sources, completed by what indexes remember of their models, and say which those are.
-
-    `built` holds the settings that they were built by; `does` is what the command does with a model.
-    """
-    from conspectus import configuration
-    from conspectus.index_models import describe_models, with_index_models
-
-    resolved = configuration.load(said, file=file)
-    asks = language_model or resolved.settings.rerank.by == "model"
-    resolved = _logged(with_index_models(resolved, built, language_model=asks, builds=does == "builds"))
-    if asks and not quiet and (line := describe_models(resolved, built, does)):
-        show.note(line)
-    return resolved
-
-
-def _logged(resolved: Resolved) -> Resolved:
-    from conspectus import configuration
-
-    for key, value, default, origin, _ in configuration.describe(resolved):
-        if value != default:
-            logging.getLogger("conspectus").debug("setting %s = %r (%s)", key, value, origin)
-    return resolved
-
-
-CALLS = {"base_url": BaseUrl, "budget": Budget, "budget_tokens": BudgetTokens, "trace": TraceFile}
-"""Flags of calls to a server, as `model_flags` takes them."""
-SOURCES = {"config": ConfigFile, "set_": SetKeys, "log": LogFile}
-
-
-def settled(**flags: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command its parameter `settings` from `flags` (see `model_flags`), `--config` and `--set`.
-
-    The command line has those flags in its place, after the command's own.
-    """
-
-    def given(command: Callable[..., None]) -> Callable[..., None]:
-        signature = inspect.signature(command)
-        kinds = get_type_hints(command, localns={"Settings": object}, include_extras=True)  # imported for types only
-        own = [p.replace(annotation=kinds[p.name]) for p in signature.parameters.values() if p.name != "settings"]
-        more = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-            for name, kind in (flags | SOURCES).items()
-        ]
-
-        @functools.wraps(command)
-        def run(**said: Any) -> None:
-            chosen = {name: said.pop(name) for name in flags}
-            config, pairs, _ = (said.pop(name) for name in SOURCES)
-            command(**said, settings=settings_of(overrides(pairs, model_flags(**chosen)), config))
-
-        run.__signature__ = signature.replace(parameters=[*own, *more])  # pyright: ignore[reportAttributeAccessIssue]
-        run.__annotations__ = {p.name: p.annotation for p in (*own, *more)}
-        return run
-
-    return given
-
-
-with_model = settled(model=ModelName, **CALLS)
-"""For commands of which a language model may do a part."""
-with_calls = settled(**CALLS)
-"""For commands that name their model in another way."""
-with_settings = settled()

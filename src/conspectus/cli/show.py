@@ -1,36 +1,50 @@
-"""How things are printed: results to standard output, notes to standard error, colour on terminals only."""
+"""How things are printed: results to standard output, notes and progress to standard error, bold on terminals only."""
 
 from __future__ import annotations
 
 import json
+import logging
 import re
 import sys
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from itertools import groupby
+from threading import Event, Thread
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
+from conspectus import api
 from conspectus.cli import terminal
 from conspectus.cli.terminal import line, printable
-from conspectus.rows import Citation, Failure, Source, Usage
 
 if TYPE_CHECKING:
-    from conspectus.index_status import VectorFigures
-    from conspectus.indexing.estimate import Estimate, Range
+    from rich.progress import Progress
+
+    from conspectus.api import Estimate, Range, VectorFigures
+    from conspectus.rows import Citation, Failure, Source, Usage
 
 SNIPPET = 160
-"""Characters of a place that are shown."""
+"""Characters of a passage that are shown."""
 PLACES = 2
-"""Places that are shown for one citation."""
+"""Passages that are shown for one citation."""
 LINES = 10
 """Lines of a list that are shown."""
+LONG = 400
+"""Characters from which on a source is no quotation, but a whole chunk."""
 NARROWEST = 20
 """Columns of a terminal that a text in a table is wrapped to at least."""
 _ESCAPED = re.compile(r"[\x7f-\x9f]")
 """Control characters that JSON may hold as they are, and terminals obey."""
+_CITED = re.compile(r"([^\[\]\n]*)((?:\[\d+\])+)")
+
+log = logging.getLogger("conspectus")
+
+
+# Text
 
 
 def out(text: str = "") -> None:
@@ -81,14 +95,14 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun if n == 1 else plural(noun)}"
 
 
-def size(n: int) -> str:
-    """Return a number of bytes as people read it: 38 kB, 5.5 MB."""
-    return f"{n / 1e6:,.1f} MB" if n >= 999_500 else f"{-(-n // 1000)} kB"
-
-
 def plural(noun: str) -> str:
     """Return the plural of one of the nouns that we count."""
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def size(n: int) -> str:
+    """Return a number of bytes as people read it: 38 kB, 5.5 MB."""
+    return f"{n / 1e6:,.1f} MB" if n >= 999_500 else f"{-(-n // 1000)} kB"
 
 
 def snippet(text: str, most: int = SNIPPET) -> str:
@@ -97,170 +111,7 @@ def snippet(text: str, most: int = SNIPPET) -> str:
     return start if len(start) <= most else f"{start[: most - 1].rstrip()}…"
 
 
-def place(source: Source, indent: str = "    ", language: str = "en", statement: str = "") -> str:
-    """Return where something is said, and what, on two lines; of a long source what is nearest to a statement."""
-    from conspectus.messages import wording
-
-    where = wording(language).where(source.document, source.place, source.start, source.end)
-    return f"{line(where)}\n{indent}“{snippet(nearest(source.text, statement))}”"
-
-
-def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -> None:
-    """Print what the numbers in a text lead to, in its language; neighbours that lead to the same places together."""
-    from conspectus.messages import wording
-
-    words, said = wording(language), statements(text)
-    if cited:
-        out(f"\n{bold(words.sources)}\n")
-    for sources, group in groupby(cited, key=lambda c: c.sources):
-        same = list(group)
-        head = "".join(f"[{c.marker}]" for c in same) + " "
-        if len(sources) > 1:  # what is cited is a row with all that it stands on, not one quotation
-            out(head + line(words.apart.join(words.label.format(words.kind(c.kind), c.title) for c in same)))
-            head = "    "
-        shown = 1 if same[0].kind == "report" else PLACES  # `conspectus report` shows all of a report's
-        for source in sources[:shown]:
-            out(head + place(source, language=language, statement=said.get(same[0].marker, "")))
-            head = "    "
-        if (more := len(sources) - shown) > 0 and same[0].kind != "report":
-            out(f"    {words.more_places.format(more)}")
-
-
-def table(rows: Iterable[Sequence[str]], say: Callable[[str], None] = out, *, texts: int = 1) -> None:
-    """Print rows as columns: the first ones, which hold texts, to the left, the others to the right.
-
-    On a terminal that is too narrow the words of the head stand below each other, and a text in the last column is
-    wrapped; where that is not enough, each row is a list of what its columns hold.
-    """
-    head, *listed = ([_indented(cell) for cell in row] for row in rows)
-    most = terminal.columns(sys.stderr if say is note else sys.stdout) or sys.maxsize
-    heads = [head]
-    if _width(_widths([head, *listed])) > most:
-        words = [cell.split() for cell in head]
-        deepest = max(map(len, words))
-        heads = [[([""] * (deepest - len(cell)) + cell)[i] for cell in words] for i in range(deepest)]
-    widths = _widths([*heads, *listed])
-    over = _width(widths) - most
-    if over > 0 and texts == len(head) and widths[-1] - over >= NARROWEST:
-        widths[-1] -= over
-        over = 0
-    if over > 0:
-        for row in listed:
-            say(bold("  ".join(filter(None, row[:texts]))))
-            for name, cell in zip(head[texts:], row[texts:], strict=True):
-                say(f"  {name}: {cell}")
-        return
-    for row in (*heads, *listed):
-        for part in _parts(row, widths[-1]) if texts == len(head) else [row]:
-            gaps = [" " * (w - terminal.cells(cell)) for cell, w in zip(part, widths, strict=True)]
-            left = [cell + gap for cell, gap in zip(part[:texts], gaps, strict=False)]
-            right = [gap + cell for cell, gap in zip(part[texts:], gaps[texts:], strict=True)]
-            say("  ".join([*left, *right]).rstrip())
-
-
-def _indented(cell: str) -> str:
-    return cell[: len(cell) - len(cell.lstrip(" "))] + line(cell)
-
-
-def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    return [max(map(terminal.cells, column)) for column in zip(*rows, strict=True)]
-
-
-def _width(widths: Sequence[int]) -> int:
-    return sum(widths) + 2 * (len(widths) - 1)
-
-
-def _parts(row: Sequence[str], width: int) -> Iterator[Sequence[str]]:
-    """Yield the lines of a row whose last cell is wrapped to a width."""
-    first, *rest = terminal.wrap(row[-1], width)
-    yield [*row[:-1], first]
-    for part in rest:
-        yield [*("" for _ in row[:-1]), part]
-
-
-def costs(estimate: Estimate) -> Iterator[Sequence[str]]:
-    """Yield a row for each task: calls, tokens of prompts and replies, and money if the price is known."""
-    from conspectus.tasks.base import task_label
-
-    yield ["Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost (USD)"]
-    for t in estimate.tasks:
-        figures = (ranging(r) for r in (t.calls, t.prompt_tokens, t.completion_tokens))
-        yield [task_label(t.task), t.model, *figures, costing(t.cost)]
-    figures = (ranging(r) for r in (estimate.calls, estimate.prompt_tokens, estimate.completion_tokens))
-    yield ["All", "", *figures, costing(estimate.cost)]
-
-
-def likely(estimate: Estimate) -> str:
-    """Return what to count on, as `about 120,000 tokens (80,000 to 300,000) and about $0.12 ($0.08 to $0.30)`."""
-    tokens = f"{round(estimate.likely_tokens, -3):,.0f} tokens ({ranging(estimate.tokens)})"
-    cost, bounds = estimate.likely_cost, estimate.cost
-    if cost is None or bounds is None:
-        return f"about {tokens}; the price of a model is not known (setting `prices`)"
-    return (
-        f"about {tokens} and about {money(cost)} ({money(bounds.low)} to {money(bounds.high)})"
-        if cost
-        else f"about {tokens}"
-    )
-
-
-def costing(cost: Range | None) -> str:
-    """Return US dollars as `0.0040 to 0.0120`, `0.35 to 1.10`, `0` or `unknown`."""
-    if cost is None:
-        return "unknown"
-    return ranging(cost, 2 if cost.high >= 0.1 else 4) if cost.high else "0"
-
-
-def ranging(value: Range, digits: int = 0) -> str:
-    """Return `12`, or `12 to 15`."""
-    return value.text(digits)
-
-
-def money(cost: float) -> str:
-    """Return US dollars to the cent, small amounts to the hundredth of one: `$12.50`, `$0.0042`."""
-    return f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.4f}"
-
-
-def dollars(cost: float | None) -> str:
-    """Return what was paid, as `$0.0042`, `$0` of what is free, or `cost unknown` without a price."""
-    return "cost unknown" if cost is None else money(cost) if cost else "$0"
-
-
-def usage_line(used: Usage, cost: str = "") -> str:
-    """Return what was spent: calls, tokens, money, and how many replies came from the cache."""
-    tokens = f"{counted(used.prompt_tokens + used.completion_tokens, 'token')}"
-    cost = cost or (money(used.cost) if used.cost else "")
-    parts = [counted(used.calls, "call"), tokens, *([cost] if cost else [])]
-    cached = f" ({used.cached_calls:,} more from the cache)" if used.cached_calls else ""
-    return f"{', '.join(parts)}{cached}"
-
-
-def spent(used: Usage, say: Callable[[str], None] = note, *, cost: str = "") -> None:
-    """Print what a run took of a language model, if it took any."""
-    if used.calls or used.cached_calls:
-        say(f"Spent: {usage_line(used, cost)}.")
-
-
-def vectors(figures: VectorFigures | None) -> str:
-    """Return in a sentence what vectors an index has, and how the nearest are found."""
-    from conspectus.models.embedders import MOST_UNREAD
-
-    if figures is None:
-        return "No vectors; conspectus embed makes them."
-    held = f"{counted(figures.chunks, 'chunk')} and {counted(figures.sentences, 'sentence')}"
-    found = "the nearest are found exactly"
-    if not figures.exact:
-        found = f"of the 10 nearest {100 * figures.recall:.1f} % are found, by a graph of neighbours"
-    elif figures.many:
-        found += ", which the extra `ann` would make faster: pip install 'conspectus[ann]', then conspectus embed"
-    told = f"Vectors: {held} by {figures.model}, {figures.dimension:,} numbers each; {found}."
-    if figures.query_prefix or figures.passage_prefix:
-        told += f"\nBefore questions stands {figures.query_prefix!r}, before passages {figures.passage_prefix!r}."
-    if figures.unread >= MOST_UNREAD:
-        told += (
-            f"\nThe model does not know {100 * figures.unread:.0f} % of the letters of these texts, and walk leaves its"
-            " vectors out: one that is made for their language would say more."
-        )
-    return told
+# Lists and tables
 
 
 def listed(heading: str, lines: Sequence[str], say: Callable[[str], None] = note) -> None:
@@ -296,9 +147,64 @@ def failures(failed: Sequence[Failure], say: Callable[[str], None] = note) -> No
     listed(f"Failed {len(failed):,}:", by_reason((f.document or f.stage, f.error) for f in failed), say)
 
 
-LONG = 400
-"""Characters from which on a source is no quotation, but a whole chunk."""
-_CITED = re.compile(r"([^\[\]\n]*)((?:\[\d+\])+)")
+def table(rows: Iterable[Sequence[str]], say: Callable[[str], None] = out, *, texts: int = 1) -> None:
+    """Print rows as columns: the first ones, which hold texts, to the left, the others, figures, to the right.
+
+    On a terminal that is too narrow heads and texts are wrapped; where that is not enough, each row is a list.
+    """
+    head, *body = ([cell[: len(cell) - len(cell.lstrip(" "))] + line(cell) for cell in row] for row in rows)
+    most = terminal.columns(sys.stderr if say is note else sys.stdout) or sys.maxsize
+    widths = [max(map(terminal.cells, column)) for column in zip(*body, strict=True)] or [0] * len(head)
+    whole = [max(width, terminal.cells(cell)) for width, cell in zip(widths, head, strict=True)]
+    if sum(whole) + 2 * (len(whole) - 1) <= most:
+        widths = whole
+    widths = [max(w, *map(terminal.cells, cell.split() or [""])) for w, cell in zip(widths, head, strict=True)]
+    widest = max(range(texts), key=widths.__getitem__)
+    over = max(0, sum(widths) + 2 * (len(widths) - 1) - most)
+    if over and widths[widest] - over < NARROWEST:
+        for row in body:
+            say(bold("  ".join(filter(None, row[:texts]))))
+            for name, cell in zip(head[texts:], row[texts:], strict=True):
+                say(f"  {name}: {cell}")
+        return
+    widths[widest] -= over
+    for row in (head, *body):
+        cells = [terminal.wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
+        deepest = max(map(len, cells))
+        padded = [[""] * (deepest - len(c)) + c if row is head else c + [""] * (deepest - len(c)) for c in cells]
+        for parts in zip(*padded, strict=True):
+            gaps = [" " * (width - terminal.cells(part)) for part, width in zip(parts, widths, strict=True)]
+            aligned = [p + gap if n < texts else gap + p for n, (p, gap) in enumerate(zip(parts, gaps, strict=True))]
+            say("  ".join(aligned).rstrip())
+
+
+# Sources
+
+
+def place(source: Source, indent: str = "    ", language: str = "en", statement: str = "") -> str:
+    """Return where something is said, and what, on two lines; of a long source what is nearest to a statement."""
+    where = api.wording(language).where(source.document, source.place, source.start, source.end)
+    return f"{line(where)}\n{indent}“{snippet(nearest(source.text, statement))}”"
+
+
+def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -> None:
+    """Print what the numbers in a text lead to, in its language; neighbours that lead to the same places together."""
+    words, cited_for = api.wording(language), statements(text)
+    if cited:
+        out(f"\n{bold(words.sources)}\n")
+    for sources, group in groupby(cited, key=lambda c: c.sources):
+        same = list(group)
+        is_report = same[0].kind == "report"  # `conspectus report` shows all of its sources
+        head = "".join(f"[{c.marker}]" for c in same) + " "
+        if len(sources) > 1:  # what is cited is a row with all that it stands on, not one quotation
+            out(head + line(words.apart.join(words.label.format(words.kind(c.kind), c.title) for c in same)))
+            head = "    "
+        shown = sources[: 1 if is_report else PLACES]
+        for source in shown:
+            out(head + place(source, language=language, statement=cited_for.get(same[0].marker, "")))
+            head = "    "
+        if len(sources) > len(shown) and not is_report:
+            out(f"    {words.more_places.format(len(sources) - len(shown))}")
 
 
 def statements(text: str) -> dict[int, str]:
@@ -314,16 +220,254 @@ def statements(text: str) -> dict[int, str]:
 
 def nearest(source: str, statement: str) -> str:
     """Return a source from the sentence on that shares most words with a statement; a short one as it is."""
-    from conspectus.text.sentences import sentences
-    from conspectus.text.words import terms
-
-    asked = set(terms(statement))
-    if len(source) <= LONG or not asked:
+    wanted = set(api.terms(statement))
+    if len(source) <= LONG or not wanted:
         return source
     best, start = 0.0, 0
-    for a, b in sentences(source):
-        held = set(terms(source[a:b]))
-        shared = len(asked & held) / (len(held) + 5) ** 0.5 if held else 0.0  # a long sentence shares some by chance
+    for a, b in api.sentences(source):
+        words = set(api.terms(source[a:b]))
+        shared = len(wanted & words) / (len(words) + 5) ** 0.5 if words else 0.0  # a long sentence has some by chance
         if shared > best:
             best, start = shared, a
     return f"… {source[start:]}" if start else source
+
+
+# Tokens, money and vectors
+
+
+def costs(estimate: Estimate) -> Iterator[Sequence[str]]:
+    """Yield a row for each task: calls, tokens of prompts and replies, and money if the price is known."""
+    models = {t.model for t in estimate.tasks}
+    head = f"Task ({models.pop()})" if len(models) == 1 else "Task (model)"
+    yield [head, "Calls", "Tokens asked", "Tokens written", "Cost (USD)"]
+    named = [(api.task_label(t.task) + (f" ({t.model})" if models else ""), t) for t in estimate.tasks]
+    for name, t in (*named, ("All", estimate)):
+        figures = (t.calls, t.prompt_tokens, t.completion_tokens)
+        yield [name, *(ranging(r).replace(" to ", "–") for r in figures), costing(t.cost).replace(" to ", "–")]
+
+
+def likely(estimate: Estimate) -> str:
+    """Return what to count on, as `about 120,000 tokens (80,000 to 300,000) and about $0.12 ($0.08 to $0.30)`."""
+    tokens = f"about {round(estimate.likely_tokens, -3):,.0f} tokens ({ranging(estimate.tokens)})"
+    cost, bounds = estimate.likely_cost, estimate.cost
+    if cost is None or bounds is None:
+        return f"{tokens}; the price of a model is not known (setting `prices`)"
+    return f"{tokens} and about {money(cost)} ({money(bounds.low)} to {money(bounds.high)})" if cost else tokens
+
+
+def ranging(value: Range, digits: int = 0) -> str:
+    """Return `12`, or `12 to 15`."""
+    return value.text(digits)
+
+
+def costing(cost: Range | None) -> str:
+    """Return US dollars as `0.0040 to 0.0120`, `0.35 to 1.10`, `0` or `unknown`."""
+    if cost is None:
+        return "unknown"
+    return ranging(cost, 2 if cost.high >= 0.1 else 4) if cost.high else "0"
+
+
+def money(cost: float) -> str:
+    """Return US dollars to the cent, small amounts to the hundredth of one: `$12.50`, `$0.0042`."""
+    return f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.4f}"
+
+
+def dollars(cost: float | None) -> str:
+    """Return what was paid, as `$0.0042`, `$0` of what is free, or `cost unknown` without a price."""
+    return "cost unknown" if cost is None else money(cost) if cost else "$0"
+
+
+def usage_line(used: Usage, cost: str = "") -> str:
+    """Return what was spent: calls, tokens, money, and how many replies came from the cache."""
+    tokens = f"{counted(used.prompt_tokens + used.completion_tokens, 'token')}"
+    cost = cost or (money(used.cost) if used.cost else "")
+    cached = f" ({used.cached_calls:,} more from the cache)" if used.cached_calls else ""
+    return ", ".join(filter(None, (counted(used.calls, "call"), tokens, cost))) + cached
+
+
+def spent(used: Usage, say: Callable[[str], None] = note, *, cost: str = "") -> None:
+    """Print what a run took of a language model, if it took any."""
+    if used.calls or used.cached_calls:
+        say(f"Spent: {usage_line(used, cost)}.")
+
+
+def vectors(figures: VectorFigures | None) -> str:
+    """Return in a sentence what vectors an index has, and how the nearest are found."""
+    if figures is None:
+        return "No vectors; conspectus embed makes them."
+    found = "the nearest are found exactly"
+    if not figures.exact:
+        found = f"of the 10 nearest {100 * figures.recall:.1f} % are found, by a graph of neighbours"
+    elif figures.many:
+        found += ", which the extra `ann` would make faster: pip install 'conspectus[ann]', then conspectus embed"
+    embedded = f"{counted(figures.chunks, 'chunk')} and {counted(figures.sentences, 'sentence')}"
+    text = f"Vectors: {embedded} by {figures.model}, {figures.dimension:,} numbers each; {found}."
+    if figures.query_prefix or figures.passage_prefix:
+        text += f"\nBefore questions stands {figures.query_prefix!r}, before passages {figures.passage_prefix!r}."
+    if figures.unread >= api.MOST_UNREAD:
+        text += (
+            f"\nThe model does not know {100 * figures.unread:.0f} % of the letters of these texts, and walk leaves its"
+            " vectors out: one that is made for their language would say more."
+        )
+    return text
+
+
+# Progress
+
+LABELS = {
+    "read": "reading files",
+    "lexicon": "learning the vocabulary",
+    "extract": "extracting the graph",
+    "resolve": "joining names",
+    "communities": "finding communities",
+    "describe": "describing elements",
+    "reports": "writing reports",
+    "lexical": "indexing words",
+    "embed": "making vectors",
+    "neighbours": "linking neighbours",
+    "questions": "writing questions",
+    "answers": "answering",
+    "judge": "judging",
+    "claims": "finding claims",
+    "grounding": "checking what is cited",
+    "loss": "following facts",
+    "reasons": "summarising reasons",
+}
+EVERY = 0.1
+"""Seconds between two updates of a bar."""
+LINE_EVERY = 30.0
+"""Seconds between two lines without a terminal: 120 an hour, few enough for a log; a shorter run prints none."""
+
+
+class Bars:
+    """Shows how far a run is: a bar for each stage on a terminal, else a line every 30 seconds on standard error.
+
+    Both say what was spent of a language model so far: calls, tokens and, if there is a price, money. `quiet` leaves
+    only the log's lines. Use it as a context manager; it is an `indexing.pipeline.Progress`. `wait` sleeps for the
+    seconds it is given and returns whether the run has ended meanwhile (for tests).
+    """
+
+    def __init__(self, *, quiet: bool, wait: Callable[[float], bool] | None = None) -> None:
+        self.shown = not quiet and sys.stderr.isatty()
+        self._quiet = quiet
+        self._ended = Event()
+        self._wait = wait or self._ended.wait
+        self._bars: Progress | None = None
+        self._usage: Callable[[], Usage] | None = None
+        self._stage = ""
+        self._began = 0.0
+        self._total = self._done = 0
+
+    def __enter__(self) -> Bars:
+        if self.shown:
+            self._bars = _bars()
+            self._bars.start()
+        elif not self._quiet:
+            Thread(target=self._print_lines, name="progress", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._close()
+        if self._bars:
+            self._bars.stop()
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Leave the terminal to somebody else, as a question."""
+        if self._bars:
+            self._bars.stop()
+        yield
+        if self._bars:
+            self._bars.start()
+
+    def watch(self, usage: Callable[[], Usage]) -> None:
+        """Show from now on what `usage` returns: what the run took of servers so far."""
+        self._usage = usage
+
+    def stage(self, name: str, total: int) -> Callable[[], None]:
+        """Open a stage and close the one before."""
+        self._close()
+        self._stage, self._began, self._total, self._done = name, time.perf_counter(), total, 0
+        log.debug("stage %s: %d pieces of work", name, total)
+        bars = self._bars
+        task = bars.add_task(LABELS.get(name, name), total=total or None, count="", spent="") if bars else None
+        shown, done = 0.0, 0
+
+        def tick() -> None:
+            nonlocal shown, done
+            done += 1
+            if self._stage == name:  # descriptions come to their end while reports are written
+                self._done = done
+            if bars is None or task is None:
+                return
+            if (now := time.monotonic()) - shown > EVERY:  # a bar takes longer to update than many a piece of work
+                shown = now
+                bars.update(task, completed=done, count=_count(done, total), spent=self._spent())
+
+        return tick
+
+    def note(self, text: str) -> None:
+        """Print a line, above the bars where there are any."""
+        log.info(text)
+        if self._bars:
+            self._bars.console.print(terminal.clean(text), markup=False, highlight=False)
+        elif not self._quiet:
+            note(text)
+
+    def _print_lines(self) -> None:
+        while not self._wait(LINE_EVERY):
+            note(self._line())
+
+    def _line(self) -> str:
+        """Return how far the run is, in words."""
+        done, total = self._done, self._total
+        seconds = time.perf_counter() - self._began
+        left = f"about {_clock(seconds / done * (total - done))} left in this stage" if 0 < done < total else ""
+        spent = f"spent so far: {text}" if (text := self._spent()) else ""
+        stage = LABELS.get(self._stage, self._stage) or "starting"
+        return "; ".join(filter(None, (stage, _count(done, total).replace("/", " of "), left, spent)))
+
+    def _spent(self) -> str:
+        used = self._usage() if self._usage else None
+        return usage_line(used) if used and (used.calls or used.cached_calls) else ""
+
+    def _close(self) -> None:
+        if not self._stage:
+            return
+        log.debug("stage %s took %.2f s", self._stage, time.perf_counter() - self._began)
+        if self._bars:
+            done = self._total or self._done or 1
+            self._bars.update(
+                self._bars.task_ids[-1], total=done, completed=done, count=_count(self._done, done), spent=""
+            )
+        self._stage = ""
+
+
+def _count(done: int, total: int) -> str:
+    """Return `12/40`; nothing for a stage that is one piece."""
+    return f"{done:,}/{total:,}" if total > 1 else f"{done:,}" if done > 1 else ""
+
+
+def _clock(seconds: float) -> str:
+    """Return `4:05`, or `2:04:05`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _bars() -> Progress:
+    """Return bars with what is done, the time left (at the end: taken), and what is spent."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[count]}"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        TextColumn("{task.fields[spent]}"),
+    )
+    return Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5)

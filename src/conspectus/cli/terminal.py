@@ -1,4 +1,4 @@
-"""What reaches a terminal: text without control characters, wrapped to its width, and Markdown as it is written.
+"""What reaches a terminal: text without control characters, wrapped to its width, and Markdown.
 
 Text of documents, file names and replies of models are never trusted here: a control sequence in them could recolour
 the screen, write to the clipboard (OSC 52), hide where a link leads (OSC 8) or forge a line.
@@ -25,8 +25,6 @@ _CONTROLS = re.compile(
     r"|\x1b[ -/]*[0-~]?"
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"  # also line separators and what turns text around
 )
-_BEGUN = re.compile(r"[\x1b\x90\x98\x9b\x9d-\x9f][^\x00-\x1f\x7f-\x9f]*\Z")
-"""A control sequence that may go on behind the end of a text."""
 _CODES = re.compile(r"\x1b\[[0-9;]*m")
 _WIDE = r"\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\U00020000-\U0003fffd"
 _CLOSING = "、。〉》」』】〕！），．：；？"
@@ -157,10 +155,9 @@ def markdown(text: str, stream: TextIO, width: int) -> list[str]:
 
 
 class Stream:
-    """Shows the pieces of an answer as they come: set as Markdown on a terminal, as they are elsewhere.
+    """Shows the pieces of an answer as they come.
 
-    Lines of a paragraph or of a point of a list are printed as soon as they are full, tables and code when they are
-    whole. Nothing is drawn twice, so that nothing flickers, and an answer may be longer than the screen.
+    On a terminal each paragraph, list or table is set as Markdown when it is whole; elsewhere pieces stay as they are.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -168,11 +165,8 @@ class Stream:
         """Whether anything was shown."""
         self._stream = stream or sys.stdout
         self._width = columns(self._stream)
-        self._line = ""
-        self._block: list[str] = []
-        self._printed: list[str] = []
-        self._gap = self._blank = False
-        self._rendered = 0
+        self._text = ""
+        self._gap = False
 
     def __call__(self, piece: str) -> None:
         self.any = True
@@ -180,115 +174,31 @@ class Stream:
             self._stream.write(clean(piece))
             self._stream.flush()
             return
-        *whole, self._line = (self._line + piece).split("\n")
-        for one in whole:
-            self._add(one)
-        self._show_full_lines()
+        self._text += piece
+        ends = (m for m in _BLANK.finditer(self._text) if len(_FENCE.findall(self._text, 0, m.start())) % 2 == 0)
+        start = 0
+        for blank in ends:  # those inside a block of code are left out
+            self._show(self._text[start : blank.start()])
+            start = blank.end()
+        self._text = self._text[start:]
 
     def finish(self) -> None:
         """Show what is left, and end the line."""
         if self._width is None:
             self._stream.write("\n")
         else:
-            self._add(self._line)
-            self._line = ""
-            self._end()
+            self._show(self._text)
+            self._text = ""
         self._stream.flush()
 
-    def _add(self, one: str) -> None:
-        """Add a whole line: to the block that is being written, or to a new one."""
-        block = self._block
-        fenced = _fence(block)
-        if not one.strip() and not fenced:
-            self._blank = True
-            if block and not _POINT.match(block[0]):  # a point may go on behind an empty line
-                self._end()
-            return
-        if block and not fenced and _begins(one, block, behind_gap=self._blank):
-            self._end_before(one)
-        elif block and self._blank:
-            block.append("")
-        self._blank = False
-        block = self._block
-        block.append(one)
-        if (_HEADING.match(one) and not fenced) or (len(block) > 1 and fenced and one.strip() == fenced):
-            self._end()
-
-    def _end_before(self, one: str) -> None:
-        self._end(gap=not (_POINT.match(self._block[0]) and _POINT.match(one)))
-
-    def _end(self, *, gap: bool = True) -> None:
-        """Print what was not printed yet of the block, and begin another one."""
-        if self._block:
-            self._print(self._set("\n".join(self._block)))
-            self._gap = gap
-        self._block, self._printed, self._rendered = [], [], 0
-
-    def _show_full_lines(self) -> None:
-        """Print the lines of the unfinished block that nothing behind them can change."""
-        if self._width is None or len(self._line) < SURE:
-            return
-        if self._block and not _fence(self._block) and _begins(self._line, self._block, behind_gap=self._blank):
-            self._end_before(self._line)
-        written = "\n".join([*self._block, *([""] if self._block and self._blank else []), self._line])
-        started = self._block[0] if self._block else self._line
-        if len(written) - self._rendered < min(self._width, PROSE) // 2 or _WHOLE.match(started) or _open(written):
-            return
-        self._rendered = len(written)
-        self._print(self._set(written)[:-1])
-
-    def _set(self, text: str) -> list[str]:
-        return markdown(text, self._stream, self._width or PROSE)
-
-    def _print(self, lines: list[str]) -> None:
-        """Print the lines that come after those that are printed."""
-        bare = [_CODES.sub("", one) for one in lines]
-        if bare[: len(self._printed)] != self._printed:  # marks further on changed what they are: lose nothing
-            self._printed = []
-        rest = lines[len(self._printed) :]
-        if rest and self._gap and not self._printed:
-            rest = ["", *rest]
-            self._gap = False
-        self._stream.write("".join(f"{one}\n" for one in rest))
-        self._stream.flush()
-        self._printed = bare
+    def _show(self, block: str) -> None:
+        lines = markdown(block, self._stream, self._width or PROSE)
+        if lines:
+            self._stream.write("".join(f"{line}\n" for line in (["", *lines] if self._gap else lines)))
+            self._stream.flush()
+            self._gap = True
 
 
-SURE = 14
-"""Characters of a line that show what begins with it: `123456789. ` is the longest mark of a point."""
-_POINT = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)]) ")
-_HEADING = re.compile(r" {0,3}#{1,6} ")
-_WHOLE = re.compile(r" {0,3}(?:[|>#]|```|~~~)| {4}")
-"""What is shown only when it is whole: tables, quotations, headings and code."""
-
-
-def _fence(block: list[str]) -> str:
-    """Return what ends a block of code, "" where the block is no code."""
-    opened = block[0].strip() if block else ""
-    return opened[:3] if opened.startswith(("```", "~~~")) else ""
-
-
-def _begins(one: str, block: list[str], *, behind_gap: bool) -> bool:
-    """Return whether a line begins another block than the one that is being written."""
-    if (one.lstrip()[:3] in ("```", "~~~") and not one.startswith("  ")) or _HEADING.match(one):
-        return True
-    point, current = _POINT.match(one), _POINT.match(block[0])
-    if not current:
-        return bool(point and (not point[0].strip()[0].isdecimal() or point[0].strip() in ("1.", "1)")))
-    if point:
-        return len(one) - len(one.lstrip()) <= len(block[0]) - len(block[0].lstrip()) + 1
-    return behind_gap and not one.startswith("  ")
-
-
-def _open(text: str) -> bool:
-    """Return whether something in a text is begun and not ended, that could change how what is before it is set."""
-    bare = re.sub(r"(?m)^\s*[*+-] |\\.", "", text)
-    odd = any(n % 2 for n in (bare.count("**"), bare.replace("**", "").count("*"), bare.count("`"), bare.count("~~")))
-    link = bare.rfind("](")
-    return (
-        odd
-        or len(re.findall(r"(?<!\w)_|_(?!\w)", bare)) % 2 > 0
-        or bare.rfind("[") > bare.rfind("]")
-        or (link >= 0 and ")" not in bare[link:])
-        or bool(_BEGUN.search(text))
-    )
+_BLANK = re.compile(r"\n[ \t]*\n(?=\S)")
+"""Where a block of Markdown ends: an empty line, behind which another block begins that is no part of a list."""
+_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
