@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from itertools import chain, pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -105,57 +106,49 @@ def _many(kind: Kind) -> Kind:
     return Kind(type_, pack, unpack)
 
 
-def _pack_spans(spans: list[Span], rows: Mapping[str, int]) -> pa.Array:
-    n = len(spans)
+def _struct(make: Callable[..., Any], *parts: tuple[str, str, Kind]) -> Kind:
+    """Return the kind of values that `make` makes of others: the name in Arrow, the attribute and the kind of each."""
+    type_ = pa.struct([(name, kind.type) for name, _, kind in parts])
+    attributes: tuple[str, ...] = make.__match_args__  # pyright: ignore[reportFunctionMemberAccess]
+    ordered = sorted(parts, key=lambda part: attributes.index(part[1]))
+
+    def pack(values: list[Any], rows: Mapping[str, int]) -> pa.Array:
+        arrays = [kind.pack(list(map(attrgetter(attribute), values)), rows) for _, attribute, kind in parts]
+        return pa.StructArray.from_arrays(arrays, fields=list(type_))
+
+    def unpack(array: pa.Array, ids: Callable[[], Sequence[str]]) -> list[Any]:
+        return list(map(make, *(kind.unpack(array.field(name), ids) for name, _, kind in ordered)))
+
+    return Kind(type_, pack, unpack)
+
+
+def _pack_short(values: Iterable[int], _: Mapping[str, int]) -> pa.Array:
+    return _numbers(np.fromiter(values, np.int32), pa.int32())
+
+
+def _pack_documents(ids: Iterable[str], rows: Mapping[str, int]) -> pa.Array:
     try:
-        documents = np.fromiter((rows[s.document_id] for s in spans), np.int32, n)
+        return _pack_short((rows[id_] for id_ in ids), rows)
     except KeyError as missing:
         raise UsageError(f"a span is in document {missing}, which is not in the table of documents") from None
-    starts = np.fromiter((s.start for s in spans), np.int32, n)
-    ends = np.fromiter((s.end for s in spans), np.int32, n)
-    parts = [_numbers(numbers, pa.int32()) for numbers in (documents, starts, ends)]
-    return pa.StructArray.from_arrays(parts, fields=list(_SPAN_TYPE))
 
 
-def _unpack_spans(array: pa.Array, ids: Callable[[], Sequence[str]]) -> list[Span]:
-    if not len(array):
-        return []
-    documents = map(ids().__getitem__, array.field("document").to_pylist())
-    return list(map(Span, documents, array.field("start").to_pylist(), array.field("end").to_pylist()))
-
-
-def _pack_places(places: list[Place], _: Mapping[str, int]) -> pa.Array:
-    starts = np.fromiter((p.start for p in places), np.int32, len(places))
-    columns = [_array([p.name for p in places], pa.string()), _numbers(starts, pa.int32())]
-    return pa.StructArray.from_arrays(columns, fields=list(_PLACE_TYPE))
-
-
-def _unpack_places(array: pa.Array, _: object) -> list[Place]:
-    return list(map(Place, array.field("start").to_pylist(), array.field("name").to_pylist()))
-
-
-def _pack_findings(findings: list[Finding], _: Mapping[str, int]) -> pa.Array:
-    columns = [[f.explanation for f in findings], [f.summary for f in findings]]
-    return pa.StructArray.from_arrays([_array(c, pa.string()) for c in columns], fields=list(_FINDING_TYPE))
-
-
-def _unpack_findings(array: pa.Array, _: object) -> list[Finding]:
-    return list(map(Finding, array.field("summary").to_pylist(), array.field("explanation").to_pylist()))
+def _unpack_documents(array: pa.Array, ids: Callable[[], Sequence[str]]) -> list[str]:
+    return list(map(ids().__getitem__, array.to_pylist())) if len(array) else []
 
 
 def _pack_metadata(values: list[Mapping[str, str]], _: Mapping[str, int]) -> pa.Array:
     return _array([json.dumps(dict(v), ensure_ascii=False, sort_keys=True) for v in values], pa.string())
 
 
-_SPAN_TYPE = pa.struct([("document", pa.int32()), ("start", pa.int32()), ("end", pa.int32())])
-_PLACE_TYPE = pa.struct([("name", pa.string()), ("start", pa.int32())])
-_FINDING_TYPE = pa.struct([("explanation", pa.string()), ("summary", pa.string())])
-
 TEXT, INTEGER, NUMBER = _plain(pa.string()), _plain(pa.int64()), _plain(pa.float64())
+SHORT = Kind(pa.int32(), _pack_short, lambda array, _: array.to_pylist())
+DOCUMENT = Kind(pa.int32(), _pack_documents, _unpack_documents)
+"""The id of a document, stored as the number of its row."""
 TEXTS, INTEGERS = _many(TEXT), _many(INTEGER)
-SPANS = _many(Kind(_SPAN_TYPE, _pack_spans, _unpack_spans))
-PLACES = _many(Kind(_PLACE_TYPE, _pack_places, _unpack_places))
-FINDINGS = _many(Kind(_FINDING_TYPE, _pack_findings, _unpack_findings))
+SPANS = _many(_struct(Span, ("document", "document_id", DOCUMENT), ("start", "start", SHORT), ("end", "end", SHORT)))
+PLACES = _many(_struct(Place, ("name", "name", TEXT), ("start", "start", SHORT)))
+FINDINGS = _many(_struct(Finding, ("explanation", "explanation", TEXT), ("summary", "summary", TEXT)))
 METADATA = Kind(pa.string(), _pack_metadata, lambda array, _: [json.loads(v) for v in array.to_pylist()])
 
 

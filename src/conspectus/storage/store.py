@@ -14,7 +14,7 @@ writes new files and then replaces the manifest: a reader sees the old snapshot 
 writer is killed. A reader maps all files of its snapshot when it opens it, so that no later commit can take
 them away from it.
 
-The names in `tables` are links to the stored files (copies where the file system has no links). Each is replaced
+The names in `tables` are hard links to the stored files (copies where the file system has none). Each is replaced
 atomically after the manifest; those that a killed writer left behind are brought up to date by the next open. They are
 for pandas, DuckDB and the like: Conspectus itself never reads them.
 """
@@ -256,27 +256,21 @@ def _sweep(folder: Path, current: Manifest, earlier: Sequence[Manifest]) -> None
                 path.unlink()
 
 
-def _published(folder: Path, manifest: Manifest) -> dict[Path, Path]:
-    """Return the stored file of each table of a snapshot by the path under which other tools find it."""
-    tables = (path for path in manifest.files if path.endswith(".parquet"))
-    return {folder / PUBLISHED / f"{_name(path)}.parquet": folder / path for path in tables}
-
-
 def _publish(folder: Path, manifest: Manifest) -> None:
     """Let the names in `tables` lead to the tables of a snapshot, or of the one that has come in its place meanwhile.
 
-    It needs no lock, so that a reader that heals is in no writer's way. The commit is done by now, so that what the
-    file system refuses is only logged; the next open tries again.
+    It needs no lock, so that a reader who brings them up to date is in no writer's way. The commit is done by now, so
+    that what the file system refuses is only logged; the next open tries again.
     """
     while True:
-        (folder / PUBLISHED).mkdir(exist_ok=True)
-        for path, stored in _published(folder, manifest).items():
+        for stored in (folder / path for path in manifest.files if path.endswith(".parquet")):
+            path = folder / PUBLISHED / f"{_name(stored.name)}.parquet"
             temporary = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
             try:
-                if path.exists() and path.samefile(stored):  # renaming a link to what is there already would do nothing
-                    continue
-                _link(stored, temporary)
-                temporary.replace(path)
+                if not _is_published(path, stored):
+                    path.parent.mkdir(exist_ok=True)
+                    _link(stored, temporary)
+                    temporary.replace(path)
             except OSError as error:  # on Windows, while another program has the table open
                 log.info("%s is still that of an earlier snapshot: %s", path, error)
         if (now := _manifest(folder)).snapshot == manifest.snapshot:
@@ -285,17 +279,11 @@ def _publish(folder: Path, manifest: Manifest) -> None:
 
 
 def _link(stored: Path, path: Path) -> None:
-    """Make a file appear under another path: by a hard link, a relative symbolic link, or a copy.
-
-    A hard link comes first: it takes no room, needs no privilege on Windows, and is a plain file to every program.
-    """
-    with suppress(OSError):
+    """Make a file appear under another path: by a hard link, which takes no room, or where there are none by a copy."""
+    try:
         path.hardlink_to(stored)
-        return
-    with suppress(OSError):
-        path.symlink_to(os.path.relpath(stored, path.parent))
-        return
-    shutil.copy2(stored, path)
+    except OSError:
+        shutil.copy2(stored, path)
 
 
 def _is_published(path: Path, stored: Path) -> bool:
@@ -305,13 +293,6 @@ def _is_published(path: Path, stored: Path) -> bool:
         return False
     same = (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
     return same or (here.st_size, here.st_mtime_ns) == (there.st_size, there.st_mtime_ns)  # a copy
-
-
-def _heal(folder: Path, manifest: Manifest) -> None:
-    """Bring the names in `tables` up to date where a writer was killed before it did."""
-    if not all(_is_published(path, stored) for path, stored in _published(folder, manifest).items()):
-        with suppress(OSError):  # where the folder may only be read
-            _publish(folder, manifest)
 
 
 # Reading
@@ -326,7 +307,7 @@ def read(folder: Path, verify: bool = False) -> Index:
     `IndexDamaged` where a file is missing or is not what the manifest says: by its size, or with `verify` by its hash.
     """
     manifest, files = _open(folder, verify)
-    _heal(folder, manifest)
+    _publish(folder, manifest)  # where a writer was killed before it did
     return _index(folder, manifest, files)
 
 
