@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from conspectus.errors import NothingToIndex, UsageError
 from conspectus.indexing.read import natural_order, read, read_texts
+from conspectus.readers import Options, ParsedDocument, parse
 from conspectus.readers.encodings import decode
-from conspectus.readers.markdown import first_heading
 from conspectus.rows import Document, Failure, content_id
 from conspectus.settings import ReadSettings
 
@@ -275,12 +275,15 @@ def test_the_title_of_a_text_is_its_stem_and_that_of_markdown_its_first_heading(
         ("```sh\n# a comment\n```\n# C#", "C#"),
         ("~~~\n# a\n```\n# b\n~~~\n# Real", "Real"),
         ("On bees\n=======\n", "On bees"),
-        ("#hashtag\n    # code\n", ""),
+        ("#hashtag\n    # code\n", "bees"),
         ("# \n# Bees", "Bees"),
     ],
 )
 def test_headings_are_those_of_markdown(markdown: str, title: str):
-    assert first_heading(markdown) == title
+    [document] = parse("bees.md", markdown.encode(), Options())
+
+    assert isinstance(document, ParsedDocument)
+    assert document.title == title
 
 
 # Records

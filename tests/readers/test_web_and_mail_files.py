@@ -10,7 +10,7 @@ import pytest
 from making_files import document, outcomes, reason, where
 
 from conspectus.errors import DocumentError
-from conspectus.readers import outlook
+from conspectus.readers import mail
 from conspectus.readers.archive import OLE
 from conspectus.readers.base import Options, ParsedDocument
 from conspectus.rows import Failure
@@ -221,4 +221,4 @@ def test_a_message_in_rich_text_only_says_what_to_do(monkeypatch: pytest.MonkeyP
     olefile = pytest.importorskip("olefile")
     monkeypatch.setattr(olefile, "OleFileIO", lambda data: File())
     with pytest.raises(DocumentError, match="rich text only"):
-        list(outlook.parse("a.msg", OLE, Options()))
+        list(mail.parse("a.msg", OLE, Options()))

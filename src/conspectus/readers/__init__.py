@@ -1,4 +1,4 @@
-"""Readers: from the bytes of a file to the texts of its documents, one module per format.
+"""Readers: from the bytes of a file to the texts of its documents, one module per kind of format.
 
 Each module has a function `parse`, which yields the documents of a file, and a `Failure` for a part that cannot be
 read; it raises `DocumentError` if the whole file cannot be read. Plain text is parsed in the main process; other
@@ -54,22 +54,21 @@ class Format(NamedTuple):
     """Whether files are parsed in a worker process."""
 
 
-_TEXT, _MARKDOWN = Format("text", isolated=False), Format("markdown", isolated=False)
-_RECORDS, _SUBTITLES = Format("records", isolated=False), Format("subtitles", isolated=False)
+_TEXT, _RECORDS = Format("text", isolated=False), Format("records", isolated=False)
 _HTML, _XML, _MAIL = Format("html", "selectolax"), Format("xml", "selectolax"), Format("mail", "selectolax")
 _TABLES, _OFFICE = Format("tables", "python_calamine"), Format("office")
 
 FORMATS = {
     ".txt": _TEXT,
-    ".md": _MARKDOWN,
-    ".markdown": _MARKDOWN,
+    ".md": _TEXT,
+    ".markdown": _TEXT,
     ".json": _RECORDS,
     ".jsonl": _RECORDS,
     ".ndjson": _RECORDS,
     ".csv": _RECORDS,
     ".tsv": _RECORDS,
-    ".srt": _SUBTITLES,
-    ".vtt": _SUBTITLES,
+    ".srt": _TEXT,
+    ".vtt": _TEXT,
     ".pdf": Format("pdf", "pypdfium2"),
     ".docx": _OFFICE,
     ".docm": _OFFICE,
@@ -87,9 +86,9 @@ FORMATS = {
     ".rss": _XML,
     ".atom": _XML,
     ".eml": _MAIL,
-    ".msg": Format("outlook", "olefile"),
+    ".msg": Format("mail", "olefile"),
     ".epub": Format("epub", "selectolax"),
-    ".rtf": Format("rtf", "striprtf"),
+    ".rtf": Format("office", "striprtf"),
 }
 """The reader of each suffix."""
 

@@ -1,9 +1,10 @@
-"""Documents and slides of office programs: DOCX, PPTX (Office Open XML) and ODT, ODP (OpenDocument)."""
+"""Documents and slides of office programs: DOCX, PPTX (Office Open XML), ODT, ODP (OpenDocument) and RTF."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any, cast
 from xml.etree.ElementTree import Element
 
 from conspectus.errors import DocumentError
@@ -18,6 +19,8 @@ _SKIPPED = {  # deleted text, codes of fields, what stands twice, and what is to
     "del", "moveFrom", "instrText", "Fallback", "pPr", "rPr", "fld", "tracked-changes", "note-citation",
     "annotation-end", "table-of-content", "forms",
 }  # fmt: skip
+_INFO = re.compile(r"\{\\info\b")
+_CREATED = re.compile(r"\\creatim\s*\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
 _HEADING = re.compile(r"heading \d|title", re.IGNORECASE)
 
 
@@ -26,8 +29,11 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
 
     Raises DocumentError: it is encrypted, damaged, too large, or without text.
     """
-    archive = Archive(path, data, options)
     prose = Prose(path, options)
+    if path.lower().endswith(".rtf"):
+        yield _rtf(data, prose)
+        return
+    archive = Archive(path, data, options)
     if "ppt/presentation.xml" in archive.names:
         _slides(archive, prose)
         yield _with_properties(archive, prose)
@@ -192,3 +198,34 @@ def _open_pieces(element: Element) -> Iterator[str]:
         elif name not in _SKIPPED:
             yield from _open_pieces(child)
         yield child.tail or ""
+
+
+# Rich text
+
+
+def _rtf(data: bytes, prose: Prose) -> ParsedDocument:
+    source = data.decode("cp1252", "replace")
+    if not source.lstrip("\ufeff \r\n").startswith("{\\rtf"):
+        raise DocumentError("is not RTF, whatever its name says: it does not begin as such")
+    if not source.rstrip("\0 \r\n\t").endswith("}"):
+        raise DocumentError("is cut off: the end of the RTF is missing; copy or save it again")
+    for paragraph in _rtf_text(source).split("\n"):
+        text = paragraph.strip()
+        is_row = text.endswith("|")
+        prose.add(text.strip("|").replace("|", " | ") if is_row else text, "\n" if is_row else "\n\n")
+    info = _INFO.search(source)
+    head = source[info.start() : info.start() + 4000] if info else ""
+    created = _CREATED.search(head)
+    date = "-".join((created[1], created[2].zfill(2), created[3].zfill(2))) if created else None
+    return prose.document(_rtf_field(head, "title"), date, {"author": _rtf_field(head, "author")})
+
+
+def _rtf_field(head: str, name: str) -> str:
+    found = re.search(rf"\{{\\{name}\s+((?:[^{{}}\\]|\\.)*)\}}", head, re.DOTALL)
+    return _rtf_text("{\\rtf1\\ansi " + found[1] + "}").strip() if found else ""
+
+
+def _rtf_text(source: str) -> str:
+    from striprtf import striprtf
+
+    return str(cast("Any", striprtf).rtf_to_text(source, errors="replace"))
