@@ -172,7 +172,7 @@ def of_carol() -> dict[str, str]:
 
 
 def served_settings(url: str) -> dict[str, Any]:
-    address = {"llm.base_url": url, "llm.retry_seconds": 0.01}
+    address = {"llm.base_url": url}
     return {"model": "simulated", "vectors.embedder": "openai/simulated", **address}
 
 

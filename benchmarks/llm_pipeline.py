@@ -1,6 +1,6 @@
 """The whole pipeline with a language model: CPU, wall time, tokens and memory, against a simulated server.
 
-    python benchmarks/llm_pipeline.py [--corpus FOLDER] [--latency 0 500 uneven] [--strict both] [--json]
+    python benchmarks/llm_pipeline.py [--corpus FOLDER] [--latency 0 500 uneven] [--json]
     python benchmarks/llm_pipeline.py --base-url http://localhost:8000/v1 --model my-model
 
 The work is that which peers were measured on: the first 230 podcast files in sorted order (600 KB), chunks of
@@ -30,7 +30,7 @@ FILES = 230
 CONCURRENCY = 25
 LATENCIES = {"0": (0.0,), "500": (0.5,), "uneven": (0.25, 0.5, 1.1)}
 COLUMNS = (
-    "latency strict cpu_seconds wall_seconds ideal_seconds calls prompt_tokens completion_tokens entities"
+    "latency cpu_seconds wall_seconds ideal_seconds calls prompt_tokens completion_tokens entities"
     " relationships peak_mb"
 ).split()
 
@@ -44,7 +44,6 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
         "model": given["model"],
         "llm.base_url": given["base_url"],
         "llm.concurrency": CONCURRENCY,
-        "chunk.strict": given["strict"],
         "reports.min_report_entities": 3,
     }
     with tempfile.TemporaryDirectory() as folder:
@@ -55,7 +54,6 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
     assert not built.failures, built.failures
     return {
         "latency": given["latency"],
-        "strict": given["strict"],
         "cpu_seconds": round(taken.ru_utime + taken.ru_stime, 2),
         "wall_seconds": round(time.time() - given["began"], 2),
         "ideal_seconds": round(seconds / CONCURRENCY, 2),
@@ -104,7 +102,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--corpus", type=Path, default=CORPUS)
     parser.add_argument("--latency", nargs="+", choices=LATENCIES, default=list(LATENCIES))
-    parser.add_argument("--strict", choices=("yes", "no", "both"), default="both")
     parser.add_argument("--base-url", help="another server; its latency is what it is")
     parser.add_argument("--model", default="simulated")
     parser.add_argument("--json", action="store_true")
@@ -116,18 +113,17 @@ def main() -> None:
     if not options.corpus.is_dir():
         sys.exit(f"there is no corpus at {options.corpus}: name one with --corpus")
     runs: list[dict[str, Any]] = []
-    for strict in {"yes": [True], "no": [False], "both": [True, False]}[options.strict]:
-        given = {"corpus": str(options.corpus), "strict": strict, "model": options.model}
-        for latency in [None] if options.base_url else options.latency:
-            if latency is None:
-                runs.append(measured({**given, "base_url": options.base_url, "latency": None}))
-                continue
-            with server(LATENCIES[latency]) as url:
-                run = measured({**given, "base_url": url, "latency": latency})
-                run["ideal_seconds"] = round(told_by(url)["latency seconds"] / CONCURRENCY, 2)
-                runs.append(run)
-            if not options.json:
-                print_row(run, first=len(runs) == 1)
+    given = {"corpus": str(options.corpus), "model": options.model}
+    for latency in [None] if options.base_url else options.latency:
+        if latency is None:
+            runs.append(measured({**given, "base_url": options.base_url, "latency": None}))
+            continue
+        with server(LATENCIES[latency]) as url:
+            run = measured({**given, "base_url": url, "latency": latency})
+            run["ideal_seconds"] = round(told_by(url)["latency seconds"] / CONCURRENCY, 2)
+            runs.append(run)
+        if not options.json:
+            print_row(run, first=len(runs) == 1)
     if options.json:
         print(json.dumps(runs, indent=1))
     elif options.base_url:

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from conspectus.models.llm import sender
+
 SHARED = Path(__file__).parents[1] / "../shared/data"
 
 settings.register_profile("default", deadline=None, max_examples=60)
@@ -27,6 +29,12 @@ class NetworkRefused(RuntimeError):
             f"a test reached for the network ({target}), which tests/conftest.py refuses: "
             "use a ScriptedModel, or a server on 127.0.0.1"
         )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_retries() -> None:
+    """Let calls to a model be repeated almost at once."""
+    sender.FIRST_BACKOFF = 0.01
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,6 @@ def settings(url: str, **more: Any) -> dict[str, Any]:
     return {
         "model": "simulated",
         "llm.base_url": url,
-        "llm.retry_seconds": 0.01,
         "chunk.tokens": 120,
         "chunk.overlap": 20,
         **{key.replace("__", "."): value for key, value in more.items()},
@@ -47,4 +46,4 @@ def settings(url: str, **more: Any) -> dict[str, Any]:
 
 def using(server: SimulatedServer) -> tuple[str, ...]:
     """Return the flags of a command that asks a simulated server."""
-    return ("--model", "simulated", "--base-url", server.url, "--set", "llm.retry_seconds=0.01")
+    return ("--model", "simulated", "--base-url", server.url)

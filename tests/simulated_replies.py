@@ -335,12 +335,6 @@ def reduce_answer(messages: Conversation) -> str:
     return "## Answer\n\n" + "\n\n".join(dict.fromkeys(parts))
 
 
-def points(messages: Conversation) -> str:
-    told, score = found_in(messages)
-    said = [{"description": text, "score": max(0, score - 5 * n)} for n, text in enumerate(told)]
-    return json.dumps({"points": said or [{"description": "The data does not tell.", "score": 0}]}, ensure_ascii=False)
-
-
 def rating(messages: Conversation) -> str:
     user = next(m["content"] for m in messages if m["role"] == "user")
     question = {w.lower() for w in words(re.split(r"[:：]", user.partition("\n")[0], maxsplit=1)[-1])}
@@ -479,7 +473,6 @@ REPLIES: Mapping[str, Callable[[Conversation], str]] = {
     "ReduceAnswer": reduce_answer,
     "AnswerFromContext": answer,
     "RateReport": rating,
-    "MapPoints": points,
     "NameEntities": named,
     "ExtractTriples": triples,
     "ProfileCorpus": profile,

@@ -74,7 +74,7 @@ def test_a_later_source_wins_and_each_value_knows_its_own():
     assert resolved.origins["chunk.overlap"] == "CONSPECTUS_CHUNK_OVERLAP"
     assert resolved.origins["model"] == "CONSPECTUS_MODEL"
     assert resolved.origins["chunk.mode"] == f"conspectus.toml ({path})"
-    assert resolved.origins["chunk.encoding"] == "default"
+    assert resolved.origins["search.k"] == "default"
 
 
 def test_a_named_file_goes_before_the_one_that_is_found(tmp_path: Path):
@@ -161,10 +161,11 @@ def test_two_keys_never_share_an_environment_variable():
     ("key", "text", "value"),
     [
         ("chunk.tokens", " 800 ", 800),
-        ("chunk.strict", "TRUE", True),
-        ("chunk.strict", "0", False),
-        ("search.b", ".5", 0.5),
+        ("reports.write", "TRUE", True),
+        ("reports.write", "0", False),
+        ("hippo.damping", ".5", 0.5),
         ("global.level", "2", 2),
+        ("global.level", "auto", "auto"),
         ("extract.entity_types", "person, place", ("person", "place")),
         ("extract.entity_types", '["person", "place"]', ("person", "place")),
         ("model", "3", "3"),
@@ -227,10 +228,10 @@ def test_an_unknown_key_of_a_file_names_file_line_key_and_the_nearest():
         ("[chnk]", "line 1): did you mean `chunk`?"),
         ("tokens = 3", "line 1): did you mean `chunk.tokens`?"),
         ("\nmax_size = 3", "line 2): did you mean `communities.max_size`?"),
-        ("[search]\nzebra = 3", "known are k, k1, b"),
+        ("[search]\nzebra = 3", "known are k"),
         ("zebra = 3", f"known are {', '.join([*LOOSE, *TABLES])}"),
-        ("search = 3", "it is a table, whose keys are k, k1, b"),
-        ("[[search]]\nk = 3", "it is a table, whose keys are k, k1, b"),
+        ("search = 3", "it is a table, whose keys are k"),
+        ("[[search]]\nk = 3", "it is a table, whose keys are k"),
         ("[global_]\nlevel = 3", "did you mean `global`?"),
         (
             "[prices.x]\ninput = 1\noutptu = 2",
@@ -250,7 +251,8 @@ def test_an_unknown_key_gets_the_nearest_or_the_known_ones(text: str, end: str):
         ({"chnk.tokens": 3}, "`chnk.tokens` (given): did you mean `chunk`?"),
         ({"modle": "x"}, "`modle` (given): did you mean `model`?"),
         ({"hippo.form": "2"}, 'it is `hippo.variant` now, which takes one of "hipporag", "hipporag2", "combined"'),
-        ({"walk.form": "full"}, 'it is `walk.extent` now, which takes one of "auto", "full", "local"'),
+        ({"global.context_tokens": 9000}, "`answer.context_tokens` now, which takes a whole number, at least 500"),
+        ({"walk": {"damping": 0.9}}, "it is no longer a setting, but always 0.87; remove it"),
     ],
 )
 def test_an_unknown_override_is_an_error(overrides: dict[str, Any], end: str):
@@ -264,10 +266,8 @@ def test_an_unknown_override_is_an_error(overrides: dict[str, Any], end: str):
         ("CONSPECTUS_CHNK_TOKENS", "did you mean `CONSPECTUS_CHUNK_TOKENS`?"),
         ("CONSPECTUS_chunk_tokens", "did you mean `CONSPECTUS_CHUNK_TOKENS`?"),
         ("CONSPECTUS_MODLE", "did you mean `CONSPECTUS_MODEL`?"),
-        (
-            "CONSPECTUS_SEARCH_ZEBRA",
-            "known are CONSPECTUS_SEARCH_K, CONSPECTUS_SEARCH_K1, CONSPECTUS_SEARCH_B",
-        ),
+        ("CONSPECTUS_SEARCH_ZEBRA", "known are CONSPECTUS_SEARCH_K"),
+        ("CONSPECTUS_WALK_DAMPING", "it is no longer a setting, but always 0.87; remove it"),
         ("CONSPECTUS_ZEBRA", ", ".join(variable(f"{table}.…") for table in TABLES)),
     ],
 )
@@ -289,14 +289,15 @@ def test_an_unknown_variable_is_an_error(name: str, end: str):
             "`chunk.tokens` = 5 ({}, line 1) is not allowed: it takes a whole number, at least 10",
         ),
         ("chunk.tokens = '600'", '= "600" ({}, line 1) is not allowed: it takes a whole number'),
-        ("global.seed = true", "= true ({}, line 1) is not allowed: it takes a whole number"),
+        ("communities.seed = true", "= true ({}, line 1) is not allowed: it takes a whole number"),
         ("chunk.tokens = 600.5", "= 600.5 ({}, line 1) is not allowed: it takes a whole number"),
-        ("chunk.strict = 1", "= 1 ({}, line 1) is not allowed: it takes true or false"),
+        ("reports.write = 1", "= 1 ({}, line 1) is not allowed: it takes true or false"),
         ("chunk.mode = 'x'", '= "x" ({}, line 1) is not allowed: it takes one of "tokens", "sentence"'),
-        ("search.b = 2", "= 2 ({}, line 1) is not allowed: it takes a number, at least 0, at most 1"),
-        ("communities.resolution = 0", "= 0 ({}, line 1) is not allowed: it takes a number, above 0"),
-        ("communities.resolution = inf", "({}, line 1) is not allowed: it takes a number"),
-        ("search.k1 = nan", "({}, line 1) is not allowed: it takes a number"),
+        ("hippo.damping = 2", "= 2 ({}, line 1) is not allowed: it takes a number, at least 0, below 1"),
+        ("global.level = 'deep'", 'is not allowed: it takes a whole number, at least 0 or "auto"'),
+        ("llm.timeout = 0", "= 0 ({}, line 1) is not allowed: it takes a number, above 0"),
+        ("llm.timeout = inf", "({}, line 1) is not allowed: it takes a number"),
+        ("llm.budget = nan", "({}, line 1) is not allowed: it takes a number"),
         ("model = 2024-01-01", "({}, line 1) is not allowed: it takes a text"),
         (
             "extract.entity_types = 'person'",
@@ -342,7 +343,7 @@ def test_an_address_with_a_password_is_refused_and_not_shown(key: str):
     table, name = key.split(".")
     said = complaint({key: "https://me:secret@host/v1"})
     assert said == (
-        f"`{table}`: {name} holds a password; leave it out, keys come from the environment alone ({name}: given)"
+        f"`{table}`: {name} contains a password; leave it out, keys come from the environment alone ({name}: given)"
     )
 
 
@@ -368,13 +369,13 @@ some_settings = st.fixed_dictionaries(
         "chunk.tokens": st.integers(101),
         "chunk.overlap": st.integers(0, 100),
         "chunk.mode": st.sampled_from(["tokens", "sentence"]),
-        "chunk.strict": st.booleans(),
+        "reports.write": st.booleans(),
         "extract.entity_types": st.lists(st.text()),
-        "communities.resolution": st.floats(0, exclude_min=True, allow_infinity=False),
+        "llm.timeout": st.floats(0, exclude_min=True, allow_infinity=False),
         "llm.tasks": st.dictionaries(st.text(), st.text()),
         "prices": st.dictionaries(st.text(), st.fixed_dictionaries({"input": st.floats(0, 9)})),
-        "global.level": st.none() | st.integers(0),
-        "search.b": st.floats(0, 1),
+        "global.level": st.none() | st.just("auto") | st.integers(0),
+        "hippo.damping": st.floats(0, 1, exclude_max=True),
     },
 ).map(lambda overrides: load(overrides, environ={}).settings)
 
@@ -399,13 +400,13 @@ def test_a_commented_file_changes_nothing_until_it_is_uncommented(settings: Sett
 
 def test_a_single_line_can_be_uncommented_by_itself():
     text = as_toml(load(environ={}), commented=True).replace(
-        "#local.context_tokens = 8000", "local.context_tokens = 900"
+        "#answer.context_tokens = 8000", "answer.context_tokens = 900"
     )
 
     settings = load(file=written(text), environ={}).settings
 
-    assert settings.local.context_tokens == 900
-    assert settings.reports.context_tokens == settings.global_.context_tokens == 8000
+    assert settings.answer.context_tokens == 900
+    assert settings.reports.context_tokens == 8000
 
 
 def test_the_file_tells_of_every_table_and_key_what_it_is_and_its_default():
@@ -418,7 +419,7 @@ def test_the_file_tells_of_every_table_and_key_what_it_is_and_its_default():
         assert f"# {row.description}\n" in text
         assert f"{row.key} " in text
     assert '# a text; default: "extractive"\n#model = "mine"\n' in text
-    assert "# a whole number, at least 0; default: not set\n# global.level is not set\n" in text
+    assert '# a whole number, at least 0 or "auto"; default: not set\n# global.level is not set\n' in text
 
 
 def test_a_description_has_the_value_the_default_and_the_origin_of_every_key():
@@ -443,5 +444,5 @@ def test_who_puts_a_key_into_the_settings_is_told_where_keys_belong_and_it_is_no
 
 
 def test_a_key_that_became_a_constant_is_refused_with_its_value():
-    with pytest.raises(SettingsError, match=r"local\.entity_share.*no setting any more.*0\.15"):
+    with pytest.raises(SettingsError, match=r"local\.entity_share.*no longer a setting.*0\.15"):
         load({"local.entity_share": 0.2})

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Section(BaseModel):
-    """The base of every class of settings: frozen, and no key is taken that is not known.
-
-    A class variable is a constant of its stage or method that was a setting once: `configuration` says so.
-    """
+    """The base of every class of settings: frozen, and an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
 
 def _check_no_password(name: str, address: str) -> None:
-    """Raise ValueError where an address holds a password: settings are stored with an index, and keys never are.
-
-    A query may hold a key as well, and could not stay behind an address that the path of a call is added to.
-    """
-    for held, where in (("a password", r"://[^/\s]*@"), ("a query (what follows the ?)", r"://[^#]*\?")):
-        if re.search(where, address):
-            raise ValueError(f"{name} holds {held}; leave it out, keys come from the environment alone")
+    """Raise ValueError if a URL contains a password or a query, which may contain a key: settings are stored."""
+    for part, pattern in (("a password", r"://[^/\s]*@"), ("a query (what follows the ?)", r"://[^#]*\?")):
+        if re.search(pattern, address):
+            raise ValueError(f"{name} contains {part}; leave it out, keys come from the environment alone")
 
 
 class ReadSettings(Section):
@@ -34,9 +28,6 @@ class ReadSettings(Section):
     title_field: str = Field(default="title", description="Field of JSON and CSV records that holds the title")
     max_megabytes: float = Field(
         default=200.0, gt=0, description="Maximum size of a file in megabytes, also after unpacking"
-    )
-    seconds_per_file: float = Field(
-        default=60.0, gt=0, description="Maximum seconds to parse one PDF, office, web or mail file"
     )
     password_file: str = Field(default="", description="File with passwords for encrypted documents, one per line")
     follow_symlinks: bool = Field(default=False, description="Follow symbolic links that lead out of a folder")
@@ -54,13 +45,9 @@ class ChunkSettings(Section):
 
     tokens: int = Field(default=600, ge=10, description="Size of a chunk in tokens")
     overlap: int = Field(default=100, ge=0, description="Tokens that neighbouring chunks share")
-    encoding: Literal["cl100k_base", "o200k_base"] = Field(
-        default="cl100k_base", description="Tokenizer (tiktoken encoding) that counts tokens"
-    )
     mode: Literal["tokens", "sentence"] = Field(
         default="tokens", description="Where chunks end: after a number of tokens, or at the end of a sentence"
     )
-    strict: bool = Field(default=False, description="Keep a last chunk that adds no more tokens than the overlap")
 
     @model_validator(mode="after")
     def _overlap_is_smaller(self) -> ChunkSettings:
@@ -102,22 +89,11 @@ class ResolveSettings(Section):
     )
 
 
-class DescribeSettings(Section):
-    """How the descriptions of an element become one (GraphRAG §3.1.3)."""
-
-    context_tokens: int = Field(
-        default=8000, ge=500, description="Maximum tokens of descriptions that are summarised at once"
-    )
-
-
 class CommunitySettings(Section):
     """How the graph is divided (GraphRAG §3.1.4)."""
 
     max_size: int = Field(
         default=10, ge=2, description="Maximum number of entities of a community; larger ones are split if they can be"
-    )
-    resolution: float = Field(
-        default=1.0, gt=0, description="Resolution of Leiden modularity; higher values give smaller communities"
     )
     seed: int = Field(default=42, ge=0, description="Random seed for Leiden")
 
@@ -125,7 +101,12 @@ class CommunitySettings(Section):
 class ReportSettings(Section):
     """What a report is written from (GraphRAG §3.1.5)."""
 
-    context_tokens: int = Field(default=8000, ge=500, description="Maximum tokens of context for one community report")
+    context_tokens: int = Field(
+        default=8000,
+        ge=500,
+        description="Maximum tokens of context for one community report, and of descriptions that are summarised at "
+        "once",
+    )
     min_report_entities: int = Field(
         default=3,
         ge=1,
@@ -151,61 +132,33 @@ class StoreSettings(Section):
 class GlobalSettings(Section):
     """Answers from the reports of a whole level (GraphRAG §3.1.6)."""
 
-    level: int | None = Field(
-        default=None, ge=0, description="Community level to answer from; if not set, chosen by the size of its reports"
-    )
-    context_tokens: int = Field(
-        default=8000, ge=500, description="Size of the context window of each map step in tokens"
-    )
-    seed: int = Field(default=42, ge=0, description="Random seed of the order in which reports are packed into windows")
-    descend: bool = Field(
-        default=False,
-        description="Dynamic community selection: choose reports from the root down by relevance (--level auto)",
-    )
-    relevance: ClassVar[int] = 1
-    """Minimum relevance rating, 0 to 5, of a report whose children are read (dynamic community selection)."""
-    map_reply: Literal["answer", "points"] = Field(
-        default="answer",
-        description="What the map step asks each window for: one scored answer, or a list of scored points",
+    level: Annotated[int, Field(ge=0)] | Literal["auto"] | None = Field(
+        default=None,
+        description="Community level to answer from; auto chooses reports from the root down by relevance (dynamic "
+        "community selection); if not set, chosen by the number of its reports",
     )
 
 
 class AnswerSettings(Section):
-    """How answers are written (language models only)."""
-
-    response: str = Field(default="multiple paragraphs", description="Length and format of an answer")
-    general_knowledge: bool = Field(
-        default=False, description="Let the model add general knowledge, marked as such and without citations"
-    )
-
-
-class LocalSettings(Section):
-    """Answers from the neighbourhood of the entities that a question names."""
+    """What answers are written from, and how."""
 
     context_tokens: int = Field(
         default=8000,
         ge=500,
-        description="Size of the context in tokens: entities, relationships, reports, claims and chunks",
+        description="Size of the context in tokens that an answer is written from; for map-reduce, of each map step",
     )
-    entities: int = Field(default=10, ge=1, description="Maximum number of entities to start from")
-    entity_share: ClassVar[float] = 0.15
-    """Share of the context for entities; chunks have what all shares leave."""
-    relationship_share: ClassVar[float] = 0.2
-    """Share of the context for relationships."""
-    report_share: ClassVar[float] = 0.15
-    """Share of the context for community reports."""
-    claim_share: ClassVar[float] = 0.1
-    """Share of the context for claims."""
+    response: str = Field(
+        default="multiple paragraphs", description="Length and format of an answer (language models only)"
+    )
+    general_knowledge: bool = Field(
+        default=False, description="Let the model add general knowledge, marked as such and without citations"
+    )
 
 
 class SearchSettings(Section):
     """Ranking of chunks."""
 
     k: int = Field(default=5, ge=1, description="Number of chunks to return")
-    k1: float = Field(default=1.2, ge=0, description="BM25 parameter k1: how fast repeated words stop counting")
-    b: float = Field(
-        default=0.75, ge=0, le=1, description="BM25 parameter b: how much long chunks are penalised, 0 to 1"
-    )
 
 
 class RerankSettings(Section):
@@ -216,7 +169,6 @@ class RerankSettings(Section):
         description="Reranker: none, local, local:FOLDER, model (the language model), PROVIDER/NAME or the URL of a "
         "rerank server",
     )
-    depth: int = Field(default=20, ge=1, description="Number of top-ranked chunks that are reranked")
 
     @model_validator(mode="after")
     def _address_holds_no_password(self) -> RerankSettings:
@@ -257,21 +209,6 @@ class VectorSettings(Section):
     )
 
 
-class WalkSettings(Section):
-    """Ranking of chunks by a walk between sentences and the names in them."""
-
-    extent: Literal["auto", "full", "local"] = Field(
-        default="auto",
-        description="Extent of the walk: all sentences (full), those around the best matches (local), or by the size "
-        "of the index (auto)",
-    )
-    vectors: bool = Field(default=True, description="Use the embeddings of the index, if it has any")
-    damping: float = Field(
-        default=0.87, ge=0, lt=1, description="Damping factor of the walk: probability of going on at each step"
-    )
-    steps: int = Field(default=9, ge=1, description="Number of steps of the walk")
-
-
 class HippoSettings(Section):
     """Ranking of chunks by PageRank over noun phrases from what a question names (HippoRAG)."""
 
@@ -283,16 +220,6 @@ class HippoSettings(Section):
     damping: float = Field(
         default=0.5, ge=0, lt=1, description="Damping factor of Personalized PageRank: probability of following an edge"
     )
-    synonyms: ClassVar[float] = 0.8
-    """Minimum similarity of two noun phrases for a synonymy edge, as in HippoRAG."""
-    specificity: bool = Field(
-        default=True, description="Node specificity: weight names higher that occur in few chunks (hipporag)"
-    )
-    chunk_weight: float = Field(
-        default=0.05, ge=0, description="Weight of chunk similarity in the restart vector (hipporag2)"
-    )
-    triples: ClassVar[int] = 5
-    """Number of nearest triples, and of their phrases, that are seeds of hipporag2, as in HippoRAG 2."""
 
 
 class IrcotSettings(Section):
@@ -308,57 +235,13 @@ class TogSettings(Section):
     width: int = Field(
         default=3, ge=1, description="Beam width W: relations kept per entity, and entities kept per round"
     )
-    chunks: int = Field(default=10, ge=1, description="Number of top chunks K whose scores count for their entities")
-    evidence: int = Field(default=5, ge=1, description="Number of chunks L that are read to answer, at most K")
-    decay: ClassVar[float] = 0.4
-    """Decay alpha of a chunk's score with its rank, as in ToG-2."""
     depth: int = Field(default=3, ge=1, description="Maximum number of rounds D")
-    samples: int = Field(default=5, ge=1, description="Number of sampled chains of thought that vote (cot-sc)")
-
-
-class RollupSettings(Section):
-    """Answers from the reports of what a question matches, written when it needs them (GraphRAG §6, future work)."""
-
-    matches: ClassVar[int] = 100
-    """Number of entities, relationships, claims and reports that are matched to the question."""
-    reports: int = Field(
-        default=12,
-        ge=1,
-        description="Maximum number of reports to answer from; beyond it, parent communities replace their children",
-    )
-    share: float = Field(
-        default=0.5,
-        gt=0,
-        le=1,
-        description="Share of a community that must match before its report replaces those of its children",
-    )
-
-
-class DrilldownSettings(Section):
-    """Answers from the communities that reports lead down to (GraphRAG §6); the window is that of local."""
-
-    width: int = Field(default=3, ge=1, description="Number of reports per level that are followed down")
-    relevance: ClassVar[int] = 1
-    """Minimum relevance rating, 0 to 5, of a report that is followed down."""
 
 
 class DriftSettings(Section):
     """Answers by way of follow-up questions, from a first answer over reports (DRIFT)."""
 
-    reports: int = Field(default=5, ge=1, description="Number of reports for the first answer")
-    follow_ups: int = Field(default=3, ge=1, description="Number of follow-up questions per step")
     depth: int = Field(default=2, ge=0, description="Number of steps of follow-up questions")
-
-
-class RaptorSettings(Section):
-    """A tree of summaries over the chunks (RAPTOR)."""
-
-    cluster: int = Field(
-        default=8, ge=2, description="Approximate number of chunks or summaries that are summarised together"
-    )
-    levels: int = Field(default=3, ge=1, description="Maximum number of summary levels")
-    summary_tokens: ClassVar[int] = 150
-    """Approximate length of a summary in tokens."""
 
 
 class ModelSettings(Section):
@@ -383,9 +266,6 @@ class ModelSettings(Section):
     tokens_per_minute: int | None = Field(default=None, ge=1, description="Rate limit in tokens per minute")
     timeout: float = Field(default=300.0, gt=0, description="Seconds to wait for a response")
     attempts: int = Field(default=6, ge=1, description="Maximum number of attempts per call")
-    retry_seconds: float = Field(
-        default=1.0, ge=0, description="Backoff in seconds before the second attempt; doubles with each further one"
-    )
     temperature: float | None = Field(
         default=0.0, ge=0, description="Sampling temperature; if not set, the server's default"
     )
@@ -415,7 +295,6 @@ class ModelSettings(Section):
         default=None, ge=0, description="Maximum tokens of all runs on one index together, prompts and responses"
     )
     trace: str = Field(default="", description="File to which every model call is appended as a line of JSON")
-    trace_texts: bool = Field(default=False, description="Also write prompts and responses to the trace file")
 
     @model_validator(mode="after")
     def _addresses_hold_no_password(self) -> ModelSettings:
@@ -438,23 +317,17 @@ class Settings(Section):
     chunk: ChunkSettings = ChunkSettings()
     extract: ExtractSettings = ExtractSettings()
     resolve: ResolveSettings = ResolveSettings()
-    describe: DescribeSettings = DescribeSettings()
     communities: CommunitySettings = CommunitySettings()
     reports: ReportSettings = ReportSettings()
     store: StoreSettings = StoreSettings()
     global_: GlobalSettings = Field(default=GlobalSettings(), validation_alias="global", serialization_alias="global")
     answer: AnswerSettings = AnswerSettings()
-    local: LocalSettings = LocalSettings()
     search: SearchSettings = SearchSettings()
     rerank: RerankSettings = RerankSettings()
     vectors: VectorSettings = VectorSettings()
-    walk: WalkSettings = WalkSettings()
     hippo: HippoSettings = HippoSettings()
     ircot: IrcotSettings = IrcotSettings()
     tog: TogSettings = TogSettings()
-    raptor: RaptorSettings = RaptorSettings()
-    rollup: RollupSettings = RollupSettings()
-    drilldown: DrilldownSettings = DrilldownSettings()
     drift: DriftSettings = DriftSettings()
     llm: ModelSettings = ModelSettings()
     model: str = Field(

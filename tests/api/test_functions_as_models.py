@@ -19,7 +19,7 @@ from conspectus.api.asking import Method, RankingMethod
 from conspectus.errors import ModelError, SettingsError, UsageError
 from conspectus.models.llm.adapters import register
 
-QUICK = {"llm.retry_seconds": 0.01, "chunk.tokens": 120, "chunk.overlap": 20}
+QUICK = {"chunk.tokens": 120, "chunk.overlap": 20}
 TEXTS = documents(4)
 QUESTION = "What did Ada Byrne do?"
 

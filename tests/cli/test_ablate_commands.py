@@ -77,7 +77,7 @@ def test_windows_are_answered_judged_and_told_with_win_rates(
 ):
     options = (
         "eval", "ablate", "window", "--index", papers, "--questions", asked, "--conditions", "C0,TS",
-        "--set", "global.context_tokens=500,2000", *using(server),
+        "--set", "answer.context_tokens=500,2000", *using(server),
     )  # fmt: skip
     shown = run(*options)
     judge = ("--judge-model", "simulated", "--base-url", server.url, "--criteria", "directness", "--no-reasons")
@@ -86,7 +86,7 @@ def test_windows_are_answered_judged_and_told_with_win_rates(
     table = told(*options)
 
     assert "Tokens asked" in shown.stderr
-    rows = {(row["condition"], row["global.context_tokens"]): row for row in table["rows"]}
+    rows = {(row["condition"], row["answer.context_tokens"]): row for row in table["rows"]}
     assert rows["TS", "500"]["units_read"] == rows["TS", "2000"]["units_read"] == 24
     assert 0 <= rows["TS", "2000"]["wins_directness_%"] <= 100
     assert rows["TS", "500"]["wins_directness_%"] is None

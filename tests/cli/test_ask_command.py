@@ -165,7 +165,7 @@ def test_the_windows_of_a_level_hold_each_of_its_reports_once(told: Told, sample
         1,
         "--context-only",
         "--set",
-        "global.context_tokens=2000",
+        "answer.context_tokens=2000",
     )
 
     assert len(seen["windows"]) > 1

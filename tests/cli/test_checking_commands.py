@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def using(server: SimulatedServer, *more: object) -> Sequence[object]:
-    return ("--model", "simulated", "--base-url", server.url, "--set", "llm.retry_seconds=0.01", *more)
+    return ("--model", "simulated", "--base-url", server.url, *more)
 
 
 def test_known_replies_give_known_claims_and_clusters(folder: Path, told: Told) -> None:

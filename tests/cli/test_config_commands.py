@@ -26,10 +26,10 @@ def test_every_setting_is_shown_with_where_it_comes_from(run: Run, told: Told, m
     assert settings["chunk.tokens"]["origin"].startswith("conspectus.toml (")
     assert settings["chunk.overlap"]["origin"] == "CONSPECTUS_CHUNK_OVERLAP"
     assert settings["search.k"]["origin"] == "given"
-    assert settings["search.b"]["origin"] == "default"
+    assert settings["hippo.damping"]["origin"] == "default"
     lines = run("config", "--set", "search.k=9").stdout.splitlines()
     assert "search.k = 9  (given)" in lines
-    assert "search.b = 0.75  (default)" in lines
+    assert "hippo.damping = 0.5  (default)" in lines
 
 
 def test_defaults_are_shown_with_what_a_setting_is_for(run: Run):

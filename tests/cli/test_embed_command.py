@@ -26,7 +26,7 @@ def server() -> Iterator[SimulatedServer]:
 @pytest.fixture
 def made(server: SimulatedServer, run: Run, corpus: Path) -> Path:
     """An index of the small corpus with vectors, in the folder `made`; its server is named by conspectus.toml."""
-    Path("conspectus.toml").write_text(f'[llm]\nembedder_base_url = "{server.url}"\nretry_seconds = 0.01\n')
+    Path("conspectus.toml").write_text(f'[llm]\nembedder_base_url = "{server.url}"\n')
     run("index", corpus, "--index", "made", "--embedder", NAME, "--config", "conspectus.toml")
     return Path("made")
 
@@ -121,7 +121,7 @@ def test_a_server_that_fails_on_the_way_leaves_an_index_without_vectors_and_a_fa
     corpus: Path, run: Run, told: Told, server: SimulatedServer
 ):
     server.behaviour = Behaviour(never=("coward",))
-    more = ("--embedder", NAME, "--base-url", server.url, "--set", "llm.attempts=2", "--set", "llm.retry_seconds=0")
+    more = ("--embedder", NAME, "--base-url", server.url, "--set", "llm.attempts=2")
     failed = run("index", corpus, "--index", "half", *more, code=3).stderr
 
     assert f"conspectus embed --embedder {NAME} goes on with it" in failed

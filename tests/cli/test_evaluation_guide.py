@@ -18,7 +18,7 @@ SMALL = {
     "eval judge study": " --replicates 1 --criteria diversity",
     "eval loss": " --chunks 3",
     "eval ablate figure3": " --set chunk.tokens=300,600 --set extract.max_gleanings=0,1",
-    "eval ablate window": " --set global.context_tokens=500,1000 --conditions C0",
+    "eval ablate window": " --set answer.context_tokens=500,1000 --conditions C0",
     "eval ablate communities": " --seeds 1",
 }
 """What is added to a command so that the test is short."""

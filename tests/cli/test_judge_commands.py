@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def asking(server: SimulatedServer, *more: object) -> Sequence[object]:
-    return ("--judge-model", "simulated", "--base-url", server.url, "--set", "llm.retry_seconds=0.01", *more)
+    return ("--judge-model", "simulated", "--base-url", server.url, *more)
 
 
 def test_known_verdicts_give_known_matrices_and_p_values(folder: Path, told: Callable[..., Any]) -> None:

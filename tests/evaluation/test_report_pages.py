@@ -132,7 +132,7 @@ def test_a_folder_without_answers_is_no_comparison(tmp_path: Path):
 
 def test_the_set_up_of_answers_is_recorded_and_shown(tmp_path: Path):
     index = an_index("Ada met Bo.", "Bo met Cy.", entities=["Ada", "Bo", "Cy"], reports=["Meetings"])
-    settings = {"global.context_tokens": 1000, "answer.general_knowledge": True}
+    settings = {"answer.context_tokens": 1000, "answer.general_knowledge": True}
     evaluation.answer_questions(
         QUESTIONS[:2], index, tmp_path, options=evaluation.AnswerOptions(["C0", "TS", "bm25"]), settings=settings
     )
@@ -140,7 +140,7 @@ def test_the_set_up_of_answers_is_recorded_and_shown(tmp_path: Path):
     page, markdown = written(tmp_path, title="A & B")
 
     assert "| C0 | global | 0 | extractive | 0.1.0 | 2 |" in markdown
-    assert "| global.context_tokens | 1,000 |" in markdown
+    assert "| answer.context_tokens | 1,000 |" in markdown
     assert "| Documents | 2 |" in markdown
     assert re.search(r"\| TS \| 2 \| \d+ \| 100\.0 \|", markdown)
     assert "\n# A & B\n" in markdown

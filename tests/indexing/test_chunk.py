@@ -39,9 +39,7 @@ def some_settings(draw: st.DrawFn) -> ChunkSettings:
     return ChunkSettings(
         tokens=tokens,
         overlap=draw(st.integers(0, tokens - 1)),
-        encoding=draw(st.sampled_from(("cl100k_base", "o200k_base"))),
         mode=draw(st.sampled_from(("tokens", "sentence"))),
-        strict=draw(st.booleans()),
     )
 
 
@@ -77,7 +75,7 @@ def test_chunks_cover_their_document_but_for_white_space(text: str, settings: Ch
 @given(prose, some_settings())
 def test_no_chunk_is_larger_than_a_window_and_the_tail_it_takes_in(text: str, settings: ChunkSettings):
     chunks = chunk_document(a_document(text), settings, 0)
-    tail = 0 if settings.strict else settings.overlap
+    tail = settings.overlap
 
     assert all(c.n_tokens <= settings.tokens + FARTHEST for c in chunks[:-1])
     assert all(0 < c.n_tokens <= settings.tokens + FARTHEST + tail for c in chunks)
@@ -85,7 +83,7 @@ def test_no_chunk_is_larger_than_a_window_and_the_tail_it_takes_in(text: str, se
 
 def edges_of(text: str, settings: ChunkSettings) -> dict[int, int]:
     """The places between tokens that are not inside a character: tokens before each, by characters before."""
-    vocabulary = encoding(settings.encoding)
+    vocabulary = encoding()
     ids = vocabulary.encode(text)
     return {len(p): n for n in range(len(ids) + 1) if (p := vocabulary.decode(ids[:n])) is not None}
 
@@ -117,9 +115,9 @@ def test_where_no_token_ends_inside_a_character_neighbours_share_exactly_the_ove
 ):
     settings = settings.model_copy(update={"mode": "tokens"})
     spaceless = text.replace(" ", "-").replace("\n", "-")
-    ids = encoding(settings.encoding).encode(spaceless)
+    ids = encoding().encode(spaceless)
     size, step = settings.tokens, settings.tokens - settings.overlap
-    tail = 0 if settings.strict else settings.overlap
+    tail = settings.overlap
 
     expected = 0 if not ids else 1 + max(0, -(-(len(ids) - size - tail) // step))
     chunks = chunk_document(a_document(spaceless), settings, 0)
@@ -143,11 +141,6 @@ def test_a_tail_that_adds_no_more_than_the_overlap_joins_the_window_before_it():
     assert [c.n_tokens for c in cut(words(130), tokens=100, overlap=30)] == [130]
     assert [c.n_tokens for c in cut(words(131), tokens=100, overlap=30)] == [100, 61]
     assert [c.n_tokens for c in cut(words(200), tokens=100, overlap=30)] == [100, 130]
-
-
-def test_strict_keeps_a_tail_as_its_own_chunk():
-    assert [c.n_tokens for c in cut(words(101), tokens=100, overlap=30, strict=True)] == [100, 31]
-    assert [c.n_tokens for c in cut(words(100), tokens=100, overlap=30, strict=True)] == [100]
 
 
 def test_a_window_never_ends_inside_a_character():
@@ -210,9 +203,7 @@ def test_chunks_of_several_documents_are_numbered_through_and_have_different_ids
 @pytest.mark.parametrize("mode", ["tokens", "sentence"])
 @pytest.mark.parametrize("unit", ["Bees dance. ", "蜜蜂跳舞。", "\n.", " \n", "ঙ্", "უ", "."])
 def test_the_work_grows_with_the_length_of_a_document_only(mode: str, unit: str):
-    assert grows_linearly(
-        lambda length: cut(unit * (length // len(unit)), mode=mode, encoding="o200k_base"), 50_000, times=4
-    )
+    assert grows_linearly(lambda length: cut(unit * (length // len(unit)), mode=mode), 50_000, times=4)
 
 
 def test_the_podcast_corpus_has_the_units_and_tokens_of_the_paper(shared: Path):

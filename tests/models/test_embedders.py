@@ -188,7 +188,7 @@ NAME = "openai/text-embedding-3-small"
 
 
 def served(server: SimulatedServer, folder: Path | None = None, spent: Usage | None = None, **llm: object) -> Embedder:
-    settings = Settings.model_validate({"llm": {"base_url": server.url, "retry_seconds": 0.01, **llm}})
+    settings = Settings.model_validate({"llm": {"base_url": server.url, **llm}})
     embedder = open_embedder(NAME, settings, folder, spent)
     assert isinstance(embedder, ServedEmbedder)
     return embedder

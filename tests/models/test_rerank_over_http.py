@@ -32,7 +32,7 @@ async def scored(
     **settings: Any,
 ) -> list[float]:
     replies = ResponseCache(folder / FILE_NAME) if folder else None
-    llm = ModelSettings(retry_seconds=0.0, **settings)
+    llm = ModelSettings(**settings)
     async with CachingSender(llm, replies, ledger, environ=environ or {}) as sender:
         return await sender.rerank(QUESTION, passages, name)
 

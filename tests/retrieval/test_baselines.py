@@ -12,7 +12,7 @@ from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import METHODS, closed_book, propositions, raptor
 from conspectus.retrieval.base import run_ready
-from conspectus.settings import RaptorSettings, SearchSettings, Settings, TogSettings
+from conspectus.settings import SearchSettings, Settings
 from conspectus.tasks import AnswerFromContext, Draft, DraftAnswer, WritePropositions
 
 
@@ -29,23 +29,25 @@ BARGES = (
 )
 
 
-async def test_what_most_chains_of_thought_come_to_is_the_answer():
+async def test_what_most_chains_of_thought_come_to_is_the_answer(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(closed_book, "SAMPLES", 4)
     model = ScriptedModel(
         {DraftAnswer: [Draft("Kell", "a"), Draft("Lune", "b"), BadReply("x"), Draft("the Lune", "c")]}
     )
 
-    answer = await closed_book.self_consistency("Where?", Index(), model, Settings(tog=TogSettings(samples=4)))
+    answer = await closed_book.self_consistency("Where?", Index(), model, Settings())
 
     assert answer.short == ("Lune",)
     assert answer.why == "2 of 3 chains of thought say so"
     assert [(task.stepwise, task.sample) for task in model.all_seen(DraftAnswer)] == [(True, n) for n in (1, 2, 3, 4)]
 
 
-async def test_a_failure_of_every_chain_is_a_failure_and_no_empty_answer():
+async def test_a_failure_of_every_chain_is_a_failure_and_no_empty_answer(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(closed_book, "SAMPLES", 2)
     model = ScriptedModel({DraftAnswer: [BadReply("x"), BadReply("y")]})
 
     with pytest.raises(BadReply):
-        await closed_book.self_consistency("Where?", Index(), model, Settings(tog=TogSettings(samples=2)))
+        await closed_book.self_consistency("Where?", Index(), model, Settings())
 
 
 async def test_what_a_model_knows_cannot_be_asked_without_one():
@@ -84,11 +86,12 @@ async def test_a_language_model_rewrites_every_chunk_once_and_failed_ones_keep_t
     assert (await propositions.model_statements(index, model)).failed == 1
 
 
-def test_a_tree_of_summaries_covers_every_chunk_on_every_level():
+def test_a_tree_of_summaries_covers_every_chunk_on_every_level(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(raptor, "CLUSTER", 2)
     index = an_index(*BARGES)
-    chosen = Settings(raptor=RaptorSettings(cluster=2, levels=2), search=SearchSettings(k=4))
+    chosen = Settings(search=SearchSettings(k=4))
 
-    tree = run_ready(raptor.build_tree(index, chosen, raptor.extracts(chosen.raptor)))
+    tree = run_ready(raptor.build_tree(index, chosen, raptor.extracts))
 
     assert tree.texts[:4] == BARGES
     summaries = tree.leaves[4:]

@@ -35,12 +35,13 @@ def settings(**more: int) -> Settings:
     return Settings(drift=DriftSettings(**more))
 
 
-async def test_the_best_follow_ups_of_each_step_are_asked_until_the_depth_is_reached():
+async def test_the_best_follow_ups_of_each_step_are_asked_until_the_depth_is_reached(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(drift, "FOLLOW_UPS", 2)
     primer = Probe("P.", 20, leads(("Who is Mara Tolan?", 10), ("Who is Zorba Orrin?", 90), ("Who is Ada Brook?", 50)))
     further = leads(("Did Mara Tolan know Ada Brook?", 99))
     model = a_model(primer, lambda task: Probe(f"To {task.follow_up}", 60, further))
 
-    answer = await drift.answer("Who?", INDEX, model, settings(follow_ups=2, depth=2))
+    answer = await drift.answer("Who?", INDEX, model, settings(depth=2))
 
     asked = [task.follow_up for task in model.all_seen(PursueFollowUp)]
     assert asked == ["Who is Zorba Orrin?", "Who is Ada Brook?", "Did Mara Tolan know Ada Brook?", "Who is Mara Tolan?"]
@@ -102,11 +103,12 @@ async def test_where_nothing_helps_there_is_no_answer():
     assert (await drift.answer("Who?", INDEX, model, settings())).text == NOTHING
 
 
-def test_the_primer_reads_the_reports_of_what_matches_then_the_most_important():
+def test_the_primer_reads_the_reports_of_what_matches_then_the_most_important(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(drift, "PRIMER_REPORTS", 2)
     reports = [a_report("On bees", 0, rating=9.0), a_report("On the weir", 1, rating=1.0), a_report("On oats", 2)]
     index = an_index(*TEXTS, reports=reports)
 
-    chosen = primer_reports("Who rebuilt the weir?", index, settings(reports=2))
+    chosen = primer_reports("Who rebuilt the weir?", index, settings())
 
     assert [report.title for report in chosen] == ["On the weir", "On bees"]
 

@@ -15,7 +15,7 @@ from conspectus.retrieval import drilldown
 from conspectus.retrieval.base import NOTHING, run_ready
 from conspectus.retrieval.drilldown import evidence_of, follow
 from conspectus.rows import Answer, Community
-from conspectus.settings import DrilldownSettings, Settings
+from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import AnswerFromContext, RateReport
 
 NAMES = ["Ant", "Bee", "Cow", "Doe", "Elk", "Fox"]
@@ -42,8 +42,7 @@ def rated(ratings: dict[int, Any]) -> ScriptedModel:
 
 
 async def ends(ratings: dict[int, Any], **settings: int) -> list[str]:
-    chosen = Settings(drilldown=DrilldownSettings(**settings))
-    return [stop.path for stop in (await follow("?", [], a_tree(), rated(ratings), chosen)).ends]
+    return [stop.path for stop in (await follow("?", [], a_tree(), rated(ratings), **settings)).ends]
 
 
 async def test_the_best_reports_are_followed_to_where_no_part_is_relevant():
@@ -59,7 +58,7 @@ async def test_no_more_reports_of_a_level_are_followed_than_the_beam_is_wide():
 
 async def test_what_is_not_followed_is_never_rated_further_down():
     model = rated({0: 0, 1: 2})
-    found = await follow("?", [], a_tree(), model, Settings())
+    found = await follow("?", [], a_tree(), model)
 
     assert [stop.path for stop in found.ends] == ["R1 (2)"]
     assert found.rated == 2
@@ -72,9 +71,7 @@ async def test_of_reports_rated_alike_the_one_goes_first_that_holds_more_of_the_
         reports=[a_report("On bees", 0, ["Bees swarm."]), a_report("On owls", 1, ["Owls hoot."])],
     )  # fmt: skip
 
-    found = await follow(
-        "Do owls hoot?", [], index, rated({0: 3, 1: 3}), Settings(drilldown=DrilldownSettings(width=1))
-    )
+    found = await follow("Do owls hoot?", [], index, rated({0: 3, 1: 3}), width=1)
 
     assert [stop.report.title for stop in found.ends] == ["On owls"]
 
@@ -149,7 +146,7 @@ def test_evidence_holds_what_matches_first():
     stop = drilldown.Stop(index.reports[0], 3)
     from conspectus.retrieval.rollup import match_annotations
 
-    evidence = evidence_of("Doe?", [stop], match_annotations("Doe?", index, Settings(), 10), index, Settings())
+    evidence = evidence_of("Doe?", [stop], match_annotations("Doe?", index, Settings()), index, AnswerSettings())
 
     assert evidence.entities[0].name == "Doe"
     assert evidence.sources[0].text == TEXTS[3]

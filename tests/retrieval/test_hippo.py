@@ -40,6 +40,12 @@ def an_index() -> Index:
     return with_openie(index, found)
 
 
+@pytest.fixture
+def phrases_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let hipporag2 start from phrases alone, not from chunks."""
+    monkeypatch.setattr(hippo, "CHUNK_WEIGHT", 0)
+
+
 def settings(**hippo_: object) -> Settings:
     return Settings(hippo=HippoSettings.model_validate(hippo_), search=SearchSettings(k=4))
 
@@ -58,20 +64,19 @@ def test_hipporag_ranks_what_joins_the_named_thing_before_what_shares_the_words_
 
 
 def test_rare_names_weigh_more_where_specificity_counts():
-    phrases = PhraseGraph.of(an_index(), 0.8)
+    phrases = PhraseGraph.of(an_index())
     place = {key: i for i, key in enumerate(phrases.keys)}
 
     assert phrases.specificity[place["rook"]] == 1
     assert phrases.specificity[place["ada byrne"]] == 0.5
 
 
-def test_spellings_are_one_phrase_and_near_ones_are_joined_by_their_likeness():
+def test_spellings_are_one_phrase_and_near_ones_are_joined_by_their_likeness(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(hippo, "SYNONYMS", 0.6)
     index = an_index()
     more = OpenIe("p3", (FoundTriple("ada byrnes", "of", "KELL"),))
     kept = [OpenIe(k, tuple(FoundTriple(*s) for s in t)) for k, t in TRIPLES.items() if k != "p3"]
-    phrases = PhraseGraph.of(
-        with_openie(index, [*kept, more, OpenIe("p2", (FoundTriple("Kell", "near", "Lune"),))]), 0.6
-    )
+    phrases = PhraseGraph.of(with_openie(index, [*kept, more, OpenIe("p2", (FoundTriple("Kell", "near", "Lune"),))]))
     place = {key: i for i, key in enumerate(phrases.keys)}
 
     assert "kell" in place
@@ -89,14 +94,16 @@ def test_the_variants_with_chunks_in_the_graph_reach_the_second_passage_too(vari
     assert "p1" in [hit.document for hit in hits]
 
 
+@pytest.mark.usefixtures("phrases_alone")
 def test_hipporag2_starts_from_the_triples_of_what_the_question_names_and_not_from_all_of_the_same_relation():
-    hits = hippo.rank("Where was the owner of Rook born?", an_index(), settings(variant="hipporag2", chunk_weight=0))
+    hits = hippo.rank("Where was the owner of Rook born?", an_index(), settings(variant="hipporag2"))
 
     assert [hit.document for hit in hits] == ["p0", "p1"]
 
 
+@pytest.mark.usefixtures("phrases_alone")
 def test_hipporag2_takes_all_of_the_likest_triples_where_the_question_names_nothing():
-    hits = hippo.rank("where were people born", an_index(), settings(variant="hipporag2", chunk_weight=0))
+    hits = hippo.rank("where were people born", an_index(), settings(variant="hipporag2"))
 
     assert {hit.document for hit in hits[:2]} == {"p1", "p3"}
 
@@ -107,11 +114,12 @@ def test_a_question_that_names_nothing_is_ranked_by_its_words():
     assert {hit.document for hit in hits[:2]} == {"p0", "p2"}
 
 
+@pytest.mark.usefixtures("phrases_alone")
 @pytest.mark.parametrize("variant", ["hipporag", "hipporag2"])
 async def test_a_language_model_says_what_the_question_names(variant: str):
     model = ScriptedModel({NameEntities: [("Heron",)]})
 
-    hits = await hippo.rank_with("For whom was it built?", an_index(), model, settings(variant=variant, chunk_weight=0))
+    hits = await hippo.rank_with("For whom was it built?", an_index(), model, settings(variant=variant))
 
     assert [hit.document for hit in hits] == ["p2", "p3"]
 

@@ -20,7 +20,6 @@ from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import citations, model_wrappers
 from conspectus.retrieval.global_ import select_communities
 from conspectus.rows import Answer, Community, Finding, Report
-from conspectus.settings import GlobalSettings
 from conspectus.tasks import RateReport
 
 QUESTION = "Who bought land from Ada Byrne?"
@@ -94,14 +93,6 @@ def test_length_format_knowledge_and_language_reach_the_prompts(server: Simulate
     assert all("常识" in prompt for prompt in prompts)
 
 
-def test_points_are_scored_one_by_one(server: SimulatedServer, index: Index):
-    server.bodies.clear()
-    ask(server, index, method="global", global__map_reply="points")
-    names = [body.get("response_format", {}).get("json_schema", {}).get("name") for body in server.bodies]
-    assert "MapPoints" in names
-    assert len(names) > names.count("MapPoints")
-
-
 def test_an_answer_is_told_while_it_is_written_with_its_references_whole(server: SimulatedServer, index: Index):
     pieces: list[str] = []
     answer = ask(server, index, "What did Bo Quill do?", method="local", on_text=pieces.append)
@@ -160,7 +151,7 @@ def tree() -> Index:
 async def test_only_what_is_relevant_is_descended_into_and_parts_stand_for_their_whole():
     ratings = {0: 3, 1: 0, 2: 4, 3: 0}
     model = ScriptedModel({RateReport: lambda task: ratings[task.report.number]})
-    descent = await select_communities("?", tree(), model, GlobalSettings())
+    descent = await select_communities("?", tree(), model)
     assert [report.number for report in descent.chosen] == [2]
     assert descent.rated == 4
     assert "1 of level 1" in descent.description
@@ -169,7 +160,7 @@ async def test_only_what_is_relevant_is_descended_into_and_parts_stand_for_their
 async def test_what_is_not_relevant_at_the_root_is_never_rated_further_down():
     ratings = {0: 0, 1: 5}
     model = ScriptedModel({RateReport: lambda task: ratings[task.report.number]})
-    descent = await select_communities("?", tree(), model, GlobalSettings())
+    descent = await select_communities("?", tree(), model)
     assert [report.number for report in descent.chosen] == [1]
     assert descent.rated == 2
 
@@ -177,7 +168,7 @@ async def test_what_is_not_relevant_at_the_root_is_never_rated_further_down():
 async def test_a_report_that_cannot_be_rated_counts_as_relevant():
     said: dict[int, Any] = {0: ModelError("no"), 1: 0, 2: 0, 3: 0}
     model = ScriptedModel({RateReport: lambda task: said[task.report.number]})
-    descent = await select_communities("?", tree(), model, GlobalSettings())
+    descent = await select_communities("?", tree(), model)
     assert [report.number for report in descent.chosen] == [0]
     assert len(descent.failed) == 1
 
@@ -185,7 +176,7 @@ async def test_a_report_that_cannot_be_rated_counts_as_relevant():
 async def test_parts_that_cannot_be_rated_count_as_relevant_too_where_their_whole_could_be():
     said: dict[int, Any] = {0: 3, 1: 0, 2: ModelError("no"), 3: ModelError("no")}
     model = ScriptedModel({RateReport: lambda task: said[task.report.number]})
-    descent = await select_communities("?", tree(), model, GlobalSettings())
+    descent = await select_communities("?", tree(), model)
     assert [report.number for report in descent.chosen] == [2, 3]
     assert len(descent.failed) == 2
 
@@ -193,7 +184,7 @@ async def test_parts_that_cannot_be_rated_count_as_relevant_too_where_their_whol
 async def test_where_no_report_can_be_rated_that_is_an_error():
     model = ScriptedModel({RateReport: lambda _: ModelError("no")})
     with pytest.raises(ModelError, match="no"):
-        await select_communities("?", tree(), model, GlobalSettings())
+        await select_communities("?", tree(), model)
 
 
 async def test_the_parts_of_a_report_that_is_missing_are_rated_in_its_place():
@@ -201,7 +192,7 @@ async def test_the_parts_of_a_report_that_is_missing_are_rated_in_its_place():
     model = ScriptedModel({RateReport: lambda task: ratings[task.report.number]})
     index = tree()
     lacking = replace(index, reports=index.reports[1:])
-    descent = await select_communities("?", lacking, model, GlobalSettings())
+    descent = await select_communities("?", lacking, model)
     assert [report.number for report in descent.chosen] == [2]
     assert descent.rated == 3
 
@@ -246,7 +237,7 @@ def test_reports_written_for_a_question_are_bought_once(server: SimulatedServer,
 
 def test_reports_written_for_a_question_are_those_that_indexing_buys(server: SimulatedServer, tmp_path: Path):
     conspectus.build(documents=documents(), folder=tmp_path, settings=settings(server.url, reports__write=False))
-    asked = conspectus.ask(QUESTION, tmp_path, method="rollup", settings=settings(server.url, rollup__share=1.0))
+    asked = conspectus.ask(QUESTION, tmp_path, method="rollup", settings=settings(server.url))
     server.bodies.clear()
     built = conspectus.build(documents=documents(), folder=tmp_path, settings=settings(server.url))
 

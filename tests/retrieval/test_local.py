@@ -10,7 +10,7 @@ from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import local
 from conspectus.retrieval.base import NOTHING
 from conspectus.rows import Community
-from conspectus.settings import LocalSettings
+from conspectus.settings import AnswerSettings
 from conspectus.tasks import AnswerFromContext
 
 TEXTS = (
@@ -76,7 +76,7 @@ def test_words_without_content_name_nothing():
 
 
 def test_the_evidence_holds_what_is_named_its_neighbours_and_what_tells_of_them():
-    evidence = local.context("What did Mara Tolan do?", INDEX, LocalSettings())
+    evidence = local.context("What did Mara Tolan do?", INDEX, AnswerSettings())
 
     assert [e.name for e in evidence.entities] == ["Mara Tolan", "weir"]
     assert [(r.source, r.target) for r in evidence.relationships] == [("Mara Tolan", "weir")]
@@ -85,19 +85,19 @@ def test_the_evidence_holds_what_is_named_its_neighbours_and_what_tells_of_them(
 
 
 def test_the_report_of_the_smallest_community_is_taken():
-    evidence = local.context("What did Mara Tolan do?", INDEX, LocalSettings())
+    evidence = local.context("What did Mara Tolan do?", INDEX, AnswerSettings())
 
     assert [r.title for r in evidence.reports] == ["Of the weir"]
 
 
 def test_where_the_smallest_community_has_no_report_that_of_the_next_larger_one_is_taken():
-    evidence = local.context("What did Zorba Orrin do?", INDEX, LocalSettings())
+    evidence = local.context("What did Zorba Orrin do?", INDEX, AnswerSettings())
 
     assert [r.title for r in evidence.reports] == ["All"]
 
 
 def test_relationships_between_two_named_things_come_first():
-    evidence = local.context("What has Mara Tolan to do with the weir?", INDEX, LocalSettings())
+    evidence = local.context("What has Mara Tolan to do with the weir?", INDEX, AnswerSettings())
 
     assert (evidence.relationships[0].source, evidence.relationships[0].target) == ("Mara Tolan", "weir")
 
@@ -105,14 +105,14 @@ def test_relationships_between_two_named_things_come_first():
 def test_chunks_have_what_the_other_tables_leave_of_the_window():
     texts = [f"Mara Tolan saw boat {i}. " + "word " * 150 for i in range(30)]
     index = an_index(*texts, entities=["Mara Tolan"])
-    evidence = local.context("What did Mara Tolan see?", index, LocalSettings(context_tokens=2000))
+    evidence = local.context("What did Mara Tolan see?", index, AnswerSettings(context_tokens=2000))
 
     assert 1 < len(evidence.sources) < 30
     assert 1500 < tokens.count(evidence.text) <= 2000
 
 
 def test_a_question_that_names_nothing_is_answered_from_the_chunks_of_its_words():
-    evidence = local.context("Which clock stopped?", INDEX, LocalSettings())
+    evidence = local.context("Which clock stopped?", INDEX, AnswerSettings())
 
     assert evidence.entities == ()
     assert [chunk.text for chunk in evidence.sources] == [TEXTS[3]]
@@ -120,7 +120,7 @@ def test_a_question_that_names_nothing_is_answered_from_the_chunks_of_its_words(
 
 async def test_the_answer_says_what_it_looked_at():
     model = ScriptedModel({AnswerFromContext: ["She rebuilt it [Data: Relationships (0)]."]})
-    answer = await local.answer("What did Mara Tolan do?", INDEX, model, LocalSettings())
+    answer = await local.answer("What did Mara Tolan do?", INDEX, model, AnswerSettings())
 
     assert answer.text == "She rebuilt it [1]."
     assert answer.citations[0].sources[0].text == TEXTS[0]
@@ -129,7 +129,7 @@ async def test_the_answer_says_what_it_looked_at():
 
 
 async def test_where_nothing_is_found_no_task_is_asked_and_nothing_cited():
-    answer = await local.answer("Zebras?", INDEX, ScriptedModel({}), LocalSettings())
+    answer = await local.answer("Zebras?", INDEX, ScriptedModel({}), AnswerSettings())
 
     assert (answer.text, answer.citations) == (NOTHING, ())
 
@@ -147,10 +147,10 @@ CLAIMED = an_index(
 
 
 def test_the_window_holds_claims_about_what_is_named():
-    evidence = local.context("What did Mara Tolan do?", CLAIMED, LocalSettings())
+    evidence = local.context("What did Mara Tolan do?", CLAIMED, AnswerSettings())
 
     assert [c.number for c in evidence.claims] == [0, 1]
-    assert [c.number for c in local.context("Mara Tolan and the weir?", CLAIMED, LocalSettings()).claims] == [1, 0]
+    assert [c.number for c in local.context("Mara Tolan and the weir?", CLAIMED, AnswerSettings()).claims] == [1, 0]
 
 
 def test_claims_take_of_the_window_no_more_than_they_fill():
@@ -159,7 +159,7 @@ def test_claims_take_of_the_window_no_more_than_they_fill():
     none, one, many = (an_index(*texts, entities=["Mara Tolan"], claims=claims) for claims in ((), paid[:1], paid))
 
     def chunks(index: Index) -> int:
-        return len(local.context("What did Mara Tolan see?", index, LocalSettings(context_tokens=2000)).sources)
+        return len(local.context("What did Mara Tolan see?", index, AnswerSettings(context_tokens=2000)).sources)
 
     assert chunks(none) == chunks(one) + 1 > chunks(many) > 1
 

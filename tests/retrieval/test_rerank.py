@@ -17,7 +17,7 @@ from conspectus import api, evaluation
 from conspectus.errors import BadReply, ServerDown
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
-from conspectus.retrieval import RANKINGS
+from conspectus.retrieval import RANKINGS, rerank
 from conspectus.retrieval.rerank import order, reranked
 from conspectus.rows import Hit, Usage
 from conspectus.settings import Settings
@@ -117,10 +117,12 @@ def test_a_server_ranks_the_hits_of_every_method_again(index: Index, method: str
         assert hits[0].document == "2.txt"
 
 
-def test_as_many_chunks_are_looked_at_as_the_depth_says(index: Index):
+def test_as_many_chunks_are_looked_at_as_the_depth_says(index: Index, monkeypatch: pytest.MonkeyPatch):
     with SimulatedServer(Behaviour(keep_bodies=True)) as server:
-        api.search("Ada Brook", index, k=1, settings=settings(server.url, rerank={"depth": 3}))
-        api.search("Ada Brook", index, k=4, settings=settings(server.url, rerank={"depth": 2}))
+        monkeypatch.setattr(rerank, "DEPTH", 3)
+        api.search("Ada Brook", index, k=1, settings=settings(server.url))
+        monkeypatch.setattr(rerank, "DEPTH", 2)
+        api.search("Ada Brook", index, k=4, settings=settings(server.url))
 
     assert [len(body["documents"]) for body in server.bodies] == [3, 4]
 

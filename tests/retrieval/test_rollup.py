@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from conspectus.retrieval import rollup
 from conspectus.retrieval.base import NOTHING, run_ready
 from conspectus.retrieval.rollup import communities_of, community_of, match_annotations, roll_up
 from conspectus.rows import Answer, Community, Finding, Report
-from conspectus.settings import GlobalSettings, ReportSettings, RollupSettings, Settings
+from conspectus.settings import AnswerSettings, ReportSettings, Settings
 from conspectus.tasks import MapAnswer, PartialAnswer, ReduceAnswer, ReportDraft, WriteReport
 
 TEXTS = (
@@ -41,7 +42,7 @@ def asked(question: str, index: Index, settings: Settings = CHOSEN) -> Answer:
 # Matching
 
 
-def test_a_question_matches_annotations_by_the_words_of_their_names_and_descriptions():
+def test_a_question_matches_annotations_by_the_words_of_their_names_and_descriptions(monkeypatch: pytest.MonkeyPatch):
     index = an_index(
         "x",
         entities=["weir", "oats"],
@@ -50,13 +51,14 @@ def test_a_question_matches_annotations_by_the_words_of_their_names_and_descript
         reports=["On oats", "On the weir"],
     )
 
-    found = match_annotations("What of the weir?", index, Settings(), 10)
+    found = match_annotations("What of the weir?", index, Settings())
 
     kinds = [(a.kind, a.number) for a in found]
     assert kinds[0] == ("entity", 0)  # it is named
     assert {("claim", 0), ("report", 1), ("relationship", 0)} <= set(kinds)
     assert ("entity", 1) not in kinds
-    assert len(match_annotations("What of the weir?", index, Settings(), 2)) == 2
+    monkeypatch.setattr(rollup, "MATCHES", 2)
+    assert len(match_annotations("What of the weir?", index, Settings())) == 2
 
 
 def test_an_annotation_is_at_home_in_the_deepest_community_that_holds_it_and_is_large_enough():
@@ -69,7 +71,7 @@ def test_an_annotation_is_at_home_in_the_deepest_community_that_holds_it_and_is_
         "x", entities=["Ant", "Bee", "Cow"], edges=[("Ant", "Bee"), ("Bee", "Cow")], communities=communities
     )
     entity, near, across = (
-        next(a for a in match_annotations("Ant Bee Cow", index, Settings(), 20) if (a.kind, a.number) == one)
+        next(a for a in match_annotations("Ant Bee Cow", index, Settings()) if (a.kind, a.number) == one)
         for one in (("entity", 2), ("relationship", 0), ("relationship", 1))
     )
 
@@ -84,8 +86,8 @@ def test_where_there_are_vectors_what_the_nearest_sentences_mention_matches_too(
     index = replace(plain, arrays={**plain.arrays, **vectors})
     monkeypatch.setattr(rollup, "question_vectors", lambda *_: np.array([[1.0, 0.0]], np.float32))
 
-    assert [a.name for a in match_annotations("Were birds hungry?", index, Settings(), 10)] == ["kittiwake"]
-    assert match_annotations("Were birds hungry?", plain, Settings(), 10) == []
+    assert [a.name for a in match_annotations("Were birds hungry?", index, Settings())] == ["kittiwake"]
+    assert match_annotations("Were birds hungry?", plain, Settings()) == []
 
 
 # Climbing
@@ -103,32 +105,32 @@ def a_tree() -> list[Community]:
 
 
 def test_parts_give_way_to_a_whole_that_they_are_most_of():
-    rolled = roll_up({3: 1.0, 4: 2.0}, a_tree(), RollupSettings(share=0.9))
+    rolled = roll_up({3: 1.0, 4: 2.0}, a_tree(), share=0.9)
 
     assert rolled.chosen == (1,)
     assert rolled.parts == {3, 4}
 
 
 def test_a_part_that_is_a_small_share_of_its_whole_stays():
-    assert roll_up({3: 1.0, 5: 2.0}, a_tree(), RollupSettings(share=0.9)).chosen == (5, 3)
+    assert roll_up({3: 1.0, 5: 2.0}, a_tree(), share=0.9).chosen == (5, 3)
 
 
 def test_relevance_may_carry_the_climb_to_the_root():
-    assert roll_up({3: 1.0, 4: 1.0, 5: 1.0, 6: 1.0}, a_tree(), RollupSettings(share=1.0)).chosen == (0,)
+    assert roll_up({3: 1.0, 4: 1.0, 5: 1.0, 6: 1.0}, a_tree(), share=1.0).chosen == (0,)
 
 
 def test_where_there_is_no_room_parts_give_way_whatever_their_share_and_then_the_best_stay():
     wide = [replace(c, entity_numbers=tuple(range(100))) if c.number < 3 else c for c in a_tree()]
 
-    assert roll_up({3: 1.0, 4: 1.0, 5: 3.0}, wide, RollupSettings(reports=2)).chosen == (5, 1)
-    cousins = roll_up({3: 1.0, 5: 3.0}, wide, RollupSettings(reports=1))
+    assert roll_up({3: 1.0, 4: 1.0, 5: 3.0}, wide, reports=2).chosen == (5, 1)
+    cousins = roll_up({3: 1.0, 5: 3.0}, wide, reports=1)
     assert (cousins.chosen, cousins.parts) == ((0,), {1, 2, 3, 5})
     unjoined = [replace(c, level=c.level - 1, parent=-1) for c in a_tree()[1:3]]
-    assert roll_up({0: 1.0, 1: 3.0}, unjoined, RollupSettings(reports=1)).chosen == (1,)
+    assert roll_up({0: 1.0, 1: 3.0}, unjoined, reports=1).chosen == (1,)
 
 
 def test_of_a_community_and_a_part_of_it_the_part_is_started_from():
-    assert roll_up({1: 5.0, 3: 1.0}, a_tree(), RollupSettings(share=0.9)).chosen == (3,)
+    assert roll_up({1: 5.0, 3: 1.0}, a_tree(), share=0.9).chosen == (3,)
 
 
 # Reports just in time
@@ -207,7 +209,10 @@ async def test_a_report_that_fails_is_left_out_and_told_and_none_at_all_is_an_er
         )
 
 
-async def test_a_whole_that_is_too_large_stands_on_the_reports_of_the_parts_that_gave_way_to_it():
+async def test_a_whole_that_is_too_large_stands_on_the_reports_of_the_parts_that_gave_way_to_it(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(rollup, "roll_up", partial(roll_up, share=0.9))
     names = ["Ant", "Bee", "Cow", "Doe", "Elk", "Fox", "Gnu", "Hen"]
     index = replace(
         an_index(" ".join(names), entities=names, edges=[(names[i], names[i + 1]) for i in (0, 2, 4, 6)]),
@@ -217,7 +222,7 @@ async def test_a_whole_that_is_too_large_stands_on_the_reports_of_the_parts_that
     model = ScriptedModel(
         {WriteReport: a_draft, MapAnswer: lambda _: PartialAnswer("A.", 50), ReduceAnswer: lambda _: "A."}
     )
-    chosen = Settings(rollup=RollupSettings(share=0.9), reports=ReportSettings(min_report_entities=1))
+    chosen = Settings(reports=ReportSettings(min_report_entities=1))
 
     await rollup.answer("Ant, Bee, Cow and Doe", index, model, chosen)
 
@@ -255,7 +260,7 @@ def test_the_reason_says_what_matched_and_which_levels_were_used():
 
 async def test_windows_are_packed_as_for_a_global_answer():
     model = ScriptedModel({MapAnswer: lambda _: PartialAnswer("A.", 50), ReduceAnswer: lambda _: "A."})
-    settings = Settings(global_=GlobalSettings(context_tokens=500), reports=CHOSEN.reports)
+    settings = Settings(answer=AnswerSettings(context_tokens=500), reports=CHOSEN.reports)
 
     answer = await rollup.answer("Who rebuilt the weir and who sold oats?", WITH, model, settings)
 

@@ -19,7 +19,7 @@ from conspectus.interchange.triples import read_triples
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import tog
-from conspectus.retrieval.tog import Candidate, prune, topic_entities
+from conspectus.retrieval.tog import SCORED_CHUNKS, Candidate, prune, topic_entities
 from conspectus.rows import ReasoningPath
 from conspectus.settings import Settings, TogSettings
 from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, Examined, ExamineEvidence, NameEntities
@@ -99,11 +99,11 @@ def test_a_candidate_scores_the_decayed_sum_over_its_chunks_among_the_best():
         graph = replace(TripleGraph.of(index_of(GivenGraph(BARGES))), chunks=((7,), (8,), (9,)))
 
         def chunks(self, candidates: Any, clues: Any, most: int) -> list[tuple[int, int, float]]:
-            assert most == 3
+            assert most == SCORED_CHUNKS
             return [(0, 7, 0.82), (1, 8, 0.8), (1, 9, 0.7)]
 
     candidates = [Candidate(0, ReasoningPath("Rook"), i, i) for i in range(3)]
-    best, chunks = prune(candidates, Scorer(), (), TogSettings(width=2, chunks=3))  # type: ignore[arg-type]
+    best, chunks = prune(candidates, Scorer(), (), width=2)  # type: ignore[arg-type]
 
     # 0.82 against 0.8 / e^0.4 + 0.7 / e^0.8 = 0.85
     assert 0.8 * exp(-0.4) + 0.7 * exp(-0.8) > 0.82

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from conspectus.index import Index
 from conspectus.indexing.embed import with_vectors
 from conspectus.indexing.pipeline import index_passages
 from conspectus.retrieval import RANKINGS, walk
+from conspectus.retrieval.base import hits_of
 from conspectus.retrieval.walk import SentenceEntityGraph, seeds_of
 from conspectus.settings import Settings
 
@@ -37,19 +39,28 @@ def an_index(passages: Mapping[str, str] = FILMS, titles: bool = True) -> Index:
     return index_passages(documents, Settings())
 
 
-def with_extent(extent: str, **more: float) -> Settings:
-    return Settings.model_validate({"walk": {"extent": extent, **more}})
+FULL, LOCAL = 10**9, 0
+"""Numbers of chunks from which on the walk is local: never, always."""
+
+
+def best_of(scores: np.ndarray[Any, Any], index: Index) -> list[str]:
+    return [hit.document for hit in hits_of(scores, index, 2)]
+
+
+def without_vectors(index: Index) -> Index:
+    return replace(index, arrays={name: a for name, a in index.arrays.items() if not name.startswith("vectors.")})
 
 
 def ranked(question: str, index: Index, method: str = "walk", settings: Settings | None = None) -> list[str]:
     return [hit.document for hit in RANKINGS[method](question, index, settings or Settings())]
 
 
-@pytest.mark.parametrize("extent", ["full", "local"])
-def test_it_finds_the_second_hop_that_words_miss(extent: str):
+@pytest.mark.parametrize("local_from", [FULL, LOCAL])
+def test_it_finds_the_second_hop_that_words_miss(local_from: int):
     index = an_index()
+    scores = walk.scores_of(QUESTION, index, Settings(), local_from)
 
-    assert ranked(QUESTION, index, settings=with_extent(extent))[:2] == ["The Glass Orchard", "Edla Marrow"]
+    assert best_of(scores, index) == ["The Glass Orchard", "Edla Marrow"]
     assert "Edla Marrow" not in ranked(QUESTION, index, method="bm25")[:2]
 
 
@@ -57,9 +68,10 @@ def test_it_finds_the_second_hop_where_titles_are_withheld():
     assert ranked(QUESTION, an_index(titles=False))[:2] == ["The Glass Orchard", "Edla Marrow"]
 
 
-def test_both_extents_agree_where_the_part_is_the_whole():
+def test_both_extents_agree_where_the_part_is_the_whole(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(walk, "STEPS", 30)
     index = an_index()
-    full, local = (walk.scores_of(QUESTION, index, with_extent(extent, steps=30)) for extent in ("full", "local"))
+    full, local = (walk.scores_of(QUESTION, index, Settings(), local_from) for local_from in (FULL, LOCAL))
 
     assert local == pytest.approx(full, abs=0.02)
 
@@ -158,13 +170,13 @@ def test_a_passage_is_nearest_to_itself(vectors: Index, method: str):
     assert ranked(f"Cows\n{FILMS['Cows']}", vectors, method)[0] == "Cows"
 
 
-@pytest.mark.parametrize("extent", ["full", "local"])
-def test_the_walk_uses_the_vectors_of_an_index_that_has_them(vectors: Index, extent: str):
-    with_vectors = walk.scores_of(QUESTION, vectors, with_extent(extent))
-    without = walk.scores_of(QUESTION, vectors, with_extent(extent, vectors=False))
+@pytest.mark.parametrize("local_from", [FULL, LOCAL])
+def test_the_walk_uses_the_vectors_of_an_index_that_has_them(vectors: Index, local_from: int):
+    by_vectors = walk.scores_of(QUESTION, vectors, Settings(), local_from)
+    by_words = walk.scores_of(QUESTION, without_vectors(vectors), Settings(), local_from)
 
-    assert ranked(QUESTION, vectors, settings=with_extent(extent))[0] == "The Glass Orchard"
-    assert not np.allclose(with_vectors, without)
+    assert best_of(by_vectors, vectors)[0] == "The Glass Orchard"
+    assert not np.allclose(by_vectors, by_words)
 
 
 def test_another_embedder_than_the_index_has_is_an_error_that_names_the_command(
@@ -192,5 +204,5 @@ def test_vectors_of_a_model_that_cannot_read_the_texts_are_left_to_other_methods
     question = "玻璃果园的导演在哪里逝世？"
 
     assert index.settings["vectors"]["unread"] > 0.3
-    without = walk.scores_of(question, index, with_extent("auto", vectors=False))
-    assert np.array_equal(walk.scores_of(question, index, with_extent("auto")), without)
+    by_words = walk.scores_of(question, without_vectors(index), Settings())
+    assert np.array_equal(walk.scores_of(question, index, Settings()), by_words)

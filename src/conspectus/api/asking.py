@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from conspectus.corrections import added_fact_notices
 from conspectus.errors import UsageError
@@ -308,8 +308,7 @@ def _with_level(settings: Settings, method: str, level: Level) -> Settings:
         raise UsageError(f"a level goes with the method global, not with {method}")
     if level != "auto" and level < 0:
         raise UsageError(f"levels start at 0, the root; there is no level {level}")
-    update: dict[str, Any] = {"descend": True} if level == "auto" else {"level": level, "descend": False}
-    return settings.model_copy(update={"global_": settings.global_.model_copy(update=update)})
+    return settings.model_copy(update={"global_": settings.global_.model_copy(update={"level": level})})
 
 
 def missing(index: Index) -> Iterator[str]:

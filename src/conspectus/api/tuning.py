@@ -48,7 +48,6 @@ WITH_PERSONA = (
     "ExtractClaims",
     "WriteReport",
     "MapAnswer",
-    "MapPoints",
     "ReduceAnswer",
     "AnswerFromContext",
 )
@@ -88,7 +87,7 @@ def tune(
 
     async def work() -> Tuned:
         async with open_session(settings, request.folder) as session:
-            chunks, room = chunk(documents, settings.chunk), settings.global_.context_tokens
+            chunks, room = chunk(documents, settings.chunk), settings.answer.context_tokens
             return await write_prompts(
                 chunks, session.model, request.folder, language, examples=examples, sample_tokens=room
             )

@@ -196,7 +196,7 @@ def answers(
     from conspectus.evaluation import tables
     from conspectus.evaluation.ablation import with_values
 
-    values = {"global.context_tokens": window, "answer.response": response}
+    values = {"answer.context_tokens": window, "answer.response": response}
     settings = with_values(flags.settings, {key: value for key, value in values.items() if value is not None})
     in_comparison = source.is_dir() or source.name == "questions.json"
     target = out or ((source if source.is_dir() else source.parent) if in_comparison else COMPARISON)

@@ -65,7 +65,7 @@ PRESETS = {
     ),
     "window": Preset(
         "Answers by the size of the context window (GraphRAG appendix C)",
-        {"global.context_tokens": (8000, 16000, 32000, 64000)},
+        {"answer.context_tokens": (8000, 16000, 32000, 64000)},
         questions=True,
     ),
 }
@@ -408,7 +408,7 @@ def compare_communities(
         "Means over the seeds. A level has what is above it and is not split further.",
         "Connected: of the communities that a method returned; the others are split before they are counted.",
     )
-    set_up = {"snapshot": snapshot_of(opened), "seeds": seeds, "max_size": of.max_size, "resolution": of.resolution}
+    set_up = {"snapshot": snapshot_of(opened), "seeds": seeds, "max_size": of.max_size}
     title = "Leiden and Louvain on the same graph"
     return _write(Ablation(COMMUNITIES, title, tuple(rows), path_of(folder), (), set_up, notices), ["method", "level"])
 

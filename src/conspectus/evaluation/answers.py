@@ -369,7 +369,9 @@ async def estimates(laid: Laid, session: Session) -> dict[str, Estimate]:
     for name in laid.conditions:
         works = [work for work in laid.left if work.condition.name == name]
         if works:
-            fixed = works[0].condition.method in ("global", "source-summary") and not works[0].settings.global_.descend
+            fixed = (
+                works[0].condition.method in ("global", "source-summary") and works[0].settings.global_.level != "auto"
+            )
             extractive = ExtractiveModel.of_index(index)
             work = _estimated(index)
             costs[name] = await run.estimate(works, work, session, works[0].settings, extractive, 1 if fixed else TRIED)

@@ -25,6 +25,8 @@ from conspectus.index import Index
 from conspectus.models.base import Tick, no_tick
 from conspectus.settings import CommunitySettings
 
+RESOLUTION = 1.0
+"""Resolution of the modularity that both methods optimise, as at indexing."""
 SEEDS = 10
 
 
@@ -127,8 +129,8 @@ def compare_methods(
     for method, partition in METHODS.items():
         runs: list[list[Level]] = []
         for seed in range(settings.seed, settings.seed + seeds):
-            divided = hierarchy(graph, partition, max_size=settings.max_size, resolution=settings.resolution, seed=seed)
-            runs.append(list(_levels(divided, ends, graph.n, settings.resolution)))
+            divided = hierarchy(graph, partition, max_size=settings.max_size, resolution=RESOLUTION, seed=seed)
+            runs.append(list(_levels(divided, ends, graph.n, RESOLUTION)))
             tick()
         rows += _rows(method, runs)
     return rows

@@ -32,7 +32,7 @@ _NAMES = {"TS": "source-summary", "SS": "vector"}
 _LEVEL = re.compile(r"C(\d+)")
 _MODEL_KEYS = {"tasks", "temperature", "max_tokens", "seed", "reasoning_effort", "context_window", "reply_format"}
 """Settings of a language model that can change what it writes."""
-_ELSEWHERE = {"read", "chunk", "extract", "resolve", "describe", "communities", "llm", "prices"}
+_ELSEWHERE = {"read", "chunk", "extract", "resolve", "communities", "llm", "prices"}
 """Settings that answers do not depend on, or only by way of the index."""
 
 
@@ -82,16 +82,14 @@ def answering(question: str, condition: Condition, index: Index) -> Answering:
 
 
 def settings_for(condition: Condition, settings: Settings, index: Index) -> Settings:
-    """Return the settings of a condition: its level, and the window of `global.context_tokens` for every method.
+    """Return the settings of a condition: its level, and as many chunks to read as fit into the context.
 
-    A method that reads a number of chunks is given as many as fit. What is set expressly stays what it is.
+    A number of chunks that is set expressly stays what it is.
     """
-    window = settings.global_.context_tokens
+    window = settings.answer.context_tokens
     whole: dict[str, Any] = {}
     if condition.level is not None:
-        whole["global_"] = settings.global_.model_copy(update={"level": condition.level, "descend": False})
-    if "context_tokens" not in settings.local.model_fields_set:
-        whole["local"] = settings.local.model_copy(update={"context_tokens": window})
+        whole["global_"] = settings.global_.model_copy(update={"level": condition.level})
     if "k" not in settings.search.model_fields_set:
         largest = max((chunk.n_tokens for chunk in index.chunks), default=window)
         whole["search"] = settings.search.model_copy(update={"k": max(1, window // (largest + 4))})

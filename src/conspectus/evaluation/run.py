@@ -40,7 +40,6 @@ USUAL = Range(20, 600)
 """Tokens of a reply to a task that is not listed."""
 REPLIES: dict[str, tuple[Range, Assumed | None]] = {
     "MapAnswer": (Range(20, 900), None),
-    "MapPoints": (Range(40, 1200), lambda task: (tasks.PartialAnswer("?", 1),)),
     "ReduceAnswer": (Range(200, 1800), None),
     "AnswerFromContext": (Range(100, 1500), None),
     "RateReport": (Range(1, 5), None),
@@ -164,7 +163,7 @@ def _prompts(task: str, counted: _Prompts, scale: float, settings: Settings) -> 
     tokens, calls = round(counted.tokens * scale), round(counted.calls * scale)
     if task != "ReduceAnswer":
         return exactly(tokens)
-    return Range(tokens + calls * REPLIES["MapAnswer"][0].low, tokens + calls * settings.global_.context_tokens)
+    return Range(tokens + calls * REPLIES["MapAnswer"][0].low, tokens + calls * settings.answer.context_tokens)
 
 
 def total(estimates: Iterable[Estimate]) -> Estimate:

@@ -65,8 +65,8 @@ class _Window:
 
 
 def _windows(text: str, settings: ChunkSettings) -> Iterator[_Window]:
-    vocabulary = encoding(settings.encoding)
-    tail = 0 if settings.strict else settings.overlap
+    vocabulary = encoding()
+    tail = settings.overlap  # a last chunk of no more tokens than the overlap would add nothing
     if (whole := vocabulary.count_up_to(text, settings.tokens + tail)) is not None:
         if whole:
             yield _Window(0, len(text), whole)

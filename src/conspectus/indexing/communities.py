@@ -39,7 +39,6 @@ def find_communities(
     parts = hierarchical_leiden(
         adjacency(source, target, weight, len(entities)),
         max_size=settings.max_size,
-        resolution=settings.resolution,
         seed=settings.seed,
         start=_earlier(before, entities) if before else (),
     )

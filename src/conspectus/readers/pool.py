@@ -115,8 +115,8 @@ class _Worker:
 
     def _timeout_reason(self) -> str:
         return (
-            f"took more than {self._options.seconds:g} s to parse and was given up; split it, or allow more "
-            "by --set read.seconds_per_file=N"
+            f"took more than {self._options.seconds:g} s to parse and was given up; split it, or save it as text or in "
+            "another format"
         )
 
     def _exit_reason(self) -> str:

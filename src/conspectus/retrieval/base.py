@@ -18,8 +18,8 @@ from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.retrieval.citations import cite
 from conspectus.rows import Answer, Chunk, Claim, Entity, Hit, Relationship, Report
-from conspectus.settings import GlobalSettings, LocalSettings
-from conspectus.tasks import AnswerFromContext, MapAnswer, MapPoints, PartialAnswer, ReduceAnswer, Task
+from conspectus.settings import AnswerSettings
+from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, Task
 from conspectus.tasks.context import Context, Row, render
 from conspectus.text.language import ENGLISH
 from conspectus.text.question import read_question
@@ -70,7 +70,7 @@ async def map_reduce(
     windows: Sequence[Context],
     index: Index,
     model: Model,
-    settings: GlobalSettings,
+    settings: AnswerSettings,
     *,
     method: str,
     level: int | None = None,
@@ -82,11 +82,11 @@ async def map_reduce(
 
     Raises ModelError where no window could be answered.
     """
-    replies = await map_windows(question, windows, model, settings)
+    replies = await model.perform_all([MapAnswer(question, window) for window in windows])
     failed = [reply for reply in replies if isinstance(reply, ModelError)]
     if failed and len(failed) == len(replies):
         raise failed[0]
-    partial = [p for reply in replies if not isinstance(reply, ModelError) for p in reply if p.score > 0]
+    partial = [reply for reply in replies if not isinstance(reply, ModelError) and reply.score > 0]
     told = list(notices)
     if failed:
         told.append(f"{len(failed)} of {len(windows)} windows could not be read: {failed[0]}")
@@ -96,16 +96,6 @@ async def map_reduce(
     helpful = sorted(partial, key=lambda p: -p.score)
     final = ReduceAnswer(question, tuple(fit_answers(helpful, settings.context_tokens)))
     return await finish(final, question, index, model, method=method, level=level, context_tokens=used, notices=told)
-
-
-async def map_windows(
-    question: str, windows: Sequence[Context], model: Model, settings: GlobalSettings
-) -> list[tuple[PartialAnswer, ...] | ModelError]:
-    """Return the scored answers from each window: one, or with `map_reply = "points"` several."""
-    if settings.map_reply == "points" and model.generative:
-        return await model.perform_all([MapPoints(question, window) for window in windows])
-    whole = await model.perform_all([MapAnswer(question, window) for window in windows])
-    return [reply if isinstance(reply, ModelError) else (reply,) for reply in whole]
 
 
 def pack_windows(rows: Sequence[Report] | Sequence[Chunk], limit: int) -> Iterator[list[Report | Chunk]]:
@@ -134,10 +124,12 @@ def fit_answers(answers: Sequence[PartialAnswer], limit: int) -> Iterator[Partia
 
 
 RowT = TypeVar("RowT", bound=Row)
+REPORT_SHARE, ENTITY_SHARE, RELATIONSHIP_SHARE, CLAIM_SHARE = 0.15, 0.15, 0.2, 0.1
+"""Maximum shares of a local context for each table; chunks get what these leave, 0.4 at least."""
 
 
 def pack_rows(
-    settings: LocalSettings,
+    limit: int,
     *,
     reports: Iterable[Report] = (),
     entities: Iterable[Entity] = (),
@@ -145,12 +137,11 @@ def pack_rows(
     claims: Iterable[Claim] = (),
     sources: Iterable[Chunk] = (),
 ) -> Context:
-    """Return the first rows of each table that fit its part of the window; chunks have what the others leave."""
-    limit = settings.context_tokens
-    reported, room = _fit(reports, settings.report_share * limit, limit)
-    named, room = _fit(entities, settings.entity_share * limit, room)
-    related, room = _fit(relationships, settings.relationship_share * limit, room)
-    claimed, room = _fit(claims, settings.claim_share * limit, room)
+    """Return the first rows of each table that fit its share of a window of `limit` tokens; chunks get the rest."""
+    reported, room = _fit(reports, REPORT_SHARE * limit, limit)
+    named, room = _fit(entities, ENTITY_SHARE * limit, room)
+    related, room = _fit(relationships, RELATIONSHIP_SHARE * limit, room)
+    claimed, room = _fit(claims, CLAIM_SHARE * limit, room)
     told, _ = _fit(sources, room, room)
     return Context(reports=reported, entities=named, relationships=related, claims=claimed, sources=told)
 

@@ -15,12 +15,11 @@ from conspectus.settings import SearchSettings
 @ranking("bm25", help="chunks that contain the words of the question", settings=SearchSettings)
 def rank(question: str, index: Index, settings: SearchSettings) -> list[Hit]:
     """Return the `k` chunks that score highest, none that holds no word of the question."""
-    scores = scores_of(question, index, settings)
-    return hits_of(scores, index, settings.k)
+    return hits_of(scores_of(question, index), index, settings.k)
 
 
-def scores_of(question: str, index: Index, settings: SearchSettings) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+def scores_of(question: str, index: Index) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
     """Return the score of every chunk, in the order of the table."""
     number = index.number_of_word
     query = [(number[term], 1.0) for term in index.terms(question) if term in number]
-    return bm25(Postings.of(index.arrays, "chunk_terms"), query, settings.k1, settings.b)
+    return bm25(Postings.of(index.arrays, "chunk_terms"), query)

@@ -18,6 +18,8 @@ from conspectus.text.words import name_key
 
 F = TypeVar("F", bound=Callable[..., Any])
 UNREAD = wording(ENGLISH).unread
+SAMPLES = 5
+"""Number of sampled chains of thought that vote."""
 
 
 def _closed_book(name: str, does: str) -> Callable[[F], F]:
@@ -49,7 +51,7 @@ async def self_consistency(question: str, index: Index, model: Model, settings: 
 
     Raises the first failure where every chain failed.
     """
-    samples = range(1, settings.tog.samples + 1)
+    samples = range(1, SAMPLES + 1)
     replies = await model.perform_all([DraftAnswer(question, stepwise=True, sample=n) for n in samples])
     drafts = succeeded(replies)
     if not drafts:

@@ -26,6 +26,10 @@ from conspectus.text.language import ENGLISH
 from conspectus.text.words import name_key
 
 METHOD = "drift"
+PRIMER_REPORTS = 5
+"""Number of reports for the first answer."""
+FOLLOW_UPS = 3
+"""Number of follow-up questions per step."""
 CROSSED = wording(ENGLISH).crossing
 
 
@@ -60,7 +64,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         notices.append(wording(index.language_of(question)).crossing)
     used = drifted.used
     if helpful:
-        task = ReduceAnswer(question, tuple(fit_answers(helpful, settings.global_.context_tokens)))
+        task = ReduceAnswer(question, tuple(fit_answers(helpful, settings.answer.context_tokens)))
         result = await finish(task, question, index, model, method=METHOD, context_tokens=used, notices=notices)
     else:
         result = nothing_found(question, index, method=METHOD, context_tokens=used)
@@ -69,17 +73,16 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
 
 async def drift(question: str, reports: Sequence[Report], index: Index, model: Model, settings: Settings) -> DriftSteps:
     """Ask the primer and then, at each step, the follow-ups that promise most of those that are not asked yet."""
-    chosen = settings.drift
     evidence = Context(reports=tuple(reports))
-    primer = await model.perform(PrimeAnswer(question, evidence, chosen.follow_ups))
+    primer = await model.perform(PrimeAnswer(question, evidence, FOLLOW_UPS))
     result = DriftSteps([primer], used=tokens.count(evidence.text))
     ahead = list(primer.follow_ups)
-    for _ in range(chosen.depth):
-        step = _best(ahead, [question, *result.questions], chosen.follow_ups)
-        windows = [local.context(follow_up.question, index, settings.local) for follow_up in step]
+    for _ in range(settings.drift.depth):
+        step = _best(ahead, [question, *result.questions], FOLLOW_UPS)
+        windows = [local.context(follow_up.question, index, settings.answer) for follow_up in step]
         earlier = tuple(result.questions)
         tasks = [
-            PursueFollowUp(question, follow_up.question, window, chosen.follow_ups, earlier)
+            PursueFollowUp(question, follow_up.question, window, FOLLOW_UPS, earlier)
             for follow_up, window in zip(step, windows, strict=True)
             if window.sources
         ]
@@ -106,7 +109,7 @@ def _best(ahead: Iterable[FollowUp], questions: Sequence[str], most: int) -> lis
 
 def primer_reports(question: str, index: Index, settings: Settings) -> list[Report]:
     """Return the reports of the communities that hold most of what a question matches, then the most important ones."""
-    annotations = match_annotations(question, index, settings, settings.rollup.matches)
+    annotations = match_annotations(question, index, settings)
     near: dict[int, Report] = {}
     for number in communities_of(annotations, index, settings.reports.min_report_entities):
         at = number
@@ -116,7 +119,7 @@ def primer_reports(question: str, index: Index, settings: Settings) -> list[Repo
             report = index.report_of_community[at]
             near.setdefault(report.number, report)
     others = sorted(index.reports, key=lambda report: (report.level, -report.rating, report.number))
-    return list({r.number: r for r in (*near.values(), *others)}.values())[: settings.drift.reports]
+    return list({r.number: r for r in (*near.values(), *others)}.values())[:PRIMER_REPORTS]
 
 
 def _description(reports: Sequence[Report], drifted: DriftSteps) -> str:

@@ -18,17 +18,18 @@ from conspectus.models.base import Model
 from conspectus.retrieval import method
 from conspectus.retrieval.base import finish, nothing_found, pack_rows
 from conspectus.retrieval.bm25 import scores_of
+from conspectus.retrieval.global_ import RELEVANT
 from conspectus.retrieval.local import claims_of
 from conspectus.retrieval.rollup import Annotation, community_of, match_annotations
 from conspectus.rows import Answer, Report
-from conspectus.settings import Settings
+from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import AnswerFromContext, RateReport
 from conspectus.tasks.context import Context
 from conspectus.text.question import read_question
 
 METHOD = "drilldown"
-MATCHES = 100
-"""Annotations that are matched."""
+WIDTH = 3
+"""Number of reports per level that are followed down."""
 
 
 @dataclass(frozen=True)
@@ -64,18 +65,16 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     if not index.reports:
         raise UsageError("drilldown follows reports, and this index has none: ask by rollup or local")
     annotations = (
-        []
-        if read_question(question, *index.languages).about_whole
-        else match_annotations(question, index, settings, MATCHES)
+        [] if read_question(question, *index.languages).about_whole else match_annotations(question, index, settings)
     )
-    followed = await follow(question, annotations, index, model, settings)
+    followed = await follow(question, annotations, index, model)
     failed = followed.failed
     notices = [f"not rated, of {followed.rated} reports: {len(failed)} ({failed[0]})"] if failed else []
     why = f"{followed.rated} reports rated from the root down"
     if not followed.ends:
         result = nothing_found(question, index, method=METHOD)
         return replace(result, why=f"{why}, none of them relevant", notices=tuple(notices))
-    evidence = evidence_of(question, followed.ends, annotations, index, settings)
+    evidence = evidence_of(question, followed.ends, annotations, index, settings.answer)
     used = tokens.count(evidence.text)
     task = AnswerFromContext(question, evidence)
     result = await finish(task, question, index, model, method=METHOD, context_tokens=used, notices=notices)
@@ -85,35 +84,35 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
 
 
 async def follow(
-    question: str, annotations: Sequence[Annotation], index: Index, model: Model, settings: Settings
+    question: str, annotations: Sequence[Annotation], index: Index, model: Model, width: int = WIDTH
 ) -> Followed:
     """Follow the best reports of each level into their parts, until they have none that is relevant."""
-    chosen, result = settings.drilldown, Followed()
+    result = Followed()
     inside = _masses(annotations, index)
     roots = (community.number for community in index.communities_at(0))
     level = [(report, None) for report in index.reports_of(roots)]
     while level:
         reports = [report for report, _ in level]
         shares = holdings(question, reports, inside, index)
-        ratings = await _rated(question, reports, model, result, chosen.relevance)
+        ratings = await _rated(question, reports, model, result)
         stops = [Stop(r, rating, before) for (r, before), rating in zip(level, ratings, strict=True)]
         order = sorted(range(len(stops)), key=lambda i: (-ratings[i], -shares[i], reports[i].number))
-        best = [stops[i] for i in order if ratings[i] >= chosen.relevance][: chosen.width]
+        best = [stops[i] for i in order if ratings[i] >= RELEVANT][:width]
         gone_on = {id(stop.before) for stop in best}
         result.ends = [stop for stop in result.ends if id(stop) not in gone_on] + best
         level = [(part, stop) for stop in best for part in index.reports_of(stop.report.children)]
-    result.ends = sorted(result.ends, key=lambda stop: -stop.rating)[: chosen.width]
+    result.ends = sorted(result.ends, key=lambda stop: -stop.rating)[:width]
     return result
 
 
-async def _rated(question: str, reports: Sequence[Report], model: Model, result: Followed, middling: int) -> list[int]:
+async def _rated(question: str, reports: Sequence[Report], model: Model, result: Followed) -> list[int]:
     """Return the ratings of reports, 0 to 5; one that could not be rated counts as just relevant."""
     result.rated += len(reports)
     replies = await model.perform_all([RateReport(question, report) for report in reports])
     result.failed += [reply for reply in replies if isinstance(reply, ModelError)]
     if len(result.failed) == result.rated:
         raise result.failed[0]
-    return [middling if isinstance(reply, ModelError) else reply for reply in replies]
+    return [RELEVANT if isinstance(reply, ModelError) else reply for reply in replies]
 
 
 def holdings(question: str, reports: Sequence[Report], inside: Mapping[int, float], index: Index) -> list[float]:
@@ -145,14 +144,14 @@ def _masses(annotations: Sequence[Annotation], index: Index) -> dict[int, float]
 
 
 def evidence_of(
-    question: str, ends: Sequence[Stop], annotations: Sequence[Annotation], index: Index, settings: Settings
+    question: str, ends: Sequence[Stop], annotations: Sequence[Annotation], index: Index, settings: AnswerSettings
 ) -> Context:
     """Return what the communities at the ends of the paths hold, in one window: what the question matches first."""
     communities = [index.communities[stop.report.community] for stop in ends]
     matches = {(a.kind, a.number): a.score for a in annotations}
     entities = dict.fromkeys(number for c in communities for number in c.entity_numbers)
     edges = dict.fromkeys(number for c in communities for number in c.relationship_numbers)
-    scores = scores_of(question, index, settings.search)
+    scores = scores_of(question, index)
     chunks = {index.chunk_of[chunk].number for c in communities for chunk in c.chunk_ids}
     ranked = sorted(chunks, key=lambda n: (-scores[n], n))
     telling = [n for n in ranked if scores[n] > 0] or ranked
@@ -164,7 +163,7 @@ def evidence_of(
         key=lambda r: (-matches.get(("relationship", r.number), 0.0), -r.weight),
     )
     return pack_rows(
-        settings.local,
+        settings.context_tokens,
         reports=[stop.report for stop in ends],
         entities=rows,
         relationships=links,

@@ -16,7 +16,7 @@ from conspectus.models.base import Model
 from conspectus.retrieval import method
 from conspectus.retrieval.base import map_reduce, nothing_found, pack_windows
 from conspectus.rows import Answer, Chunk, Report
-from conspectus.settings import GlobalSettings
+from conspectus.settings import AnswerSettings, GlobalSettings, Settings
 from conspectus.tasks import RateReport
 from conspectus.tasks.context import Context
 
@@ -30,16 +30,22 @@ fewest tokens. A level of a few reports gives an answer of one section.
 """
 
 
-@method("global", help="map-reduce over the community reports of one level", reads={"reports"}, settings=GlobalSettings)
-async def answer(question: str, index: Index, model: Model, settings: GlobalSettings) -> Answer:
-    """Answer from the reports of a level, or with `descend` from those that are relevant from the root down.
+RELEVANT = 1
+"""Minimum relevance rating, 0 to 5, of a report whose children are read."""
+SHUFFLE_SEED = 42
+"""Random seed of the order in which reports, or chunks, are packed into windows (GraphRAG §3.1.6 shuffles them)."""
+
+
+@method("global", help="map-reduce over the community reports of one level", reads={"reports"})
+async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer from the reports of a level, or with `auto` from those that are relevant from the root down.
 
     Raises UsageError where the index has no such level, ModelError where no window could be answered.
     """
-    level = level_of(index, settings)
+    level = level_of(index, settings.global_)
     notices: list[str] = []
-    if settings.descend:
-        descent = await select_communities(question, index, model, settings)
+    if settings.global_.level == "auto":
+        descent = await select_communities(question, index, model)
         reports, level, why = descent.chosen, None, descent.description
         if descent.failed:
             notices.append(f"not rated, of {descent.rated} reports: {len(descent.failed)} ({descent.failed[0]})")
@@ -47,11 +53,11 @@ async def answer(question: str, index: Index, model: Model, settings: GlobalSett
             return replace(nothing_found(question, index, method="global"), why=why, notices=tuple(notices))
     else:
         reports, why = index.reports_at(level), ""
-    windows = packed_windows(reports, settings)
+    windows = packed_windows(reports, settings.answer)
     used = sum(report.n_tokens for report in reports)
     evidence = [Context(reports=tuple(window)) for window in windows]
     result = await map_reduce(
-        question, evidence, index, model, settings, method="global", level=level, used=used, notices=notices
+        question, evidence, index, model, settings.answer, method="global", level=level, used=used, notices=notices
     )
     count = len(windows)
     return replace(result, why="; ".join(filter(None, (why, f"{count} window{'s' if count > 1 else ''} of reports"))))
@@ -61,7 +67,7 @@ def level_of(index: Index, settings: GlobalSettings) -> int:
     """Return the level to answer from; UsageError where the index has no reports or no such level."""
     if not index.reports:
         raise UsageError("this index has no reports to answer from: ask by rollup, which writes those that it needs")
-    if settings.level is None:
+    if settings.level is None or settings.level == "auto":
         has = index.report_of_community
         sizes = [sum(c.number in has for c in index.communities_at(level)) for level in index.levels]
         return next((level for level, size in enumerate(sizes) if size >= ENOUGH_REPORTS), sizes.index(max(sizes)))
@@ -70,15 +76,15 @@ def level_of(index: Index, settings: GlobalSettings) -> int:
     return settings.level
 
 
-def windows_of(index: Index, level: int, settings: GlobalSettings) -> list[list[Report]]:
-    """Return the reports of a level, shuffled by the seed and packed into windows."""
+def windows_of(index: Index, level: int, settings: AnswerSettings) -> list[list[Report]]:
+    """Return the reports of a level, shuffled and packed into windows."""
     return packed_windows(index.reports_at(level), settings)
 
 
-def packed_windows(reports: Sequence[Report], settings: GlobalSettings) -> list[list[Report]]:
-    """Return reports, shuffled by the seed and packed into windows."""
+def packed_windows(reports: Sequence[Report], settings: AnswerSettings) -> list[list[Report]]:
+    """Return reports, shuffled and packed into windows."""
     shuffled = list(reports)
-    random.Random(settings.seed).shuffle(shuffled)
+    random.Random(SHUFFLE_SEED).shuffle(shuffled)
     windows = pack_windows(shuffled, settings.context_tokens)
     return [[row for row in window if isinstance(row, Report)] for window in windows]
 
@@ -106,7 +112,7 @@ class CommunitySelection:
         return f"{self.rated} reports rated from the root down, used {used}"
 
 
-async def select_communities(question: str, index: Index, model: Model, settings: GlobalSettings) -> CommunitySelection:
+async def select_communities(question: str, index: Index, model: Model) -> CommunitySelection:
     """Rate the reports of the root, then those of the parts of every relevant one, and so on down.
 
     A relevant report is used unless a part of it is relevant too: the parts say the same in more detail. A
@@ -124,8 +130,8 @@ async def select_communities(question: str, index: Index, model: Model, settings
         result.rated += len(level)
         if len(result.failed) == result.rated:
             raise result.failed[0]
-        ratings = [settings.relevance if isinstance(reply, ModelError) else reply for reply in replies]
-        relevant = [reached for reached, rating in zip(level, ratings, strict=True) if rating >= settings.relevance]
+        ratings = [RELEVANT if isinstance(reply, ModelError) else reply for reply in replies]
+        relevant = [reached for reached, rating in zip(level, ratings, strict=True) if rating >= RELEVANT]
         gone_on = {whole for _, whole in relevant}
         result.chosen = [report for report in result.chosen if report.community not in gone_on]
         result.chosen += [report for report, _ in relevant]
@@ -136,9 +142,9 @@ async def select_communities(question: str, index: Index, model: Model, settings
 SOURCE_SUMMARY = "source-summary"
 
 
-@method("source-summary", help="map-reduce over all source texts", settings=GlobalSettings)
-async def source_summary(question: str, index: Index, model: Model, settings: GlobalSettings) -> Answer:
-    """Answer from windows of all chunks, shuffled by the seed, with the prompts of global answers."""
+@method("source-summary", help="map-reduce over all source texts", settings=AnswerSettings)
+async def source_summary(question: str, index: Index, model: Model, settings: AnswerSettings) -> Answer:
+    """Answer from windows of all chunks, shuffled, with the prompts of global answers."""
     windows = chunk_windows(index, settings)
     if not windows:
         return nothing_found(question, index, method=SOURCE_SUMMARY)
@@ -147,9 +153,9 @@ async def source_summary(question: str, index: Index, model: Model, settings: Gl
     return replace(result, why=f"{len(windows)} windows of source text")
 
 
-def chunk_windows(index: Index, settings: GlobalSettings) -> list[Context]:
-    """Return the chunks, shuffled by the seed and packed into windows."""
+def chunk_windows(index: Index, settings: AnswerSettings) -> list[Context]:
+    """Return the chunks, shuffled and packed into windows."""
     chunks = list(index.chunks)
-    random.Random(settings.seed).shuffle(chunks)
+    random.Random(SHUFFLE_SEED).shuffle(chunks)
     windows = pack_windows(chunks, settings.context_tokens)
     return [Context(sources=tuple(row for row in window if isinstance(row, Chunk))) for window in windows]

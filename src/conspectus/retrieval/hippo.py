@@ -41,6 +41,13 @@ from conspectus.triple_graph import TripleGraph
 
 Matrix = sparse.csr_array[Any, Any]
 
+SYNONYMS = 0.8
+"""Minimum similarity of two noun phrases for a synonymy edge, as in HippoRAG."""
+NEAREST_TRIPLES = 5
+"""Number of nearest triples, and of their phrases, that are seeds of `hipporag2`, as in HippoRAG 2."""
+CHUNK_WEIGHT = 0.05
+"""Weight of the similarity of chunks in the restart vector of `hipporag2`, as in HippoRAG 2."""
+
 
 @dataclass(frozen=True)
 class PhraseGraph:
@@ -60,16 +67,15 @@ class PhraseGraph:
     """The number of synonymy edges."""
 
     @classmethod
-    def of(cls, index: Index, threshold: float) -> PhraseGraph:
-        """Return the phrases of an index; made once for an open index and threshold."""
-        key = f"phrases {threshold}"
-        if key not in index.derived:
-            index.derived[key] = cls._made(index, threshold)
-        phrases: PhraseGraph = index.derived[key]
+    def of(cls, index: Index) -> PhraseGraph:
+        """Return the phrases of an index; made once for an open index."""
+        if "phrases" not in index.derived:
+            index.derived["phrases"] = cls._made(index)
+        phrases: PhraseGraph = index.derived["phrases"]
         return phrases
 
     @classmethod
-    def _made(cls, index: Index, threshold: float) -> PhraseGraph:
+    def _made(cls, index: Index) -> PhraseGraph:
         graph = TripleGraph.of(index)
         number: dict[str, int] = {}
         spelt = [name_key(name) or name for name in graph.names]
@@ -78,7 +84,7 @@ class PhraseGraph:
         heads, tails = of_name[graph.heads], of_name[graph.tails]
         vectors = _vectors(index, of_name, n)
         first, second, like = (
-            pairs_of_texts(list(number), threshold) if vectors is None else pairs_of_vectors(vectors, threshold)
+            pairs_of_texts(list(number), SYNONYMS) if vectors is None else pairs_of_vectors(vectors, SYNONYMS)
         )
         apart = heads != tails
         ones = np.ones(int(apart.sum()), np.float32)
@@ -182,7 +188,7 @@ async def rank_with(question: str, index: Index, model: Model, settings: Setting
 
 def scores(question: str, named: Sequence[str], index: Index, settings: Settings) -> Floats:
     """Return the score of every chunk, for a question and what it names."""
-    phrases = PhraseGraph.of(index, settings.hippo.synonyms)
+    phrases = PhraseGraph.of(index)
     if not len(phrases.graph):
         raise UsageError("hippo needs a graph, and this index has no triples and no relationships")
     match settings.hippo.variant:
@@ -207,7 +213,7 @@ def _linked(named: Sequence[str], phrases: PhraseGraph, index: Index, settings: 
     vectors = question_vectors(named, index, settings) if named and phrases.vectors is not None else None
     linked, _ = phrases.nearest(named, vectors)
     reset = np.zeros(len(phrases.keys))
-    reset[linked] = phrases.specificity[linked] if settings.hippo.specificity else 1.0
+    reset[linked] = phrases.specificity[linked]
     return reset
 
 
@@ -228,10 +234,10 @@ def _over_chunks(reset: Floats, phrases: PhraseGraph, settings: Settings) -> Flo
 def _hipporag2(question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
     like = _spread(_triples_like(question, phrases, index, settings))
     seeds = _phrases_of(_recognised(like, named, phrases, index, settings), like, phrases)
-    most = highest(seeds, settings.hippo.triples)
+    most = highest(seeds, NEAREST_TRIPLES)
     phrase_reset = np.zeros(len(seeds))
     phrase_reset[most] = seeds[most]
-    chunks = settings.hippo.chunk_weight * _spread(likeness(question, index, settings))
+    chunks = CHUNK_WEIGHT * _spread(likeness(question, index, settings))
     return _over_chunks(np.concatenate((phrase_reset, chunks)), phrases, settings)
 
 
@@ -240,7 +246,7 @@ def _recognised(like: Floats, named: Sequence[str], phrases: PhraseGraph, index:
 
     A small embedder likes any triple of the same relation as well.
     """
-    best = highest(like, settings.hippo.triples)
+    best = highest(like, NEAREST_TRIPLES)
     linked = np.flatnonzero(_linked(named, phrases, index, settings))
     recognized = best[np.isin(phrases.ends[:, best], linked).any(axis=0)]
     return recognized if len(recognized) else best
@@ -266,7 +272,7 @@ def likeness(question: str, index: Index, settings: Settings) -> Floats:
     """Return how like the question each chunk is, by its vector where there is one, else by BM25."""
     if has_vectors(index):
         return cosines(question_vectors([question], index, settings)[0], index)
-    return scores_of(question, index, settings.search)
+    return scores_of(question, index)
 
 
 def _triples_like(question: str, phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
@@ -276,7 +282,7 @@ def _triples_like(question: str, phrases: PhraseGraph, index: Index, settings: S
         return _float(index, stored) @ question_vectors([question], index, settings)[0]
     numbers, of_words = _postings(phrases, index)
     query = [(numbers[t], 1.0) for t in terms(question) if t in numbers]
-    return scaled(bm25(of_words, query, settings.search.k1, settings.search.b))
+    return scaled(bm25(of_words, query))
 
 
 def _float(index: Index, stored: Floats) -> Floats:
@@ -308,6 +314,6 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     """Answer from the best chunks, and say what the ranking stands on."""
     hits = await rank_with(question, index, model, settings)
     result = await answer_from(hits, question, index, model, method="hippo")
-    spelt = PhraseGraph.of(index, settings.hippo.synonyms).vectors is None
+    spelt = PhraseGraph.of(index).vectors is None
     notice = wording(index.language_of(question)).spelt
     return replace(result, notices=(*result.notices, notice)) if spelt else result

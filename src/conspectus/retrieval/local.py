@@ -14,12 +14,14 @@ from conspectus.retrieval import method
 from conspectus.retrieval.base import finish, nothing_found, pack_rows
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.rows import Answer, Chunk, Claim, Entity, Relationship, Report
-from conspectus.settings import LocalSettings, SearchSettings
+from conspectus.settings import AnswerSettings
 from conspectus.tasks import AnswerFromContext
 from conspectus.tasks.context import Context
 from conspectus.text.mentions import units
 from conspectus.text.words import CJK, STOPWORDS, name_key, stem, without_particles
 
+MOST_NAMED = 10
+"""Maximum number of entities that the context starts from."""
 NEIGHBOURS = 2
 """Neighbours of a named entity that are added for each one that is named."""
 LONGEST, LONGEST_UNSPACED = 6, 14
@@ -30,9 +32,9 @@ LONGEST, LONGEST_UNSPACED = 6, 14
     "local",
     help="entities that the question names and their neighbourhood",
     reads={"reports", "graph", "chunks"},
-    settings=LocalSettings,
+    settings=AnswerSettings,
 )
-async def answer(question: str, index: Index, model: Model, settings: LocalSettings) -> Answer:
+async def answer(question: str, index: Index, model: Model, settings: AnswerSettings) -> Answer:
     """Answer from entities, relationships, reports, claims and chunks around what the question names."""
     evidence = context(question, index, settings)
     if not evidence.sources:
@@ -41,7 +43,7 @@ async def answer(question: str, index: Index, model: Model, settings: LocalSetti
     result = await finish(
         AnswerFromContext(question, evidence), question, index, model, method="local", context_tokens=used
     )
-    named = {entity.number for entity in entities_in(question, index)[: settings.entities]}
+    named = {entity.number for entity in entities_in(question, index)[:MOST_NAMED]}
     names = ", ".join([entity.name for entity in evidence.entities if entity.number in named][:4])
     return replace(
         result,
@@ -49,14 +51,14 @@ async def answer(question: str, index: Index, model: Model, settings: LocalSetti
     )
 
 
-def context(question: str, index: Index, settings: LocalSettings) -> Context:
+def context(question: str, index: Index, settings: AnswerSettings) -> Context:
     """Return the evidence of a question: rows of each table, the most relevant first, within its part."""
-    named = entities_in(question, index)[: settings.entities]
-    scores = scores_of(question, index, SearchSettings())
+    named = entities_in(question, index)[:MOST_NAMED]
+    scores = scores_of(question, index)
     edges = list(_edges(named, scores, index))
     near = _nearest(named, edges, index)
     return pack_rows(
-        settings,
+        settings.context_tokens,
         reports=_reports(named, index),
         entities=(*named, *near),
         relationships=edges,

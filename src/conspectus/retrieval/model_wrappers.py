@@ -22,7 +22,6 @@ from conspectus.tasks import (
     Draft,
     DraftAnswer,
     MapAnswer,
-    MapPoints,
     PartialAnswer,
     ReduceAnswer,
     Task,
@@ -107,7 +106,6 @@ class StreamingModel:
 _REPLIES: dict[type[Task[Any]], Any] = {
     AnswerFromContext: "",
     MapAnswer: PartialAnswer("", 0),
-    MapPoints: (),
     ReduceAnswer: "",
     DraftAnswer: Draft(""),
 }
@@ -123,7 +121,7 @@ class ContextRecorder:
         self._model = model
 
     def _noted(self, task: Task[R]) -> R:
-        if isinstance(task, AnswerFromContext | MapAnswer | MapPoints):
+        if isinstance(task, AnswerFromContext | MapAnswer):
             self.windows.append(task.context)
         return cast("R", _REPLIES[type(task)])
 

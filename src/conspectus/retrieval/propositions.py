@@ -91,7 +91,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 def _ranked(question: str, statements: Statements, index: Index, settings: Settings) -> list[Hit]:
     query = [(statements.numbers[t], 1.0) for t in terms(question) if t in statements.numbers]
-    scores = bm25(statements.words, query, settings.search.k1, settings.search.b)
+    scores = bm25(statements.words, query)
     best = np.zeros(len(index.chunks), np.float32)
     np.maximum.at(best, statements.chunk, scores)
     return hits_of(best, index, settings.search.k)

@@ -24,7 +24,7 @@ from conspectus.retrieval import method
 from conspectus.retrieval.base import answer_from, hit, run_ready
 from conspectus.retrieval.vector import embedder_of, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
-from conspectus.settings import RaptorSettings, Settings
+from conspectus.settings import Settings
 from conspectus.tasks import DescribeElement
 from conspectus.text.sentences import sentences
 from conspectus.text.words import terms
@@ -34,6 +34,12 @@ Summarise = Callable[[Sequence[Sequence[str]]], Awaitable[list[str]]]
 
 ROUNDS = 8
 """Rounds of k-means."""
+CLUSTER = 8
+"""Approximate number of chunks or summaries that are summarised together."""
+LEVELS = 3
+"""Maximum number of levels of summaries."""
+SUMMARY_TOKENS = 150
+"""Approximate length of an extracted summary in tokens."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +113,8 @@ async def build_tree(index: Index, settings: Settings, summarise: Summarise) -> 
     level: Any = words.vectors(texts) if words else np.asarray(index.arrays["vectors.chunks"], np.float32)
     leaves: list[tuple[int, ...]] = [(i,) for i in range(len(texts))]
     every, parts, here = list(texts), [level], list(range(len(texts)))
-    for _ in range(settings.raptor.levels):
-        groups = clusters(level, settings.raptor.cluster)
+    for _ in range(LEVELS):
+        groups = clusters(level, CLUSTER)
         if len(groups) < 2 or len(groups) >= len(here):
             break
         made = await summarise([[every[here[i]] for i in group] for group in groups])
@@ -136,17 +142,13 @@ def clusters(vectors: Any, size: int) -> list[list[int]]:
     return [group for group in groups if group]
 
 
-def extracts(settings: RaptorSettings) -> Summarise:
-    """Return what summarises texts by their own sentences."""
-
-    async def summarise(groups: Sequence[Sequence[str]]) -> list[str]:
-        return [_extract(texts, settings.summary_tokens) for texts in groups]
-
-    return summarise
+async def extracts(groups: Sequence[Sequence[str]]) -> list[str]:
+    """Summarise each group of texts by its own sentences."""
+    return [_extract(texts) for texts in groups]
 
 
-def _extract(texts: Sequence[str], limit: int) -> str:
-    """Return the sentences most like all of them together, in their order, within a number of tokens."""
+def _extract(texts: Sequence[str]) -> str:
+    """Return the sentences most like all of them together, in their order, within SUMMARY_TOKENS."""
     candidates = list(dict.fromkeys(text[a:b] for text in texts for a, b in sentences(text)))
     grams = Grams.of(candidates, 4).matrix
     central: Floats = np.asarray(grams @ np.asarray(grams.sum(axis=0)).ravel()).ravel()
@@ -155,21 +157,18 @@ def _extract(texts: Sequence[str], limit: int) -> str:
     best: list[int] = np.argsort(-central, kind="stable").tolist()
     for i in best:
         used += tokens.count(candidates[i])
-        if chosen and used > limit:
+        if chosen and used > SUMMARY_TOKENS:
             break
         chosen.append(i)
     return " ".join(candidates[i] for i in sorted(chosen))
 
 
-def model_summaries(model: Model, settings: RaptorSettings) -> Summarise:
+def model_summaries(model: Model) -> Summarise:
     """Return what has a model summarise texts; the sentences of a group stand in where that fails."""
 
     async def summarise(groups: Sequence[Sequence[str]]) -> list[str]:
         replies = await model.perform_all([DescribeElement("these passages", "group", tuple(g)) for g in groups])
-        return [
-            _extract(g, settings.summary_tokens) if isinstance(r, ModelError) else r.text
-            for g, r in zip(groups, replies, strict=True)
-        ]
+        return [_extract(g) if isinstance(r, ModelError) else r.text for g, r in zip(groups, replies, strict=True)]
 
     return summarise
 
@@ -177,7 +176,7 @@ def model_summaries(model: Model, settings: RaptorSettings) -> Summarise:
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks of the nodes most like the question, those of a summary by their own likeness."""
     if "raptor" not in index.derived:
-        index.derived["raptor"] = run_ready(build_tree(index, settings, extracts(settings.raptor)))
+        index.derived["raptor"] = run_ready(build_tree(index, settings, extracts))
     return _ranked(question, index.derived["raptor"], index, settings)
 
 
@@ -198,7 +197,7 @@ def _ranked(question: str, tree: Tree, index: Index, settings: Settings) -> list
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the chunks that were found."""
     if model.generative and "raptor written" not in index.derived:
-        index.derived["raptor written"] = await build_tree(index, settings, model_summaries(model, settings.raptor))
+        index.derived["raptor written"] = await build_tree(index, settings, model_summaries(model))
     hits = (
         _ranked(question, index.derived["raptor written"], index, settings)
         if model.generative

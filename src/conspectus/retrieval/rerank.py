@@ -1,6 +1,6 @@
 """Reranking: of the chunks that a method ranks highest, those that a second look at each finds the most helpful.
 
-`depth` chunks of a ranking are scored together with the question, and the `k` best go on: into the hits of a search, or
+`DEPTH` chunks of a ranking are scored together with the question, and the `k` best go on: into the hits of a search, or
 into what an answer is made from. A chunk that could not be scored stands behind those that could, in its old order.
 """
 
@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 READING = (AnswerFromContext, NextThought)
 """The tasks that read the chunks of a ranking."""
+DEPTH = 20
+"""Number of top-ranked chunks that are reranked."""
 
 
 def with_depth(settings: Settings) -> Settings:
     """Return settings by which a ranking has as many chunks as are looked at."""
-    depth = max(settings.rerank.depth, settings.search.k)
+    depth = max(DEPTH, settings.search.k)
     return settings.model_copy(update={"search": settings.search.model_copy(update={"k": depth})})
 
 

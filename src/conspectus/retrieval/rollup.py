@@ -28,7 +28,7 @@ from conspectus.retrieval.local import entities_in
 from conspectus.retrieval.on_demand_reports import reports_for
 from conspectus.retrieval.vector import has_vectors, question_vectors
 from conspectus.rows import Answer, Community
-from conspectus.settings import RollupSettings, Settings
+from conspectus.settings import Settings
 from conspectus.tasks.context import Context
 from conspectus.text.question import read_question
 from conspectus.text.words import CJK
@@ -43,6 +43,8 @@ SENTENCES = 200
 """Sentences nearest to the question whose annotations are matched by meaning."""
 LEAST = 0.2
 """The share of the question's weight that an annotation must hold."""
+MATCHES = 100
+"""Maximum number of entities, relationships, claims and reports that are matched to a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,8 @@ def _read(index: Index) -> Iterator[_Row]:
         yield _Row("report", p.number, p.title, f"{p.title} {p.summary}".lower())
 
 
-def match_annotations(question: str, index: Index, settings: Settings, most: int) -> list[Annotation]:
-    """Return the annotations that match a question, the best first, at most so many."""
+def match_annotations(question: str, index: Index, settings: Settings) -> list[Annotation]:
+    """Return the annotations that match a question, the best first, at most MATCHES."""
     rows = _rows(index)
     scores = _by_words(question, rows, index)
     if has_vectors(index):
@@ -91,7 +93,7 @@ def match_annotations(question: str, index: Index, settings: Settings, most: int
             scores[row_number] = scores.get(row_number, 0.0) + MEANING * like
     for entity in entities_in(question, index):  # the question names it, whatever the spelling
         scores[entity.number] = scores.get(entity.number, 0.0) + 1.0
-    best = sorted(scores, key=lambda row_number: (-scores[row_number], row_number))[:most]
+    best = sorted(scores, key=lambda row_number: (-scores[row_number], row_number))[:MATCHES]
     return [Annotation(rows[i].kind, rows[i].number, rows[i].name, scores[i]) for i in best]
 
 
@@ -157,6 +159,10 @@ NAMED = 4
 """Annotations that are named in the reason."""
 LISTED = 12
 """Communities that are."""
+SHARE = 0.5
+"""Share of a community that must match before its report replaces those of its children."""
+REPORTS = 12
+"""Maximum number of reports to answer from; beyond it, parent communities replace their children."""
 
 
 @dataclass(frozen=True)
@@ -180,9 +186,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     if not index.communities:
         raise UsageError("rollup needs communities, and this index has none: its documents name too little")
     annotations = (
-        []
-        if read_question(question, *index.languages).about_whole
-        else match_annotations(question, index, settings, settings.rollup.matches)
+        [] if read_question(question, *index.languages).about_whole else match_annotations(question, index, settings)
     )
     least = settings.reports.min_report_entities
     scores = communities_of(annotations, index, least) if annotations else {}
@@ -190,22 +194,24 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         scores = {c.number: float(c.size) for c in index.communities if c.level == 0 and c.size >= least}
     if not scores:
         return nothing_found(question, index, method=METHOD)
-    rolled = roll_up(scores, index.communities, settings.rollup)
+    rolled = roll_up(scores, index.communities)
     chosen = [index.communities[number] for number in rolled.chosen]
     written = await reports_for(chosen, rolled.parts, index, model)
     if not written.reports:
         raise written.failed[0]
-    windows = [Context(reports=tuple(w)) for w in packed_windows(written.reports, settings.global_)]
+    windows = [Context(reports=tuple(w)) for w in packed_windows(written.reports, settings.answer)]
     used = sum(report.n_tokens for report in written.reports)
     notices = [f"{len(written.failed)} reports could not be written: {written.failed[0]}"] if written.failed else []
     result = await map_reduce(
-        question, windows, index, model, settings.global_, method=METHOD, used=used, notices=notices
+        question, windows, index, model, settings.answer, method=METHOD, used=used, notices=notices
     )
     why = f"{_matches(annotations, scores)}; {_levels(chosen, len(scores), written.new)}"
     return replace(result, why=why)
 
 
-def roll_up(scores: Mapping[int, float], communities: Sequence[Community], settings: RollupSettings) -> RollUp:
+def roll_up(
+    scores: Mapping[int, float], communities: Sequence[Community], share: float = SHARE, reports: int = REPORTS
+) -> RollUp:
     """Climb from matched communities, given with how well they match, until relevance and room say stop.
 
     A whole takes the place of its parts where they hold `share` of its entities at the least, and then, from the
@@ -224,14 +230,14 @@ def roll_up(scores: Mapping[int, float], communities: Sequence[Community], setti
     deepest = max(communities[number].level for number in front)
     for level in range(deepest - 1, -1, -1):
         for whole, parts in _below(front, communities, level).items():
-            if sum(communities[part].size for part in parts) >= settings.share * communities[whole].size:
+            if sum(communities[part].size for part in parts) >= share * communities[whole].size:
                 join(whole, parts)
     for level in range(deepest - 1, -1, -1):
         families = _below(front, communities, level)
         for whole in sorted(families, key=lambda number: (-len(families[number]), number)):
-            if len(front) > settings.reports and len(families[whole]) > 1:
+            if len(front) > reports and len(families[whole]) > 1:
                 join(whole, families[whole])
-    best = sorted(front, key=lambda n: (-front[n], n))[: settings.reports]
+    best = sorted(front, key=lambda n: (-front[n], n))[:reports]
     return RollUp(tuple(best), frozenset(gone))
 
 

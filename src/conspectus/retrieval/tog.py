@@ -23,13 +23,17 @@ from conspectus.retrieval.base import extractive, finish, hit, nothing_found, ru
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.vector import has_vectors, question_vectors
 from conspectus.rows import Answer, Hit, ReasoningPath, Relationship, Triple
-from conspectus.settings import Settings, TogSettings
+from conspectus.settings import Settings
 from conspectus.tasks import AnswerFromContext, ChooseRelations, DraftAnswer, Edge, ExamineEvidence, NameEntities, Topic
 from conspectus.tasks.context import Context
 from conspectus.text.relation_words import likeness, root, roots_of_label
 from conspectus.text.words import STOPWORDS, WORD, fold, is_content, name_key, terms
 from conspectus.triple_graph import Step, TripleGraph
 
+SCORED_CHUNKS, READ_CHUNKS = 10, 5
+"""Number of top chunks whose scores count for their entities (K), and that are read to answer (L), as in ToG-2."""
+DECAY = 0.4
+"""Decay alpha of the score of a chunk with its rank, as in ToG-2."""
 MOST_EDGES = 60
 """Relations of an entity that are shown to choose from: those of the most triples."""
 
@@ -68,21 +72,21 @@ async def explore(
     trails = [ReasoningPath(graph.names[n]) for n in await _topics(question, graph, model, tog.width, start)]
     scorer = Scorer(question, index, graph, settings, texts)
     clues: tuple[str, ...] = ()
-    begun = scorer.beginning([trail.start for trail in trails], tog.chunks)
+    begun = scorer.beginning([trail.start for trail in trails], SCORED_CHUNKS)
     seen: dict[int, float] = dict(begun)
     last_paths: list[ReasoningPath] = []
     for round_ in range(1, tog.depth + 1):
         topics = [Topic(trail, _edges(trail, graph)) for trail in trails]
         chosen = await model.perform(ChooseRelations(question, tuple(topics), tog.width, clues))
         candidates = list(_candidates(topics, chosen, graph, tog.width))
-        best, chunks = prune(candidates, scorer, clues, tog)
+        best, chunks = prune(candidates, scorer, clues, tog.width)
         if not best:
             return Exploration((), tuple(last_paths), _ranked(seen), clues, round_ - 1)
         for chunk, score in chunks:
             seen[chunk] = max(score, seen.get(chunk, 0.0))
         trails = last_paths = [candidate.trail for candidate in best]
         shown = _ranked({**dict(begun), **dict(chunks)}) if begun else chunks
-        read = tuple(index.chunks[chunk] for chunk, _ in shown[: min(tog.evidence, tog.chunks)])
+        read = tuple(index.chunks[chunk] for chunk, _ in shown[:READ_CHUNKS])
         examined = await model.perform(ExamineEvidence(question, tuple(trails), Context(sources=read), clues))
         if examined.complete:
             trails.sort(key=lambda trail: trail.end not in examined.answers)
@@ -214,10 +218,10 @@ class Scorer:
     def chunks(self, candidates: Sequence[Candidate], clues: Sequence[str], most: int) -> list[tuple[int, int, float]]:
         """Return candidate, chunk and score from 0 to 1 of the best chunks of all candidates together."""
         query = " ".join((self.question, *clues[-1:]))
-        base = scores_of(query, self._index, self._settings.search)
+        base = scores_of(query, self._index)
         pairs: list[tuple[float, int, int]] = []
         for topic_number, candidate in enumerate(candidates):
-            extra = scores_of(self.graph.names[candidate.name], self._index, self._settings.search)
+            extra = scores_of(self.graph.names[candidate.name], self._index)
             for chunk in self._of(candidate):
                 pairs.append((float(base[chunk] + extra[chunk]), topic_number, chunk))
         return self._best(pairs, query, most)
@@ -228,7 +232,7 @@ class Scorer:
         """
         if not self.texts or not self.graph.given:
             return []
-        base = scores_of(self.question, self._index, self._settings.search)
+        base = scores_of(self.question, self._index)
         linked = sorted({chunk for name in names for chunk in self._linked(name)})
         best = self._best([(float(base[chunk]), 0, chunk) for chunk in linked], self.question, most)
         return [(chunk, score) for _, chunk, score in best]
@@ -281,7 +285,7 @@ class Scorer:
 
 
 def prune(
-    candidates: Sequence[Candidate], scorer: Scorer, clues: Sequence[str], tog: TogSettings
+    candidates: Sequence[Candidate], scorer: Scorer, clues: Sequence[str], width: int
 ) -> tuple[list[Candidate], list[tuple[int, float]]]:
     """Return the W best candidates, one for each name, and the best chunks of all, the best first.
 
@@ -291,10 +295,10 @@ def prune(
     if len(candidates) > MOST_PRUNED:
         candidates = sorted(candidates, key=lambda c: (scorer.graph.degree(c.name), c.triple))[:MOST_PRUNED]
     if scorer.texts:
-        ranked = scorer.chunks(candidates, clues, tog.chunks)
+        ranked = scorer.chunks(candidates, clues, SCORED_CHUNKS)
         scores = [0.0] * len(candidates)
         for rank, (topic_number, _, score) in enumerate(ranked):
-            scores[topic_number] += score * exp(-tog.decay * rank)
+            scores[topic_number] += score * exp(-DECAY * rank)
         if scorer.graph.given:
             scores = [score + scorer.triple(c, clues) for score, c in zip(scores, candidates, strict=True)]
     else:
@@ -304,7 +308,7 @@ def prune(
     best: dict[int, Candidate] = {}
     for i in order:
         best.setdefault(candidates[i].name, candidates[i])
-        if len(best) == tog.width:
+        if len(best) == width:
             break
     chunks: dict[int, float] = {}
     for _, chunk, score in ranked:
@@ -353,7 +357,7 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
     if not len(TripleGraph.of(index)):
         raise UsageError(f"{method} needs a graph, and this index has no triples and no relationships")
     exploration = await explore(question, index, model, settings, texts=method == "tog")
-    evidence = evidence_of(exploration, index, settings) if method == "tog" else Context()
+    evidence = evidence_of(exploration, index) if method == "tog" else Context()
     if not exploration.trails:
         return nothing_found(question, index, method=method)
     if evidence.sources:
@@ -429,11 +433,9 @@ def _label(relation: str) -> str:
     return relation.partition("\n")[0].replace("_", " ")
 
 
-def evidence_of(exploration: Exploration, index: Index, settings: Settings) -> Context:
+def evidence_of(exploration: Exploration, index: Index) -> Context:
     """Return the best chunks of a search and the relationships of its paths, as evidence."""
-    chunks = tuple(
-        index.chunks[chunk] for chunk, _ in exploration.chunks[: min(settings.tog.evidence, settings.tog.chunks)]
-    )
+    chunks = tuple(index.chunks[chunk] for chunk, _ in exploration.chunks[:READ_CHUNKS])
     pairs = {frozenset((t.head, t.tail)) for trail in exploration.trails for t in trail.triples}
     rows: list[Relationship] = []
     for name in {name for pair in pairs for name in pair} & index.entity_of_name.keys():

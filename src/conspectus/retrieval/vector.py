@@ -51,7 +51,7 @@ def embedder_of(index: Index, settings: Settings) -> Embedder:
     name = made.get("embedder", NONE) if requested == NONE else requested
     if requested == NONE and not (settings.llm.embedder_base_url or settings.llm.base_url):
         address = index_models_of(index.settings).embedder_base_url
-        without = "--set walk.vectors=false to walk by words"
+        without = "--method bm25 to search by words"
         checked_address(name, address, f"--set llm.embedder_base_url={address}", without)
     key = f"embedder {name}"
     if key not in index.derived:
@@ -129,7 +129,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from one window filled with the nearest chunks alone (GraphRAG §4.1.2: SS)."""
     query = question_vectors([question], index, settings)[0]
-    room, k = settings.global_.context_tokens, settings.search.k
+    room, k = settings.answer.context_tokens, settings.search.k
     while True:
         chunks, near = nearest_chunks(query, index, k)
         numbers: list[int] = chunks.tolist()
@@ -152,7 +152,7 @@ SENTENCE, WORDS = 0.5, 0.4
 def rank_hybrid(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks of the highest fused score."""
     query = question_vectors([question], index, settings)[0]
-    words = scores_of(question, index, settings.search)
+    words = scores_of(question, index)
     return hits_of(hybrid_scores(query, words, index), index, settings.search.k)
 
 

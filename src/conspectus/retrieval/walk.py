@@ -195,6 +195,10 @@ CPU ms a question, full and local: 2 and 2 at 1,890 passages, 7 and 2 at 6,119, 
 """
 PASSAGES, SENTENCES = 20, 100
 """Best passages, and best sentences that hold a seed, that the local extent starts around."""
+DAMPING = 0.87
+"""Damping factor of the walk: probability of going on at each step."""
+STEPS = 9
+"""Number of steps of the walk."""
 FIRST_STEPS = 5
 """Steps of the first round of the local extent, which finds the passages that the second starts around too."""
 COVERED = 0.9
@@ -226,34 +230,28 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     return hits_of(scores_of(question, index, settings), index, settings.search.k)
 
 
-def scores_of(question: str, index: Index, settings: Settings) -> Floats:
-    """Return the score of every chunk, in the order of the table."""
+def scores_of(question: str, index: Index, settings: Settings, local_from: int = LARGE) -> Floats:
+    """Return the score of every chunk, in the order of the table; from `local_from` chunks on the walk is local."""
     graph = SentenceEntityGraph.of(index)
     seeds = seeds_of(question, graph)
-    words, coverage = _by_words(question, index, graph, settings)
-    vectors = question_vectors([question, seeds.rest], index, settings) if _by_meaning(index, settings) else None
+    words, coverage = _by_words(question, index, graph)
+    vectors = (
+        question_vectors([question, seeds.rest], index, settings) if has_vectors(index) and reads_texts(index) else None
+    )
     like = _Likeness(_sentences_by_words(question, seeds.rest, index, graph), vectors, index)
     base = scaled(words) if vectors is None else hybrid_scores(vectors[0], words, index)
     weights = BY_WORDS if vectors is None else BY_MEANING
     base = base**weights.passage
     base *= weights.reset / max(float(base.sum()), 1e-9)
-    extent = settings.walk.extent
-    if extent == "full" or (extent == "auto" and len(graph.first) < LARGE):
-        walked = _full(graph, seeds, like, base, weights, settings)
-    else:
-        walked = _local(graph, seeds, like, base, weights, settings)
+    walked = (_full if len(graph.first) < local_from else _local)(graph, seeds, like, base, weights)
     whole = np.clip((coverage - COVERED) / (1 - COVERED), 0, 1)
     return scaled(walked) + whole * scaled(words)
-
-
-def _by_meaning(index: Index, settings: Settings) -> bool:
-    return settings.walk.vectors and has_vectors(index) and reads_texts(index)
 
 
 # How like the question something is
 
 
-def _by_words(question: str, index: Index, graph: SentenceEntityGraph, settings: Settings) -> tuple[Floats, Floats]:
+def _by_words(question: str, index: Index, graph: SentenceEntityGraph) -> tuple[Floats, Floats]:
     """Return the BM25 score of each chunk, and how much of the question's weight it holds."""
     number = index.number_of_word
     query = [number[term] for term in index.terms(question) if term in number]
@@ -261,7 +259,7 @@ def _by_words(question: str, index: Index, graph: SentenceEntityGraph, settings:
     covered = np.zeros(len(graph.first), np.float32)
     total = 0.0
     for term in dict.fromkeys(query):
-        where, gain = gains(graph.chunks, term, settings.search.k1, settings.search.b)
+        where, gain = gains(graph.chunks, term)
         weight = idf(len(scores), len(where))
         scores[where] += query.count(term) * gain
         covered[where] += weight
@@ -307,21 +305,17 @@ class _Likeness:
 # The two forms
 
 
-def _full(
-    graph: SentenceEntityGraph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights, settings: Settings
-) -> Floats:
+def _full(graph: SentenceEntityGraph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights) -> Floats:
     """Return how much of the walk is on each passage, walking over all sentences."""
     pull = like.pull(slice(None), weights)
     sentence_reset = spread(base, pull, graph.first, graph.last)
     name_reset = np.zeros(len(graph.names))
     name_reset[seeds.names] = seeds.weights
-    mass = walk(graph.incidence, pull, sentence_reset, name_reset, settings.walk.damping, settings.walk.steps)
+    mass = walk(graph.incidence, pull, sentence_reset, name_reset, DAMPING, STEPS)
     return totals(mass, graph.first, graph.last)
 
 
-def _local(
-    graph: SentenceEntityGraph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights, settings: Settings
-) -> Floats:
+def _local(graph: SentenceEntityGraph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights) -> Floats:
     """Return the same, walking around the seeds and the best passages only.
 
     Twice: the passages that the first round finds are what the second goes around too, for questions of many
@@ -335,14 +329,14 @@ def _local(
     of_seeds = of_seeds[highest(like.of(of_seeds), SENTENCES)]
     near = ascending(len(like.words), sentences_of(best, graph.first, graph.last), of_seeds)
     result = np.zeros(len(base))
-    for steps in (min(FIRST_STEPS, settings.walk.steps), settings.walk.steps):
+    for steps in (FIRST_STEPS, STEPS):
         sentences, names, part = around(graph.incidence, near, seeds.names, graph.common)
         passages = passages_of(sentences, graph.first, graph.last)
         first, last = (np.searchsorted(sentences, edge[passages]) for edge in (graph.first, graph.last))
         pull = like.pull(sentences, weights)
         name_reset = np.zeros(len(names))
         name_reset[np.searchsorted(names, seeds.names)] = seeds.weights
-        mass = walk(part, pull, spread(reset[passages], pull, first, last), name_reset, settings.walk.damping, steps)
+        mass = walk(part, pull, spread(reset[passages], pull, first, last), name_reset, DAMPING, steps)
         result[passages] = totals(mass, first, last)
         named = highest(result, PASSAGES)
         near = ascending(len(like.words), near, sentences_of(named, graph.first, graph.last))

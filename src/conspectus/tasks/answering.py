@@ -58,19 +58,7 @@ class MapAnswer(Task[PartialAnswer]):
     """Answer a question from one window of reports or sources, and say how helpful that is (GraphRAG appendix E.4)."""
 
     label = "answer from parts"
-    size_setting = "global.context_tokens"
-
-    question: str
-    context: Context
-    response: str = "multiple paragraphs"
-    general_knowledge: bool = False
-
-
-@dataclass(frozen=True)
-class MapPoints(Task[tuple[PartialAnswer, ...]]):
-    """Answer a question from one window in single points, each with a score of its own (`map_reply = "points"`)."""
-
-    size_setting = "global.context_tokens"
+    size_setting = "answer.context_tokens"
 
     question: str
     context: Context
@@ -83,7 +71,7 @@ class ReduceAnswer(Task[str]):
     """Make one answer of the partial ones, given in descending helpfulness (GraphRAG appendix E.3)."""
 
     label = "combine answers"
-    size_setting = "global.context_tokens"
+    size_setting = "answer.context_tokens"
 
     question: str
     answers: tuple[PartialAnswer, ...]
@@ -95,7 +83,7 @@ class ReduceAnswer(Task[str]):
 class AnswerFromContext(Task[str]):
     """Answer a question from one window of evidence."""
 
-    size_setting = "local.context_tokens (for vector global.context_tokens, for other rankings search.k)"
+    size_setting = "answer.context_tokens (for rankings other than vector search.k)"
 
     question: str
     context: Context
@@ -116,7 +104,7 @@ class PrimeAnswer(Task[Probe]):
     """Answer a question from a few reports as far as they go, and say what to ask next (DRIFT: the primer)."""
 
     label = "answer from reports"
-    size_setting = "drift.reports"
+    size_setting = "reports.context_tokens (drift reads five reports at once; other methods pack them)"
 
     question: str
     context: Context
@@ -128,7 +116,7 @@ class PrimeAnswer(Task[Probe]):
 class PursueFollowUp(Task[Probe]):
     """Answer a follow-up question from a window of evidence, for the question behind it, and say what to ask next."""
 
-    size_setting = "local.context_tokens"
+    size_setting = "answer.context_tokens"
 
     question: str
     follow_up: str

@@ -167,7 +167,7 @@ class WritePropositions(Task[tuple[str, ...]]):
 class ProfileCorpus(Task[Profile]):
     """Tell from samples of a corpus what it is about, who would study it, and what to look for (`conspectus tune`)."""
 
-    size_setting = "global.context_tokens"
+    size_setting = "answer.context_tokens"
 
     samples: tuple[Chunk, ...]
 
@@ -177,7 +177,7 @@ class DescribeElement(Task[Description]):
     """Make one description of all the descriptions of an entity, a relationship or a claim (GraphRAG §3.1.3)."""
 
     label = "describe entities and relationships"
-    size_setting = "describe.context_tokens"
+    size_setting = "reports.context_tokens"
 
     name: str
     kind: str

@@ -52,18 +52,14 @@ def at(name: str, **settings: Any) -> Settings:
 
 
 def test_every_method_is_given_the_same_window():
-    small = at("bm25", **{"global": {"context_tokens": 500}})
+    small = at("bm25", answer={"context_tokens": 500})
 
-    assert small.local.context_tokens == 500
     assert small.search.k == 500 // (an_index("One two three. " * 40).chunks[0].n_tokens + 4) > 1
     assert at("C3").global_.level == 3
-    assert at("C3").global_.context_tokens == at("TS").global_.context_tokens == at("local").local.context_tokens
 
 
 def test_what_is_set_expressly_stays():
-    kept = at("local", search={"k": 2}, local={"context_tokens": 700})
-
-    assert (kept.search.k, kept.local.context_tokens) == (2, 700)
+    assert at("local", search={"k": 2}).search.k == 2
 
 
 @pytest.mark.parametrize(
@@ -94,7 +90,7 @@ def test_an_answer_holds_for_its_index_model_and_settings_alone():
         made_with(c0, index, "n", usual),
         made_with(c0, replace(index, snapshot="other"), "m", usual),
         made_with(c0, replace(index, reports=index.reports[:2]), "m", usual),
-        made_with(c0, index, "m", Settings.model_validate({"global": {"context_tokens": 9000}})),
+        made_with(c0, index, "m", Settings.model_validate({"answer": {"context_tokens": 9000}})),
         made_with(c0, index, "m", Settings.model_validate({"answer": {"response": "one line"}})),
         made_with(c0, index, "m", Settings.model_validate({"llm": {"temperature": 1.0}})),
     ]

@@ -34,9 +34,7 @@ TYPES = ("person", "organization", "location")
 async def everything(folder: Path, behaviour: Behaviour, **llm: Any) -> list[Any]:
     """Extract, ask, glean, report and answer through a server that behaves in a given way."""
     with SimulatedServer(behaviour) as server:
-        settings = Settings(
-            model="openai/gpt-4.1-mini", llm=ModelSettings(base_url=server.url, retry_seconds=0.01, **llm)
-        )
+        settings = Settings(model="openai/gpt-4.1-mini", llm=ModelSettings(base_url=server.url, **llm))
         async with open_sender(settings.llm, folder) as sender:
             model = ChatModel(sender, settings)
             tasks = [ExtractGraph(chunk, TYPES) for chunk in CHUNKS]

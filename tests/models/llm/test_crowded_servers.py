@@ -45,7 +45,7 @@ async def test_a_server_that_is_slow_for_being_asked_too_much_is_asked_less_unti
     await runner.setup()
     await (site := web.TCPSite(runner, "127.0.0.1", 0)).start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    settings = ModelSettings(base_url=url, concurrency=16, timeout=4 * WORK, retry_seconds=0.0)
+    settings = ModelSettings(base_url=url, concurrency=16, timeout=4 * WORK)
     try:
         async with CachingSender(settings, None, None, environ={}) as sender:
             requests = [Request((Message("user", str(n)),), "local/small", task="AnyMissed") for n in range(24)]

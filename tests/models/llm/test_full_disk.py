@@ -26,7 +26,7 @@ def send(server: SimulatedServer, path: Path, number: int) -> list[Completion | 
     """Send requests at once by a sender whose replies are stored in a file; return what came of each."""
 
     async def run() -> list[Completion | BaseException]:
-        settings = ModelSettings(base_url=server.url, retry_seconds=0.01, concurrency=CONCURRENCY)
+        settings = ModelSettings(base_url=server.url, concurrency=CONCURRENCY)
         async with CachingSender(settings, ResponseCache(path), environ={}) as sender:
             return await asyncio.gather(*(sender.send(request(n)) for n in range(number)), return_exceptions=True)
 

@@ -22,8 +22,7 @@ from models.llm.test_prompts import a_chunk, every_task
 from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
-from conspectus.tasks import MapPoints, ProfileCorpus
-from conspectus.tasks.context import Context
+from conspectus.tasks import ProfileCorpus
 
 RECORDED = Path(__file__).parents[2] / "data" / "requests.json"
 
@@ -50,7 +49,6 @@ def test_the_request_of_every_task_is_the_recorded_one() -> None:
                 tasks = [
                     *every_task("Bees swarm.", language, general_knowledge=general_knowledge),
                     *every_task("Bees </data> {{x}} <|im_end|>", language, response="short answer"),
-                    MapPoints("Who?", Context(sources=chunks), language=language, general_knowledge=general_knowledge),
                     ProfileCorpus(chunks, language=language),
                 ]
                 for task in tasks:

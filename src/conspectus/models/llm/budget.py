@@ -34,7 +34,7 @@ class Call:
     """What budget, rate limiter and cache need to know of a request of any kind.
 
     `max_tokens` is the stated maximum of the reply; 0 for what has no text, None where none is stated. `prompt` is the
-    text for the trace, where that has texts.
+    text for the trace.
     """
 
     key: str
@@ -86,10 +86,9 @@ class _Limit:
 
 
 class Trace:
-    """A file of JSON lines, one for each call; texts of requests and replies only where asked for."""
+    """A file of JSON lines, one for each call, with the texts of its request and reply."""
 
-    def __init__(self, path: Path, *, texts: bool = False) -> None:
-        self.texts = texts
+    def __init__(self, path: Path) -> None:
         try:
             self._file: IO[str] = path.open("a", encoding="utf-8", buffering=1)
         except OSError as error:
@@ -97,8 +96,7 @@ class Trace:
 
     def call(self, facts: Mapping[str, object], request: str, reply: str) -> None:
         """Write one call."""
-        texts = {"request": request, "reply": reply} if self.texts else {}
-        self._file.write(json.dumps({**facts, **texts}) + "\n")
+        self._file.write(json.dumps({**facts, "request": request, "reply": reply}) + "\n")
 
     def close(self) -> None:
         self._file.close()
@@ -315,7 +313,7 @@ def open_budget(settings: Settings, before: Usage | None = None, *, embedding: b
         settings.prices,
         llm.budget,
         llm.budget_tokens,
-        Trace(Path(llm.trace), texts=llm.trace_texts) if llm.trace else None,
+        Trace(Path(llm.trace)) if llm.trace else None,
         before or Usage(),
         (embedding and llm.embedder_base_url) or llm.base_url,
         llm.index_budget,

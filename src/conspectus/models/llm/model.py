@@ -31,7 +31,6 @@ from conspectus.tasks import (
     ExtractGraph,
     Extraction,
     GleanMore,
-    MapPoints,
     PartialAnswer,
     ReduceAnswer,
     ReportDraft,
@@ -70,7 +69,7 @@ class ChatModel:
         self.notices: list[Notice] = []
         self._sender = sender
         self._llm = settings.llm
-        self._describe_tokens = settings.describe.context_tokens
+        self._describe_tokens = settings.reports.context_tokens
         folder = Path(settings.llm.prompts) if settings.llm.prompts else None
         self._prompts = Prompts(folder, settings.llm.reply_format)
         for task in settings.llm.tasks:
@@ -261,9 +260,6 @@ class ChatModel:
                 result = replace(reply, summary=translate(reply.summary), findings=tuple(findings))
             case PartialAnswer():
                 result = replace(reply, text=translate(reply.text))
-            case tuple() if isinstance(task, MapPoints):
-                points = cast("tuple[PartialAnswer, ...]", reply)
-                result = tuple(replace(point, text=translate(point.text)) for point in points)
             case str():
                 result = translate(reply)
             case _:

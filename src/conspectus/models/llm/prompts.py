@@ -308,7 +308,6 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
     },
     tasks.WriteReport: {"language": _language},
     tasks.MapAnswer: {"response": _response, "table": _all_tables},
-    tasks.MapPoints: {"response": _response, "table": _all_tables},
     tasks.ReduceAnswer: {
         "response": _response,
         "table": _first_table,

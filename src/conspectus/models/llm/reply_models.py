@@ -239,14 +239,6 @@ def rows(name: str, model: Any) -> Any:
 # What is read as something with other fields
 
 
-def _read_point(description: str, score: int) -> tasks.PartialAnswer:
-    return tasks.PartialAnswer(description, score)
-
-
-def _write_point(point: tasks.PartialAnswer) -> dict[str, Any]:
-    return {"description": point.text, "score": point.score}
-
-
 def _read_probe(answer: str, score: int, follow_ups: tuple[tasks.FollowUp, ...]) -> tasks.Probe:
     return tasks.Probe(answer, score if answer else 0, follow_ups)
 
@@ -316,13 +308,6 @@ TRIPLE = row(tasks.FoundTriple, head=Name, relation=Name, tail=Name)
 FOLLOW_UP = row(tasks.FollowUp, question=Name, score=Score)
 PERSONA = row(tasks.Persona, name=Name, description=Name)
 NUMBERED = row(tasks.Numbered, number=Count, text=Name)
-POINT = row(
-    tasks.PartialAnswer,
-    _read_point,
-    _write_point,
-    description=NeededText,
-    score=Score,
-)
 RATED = row(tasks.Rated, _read_rated, _write_rated, passage=Count, rating=Rating)
 CHOICE = row(tuple, _read_choice, entity=Count, relations=Positions)
 GRAPH = row(
@@ -358,7 +343,6 @@ MODELS: Mapping[type[Task[Any]], type[Reply]] = {
     tasks.ExtractTriples: row(tuple, triples=rows("triple", TRIPLE)),
     tasks.NameEntities: row(tuple, entities=Texts),
     tasks.WritePropositions: row(tuple, propositions=Texts),
-    tasks.MapPoints: row(tuple, points=rows("point", POINT)),
     tasks.PrimeAnswer: PROBE,
     tasks.PursueFollowUp: PROBE,
     tasks.RatePassages: row(tuple, _read_ratings, ratings=rows("rating", RATED)),

@@ -37,6 +37,8 @@ from conspectus.settings import ModelSettings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+FIRST_BACKOFF = 1.0
+"""Seconds of backoff before the second attempt of a call; doubles with each further one."""
 HOPELESS = 20
 """Calls that fail for good, with none answered, after which no more are made."""
 BATCH_TEXTS = 64
@@ -323,12 +325,12 @@ class CachingSender:
 
     def _call(self, request: Request) -> Call:
         count = prompt_tokens(request) if self._counts_tokens else 0
-        traced = self.ledger.trace is not None and self.ledger.trace.texts
+        traced = self.ledger.trace is not None
         prompt = "\n\n".join(f"[{m.role}] {m.content}" for m in request.messages) if traced else ""
         return Call(request.key, request.model, request.task, count, request.max_tokens, request.priority, prompt)
 
     def _backoff(self, call: Call) -> Backoff:
-        return Backoff(call.key, self._settings.attempts, self._settings.retry_seconds)
+        return Backoff(call.key, self._settings.attempts, FIRST_BACKOFF)
 
     @asynccontextmanager
     async def _attempt(self, call: Call, backoff: Backoff) -> AsyncGenerator[_Try]:
