@@ -97,7 +97,7 @@ def test_what_nothing_connects_has_a_path_without_steps():
 
 
 def test_a_thing_has_no_path_to_itself():
-    with pytest.raises(UsageError, match="are one thing: Moon"):
+    with pytest.raises(UsageError, match="are one entity: Moon"):
         path_between("moon", "Moon", a_story())
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from conspectus.display import entity_markdown, entity_text
 from conspectus.errors import NotFound, UsageError
 from conspectus.index import Index
-from conspectus.rows import Document, Entity, Relationship, Report, Source, Span
+from conspectus.rows import Entity, Relationship, Report, Source, Span
 from conspectus.runtime import DEFAULT_FOLDER, opened, public
 from conspectus.text.words import name_key, stem
 
@@ -73,8 +74,6 @@ class EntityView:
 
     def __str__(self) -> str:
         """Return name, description and the strongest relationships."""
-        from conspectus.display import entity_text
-
         return entity_text(self)
 
     def __repr__(self) -> str:
@@ -82,8 +81,6 @@ class EntityView:
         return f"<EntityView {self.name!r} ({self.type}), {self.degree} relationships>"
 
     def _repr_markdown_(self) -> str:
-        from conspectus.display import entity_markdown
-
         return entity_markdown(self)
 
 
@@ -152,37 +149,35 @@ def path_between(source: str, target: str, index: Index | str | Path = DEFAULT_F
     index = opened(index)
     start, end = find_entity(source, index), find_entity(target, index)
     if start.number == end.number:
-        raise UsageError(f"{source!r} and {target!r} are one thing: {start.name}")
-    came_by = _shortest(start.name, end.name, list(index.relationships), index)
+        raise UsageError(f"{source!r} and {target!r} are one entity: {start.name}")
+    reached_by = _shortest(start.name, end.name, index)
     steps: list[Edge] = []
     at = end.name
-    while at in came_by:
-        relationship = came_by[at]
+    while at in reached_by:
+        relationship = reached_by[at]
         at = relationship.source if relationship.target == at else relationship.target
         steps.append(_edge(relationship, at, places, index))
     return GraphPath(start.name, end.name, tuple(reversed(steps)))
 
 
-def _shortest(start: str, end: str, edges: list[Relationship], index: Index) -> dict[str, Relationship]:
-    """Return by name the relationship over which Dijkstra reached it, empty where not the end."""
-    came_by: dict[str, Relationship] = {}
+def _shortest(start: str, end: str, index: Index) -> dict[str, Relationship]:
+    """Return by name the relationship over which Dijkstra's algorithm reached it; empty where it did not reach the end."""
+    reached_by: dict[str, Relationship] = {}
     done: set[str] = set()
-    cost = {start: 0.0}
+    costs = {start: 0.0}
     queue = [(0.0, start)]
     while queue:
-        so_far, name = heapq.heappop(queue)
+        cost, name = heapq.heappop(queue)
         if name == end:
-            return came_by
+            return reached_by
         if name in done:
             continue
         done.add(name)
-        for number in index.edges_of(index.entity_of_name[name]):
-            edge = edges[number]
+        for edge in map(index.relationships.__getitem__, index.edges_of(index.entity_of_name[name])):
             other = edge.target if edge.source == name else edge.source
-            total = so_far + 1 + 1 / max(edge.weight, 1e-9)
-            if other not in done and total < cost.get(other, float("inf")):
-                cost[other] = total
-                came_by[other] = edge
+            total = cost + 1 + 1 / max(edge.weight, 1e-9)
+            if other not in done and total < costs.get(other, float("inf")):
+                costs[other], reached_by[other] = total, edge
                 heapq.heappush(queue, (total, other))
     return {}
 
@@ -207,14 +202,12 @@ def find_entity(name: str, index: Index) -> Entity:
 
 
 def suggestions(name: str, index: Index, most: int = 5) -> list[str]:
-    """Return names of things that are spelt like a name, then of those that share a word with it."""
-    key = name_key(name)
-    words = set(key.split())
-    alike = difflib.get_close_matches(key, index.entity_of_key, n=most, cutoff=0.7)
-    sharing = [k for k in index.entity_of_key if words & set(k.split())]
-    sharing.sort(key=lambda k: (-len(words & set(k.split())), -index.entities[index.entity_of_key[k]].degree, k))
-    named = (index.entities[index.entity_of_key[k]].name for k in (*alike, *sharing))
-    return list(islice(dict.fromkeys(named), most))
+    """Return names of entities that are spelt like a name, then of those that share a word with it."""
+    numbers, key = index.entity_of_key, name_key(name)
+    shared = {k: len(set(key.split()).intersection(k.split())) for k in numbers}
+    sharing = sorted(filter(shared.get, shared), key=lambda k: (-shared[k], -index.entities[numbers[k]].degree, k))
+    alike = difflib.get_close_matches(key, numbers, n=most, cutoff=0.7)
+    return list(islice(dict.fromkeys(index.entities[numbers[k]].name for k in (*alike, *sharing)), most))
 
 
 def _strongest(relationship: Relationship) -> tuple[float, float, int]:
@@ -236,17 +229,13 @@ def sources_of(spans: Iterable[Span], index: Index) -> tuple[Source, ...]:
 
 
 def _membership(number: int, index: Index) -> Membership:
-    community = index.communities[number]
-    report = index.report_of_community.get(community.number)
-    return Membership(
-        community.number, community.level, report.number if report else None, report.title if report else ""
-    )
+    report, level = index.report_of_community.get(number), index.communities[number].level
+    return Membership(number, level, report.number, report.title) if report else Membership(number, level, None, "")
 
 
 def _mentions(entity: Entity, index: Index) -> list[Mention]:
     chunks = Counter(index.chunk_of[chunk].document_id for chunk in entity.chunk_ids)
-    documents: list[Document] = [index.document_of[document] for document in chunks]
-    documents.sort(key=lambda d: (-chunks[d.id], d.number))
+    documents = sorted(map(index.document_of.__getitem__, chunks), key=lambda d: (-chunks[d.id], d.number))
     return [Mention(d.path, d.title, chunks[d.id]) for d in documents]
 
 
@@ -299,17 +288,16 @@ def _report_of(name: str, index: Index) -> Report:
         return index.reports[int(name)]
     if name.startswith("c") and name[1:].isdecimal() and int(name[1:]) < len(index.communities):
         return _report_of_community(int(name[1:]), index)
-    found = [r for r in index.reports if len(name) >= SHORTEST_PREFIX and r.id.startswith(name)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise NotFound(f"the ids of {len(found)} reports start with {name!r}; give more of its characters")
+    matches = [r for r in index.reports if len(name) >= SHORTEST_PREFIX and r.id.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise NotFound(f"the ids of {len(matches)} reports start with {name!r}; give more of its characters")
     if not index.reports:
         raise NotFound("this index has no reports")
     raise NotFound(
-        f"there is no report {name!r}: give its number (0 to {len(index.reports) - 1}), c and the number of "
-        f"its community (c0 to c{len(index.communities) - 1}), or the first {SHORTEST_PREFIX} characters of "
-        "its id"
+        f"there is no report {name!r}: give its number (0 to {len(index.reports) - 1}), c and the number of its"
+        f" community (c0 to c{len(index.communities) - 1}), or the first {SHORTEST_PREFIX} characters of its id"
     )
 
 
@@ -318,6 +306,5 @@ def _report_of_community(number: int, index: Index) -> Report:
         return index.report_of_community[number]
     community = index.communities[number]
     above = index.report_of_community.get(community.parent)
-    hint = f"it is part of community {above.community}, whose report is number {above.number}" if above else ""
-    told = f"; {hint}" if hint else ""
-    raise NotFound(f"community {number} has no report of its own ({community.size} entities){told}")
+    hint = f"; it is part of community {above.community}, whose report is number {above.number}" if above else ""
+    raise NotFound(f"community {number} has no report of its own ({community.size} entities){hint}")

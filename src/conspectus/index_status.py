@@ -1,4 +1,4 @@
-"""The figures of an index: what it holds, level by level, what failed and what its making took of models."""
+"""The index in a folder: open it, return to an earlier snapshot, count what it holds, and what was spent on it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,28 @@ from conspectus.storage import manifests, store
 if TYPE_CHECKING:
     from conspectus.settings import Settings
     from conspectus.storage.manifests import Manifest
+
+
+@public
+def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
+    """Open the index in a folder; raise IndexMissing where there is none, IndexDamaged where files are not whole."""
+    return store.read(path_of(folder))
+
+
+@public
+def rollback(folder: str | Path = DEFAULT_FOLDER, snapshot: str = "") -> Index:
+    """Make a stored snapshot the current one again, and return it; the current one stays stored: see `history`.
+
+    It is named by the first characters of its id; without one it is the snapshot before the current one. Whoever asks
+    meanwhile gets the one or the other, whole.
+
+    Raises NotFound where no such snapshot is stored, IndexDamaged where a file of it is not what it was.
+    """
+    target = path_of(folder)
+    store.read(target)  # or else a folder would be made where there is none
+    with store.writing(target):
+        store.rollback(target, snapshot)
+        return store.read(target)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from conspectus.api.asking import QuestionContext, aask, acontext, asearch, ask, astream, context, search, viewed
-    from conspectus.api.building import (
-        Built,
-        Preview,
-        abuild,
-        build,
-        costs,
-        estimate,
-        is_free,
-        open_index,
-        preview,
-        rollback,
-    )
+    from conspectus.api.building import Built, abuild, build, costs, is_free
     from conspectus.api.correcting import (
         Corrections,
         CorrectionState,
@@ -33,7 +22,8 @@ if TYPE_CHECKING:
         corrections,
         undo,
     )
-    from conspectus.api.embedding import check_models, embed, estimate_embedding, import_openie
+    from conspectus.api.embedding import check_models, embed, import_openie
+    from conspectus.api.estimating import Preview, estimate, estimate_embedding, preview
     from conspectus.api.tuning import tune
     from conspectus.configuration import Resolved
     from conspectus.corrections import FILE_NAME as CORRECTIONS_FILE
@@ -41,7 +31,16 @@ if TYPE_CHECKING:
     from conspectus.explore import Branch, Edge, ReportView
     from conspectus.filters.view import View
     from conspectus.index_models import describe_models, with_index_models
-    from conspectus.index_status import Snapshot, Spending, Status, VectorFigures, history, spending
+    from conspectus.index_status import (
+        Snapshot,
+        Spending,
+        Status,
+        VectorFigures,
+        history,
+        open_index,
+        rollback,
+        spending,
+    )
     from conspectus.indexing.estimate import Estimate, Range, Redone
     from conspectus.indexing.update import Changes
     from conspectus.messages import says_nothing, wording
@@ -64,11 +63,12 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "conspectus.api.asking": "QuestionContext aask acontext asearch ask astream context search",
-    "conspectus.api.building": "Built Preview abuild build estimate open_index preview rollback",
+    "conspectus.api.building": "Built abuild build",
     "conspectus.api.correcting": "Corrections apply_corrections correct corrections undo",
-    "conspectus.api.embedding": "check_models embed estimate_embedding import_openie",
+    "conspectus.api.embedding": "check_models embed import_openie",
+    "conspectus.api.estimating": "Preview estimate estimate_embedding preview",
     "conspectus.api.tuning": "tune",
-    "conspectus.index_status": "history",
+    "conspectus.index_status": "history open_index rollback",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 _FOR_THE_COMMAND_LINE = {

@@ -1,4 +1,4 @@
-"""Build an index or bring it up to date; say before what that would read and cost."""
+"""Build an index, or bring it up to date."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 
-from conspectus.api.embedding import check_embedder, estimate_vectors, with_vectors
+from conspectus.api.embedding import check_embedder, with_vectors
 from conspectus.configuration import INDEX, Resolved
 from conspectus.corrections import Entry, corrections_for
 from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.indexing import paused_garbage_collection
-from conspectus.indexing.update import Changes, Update, origin_of, own_embedder, update_of
+from conspectus.indexing.triples import with_openie_of
+from conspectus.indexing.update import Update, origin_of, own_embedder, update_of
 from conspectus.models.base import Model
-from conspectus.models.embedders import is_served
+from conspectus.models.embedders import NONE, PREFIXES, is_served
 from conspectus.models.llm import budget
-from conspectus.models.llm.cache import FILE_NAME
 from conspectus.rows import LEFT_OUT, Community, Document, EncodingWarning, Failure, Skipped, Usage, left_out
 from conspectus.runtime import (
     DEFAULT_FOLDER,
@@ -31,7 +30,6 @@ from conspectus.runtime import (
     public,
     read_sources,
     run_of,
-    run_sync,
     session_for,
     settings_in,
     shown,
@@ -39,13 +37,12 @@ from conspectus.runtime import (
 )
 from conspectus.settings import Settings
 from conspectus.storage import store
-from conspectus.text.language import corpus_language
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from conspectus.indexing.describe import DescribedGraph
-    from conspectus.indexing.estimate import Estimate, UpdateEstimate
+    from conspectus.indexing.estimate import Estimate
     from conspectus.indexing.pipeline import Check, Progress
     from conspectus.indexing.read import Read
     from conspectus.models.llm.session import Session
@@ -55,8 +52,6 @@ MOST_REASONS = 20
 """Reasons for not reading files that an index remembers: one for each suffix, and few folders hold more kinds."""
 Agree = Callable[["Estimate"], None]
 """Called with what a build will take, before it is spent; raises if that is too much."""
-SAMPLE_SEED = 42
-"""Of the chunks that an estimate asks about: any will do, as long as it is always the same."""
 
 
 class ReadOptions(Options, total=False):
@@ -101,34 +96,6 @@ class Built:
     def replaced_documents(self) -> int:
         """How many documents an index held before, where none of them is in this one: of another folder, perhaps."""
         return self.update.replaced_documents
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What a build would read: counts, what would be passed over, and what could not be read.
-
-    Where it would follow on an index, also what became of that one's documents and how much would be done again.
-    """
-
-    documents: int
-    chunks: int
-    tokens: int
-    """The sum over the chunks, whose overlaps count twice."""
-    skipped: tuple[Skipped, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    warnings: tuple[EncodingWarning, ...] = ()
-    snapshot: str = ""
-    """Of the index it would follow on."""
-    changes: Changes | None = None
-    rebuild_reasons: tuple[str, ...] = ()
-    """Why all would be made anew though there is an index."""
-    pending: tuple[str, ...] = ()
-    """What would be done though no document changed."""
-    redone: UpdateEstimate | None = None
-
-    def __repr__(self) -> str:
-        """Return the counts on one line."""
-        return f"<Preview {self.documents:,} documents, {self.chunks:,} chunks, {self.tokens:,} tokens>"
 
 
 @dataclass(frozen=True)
@@ -215,7 +182,9 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
         update = request.update(read.documents, read.failures)
         if not update.up_to_date:
             _warn_of_replacement(update, request.progress)
-            request.agree(await _estimated(read.documents, update, request.with_own_embedder(update)))
+            from conspectus.api.estimating import estimated_build  # with aiohttp, which takes long to import
+
+            request.agree(await estimated_build(read.documents, update, request.with_own_embedder(update)))
     with store.writing(folder):
         update = request.update(read.documents, read.failures)
         if update.up_to_date and (existing := update.existing):
@@ -236,7 +205,6 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
 async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[Index, tuple[str, ...], Usage]:
     """Run the stages, and return the index with notices and what was spent on it."""
     from conspectus.indexing.pipeline import BuildInput, build_index  # here: nobody else need wait for its import
-    from conspectus.indexing.triples import with_openie_of
 
     settings, progress = request.settings, request.progress
     inputs = BuildInput(read.documents, settings, read.failures, request.corrections, update.before)
@@ -280,8 +248,6 @@ def _with_own_embedder(request: BuildRequest, update: Update) -> Resolved:
 
     A served one that an index remembers is among the settings already. Raises as `check_embedder` does.
     """
-    from conspectus.models.embedders import NONE, PREFIXES
-
     settings, folder = request.settings, request.folder
     origin = request.resolved.origins.get("vectors.embedder", "default")
     own = own_embedder(update.existing) if update.existing else ""
@@ -325,116 +291,6 @@ def _extractive(documents: Sequence[Document], lexicon: Lexicon) -> Model:
     from conspectus.models.extractive.sentence_store import SentenceStore
 
     return ExtractiveModel(SentenceStore.read(documents, lexicon))
-
-
-@public
-def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
-    """Open the index in a folder; raise IndexMissing where there is none, IndexDamaged where files are not whole."""
-    return store.read(path_of(folder))
-
-
-@public
-def rollback(folder: str | Path = DEFAULT_FOLDER, snapshot: str = "") -> Index:
-    """Make a stored snapshot the current one again, and return it; the current one stays stored: see `history`.
-
-    It is named by the first characters of its id; without one it is the snapshot before the current one. Whoever asks
-    meanwhile gets the one or the other, whole.
-
-    Raises NotFound where no such snapshot is stored, IndexDamaged where a file of it is not what it was.
-    """
-    target = path_of(folder)
-    store.read(target)  # or else a folder would be made where there is none
-    with store.writing(target):
-        store.rollback(target, snapshot)
-        return store.read(target)
-
-
-# Before building
-
-
-@public
-def preview(
-    sources: str | Path | Sequence[str | Path] = (),
-    folder: str | Path | None = None,
-    **options: Unpack[ReadOptions],
-) -> Preview:
-    """Read and cut what `build` would, and write nothing; raise UsageError and NothingToIndex as it does.
-
-    With a folder it is compared with the index there, if there is one.
-    """
-    from conspectus.indexing.chunk import chunk
-
-    request = BuildRequest.of(folder, options, fresh=options.get("fresh", False)) if folder is not None else None
-    settings = request.settings if request else run_of(options, builds=True).settings
-    documents, failures, skipped, warnings = read_sources(sources, options.get("documents"), settings)
-    chunks = chunk(documents, settings.chunk)
-    tokens = sum(c.n_tokens for c in chunks)
-    read = Preview(len(documents), len(chunks), tokens, tuple(skipped), tuple(failures), tuple(warnings))
-    if request is None:
-        return read
-    from conspectus.indexing.estimate import estimate_update
-
-    update = request.update(documents, failures)
-    before, changes, least = update.before, update.changes, settings.reports.min_report_entities
-    return replace(
-        read,
-        snapshot=update.existing.snapshot if update.existing else "",
-        changes=changes,
-        rebuild_reasons=update.rebuild_reasons,
-        pending=update.pending,
-        redone=estimate_update(before, changes, documents, chunks, least) if before and changes else None,
-    )
-
-
-@public
-def estimate(
-    sources: str | Path | Sequence[str | Path] = (),
-    folder: str | Path = DEFAULT_FOLDER,
-    *,
-    sample: int = 0,
-    **options: Unpack[ReadOptions],
-) -> Estimate:
-    """Return what `build` would ask of the servers of language models that the settings name, and ask nothing.
-
-    Replies that are cached in the folder are taken off. A `sample` of so many chunks is asked all the same, and the
-    rest told from it; its replies are cached in the folder, so that `build` need not ask for them again.
-
-    Raises UsageError where the settings name no model that is served, and with a sample what `build` does.
-    """
-    request = BuildRequest.of(folder, options, fresh=options.get("fresh", False))
-    if not costs(request.settings):
-        raise UsageError("the extractive model costs nothing: name a language model to estimate")
-    documents, failures, *_ = read_sources(sources, options.get("documents"), request.settings)
-    return run_sync(_estimated(documents, request.update(documents, failures), request, sample))
-
-
-async def _estimated(documents: Sequence[Document], update: Update, request: BuildRequest, sample: int = 0) -> Estimate:
-    """Do what `estimate` does with what was read and compared."""
-    from conspectus.indexing.chunk import chunk
-    from conspectus.indexing.estimate import Estimate, Estimator, estimate_update, limit_to_update
-    from conspectus.indexing.extract import extract
-    from conspectus.indexing.pipeline import BuildInput
-    from conspectus.models.llm.session import open_session
-
-    settings, folder = request.settings, request.folder
-    if update.up_to_date:
-        return Estimate(())
-    chunks = chunk(documents, settings.chunk)
-    vectors = estimate_vectors(documents, chunks, settings, folder)
-    if settings.model == "extractive":
-        return Estimate((vectors,) if vectors else ())
-    cache = folder if sample or (folder / FILE_NAME).exists() else None
-    drawn = Random(SAMPLE_SEED).sample(chunks, min(sample, len(chunks)))
-    language = corpus_language(documents, settings.language)
-    async with open_session(settings, cache, to_ask=bool(drawn)) as session:
-        await extract(drawn, session.model, settings.extract, language)
-        inputs = BuildInput(documents, settings, (), request.corrections, update.before)
-        estimated = await Estimator(session.model, session.sender, settings).build(inputs, chunks, language)
-    if update.before and update.changes:
-        least = settings.reports.min_report_entities
-        limit = estimate_update(update.before, update.changes, documents, chunks, least)
-        estimated = limit_to_update(estimated, limit)
-    return replace(estimated, tasks=(*estimated.tasks, vectors)) if vectors else estimated
 
 
 def costs(settings: Settings) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,8 +9,20 @@ from typing import TYPE_CHECKING
 
 from conspectus.errors import ModelError, StoreError, UsageError
 from conspectus.index import Index
+from conspectus.indexing import embed as vectors
+from conspectus.indexing.triples import read_openie, with_openie
 from conspectus.indexing.update import own_embedder
-from conspectus.rows import Chunk, Document, Failure, Usage
+from conspectus.models.embedders import (
+    LOCAL,
+    NONE,
+    Embedder,
+    Prefixes,
+    StoredBlocks,
+    is_served,
+    open_embedder,
+    prefixes_of,
+)
+from conspectus.rows import Failure, Usage
 from conspectus.runtime import (
     DEFAULT_FOLDER,
     Given,
@@ -26,9 +37,7 @@ from conspectus.settings import Settings
 from conspectus.storage import store
 
 if TYPE_CHECKING:
-    from conspectus.indexing.estimate import TaskEstimate
     from conspectus.indexing.pipeline import Progress
-    from conspectus.models.embedders import Embedder, StoredBlocks
     from conspectus.models.llm.session import Checked
 
 BLOCKS = "embedding"
@@ -48,8 +57,6 @@ class OpenEmbedder:
     @classmethod
     def of(cls, name: str, settings: Settings, folder: Path, spent: Usage | None = None) -> OpenEmbedder | None:
         """Open an embedder; None for `none`. `spent` is what the run took before."""
-        from conspectus.models.embedders import StoredBlocks, is_served, open_embedder
-
         embedder = open_embedder(name, settings, folder, spent)
         if embedder is None:
             return None
@@ -57,11 +64,8 @@ class OpenEmbedder:
 
     def vectors(self, index: Index, before: Index | None, settings: Settings, progress: Progress | None) -> Index:
         """Return an index with vectors; those of `before` by the same embedder are taken over for the same texts."""
-        from conspectus.indexing.embed import with_vectors
-        from conspectus.models.embedders import prefixes_of
-
         prefixes = prefixes_of(self.embedder.name, settings.vectors)
-        made = with_vectors(index, self.stored or self.embedder, self.name, before, progress, prefixes)
+        made = vectors.with_vectors(index, self.stored or self.embedder, self.name, before, progress, prefixes)
         others = {task: used for task, used in index.usage.items() if task != TASK}
         used = self.embedder.usage
         return replace(made, usage={**others, TASK: used} if used != Usage() else others)
@@ -88,16 +92,14 @@ def embed(
     Raises UsageError where there is no such embedder or what it needs is missing, ModelError where its server fails:
     the index then stays what it was.
     """
-    from conspectus.indexing.embed import without_vectors
-
     target = path_of(folder)
     now = store.read(target)  # first: no folder is made where there is none
     chosen = resolved(settings) if embedder else resolved_for(settings, [now.settings], language_model=False).settings
-    opened = OpenEmbedder.of(embedder or _usual(now, chosen), chosen, target)
+    opened = OpenEmbedder.of(embedder or usual_embedder(now, chosen), chosen, target)
     with shown(progress) as bars, store.writing(target):
         existing = store.read(target)
         if opened is None:
-            index = without_vectors(existing)
+            index = vectors.without_vectors(existing)
         else:
             if bars:
                 bars.watch(lambda: opened.embedder.usage)
@@ -148,77 +150,9 @@ def with_vectors(
     return index, ()
 
 
-def estimate_vectors(
-    documents: Sequence[Document], chunks: Sequence[Chunk], settings: Settings, folder: Path
-) -> TaskEstimate | None:
-    """Return what vectors of documents would take of a server, without cached ones of a folder; None without a server.
-
-    Where triples are to be found, theirs come on top, as far as that can be told.
-    """
-    from conspectus.indexing.embed import texts_of_sources
-    from conspectus.models.embedders import is_served
-    from conspectus.text.lexicon import read_lexicon
-
-    if not is_served(settings.vectors.embedder):
-        return None
-    import numpy as np
-
-    table = read_lexicon(documents, settings.extract.entity_types).sentences
-    spans = np.stack([table.document, table.start, table.end], axis=1)
-    texts = texts_of_sources(documents, chunks, spans)
-    later = settings.model != "extractive" and settings.extract.style == "triples"
-    extracted = sum(c.n_tokens for c in chunks) if later else 0
-    return _estimated(settings.vectors.embedder, texts, settings, folder, extracted)
-
-
-@public
-def estimate_embedding(
-    folder: str | Path = DEFAULT_FOLDER, embedder: str = "", *, settings: Given = None
-) -> TaskEstimate | None:
-    """Return what `embed` would take of a server, and ask nothing; None where it would not ask one."""
-    from conspectus.indexing.embed import texts_of
-    from conspectus.models.embedders import is_served
-
-    chosen, target = resolved(settings), path_of(folder)
-    index = store.read(target)
-    name = embedder or _usual(index, chosen)
-    return _estimated(name, texts_of(index), chosen, target) if is_served(name) else None
-
-
-def _usual(index: Index, settings: Settings) -> str:
+def usual_embedder(index: Index, settings: Settings) -> str:
     """Return the embedder of the settings, of an index, or the usual one."""
-    from conspectus.models.embedders import LOCAL, NONE
-
     return settings.vectors.embedder if settings.vectors.embedder != NONE else own_embedder(index) or LOCAL
-
-
-def _estimated(
-    name: str, texts: Mapping[str, Sequence[str]], settings: Settings, folder: Path, extracted: int = 0
-) -> TaskEstimate:
-    """Estimate vectors of texts, and of the triples of so many `extracted` tokens."""
-    from conspectus import tokens
-    from conspectus.indexing.estimate import GRAPH, Range, TaskEstimate
-    from conspectus.models.embedders import prefixes_of
-    from conspectus.models.llm.budget import Budget
-    from conspectus.models.llm.cache import FILE_NAME, ResponseCache
-    from conspectus.models.llm.sender import batches, embedding_key
-    from conspectus.models.llm.wire import vocabulary
-
-    prefix = prefixes_of(name, settings.vectors).passage
-    arrays = [{embedding_key(name, prefix + text): prefix + text for text in array} for array in texts.values()]
-    new = {key: text for array in arrays for key, text in array.items()}
-    if (folder / FILE_NAME).exists():
-        replies = ResponseCache(folder / FILE_NAME)
-        try:
-            new = {key: text for key, text in new.items() if not replies.has(key)}
-        finally:
-            replies.close()
-    count = float(sum(tokens.count(text, vocabulary(name)) for text in new.values()))
-    counts = Range(count, count).plus(Range(extracted * GRAPH.low, extracted * GRAPH.high))
-    calls = sum(len(batches([(key, text) for key, text in array.items() if key in new])) for array in arrays)
-    ledger = Budget(settings.prices, base_url=settings.llm.embedder_base_url or settings.llm.base_url)
-    cost = Range(*(ledger.cost(name, round(n), 0) for n in counts)) if ledger.price(name) else None
-    return TaskEstimate(TASK, name, Range(calls, calls), counts, Range(0, 0), cost)
 
 
 @public
@@ -227,9 +161,6 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
 
     Where the index has vectors, the triples get them too. Its graph and reports stay what they are.
     """
-    from conspectus.indexing.embed import with_vectors
-    from conspectus.indexing.triples import read_openie, with_openie
-    from conspectus.models.embedders import Prefixes
     from conspectus.retrieval.vector import embedder_of, has_vectors
 
     passages = read_openie(Path(file))
@@ -242,7 +173,7 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
             made = existing.settings["vectors"]
             prefixes = Prefixes(made.get("query_prefix", ""), made.get("passage_prefix", ""))
             by = embedder_of(existing, resolved_for(settings, [existing.settings], language_model=False).settings)
-            index = with_vectors(index, by, made["embedder"], existing, prefixes=prefixes)
+            index = vectors.with_vectors(index, by, made["embedder"], existing, prefixes=prefixes)
         store.commit(target, index, settings=index.settings, usage=index.usage)
     return store.read(target)
 

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from conspectus import __version__
 from conspectus.api.building import build
-from conspectus.api.building import estimate as estimate_build
+from conspectus.api.estimating import estimate as estimate_build
 from conspectus.errors import UsageError
 from conspectus.evaluation import charts, communities, run
 from conspectus.evaluation.answers import AnswerOptions, Laid, answer_laid, lay_out, possible, summary
