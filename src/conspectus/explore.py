@@ -161,7 +161,7 @@ def path_between(source: str, target: str, index: Index | str | Path = DEFAULT_F
 
 
 def _shortest(start: str, end: str, index: Index) -> dict[str, Relationship]:
-    """Return by name the relationship over which Dijkstra's algorithm reached it; empty where it did not reach the end."""
+    """Return by name the relationship over which Dijkstra's algorithm reached it; empty if the end was not reached."""
     reached_by: dict[str, Relationship] = {}
     done: set[str] = set()
     costs = {start: 0.0}

@@ -34,6 +34,7 @@ from conspectus.models.llm.budget import Budget
 from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.models.llm.sender import batches, embedding_key
 from conspectus.models.llm.session import open_session
+from conspectus.models.llm.wire import vocabulary
 from conspectus.rows import Chunk, Document, EncodingWarning, Failure, Skipped
 from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, public, read_sources, resolved, run_of, run_sync
 from conspectus.settings import Settings
