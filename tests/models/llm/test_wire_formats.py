@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from types import ModuleType, SimpleNamespace
 from typing import cast
@@ -28,10 +29,11 @@ from conspectus.models.llm.wire import (
     Message,
     OllamaDialect,
     OpenAIDialect,
+    Part,
     Request,
-    ThinkingFilter,
     vocabulary,
     without_thinking,
+    without_thinking_streamed,
 )
 from conspectus.settings import ModelSettings
 
@@ -189,9 +191,17 @@ def test_thinking_at_the_start_is_stripped_and_nothing_else(text: str, rest: str
     size=st.integers(1, 9),
 )
 def test_a_streams_thinking_is_stripped_wherever_it_is_cut(text: str, size: int):
-    thinking = ThinkingFilter()
-    shown = "".join(thinking.feed(text[n : n + size]) for n in range(0, len(text), size)) + thinking.end()
-    assert shown.strip() == without_thinking(text).strip()
+    async def parts() -> AsyncIterator[Part]:
+        for n in range(0, len(text), size):
+            yield Part(text[n : n + size])
+
+    async def pieces() -> list[str | Part]:
+        return [piece async for piece in without_thinking_streamed(parts())]
+
+    *shown, whole = asyncio.run(pieces())
+    assert isinstance(whole, Part)
+    assert "".join(map(str, shown)) == whole.text
+    assert whole.text.strip() == without_thinking(text).strip()
 
 
 def test_a_body_has_only_what_was_asked_for():

@@ -115,7 +115,14 @@ class CachingSender:
     # Replies
 
     async def send(self, request: Request) -> Completion:
-        """Return the completion that is cached for a request, or ask for it; see `Sender.send`."""
+        """Return the completion that is cached for a request, or ask for it.
+
+        One that was cut off is returned but never served again: the same request asks the server once more.
+
+        Raises:
+            NotAccepted: the server refuses a feature of the request, which is remembered.
+            ModelError: the completion cannot be had.
+        """
         while True:
             if cached := self._cached(request):
                 return cached
@@ -137,7 +144,7 @@ class CachingSender:
             done.set_result(None)
 
     async def stream(self, request: Request) -> AsyncIterator[str]:
-        """Yield the text of a completion piece by piece, or at once where it is cached; see `Sender.stream`.
+        """Yield the text of a completion piece by piece, or at once where it is cached.
 
         A stream that breaks after its first piece is not begun again; one that ends too early is a BadReply.
         """
@@ -163,12 +170,12 @@ class CachingSender:
             raise BadReply(f"{request.model} {wrong}")
 
     async def mark(self, request: Request, status: Status) -> None:
-        """Change the status of what was last cached for a request; see `Sender.mark`."""
+        """Change the status of what was last cached for a request: what is `unparsable` is not served again."""
         if self.replies is not None:
             await self.replies.mark(request.key, status)
 
     async def keep(self, request: Request, reply: Completion) -> None:
-        """Serve a reply that was got by asking in another way for a request from now on; see `Sender.keep`."""
+        """Serve a reply that was got by asking in another way for a request from now on."""
         await self._add(Attempt(request.key, request.model, request.task, "ok", reply.text, "kept"))
 
     def has(self, request: Request) -> bool:
@@ -180,7 +187,7 @@ class CachingSender:
         return self.replies.peek(request.key) if self.replies is not None else None
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
-        """Return whether a model's server takes a feature, None if not known; see `Sender.accepts`."""
+        """Return whether a model's server takes a feature, None if that is not known."""
         return self.clients.accepts(model, feature)
 
     def _cached(self, request: Request) -> Completion | None:

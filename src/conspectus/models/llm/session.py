@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from conspectus.errors import CallFailed, ConspectusError, ModelError
 from conspectus.models.llm.budget import open_budget
@@ -74,23 +75,25 @@ async def open_session(settings: Settings, folder: Path | None, *, to_ask: bool 
         yield Session(ChatModel(sender, settings), sender)
 
 
+# Checking a server
+
+NEEDED = ("chat", "embeddings")
+"""Requests without which nothing can be done; there is another way for the others."""
+MOST_TOKENS = 1500
+"""Tokens of a reply at the most, with what is thought before it: a small model may not know where to stop."""
+WORD = (Message("user", 'Reply with the JSON object {"word": "yes"} and nothing else.'),)
+YES_OR_NO = (Message("user", "Is the sky green? Answer with one word, yes or no."),)
 SCHEMA = {
     "type": "object",
     "properties": {"word": {"type": "string"}},
     "required": ["word"],
     "additionalProperties": False,
 }
-ASKED = 'Reply with the JSON object {"word": "yes"} and nothing else.'
-WORDS = ("yes", "no")
-NEEDED = ("chat", "embeddings")
-"""Requests without which nothing can be done; there is another way for the others."""
-MOST_TOKENS = 1500
-"""Tokens of a reply at the most, with what is thought before it: a small model may not know where to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One kind of request: `ok` is None where it is not known; `told` is what was seen, or what to fix."""
+    """One kind of request: `ok` is None where it is not known; `detail` is what was seen, or what to fix."""
 
     model: str
     kind: str
@@ -104,74 +107,53 @@ async def check(session: Session, settings: Settings, embedder: str = "") -> lis
     Where a model cannot be used at all, the rest is not asked of it.
     """
     results: list[Checked] = []
-    for name in dict.fromkeys((settings.model, *settings.llm.tasks.values())):
-        results += await _chat(session, name, settings)
+    for model in dict.fromkeys((settings.model, *settings.llm.tasks.values())):
+        most = min(settings.llm.max_tokens or MOST_TOKENS, MOST_TOKENS)
+        plain = Request(WORD, model, max_tokens=most, temperature=settings.llm.temperature)
+        requests = {
+            "chat": plain,
+            "json_schema": replace(plain, response_format="json_schema", schema=SCHEMA, schema_name="Check"),
+            "json_object": replace(plain, response_format="json_object"),
+            "logit_bias": Request(YES_OR_NO, model, max_tokens=1, logit_bias=bias_to(model, ("yes", "no"))),
+            "streaming": plain,
+        }
+        for kind, request in requests.items():
+            results.append(await _check(session, model, kind, request))
+            if kind == "chat" and not results[-1].ok:
+                break
     if embedder:
-        results.append(await _tried(embedder, "embeddings", lambda: _embeds(session, embedder)))
+        results.append(await _check(session, embedder, "embeddings", None))
     return results
 
 
-async def _chat(session: Session, name: str, settings: Settings) -> list[Checked]:
-    plain = Request(
-        (Message("user", ASKED),),
-        name,
-        max_tokens=min(settings.llm.max_tokens or MOST_TOKENS, MOST_TOKENS),
-        temperature=settings.llm.temperature,
-    )
-    first = await _tried(name, "chat", lambda: _asks(session, plain))
-    if not first.ok:
-        return [first]
-    bias = bias_to(name, WORDS)
-    biased = Request(
-        (Message("user", "Is the sky green? Answer with one word, yes or no."),),
-        name,
-        max_tokens=1,
-        logit_bias=bias,
-    )
-    schema = replace(plain, response_format="json_schema", schema=SCHEMA, schema_name="Check")
-    mode = replace(plain, response_format="json_object")
-    return [
-        first,
-        await _tried(name, "json_schema", lambda: _writes_json(session, schema)),
-        await _tried(name, "json_object", lambda: _writes_json(session, mode)),
-        await _tried(name, "logit_bias", lambda: _asks(session, biased))
-        if bias
-        else Checked(name, "logit_bias", None, "not used: the vocabulary of this model is not known"),
-        await _tried(name, "streaming", lambda: _streams(session, plain)),
-    ]
-
-
-async def _tried(model: str, kind: str, act: Callable[[], Awaitable[str]]) -> Checked:
+async def _check(session: Session, model: str, kind: str, request: Request | None) -> Checked:
+    if kind == "logit_bias" and request and not request.logit_bias:
+        return Checked(model, kind, None, "not used: the vocabulary of this model is not known")
     try:
-        return Checked(model, kind, True, await act())
+        return Checked(model, kind, True, await _detail(session, model, kind, request))
     except ConspectusError as error:  # a name that leads nowhere, an extra that is missing
         passes = isinstance(error, CallFailed) and error.passing  # it tells nothing of what the server takes
         return Checked(model, kind, None if passes and kind not in NEEDED else False, str(error))
 
 
-async def _asks(session: Session, request: Request) -> str:
-    reply = await session.sender.clients.of(request.model).ask(request)
-    cut = ", where it was cut off: it may not know where to stop (llm.max_tokens)" if reply.cut_off_for(request) else ""
-    return f"{reply.prompt_tokens} tokens in, {reply.completion_tokens} out{cut}"
-
-
-async def _writes_json(session: Session, request: Request) -> str:
-    feature: Feature = "json_schema" if request.schema else "json_object"
-    if session.sender.accepts(request.model, feature) is False:
+async def _detail(session: Session, model: str, kind: str, request: Request | None) -> str:
+    """Make a request and return what was seen; raise the error that says what to fix."""
+    in_json = kind in ("json_schema", "json_object")
+    if in_json and session.sender.accepts(model, cast("Feature", kind)) is False:
         raise ModelError("this kind of server does not take it")
-    reply = await session.sender.clients.of(request.model).ask(request)
+    client = session.sender.clients.of(model)
+    if request is None:
+        vectors, _ = await client.embed(["one", "two"])
+        return f"vectors of {len(vectors[0])} numbers"
+    if kind == "streaming":
+        return f"{len([piece async for piece in client.stream(request)]) - 1} pieces"
+    reply = await client.ask(request)
+    if not in_json:
+        endless = ", where it was cut off: it may not know where to stop (llm.max_tokens)"
+        cut = endless if reply.cut_off_for(request) else ""
+        return f"{reply.prompt_tokens} tokens in, {reply.completion_tokens} out{cut}"
     try:
         json.loads(reply.text)
     except ValueError:
         raise ModelError(f"the server takes it, but the reply is no JSON ({reply.text[:40]!r})") from None
     return "the reply is JSON"
-
-
-async def _streams(session: Session, request: Request) -> str:
-    pieces = [piece async for piece in session.sender.clients.of(request.model).stream(request)]
-    return f"{len(pieces) - 1} pieces"
-
-
-async def _embeds(session: Session, embedder: str) -> str:
-    vectors, _ = await session.sender.clients.of(embedder).embed(["one", "two"])
-    return f"vectors of {len(vectors[0])} numbers"

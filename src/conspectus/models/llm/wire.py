@@ -105,35 +105,14 @@ class Completion:
 
 
 class Sender(Protocol):
-    """What sends the requests of a chat model. What it returns is paid for once, durable, and served again."""
+    """What a chat model needs of `CachingSender`, whose methods say what these do."""
 
-    async def send(self, request: Request) -> Completion:
-        """Return the completion, cached or asked for; raise a ModelError where it cannot be had.
-
-        A reply that was cut off (`cut_off`) is returned but never served again: sending the same request once more asks
-        the server once more. NotAccepted says which feature a server refuses.
-        """
-        ...
-
-    def stream(self, request: Request) -> AsyncIterator[str]:
-        """Yield the text of the completion piece by piece; cached under the same key as one that was sent."""
-        ...
-
-    async def mark(self, request: Request, status: Status) -> None:
-        """Change the status of a request's reply: one that is `unparsable` is not served again."""
-        ...
-
-    async def keep(self, request: Request, reply: Completion) -> None:
-        """Serve a reply that was got by asking in another way for a request from now on."""
-        ...
-
-    def has(self, request: Request) -> bool:
-        """Return whether the reply to a request is cached, so that it will take no call."""
-        ...
-
-    def accepts(self, model: str, feature: Feature) -> bool | None:
-        """Return whether the model's server takes a feature, as far as is known (from earlier runs too)."""
-        ...
+    async def send(self, request: Request) -> Completion: ...
+    def stream(self, request: Request) -> AsyncIterator[str]: ...
+    async def mark(self, request: Request, status: Status) -> None: ...
+    async def keep(self, request: Request, reply: Completion) -> None: ...
+    def has(self, request: Request) -> bool: ...
+    def accepts(self, model: str, feature: Feature) -> bool | None: ...
 
 
 # Tokens
@@ -331,41 +310,33 @@ def without_thinking(text: str) -> str:
     return stripped if stripped != text else _UNOPENED.sub("", text, count=1)
 
 
-class ThinkingFilter:
-    """Does the same to a stream: holds text back only while it may belong to the thinking at the start."""
-
-    def __init__(self) -> None:
-        self._buffer: str | None = ""
-
-    def feed(self, piece: str) -> str:
-        """Return what of the text so far can be shown."""
-        if self._buffer is None:
-            return piece
-        self._buffer += piece
-        start = self._buffer.lstrip()
-        if any(start.startswith(tag) for tag in OPENING):
-            if "</" not in self._buffer[-len(piece) - 12 :] or not _CLOSED.match(self._buffer):
-                return ""
-        elif any(tag.startswith(start) for tag in OPENING):
-            return ""
-        shown, self._buffer = _CLOSED.sub("", self._buffer, count=1), None
-        return shown
-
-    def end(self) -> str:
-        """Return what was held back and turned out to be no thinking."""
-        buffer, self._buffer = self._buffer or "", None
-        return without_thinking(buffer)
-
-
 async def without_thinking_streamed(parts: AsyncIterator[Part]) -> AsyncIterator[str | Part]:
-    """Yield the text of a streamed reply as it can be shown, and last the whole of what was shown."""
-    thinking, shown, whole = ThinkingFilter(), list[str](), Part()
+    """Yield the text of a streamed reply, and last the whole of what was shown.
+
+    Text is held back only while it may belong to the thinking at the start.
+    """
+    buffer: str | None = ""
+    shown, whole = list[str](), Part()
     async for part in parts:
         whole = whole.followed_by(part)
-        if text := thinking.feed(tokens.well_formed(part.text)):
+        text = tokens.well_formed(part.text)
+        if buffer is not None:
+            buffer += text
+            if _may_be_thinking(buffer, len(text)):
+                continue
+            text, buffer = _CLOSED.sub("", buffer, count=1), None
+        if text:
             shown.append(text)
             yield text
-    if text := thinking.end():
+    if buffer and (text := without_thinking(buffer)):
         shown.append(text)
         yield text
     yield replace(whole, text="".join(shown))
+
+
+def _may_be_thinking(text: str, new: int) -> bool:
+    """Whether a text, of which so many characters at the end are `new`, begins with thinking that is not closed."""
+    start = text.lstrip()
+    if start.startswith(OPENING):
+        return "</" not in text[-new - 12 :] or not _CLOSED.match(text)
+    return any(tag.startswith(start) for tag in OPENING)
