@@ -11,13 +11,28 @@ TYPE_CHECKING = False  # as in `typing`
 if TYPE_CHECKING:
     from typing import Any
 
-    from conspectus.models.llm.adapters import ChatFunction, EmbedFunction, register
-    from conspectus.models.llm.budget import Budget, open_budget
-    from conspectus.models.llm.cache import FILE_NAME, ResponseCache
-    from conspectus.models.llm.model import ChatModel
-    from conspectus.models.llm.providers import redact
-    from conspectus.models.llm.sender import CachingSender, batches, embedding_key, open_sender
-    from conspectus.models.llm.session import NEEDED, Checked, Session, check, open_session
+    from conspectus.models.llm.adapters import (
+        ChatFunction as ChatFunction,
+        EmbedFunction as EmbedFunction,
+        register as register,
+    )
+    from conspectus.models.llm.budget import Budget as Budget, open_budget as open_budget
+    from conspectus.models.llm.cache import FILE_NAME as FILE_NAME, ResponseCache as ResponseCache
+    from conspectus.models.llm.model import ChatModel as ChatModel
+    from conspectus.models.llm.providers import redact as redact
+    from conspectus.models.llm.sender import (
+        CachingSender as CachingSender,
+        batches as batches,
+        embedding_key as embedding_key,
+        open_sender as open_sender,
+    )
+    from conspectus.models.llm.session import (
+        NEEDED as NEEDED,
+        Checked as Checked,
+        Session as Session,
+        check as check,
+        open_session as open_session,
+    )
 
 _HOME = {
     **dict.fromkeys(("ChatFunction", "EmbedFunction", "register"), "adapters"),
@@ -29,27 +44,6 @@ _HOME = {
     **dict.fromkeys(("NEEDED", "Checked", "Session", "check", "open_session"), "session"),
 }
 """The modules of the names that are imported when first used."""
-
-__all__ = [
-    "FILE_NAME",
-    "NEEDED",
-    "Budget",
-    "CachingSender",
-    "ChatFunction",
-    "ChatModel",
-    "Checked",
-    "EmbedFunction",
-    "ResponseCache",
-    "Session",
-    "batches",
-    "check",
-    "embedding_key",
-    "open_budget",
-    "open_sender",
-    "open_session",
-    "redact",
-    "register",
-]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,17 +11,17 @@ from __future__ import annotations
 import asyncio
 import difflib
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from conspectus import references
 from conspectus.errors import BadReply, ModelError, NotAccepted, SettingsError, Unusable
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.llm.prompts import Prompts
 from conspectus.models.llm.replies import Parsed, parse, schema_of
-from conspectus.models.llm.wire import Completion, Feature, Request, ResponseFormat, Sender
+from conspectus.models.llm.wire import Completion, Request, ResponseFormat, Sender
 from conspectus.rows import Finding
 from conspectus.settings import Settings
 from conspectus.tasks import (
@@ -85,7 +85,7 @@ class ChatModel:
         for text in (*(f"left out: {what}" for what in parsed.dropped), *parsed.repaired):
             self._note(task, text)
         if isinstance(parsed.reply, Extraction):
-            return cast("R", self._without_echoes(task, parsed.reply))
+            return cast("R", self._without_leaked(task, parsed.reply))
         return self._with_references(task, parsed.reply)
 
     async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
@@ -109,19 +109,12 @@ class ChatModel:
 
     async def stream(self, task: Task[str]) -> AsyncIterator[str]:
         """Yield the text piece by piece; a reference when it is whole and checked, in the index's numbers."""
-        removed = 0
-
-        def translate(text: str) -> str:
-            nonlocal removed
-            text, more = _translated(task, text)
-            removed += more
-            return text
-
+        citations = _Citations(task)
         try:
-            async for piece in references.translate_stream(self._pieces(task), translate):
+            async for piece in references.translate_stream(self._pieces(task), citations.translate):
                 yield piece
         finally:
-            self._note_removed(task, removed)
+            self._note_removed(task, citations)
 
     async def _pieces(self, task: Task[str]) -> AsyncIterator[str]:
         request = self.request(task)
@@ -168,9 +161,11 @@ class ChatModel:
         return request
 
     def _format(self, model: str) -> ResponseFormat:
-        formats: tuple[Feature, Feature] = ("json_schema", "json_object")
-        accepted = (feature for feature in formats if self._sender.accepts(model, feature) is not False)
-        return cast("ResponseFormat", next(accepted, "text"))
+        formats: tuple[Literal["json_schema"], Literal["json_object"]] = ("json_schema", "json_object")
+        for feature in formats:
+            if self._sender.accepts(model, feature) is not False:
+                return feature
+        return "text"
 
     async def _reply(self, task: Task[R]) -> Parsed[R]:
         """Ask until a reply can be read, as the head of this module says."""
@@ -228,32 +223,30 @@ class ChatModel:
 
     # What comes back
 
-    def _without_echoes(self, task: Task[Any], graph: Extraction) -> Extraction:
-        """Return what was found in a chunk without what only the instructions name."""
+    def _without_leaked(self, task: Task[Any], graph: Extraction) -> Extraction:
+        """Return what was found in a chunk without names that only the instructions have, as those of an example."""
         while isinstance(task, GleanMore):
             task = task.after.task
         if not isinstance(task, ExtractGraph):
             return graph
-        first = task
-
-        def sent() -> str:
-            return "\n".join(message.content for message in self._prompts.render(first))
-
-        if echoes := leaked_names(graph, first.chunk.text, sent):
-            self._note(first, f"left out: {', '.join(echoes)}, which the instructions name and the text does not")
-        return without(graph, echoes) if echoes else graph
+        text = _plain(task.chunk.text)
+        unnamed = {entity.name for entity in graph.entities if _plain(entity.name) not in text}
+        # The instructions are rendered only where a name is not in the text, which is seldom.
+        prompt = _plain("\n".join(message.content for message in self._prompts.render(task))) if unnamed else ""
+        leaked = sorted(name for name in unnamed if _plain(name) in prompt)
+        if not leaked:
+            return graph
+        self._note(task, f"left out: {', '.join(leaked)}, which the instructions name and the text does not")
+        return replace(
+            graph,
+            entities=tuple(e for e in graph.entities if e.name not in leaked),
+            relationships=tuple(r for r in graph.relationships if r.source not in leaked and r.target not in leaked),
+        )
 
     def _with_references(self, task: Task[R], reply: R) -> R:
         """Return the reply with its references in the index's numbers, without those that lead nowhere."""
-        removed = 0
-
-        def translate(text: str) -> str:
-            nonlocal removed
-            text, more = _translated(task, text)
-            removed += more
-            return text
-
-        result: Any = reply
+        citations = _Citations(task)
+        translate, result = citations.translate, cast("Any", reply)
         match reply:
             case ReportDraft():
                 findings = (Finding(f.summary, translate(f.explanation)) for f in reply.findings)
@@ -264,23 +257,33 @@ class ChatModel:
                 result = translate(reply)
             case _:
                 pass
-        self._note_removed(task, removed)
+        self._note_removed(task, citations)
         return cast("R", result)
 
     def _note(self, task: Task[Any], text: str) -> None:
         self.notices.append(Notice(type(task).__name__, about(task), text))
 
-    def _note_removed(self, task: Task[Any], removed: int) -> None:
-        if removed:
-            self._note(task, f"left out: {removed} references that lead nowhere")
+    def _note_removed(self, task: Task[Any], citations: _Citations) -> None:
+        if citations.removed:
+            self._note(task, f"left out: {citations.removed} references that lead nowhere")
 
 
-def _translated(task: Task[Any], text: str) -> tuple[str, int]:
-    if isinstance(task, ReduceAnswer):  # its inputs are in the index's numbers already; it may use those only
-        given = {reference for answer in task.answers for reference in references.find(answer.text)}
-        return references.translate(text, lambda reference: reference if reference in given else None)
-    context = getattr(task, "context", None)
-    return context.globalize(text) if context is not None else (text, 0)
+class _Citations:
+    """Puts the references in the reply to a task in the index's numbers, and counts those that lead nowhere."""
+
+    def __init__(self, task: Task[Any]) -> None:
+        self._task = task
+        self.removed = 0
+
+    def translate(self, text: str) -> str:
+        task, context = self._task, getattr(self._task, "context", None)
+        if isinstance(task, ReduceAnswer):  # its inputs are in the index's numbers already; it may use those only
+            given = {reference for answer in task.answers for reference in references.find(answer.text)}
+            text, removed = references.translate(text, lambda reference: reference if reference in given else None)
+        else:
+            text, removed = context.globalize(text) if context is not None else (text, 0)
+        self.removed += removed
+        return text
 
 
 def _without(request: Request, feature: str, max_tokens: int | None) -> Request:
@@ -341,23 +344,3 @@ def bias_to(model: str, words: Iterable[str]) -> Mapping[int, int] | None:
 
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
-
-
-def leaked_names(graph: Extraction, text: str, sent: Callable[[], str]) -> tuple[str, ...]:
-    """Return the names of entities, sorted, that stand in what was sent and nowhere in the text of the chunk.
-
-    What was sent is asked for only where a name is not in the text, which is seldom.
-    """
-    plain = _plain(text)
-    unsaid = {entity.name for entity in graph.entities if _plain(entity.name) not in plain}
-    rejected = _plain(sent()) if unsaid else ""
-    return tuple(sorted(name for name in unsaid if _plain(name) in rejected))
-
-
-def without(graph: Extraction, names: tuple[str, ...]) -> Extraction:
-    """Return a graph without some names, and without the relationships that have one of them as an end."""
-    return replace(
-        graph,
-        entities=tuple(e for e in graph.entities if e.name not in names),
-        relationships=tuple(r for r in graph.relationships if r.source not in names and r.target not in names),
-    )
