@@ -6,8 +6,7 @@ import pytest
 from making import an_entity
 
 from conspectus.indexing.given_graph import Names
-from conspectus.interchange.graphrag import find_unit
-from conspectus.interchange.graphrag_graph import find_quotation
+from conspectus.interchange.graphrag import find_quotation, find_unit
 from conspectus.rows import Entity, Span
 
 
