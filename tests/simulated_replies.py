@@ -365,11 +365,6 @@ def verdict(messages: Conversation) -> str:
     return json.dumps({"reasoning": told, "winner": better})
 
 
-def reasons(messages: Conversation) -> str:
-    lines = [re.sub(r"^\d+\.\s*", "", line) for line in data_of(messages).splitlines()]
-    return f"Of {len(lines)} reasons the first is: {lines[0]}"
-
-
 COMMON_QUESTION = "What are the main themes?"
 COMMON_OF = 9
 
@@ -484,7 +479,6 @@ REPLIES: Mapping[str, Callable[[Conversation], str]] = {
     "UserTasks": user_tasks,
     "GlobalQuestions": global_questions,
     "Judge": verdict,
-    "SummariseReasons": reasons,
     "SelectFactual": factual,
     "ClearSentences": cleared,
     "FactualClaims": taken_apart,

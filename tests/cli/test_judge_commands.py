@@ -63,9 +63,6 @@ def test_known_verdicts_give_known_matrices_and_p_values(folder: Path, told: Cal
     assert results["comprehensiveness", "C0", "SS"]["p_holm"] == pytest.approx(3 * 0.00053201, abs=1e-6)
     assert one["rank_biserial"] == pytest.approx(-2 / 3, abs=1e-6)
     assert found["position"]["first_wins"] == pytest.approx(50, abs=0.5)
-    reasons = {(r["criterion"], r["winner"], r["loser"]): r for r in found["reasons"]}
-    assert reasons["diversity", "TS", "C0"]["judgements"] == 50
-    assert "TS has 12 different words" in reasons["diversity", "TS", "C0"]["text"]
 
 
 def test_faults_of_the_server_do_not_show(folder: Path, told: Callable[..., Any], tmp_path: Path) -> None:
@@ -86,23 +83,12 @@ def test_what_failed_is_told_and_asked_again_by_the_same_command(folder: Path, r
         assert "165 are done, 15 are left" in result.stderr
 
 
-def test_a_summary_of_reasons_that_failed_is_told(folder: Path, run: Callable[..., Any]) -> None:
-    more = ("--criteria", "diversity", "--pairs", "C0:SS", *ONCE, "--set", "llm.attempts=1")
-    with SimulatedServer(Behaviour(never=("Task: SummariseReasons",))) as server:
-        result = run("eval", "judge", folder, *asking(server, *more), code=3)
-    assert "12 judgements by simulated" in result.stderr
-    assert "1 of the summaries of reasons failed (" in result.stderr
-
-    with SimulatedServer(Behaviour()) as server:
-        assert "failed" not in run("eval", "judge", folder, *asking(server, *more)).stderr
-
-
 def test_the_cost_is_said_before_it_is_spent(folder: Path, run: Callable[..., Any]) -> None:
     prices = ("--set", "prices={ simulated = { input = 2.0, output = 8.0 } }")
     with SimulatedServer(Behaviour()) as server:
         dry = run("eval", "judge", folder, *asking(server, "--dry-run", *prices, *ONCE))
         assert server.counts["requests"] == 0
-        result = run("eval", "judge", folder, *asking(server, *prices, *ONCE, "--no-reasons", "-q"))
+        result = run("eval", "judge", folder, *asking(server, *prices, *ONCE, "-q"))
         used = server.prompt_tokens
         plan = json.loads(run("eval", "judge", folder, *asking(server, "--dry-run", "--json", *ONCE)).stdout)
 
@@ -138,7 +124,7 @@ def test_p_values_are_corrected_for_all_pairs_that_were_judged_whatever_is_asked
         one = next(one for one in found["results"] if (one["first"], one["second"]) == pair)
         return one["p"], one["p_holm"]
 
-    only = ("--criteria", "diversity", "--no-reasons")
+    only = ("--criteria", "diversity")
     with SimulatedServer(Behaviour()) as server:
         p, corrected = p_of(("C0", "SS"), told("eval", "judge", folder, *asking(server, *only, "--pairs", "C0:SS")))
         assert corrected == p

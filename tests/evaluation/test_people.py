@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from conspectus import evaluation
 from conspectus.errors import UsageError
 from conspectus.evaluation.jsonl_table import ConditionAnswer, Judgement, Question, answers_in, judgements_in
-from conspectus.evaluation.judge import plan, save_criteria
+from conspectus.evaluation.pairs import plan, save_criteria
 from conspectus.evaluation.people import (
     Rating,
     agreements,

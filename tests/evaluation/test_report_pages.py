@@ -29,11 +29,11 @@ from conspectus.evaluation.jsonl_table import (
     answers_in,
     judgements_in,
 )
-from conspectus.evaluation.judge import judged_in, plan, save_criteria
+from conspectus.evaluation.judge import judged_in
+from conspectus.evaluation.pairs import plan, save_criteria
 from conspectus.evaluation.people import Rating, ratings_in, read
 from conspectus.evaluation.questions import write_list
 from conspectus.evaluation.report import contents_of
-from conspectus.evaluation.verdicts import Reasons, reasons_in
 from conspectus.tasks import Criterion
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -67,7 +67,7 @@ def bare(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(bare: Path) -> Path:
-    """A comparison with judgements (C0 wins by depth, SS is always tied), reasons, claims and grounding by rules."""
+    """A comparison with judgements (C0 wins by depth, SS is always tied), claims and grounding by rules."""
     save_criteria(CRITERIA, bare)
     planned = plan(bare, QUESTIONS, CRITERIA, replicates=2)
 
@@ -86,7 +86,6 @@ def folder(bare: Path) -> Path:
             for one in planned.comparisons
         ]
     )
-    reasons_in(bare).add(Reasons("depth", "C0", "TS", 16, "It went deeper.", "the-judge 0123"))
     evaluation.extract_claims(bare, settings={})
     evaluation.check_grounding(bare, settings={})
     return bare
@@ -171,7 +170,6 @@ def test_all_sections_of_a_full_comparison_have_their_figures(folder: Path):
 
     assert "| **C0 - TS** | 100.00 | 0.00 |" in markdown
     assert "| C0 - SS | 50.00 | 50.00 | 50.0 to 50.0 | 0 / 16 / 0 | all tied |" in markdown
-    assert "C0 over TS (16 judgements): It went deeper." in markdown
     assert "| C0 | 8 | 1.00 | 1.00 to 1.00 |" in markdown
     assert "Found by rules: a claim is a sentence as it stands" in markdown
     assert "Supported, %" in markdown

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,8 +21,6 @@ from conspectus.cli.eval_options import (
     Sample,
     ShownJudge,
     carried_out,
-    estimates_table,
-    left_out,
     step,
     table,
     with_progress,
@@ -31,8 +28,6 @@ from conspectus.cli.eval_options import (
 from conspectus.cli.options import (
     DONE,
     FOLDER,
-    MODEL,
-    OUTPUT,
     WITH_FAILURES,
     AsJson,
     EmbedderName,
@@ -40,7 +35,6 @@ from conspectus.cli.options import (
     LogFile,
     Quiet,
     Yes,
-    confirmed,
     parts,
     with_calls,
     with_settings,
@@ -49,7 +43,7 @@ from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
     from conspectus.cli.show import Bars
-    from conspectus.evaluation.answers import AnswersPreview
+    from conspectus.evaluation.answers import Answered
     from conspectus.evaluation.questions import QuestionList
     from conspectus.evaluation.run import Preview, Result
     from conspectus.evaluation.verdicts import Comparison
@@ -70,29 +64,16 @@ people = typer.Typer(help="Have people judge blinded pairs of answers.", no_args
 @step()
 def questions(
     description: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT|FILE",
-            help="Description of the corpus in a few sentences, or a file with it. Nothing else is read.",
-        ),
+        str | None, typer.Option(metavar="TEXT|FILE", help="Description of the corpus, or a file with it.")
     ] = None,
     from_: Annotated[
         Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Use these questions instead: one per line, a .csv with a column question or question_text, "
-            "or a .json list.",
-        ),
+        typer.Option("--from", metavar="FILE", help="Use these questions instead: .csv, .json, or one per line."),
     ] = None,
-    users: Annotated[
-        int, typer.Option(metavar="K", min=1, help="Number of personas who would ask about the corpus.")
-    ] = 5,
+    users: Annotated[int, typer.Option(metavar="K", min=1, help="Number of personas who would ask.")] = 5,
     tasks: Annotated[int, typer.Option(metavar="N", min=1, help="Number of tasks per persona.")] = 5,
     questions: Annotated[int, typer.Option(metavar="M", min=1, help="Number of questions per persona and task.")] = 5,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Folder of the comparison.")
-    ] = COMPARISON,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the comparison.")] = COMPARISON,
     *,
     flags: Flags,
 ) -> None:
@@ -108,7 +89,7 @@ def questions(
     if (description is None) == (from_ is None):
         raise UsageError("describe the corpus (--description TEXT or a file), or bring questions (--from FILE)")
     if from_ is not None:
-        _show_questions(evaluation.list_questions(from_, out), flags)
+        _show_questions(evaluation.list_questions(from_, out), out, flags)
         return
     text = _text(description or "")
     counts = evaluation.QuestionCounts(users, tasks, questions)
@@ -118,7 +99,7 @@ def questions(
         return
     with with_progress(out, quiet=flags.quiet or flags.json) as bars:
         listed = evaluation.generate_questions(text, out, counts=counts, settings=flags.settings, progress=bars)
-    _show_questions(listed, flags)
+    _show_questions(listed, out, flags)
 
 
 def _text(description: str) -> str:
@@ -130,11 +111,11 @@ def _text(description: str) -> str:
         return description
 
 
-def _show_questions(listed: QuestionList, flags: Flags) -> None:
+def _show_questions(listed: QuestionList, folder: Path, flags: Flags) -> None:
     if flags.json:
         show.as_json([asdict(question) for question in listed.questions])
     else:
-        show.out(f"{show.counted(len(listed.questions), 'question')} in {listed.folder / 'questions.json'} and .csv:")
+        show.out(f"{show.counted(len(listed.questions), 'question')} in {folder / 'questions.json'} and .csv:")
         for question in listed.questions[:: max(1, len(listed.questions) // EXAMPLES)][:EXAMPLES]:
             show.out(f"  {show.snippet(question.text)}")
     if not flags.quiet:
@@ -146,40 +127,23 @@ def _show_questions(listed: QuestionList, flags: Flags) -> None:
 @step({**STEP, "embedder": EmbedderName}, index="folder")
 def answers(
     source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="QUESTIONS", help="Folder of a comparison, or a list of questions: .json, .csv, or one per line."
-        ),
+        Path, typer.Argument(metavar="QUESTIONS", help="Folder of a comparison, or a list of questions as for --from.")
     ],
     conditions: Conditions = "",
     folder: IndexFolder = FOLDER,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            rich_help_panel=OUTPUT,
-            help="Folder of the comparison (default: that of QUESTIONS, or comparison).",
-        ),
+        typer.Option(metavar="DIR", help="Folder of the comparison (default: that of QUESTIONS, or comparison)."),
     ] = None,
     sample: Sample = None,
     samples: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            rich_help_panel=MODEL,
-            help="Number of extra answers per question, for self-consistency. Requires a language model.",
-        ),
+        int, typer.Option(metavar="N", min=0, help="Extra answers per question, for self-consistency (with a model).")
     ] = 0,
     window: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=500, help="Context window of every condition in tokens (default: 8000)."),
+        int | None, typer.Option(metavar="N", min=500, help="Context window of all conditions in tokens.")
     ] = None,
     response: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", rich_help_panel=MODEL, help="Length and format of every answer. Requires a language model."
-        ),
+        str | None, typer.Option(metavar="TEXT", help="Length and format of every answer (with a model).")
     ] = None,
     *,
     flags: Flags,
@@ -202,16 +166,14 @@ def answers(
     target = out or ((source if source.is_dir() else source.parent) if in_comparison else COMPARISON)
     options = evaluation.AnswerOptions(parts(conditions), sample, samples)
     index = open_index(folder)
-    if flags.dry_run or settings.model != "extractive":
-        preview = evaluation.preview_answers(source, index, target, options=options, settings=settings)
-        if flags.dry_run:
-            _preview_answers(preview, json=flags.json)
-            return
-        if not flags.quiet and any(preview.left.values()):
-            show.table(_estimates(preview), show.note)
-            confirmed(yes=flags.yes)
-    with with_progress(target, quiet=flags.quiet or flags.json) as bars:
-        done = evaluation.answer_questions(source, index, target, options=options, settings=settings, progress=bars)
+
+    def preview() -> Preview:
+        return evaluation.preview_answers(source, index, target, options=options, settings=settings)
+
+    def work(bars: Bars) -> Answered:
+        return evaluation.answer_questions(source, index, target, options=options, settings=settings, progress=bars)
+
+    done = carried_out(preview, work, "answer", target, replace(flags, settings=settings))
     if flags.json:
         show.as_json(asdict(done) | {"folder": str(done.folder)})
     else:
@@ -223,25 +185,6 @@ def answers(
         show.listed("Notes:", done.notices)
         show.spent(done.usage)
     raise typer.Exit(WITH_FAILURES if any(one.failed for one in done.conditions) else DONE)
-
-
-def _preview_answers(preview: AnswersPreview, *, json: bool) -> None:
-    if json:
-        show.as_json(preview)
-        return
-    left = sum(preview.left.values())
-    show.out(f"{show.counted(preview.questions, 'question')}; {preview.cached:,} answers are there, {left:,} left.")
-    show.table(_estimates(preview))
-    show.listed("Of the conditions:", preview.notices)
-
-
-def _estimates(preview: AnswersPreview) -> Iterator[Sequence[str]]:
-    """Yield a row for each condition: answers, and what they would take where a language model is asked."""
-    left = {name: n for name, n in preview.left.items() if n or not preview.estimates}
-    costs = {name: preview.estimates[name] for name in left} if preview.estimates else {}
-    head, *rows = estimates_table("Condition", costs) if costs else [["Condition"], *([name] for name in left)]
-    yield [head[0], "Answers", *head[1:]]
-    yield from ([row[0], f"{left.get(row[0], sum(left.values())):,}", *row[1:]] for row in rows)
 
 
 def table2(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = None) -> None:
@@ -260,19 +203,12 @@ def table2(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = No
 def judge(
     folder: Folder,
     judge_model: Annotated[
-        str | None,
-        typer.Option(
-            "--judge-model",
-            metavar="NAME",
-            rich_help_panel=MODEL,
-            help="Language model that judges, preferably not the one that answered.",
-        ),
+        str | None, typer.Option(metavar="NAME", help="Language model that judges; better not the one that answered.")
     ] = None,
     criteria: Criteria = "",
     pairs: Pairs = "",
     replicates: Annotated[int, typer.Option(metavar="N", min=1, help="Number of judgements per comparison.")] = 5,
     sample: Sample = None,
-    reasons: Annotated[bool, typer.Option(rich_help_panel=OUTPUT, help="Also summarise the judge's reasons.")] = True,
     dry_run: DryRun = False,
     yes: Yes = False,
     json: AsJson = False,
@@ -284,14 +220,14 @@ def judge(
 
     Every pair of conditions is compared on every question and criterion; each answer comes first half of the time.
     Equal answers are ties, failed answers are left out. Judgements are saved in DIR/judgements.jsonl; run it again to
-    continue. Also writes win rates, statistics and reasons to DIR.
+    continue. Also writes win rates and statistics to DIR.
 
     Example: conspectus eval judge comparison --judge-model openai/gpt-4.1
     """
     from conspectus import evaluation
-    from conspectus.evaluation.judging import judge_settings
+    from conspectus.evaluation.judge import judge_settings
 
-    options = evaluation.JudgeOptions(parts(criteria), parts(pairs), replicates, sample, reasons)
+    options = evaluation.JudgeOptions(parts(criteria), parts(pairs), replicates, sample)
     flags = Flags(judge_settings(settings, judge_model), dry_run, yes, json, quiet)
 
     def preview() -> Preview:
@@ -305,8 +241,7 @@ def judge(
     if not quiet:
         show.spent(done.usage)
         show.listed("Of the model's replies:", done.notices)
-    failed = done.value.failed or any(one.error for one in done.value.reasons)
-    raise typer.Exit(WITH_FAILURES if failed else DONE)
+    raise typer.Exit(WITH_FAILURES if done.value.failed else DONE)
 
 
 def stats(
@@ -339,7 +274,7 @@ def _show_judgements(comparison: Comparison, folder: Path, *, json: bool, quiet:
         show.out(f"\n{NOTE} {comparison.normality} {comparison.position_bias}")
     if quiet:
         return
-    left_out(comparison.left_out)
+    show.listed("Left out:", comparison.left_out)
     show.note(_judgements(comparison))
     first_wins = comparison.position.first_wins
     if first_wins is not None and abs(first_wins - 50) >= BIASED:
@@ -350,31 +285,23 @@ def _show_judgements(comparison: Comparison, folder: Path, *, json: bool, quiet:
 
 
 def _judgements(comparison: Comparison) -> str:
-    texts = [f"{show.counted(comparison.judgements, 'judgement')} by {', '.join(comparison.judges) or 'hand'}"]
-    texts += [f"{comparison.equal:,} ties of equal answers"] if comparison.equal else []
-    if comparison.missing:
-        texts.append(f"{comparison.missing:,} not made yet, or of answers that have changed (eval judge makes them)")
-    texts += [f"{comparison.failed:,} failed, which the same command asks again"] if comparison.failed else []
-    errors = [one.error for one in comparison.reasons if one.error]
-    texts += [f"{len(errors):,} of the summaries of reasons failed ({errors[0]})"] if errors else []
-    return "; ".join(texts) + "."
+    by = ", ".join(comparison.judges) or "hand"
+    counts = {
+        f"by {by}": comparison.judgements,
+        "ties of equal answers": comparison.equal,
+        "not made yet, or of answers that have changed (eval judge makes them)": comparison.missing,
+        "failed, which the same command asks again": comparison.failed,
+    }
+    return f"Judgements: {'; '.join(f'{n:,} {text}' for text, n in counts.items() if n)}."
 
 
 @with_settings
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a comparison.")],
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=OUTPUT,
-            help="Write FILE.html and FILE.md (default: DIR/report).",
-            show_default=False,
-        ),
+        Path | None, typer.Option(metavar="FILE", help="Write FILE.html and FILE.md (default: DIR/report).")
     ] = None,
-    title: Annotated[
-        str, typer.Option(metavar="TEXT", rich_help_panel=OUTPUT, help="Title of the report.", show_default=False)
-    ] = "",
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the report.", show_default=False)] = "",
     judge_model: ShownJudge = None,
     json: AsJson = False,
     quiet: Quiet = False,
@@ -407,12 +334,7 @@ def _people() -> None:
 @people.command("export")
 def export(
     folder: Folder,
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE", rich_help_panel=OUTPUT, help="Page and table for raters: writes FILE.html and FILE.csv."
-        ),
-    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Page and table for raters: FILE.html and FILE.csv.")],
     criteria: Criteria = "",
     pairs: Pairs = "",
     sample: Annotated[int, typer.Option(metavar="N", min=1, help="Random sample of N questions.")] = 10,
@@ -444,16 +366,14 @@ def export(
         if blinded.equal:
             show.note(f"{show.counted(blinded.equal, 'pair')} of equal answers are left out: a tie by rule.")
         show.note(f"Which condition is which is in {files.key}: keep it from raters.")
-        left_out(blinded.left_out)
+        show.listed("Left out:", blinded.left_out)
 
 
 @people.command("import")
 def import_(
     folder: Folder,
     files: Annotated[list[Path], typer.Argument(metavar="RATINGS.csv...", help="Tables sent back by raters.")],
-    rater: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the rater, if the tables do not state it.")
-    ] = None,
+    rater: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the rater, if no table states it.")] = None,
     json: AsJson = False,
     quiet: Quiet = False,
     log: LogFile = None,

@@ -36,7 +36,6 @@ from conspectus.cli.options import (
 
 if TYPE_CHECKING:
     from conspectus.cli.show import Bars
-    from conspectus.evaluation.judge import LeftOut
     from conspectus.evaluation.run import Preview, Result
     from conspectus.evaluation.tables import Table
     from conspectus.indexing.estimate import Estimate
@@ -179,9 +178,7 @@ def _settings(
 # How a step runs
 
 
-def carried_out(
-    preview: Callable[[], Preview], work: Callable[[Bars], Result[T]], noun: str, folder: Path, flags: Flags
-) -> Result[T]:
+def carried_out(preview: Callable[[], Preview], work: Callable[[Bars], T], noun: str, folder: Path, flags: Flags) -> T:
     """Show what a step would take and ask whether to go on, then do it; a dry run ends after the first."""
     if flags.dry_run or flags.settings.model != "extractive":
         seen = preview()
@@ -244,12 +241,3 @@ def estimates_table(head: str, estimates: Mapping[str, Estimate]) -> Iterator[Se
     for name, one in (*estimates.items(), ("All", total(estimates.values()))):
         cost = show.ranging(one.cost, 4) if one.cost else "unknown"
         yield [name, *map(show.ranging, (one.calls, one.prompt_tokens, one.completion_tokens)), cost]
-
-
-def left_out(rows: Sequence[LeftOut]) -> None:
-    """Print the questions that pairs are not compared on."""
-    lines = (
-        f"{show.counted(one.questions, 'question')} of {':'.join(one.pair)}: no answer of {one.condition} ({one.why})"
-        for one in rows
-    )
-    show.listed("Left out:", list(lines))

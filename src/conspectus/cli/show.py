@@ -331,7 +331,6 @@ LABELS = {
     "claims": "finding claims",
     "grounding": "checking what is cited",
     "loss": "following facts",
-    "reasons": "summarising reasons",
 }
 EVERY = 0.1
 """Seconds between two updates of a bar."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from conspectus.evaluation.answers import AnswerOptions, answer_questions, preview_answers, units_read
     from conspectus.evaluation.claims import extract_claims, preview_claims
     from conspectus.evaluation.grounding import check_grounding, preview_grounding
-    from conspectus.evaluation.judging import JudgeOptions, judge_answers, judge_statistics, preview_judging
+    from conspectus.evaluation.judge import JudgeOptions, judge_answers, judge_statistics, preview_judging
     from conspectus.evaluation.loss import measure_loss, preview_loss
     from conspectus.evaluation.people import blinded, export_pairs, import_ratings, rater_agreement
     from conspectus.evaluation.qa import evaluate_answers
@@ -26,7 +26,7 @@ _MODULES = {
     **dict.fromkeys(("AnswerOptions", "answer_questions", "preview_answers", "units_read"), "answers"),
     **dict.fromkeys(("extract_claims", "preview_claims"), "claims"),
     **dict.fromkeys(("check_grounding", "preview_grounding"), "grounding"),
-    **dict.fromkeys(("JudgeOptions", "judge_answers", "judge_statistics", "preview_judging"), "judging"),
+    **dict.fromkeys(("JudgeOptions", "judge_answers", "judge_statistics", "preview_judging"), "judge"),
     **dict.fromkeys(("measure_loss", "preview_loss"), "loss"),
     **dict.fromkeys(("blinded", "export_pairs", "import_ratings", "rater_agreement"), "people"),
     **dict.fromkeys(("QuestionCounts", "generate_questions", "list_questions", "preview_questions"), "questions"),

@@ -13,6 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from conspectus.api.estimating import estimate as estimate_build
 from conspectus.errors import UsageError
 from conspectus.evaluation import charts, communities, run
 from conspectus.evaluation.answers import AnswerOptions, Laid, answer_laid, lay_out, possible, summary
-from conspectus.evaluation.answers import estimates as answer_estimates
+from conspectus.evaluation.answers import estimate as estimate_answers
 from conspectus.evaluation.claims import claims_now
 from conspectus.evaluation.conditions import Condition, Work, digest, model_options, snapshot_of
 from conspectus.evaluation.jsonl_table import ConditionAnswer, JsonlTable, Question, answers_in
@@ -309,13 +310,10 @@ def preview_ablation(
             found.append(estimate_build(**experiment.sources(), folder=experiment.folder / "index", settings=chosen))
         if experiment.questions:
             laid = experiment.lay_out(variant, experiment.index, chosen)  # of a new index, by the one that is there
-            found += _answer_costs(laid, chosen).values()
+            if cost := run.preview(chosen, laid.folder, partial(estimate_answers, laid)):
+                found.append(cost)
         costs[variant.label] = run.total(found)
     return len(list(experiment.variants())), len(left), costs
-
-
-def _answer_costs(laid: Laid, settings: Settings) -> dict[str, Estimate]:
-    return run.preview(settings, laid.folder, lambda session: answer_estimates(laid, session)) or {}
 
 
 def ablate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -36,7 +36,7 @@ from conspectus.evaluation.jsonl_table import (
 )
 from conspectus.evaluation.questions import COMPARISON, Source, drawn, joined, once, questions_of, write_list
 from conspectus.index import Index
-from conspectus.indexing.estimate import Estimate
+from conspectus.indexing.estimate import Estimate, TaskEstimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.messages import says_nothing
 from conspectus.models.base import Model, Tick, no_tick
@@ -48,6 +48,7 @@ from conspectus.rows import Answer, Chunk, Report, Usage
 from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved
 from conspectus.settings import Settings
 from conspectus.tasks import Task
+from conspectus.tasks.base import task_label
 from conspectus.tasks.context import Context
 
 if TYPE_CHECKING:
@@ -359,27 +360,27 @@ def possible(index: Index, settings: Settings, generative: bool) -> tuple[list[C
     return conditions, lines
 
 
-async def estimates(laid: Laid, session: Session) -> dict[str, Estimate]:
-    """Return what the answers that are left will take, by condition.
+async def estimate(laid: Laid, session: Session) -> Estimate:
+    """Return what the answers that are left will take, a row for each task of each condition.
 
     A few questions are tried where what is read depends on the question.
     """
     index = replace(laid.index)  # what methods cache of this copy is none of the run's
-    costs: dict[str, Estimate] = {}
+    extractive = ExtractiveModel.of_index(index)
+
+    async def work(one: Work, model: Model) -> None:
+        await _answered(one, index, model)
+
+    rows: list[TaskEstimate] = []
     for name in laid.conditions:
-        works = [work for work in laid.left if work.condition.name == name]
+        works = [one for one in laid.left if one.condition.name == name]
         if works:
             fixed = (
                 works[0].condition.method in ("global", "source-summary") and works[0].settings.global_.level != "auto"
             )
-            extractive = ExtractiveModel.of_index(index)
-            work = _estimated(index)
-            costs[name] = await run.estimate(works, work, session, works[0].settings, extractive, 1 if fixed else TRIED)
-    return costs
-
-
-def _estimated(index: Index) -> Callable[[Work, Model], Any]:
-    return lambda work, model: _answered(work, index, model)
+            cost = await run.estimate(works, work, session, works[0].settings, extractive, 1 if fixed else TRIED)
+            rows += [replace(row, task=f"{name}: {task_label(row.task)}") for row in cost.tasks]
+    return Estimate(tuple(rows))
 
 
 def answer_laid(
@@ -390,9 +391,6 @@ def answer_laid(
     Raises Unusable, when what is under way has ended, where nothing more can be asked of the model.
     """
     left = laid.left
-
-    async def cost(session: Session) -> Estimate:
-        return run.total((await estimates(laid, session)).values())
 
     async def work(performer: Model | None, session: Session | None) -> None:
         chosen = performer or ExtractiveModel.of_index(laid.index)
@@ -406,23 +404,10 @@ def answer_laid(
 
         await each(enumerate(left), make, run.tick_of(progress, "answers", len(left)), laid.settings.llm.concurrency)
 
-    return run.perform(settings, laid.folder, model, cost, work)
+    return run.perform(settings, laid.folder, model, lambda session: estimate(laid, session), work)
 
 
 # The API
-
-
-@dataclass(frozen=True)
-class AnswersPreview:
-    """What `answer_questions` would do: answers that are left for each condition, and what they would take."""
-
-    questions: int
-    left: Mapping[str, int]
-    cached: int
-    """Answers that are there already."""
-    estimates: Mapping[str, Estimate]
-    """By condition; empty where no language model is asked."""
-    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -446,13 +431,12 @@ def preview_answers(
     *,
     options: AnswerOptions = DEFAULTS,
     settings: Given = None,
-) -> AnswersPreview:
+) -> run.Preview:
     """Return what `answer_questions` would do and take; no model is asked, and answers that are there are taken off."""
     chosen = resolved(settings)
     laid = lay_out(path_of(folder), questions_of(questions), options, run.opened(index), chosen)
-    left = dict.fromkeys(laid.conditions, 0) | Counter(one.condition.name for one in laid.left)
-    costs = run.preview(chosen, None, lambda session: estimates(laid, session)) or {}
-    return AnswersPreview(laid.asked, left, len(laid.works) - len(laid.left), costs, laid.notices)
+    cost = run.preview(chosen, None, lambda session: estimate(laid, session))
+    return run.Preview(len(laid.works), len(laid.left), cost)
 
 
 def answer_questions(

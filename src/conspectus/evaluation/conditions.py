@@ -20,6 +20,7 @@ from conspectus import __version__
 from conspectus.errors import UsageError
 from conspectus.evaluation.jsonl_table import JsonlTable, Question
 from conspectus.index import Index
+from conspectus.index_status import status_of
 from conspectus.retrieval import METHODS, Answering
 from conspectus.retrieval.auto import choose
 from conspectus.retrieval.global_ import level_of
@@ -156,23 +157,14 @@ class Units:
     """Its tokens over those of TS, the most that can be read; 0 where there is no text."""
     projected: int = 0
     """Of the units, reports of communities of higher levels that have no parts here."""
-    entities: float = 1.0
-    """The part of the graph's entities that belong to a community with a report here; 1 for TS."""
 
 
 def table2(index: Index) -> list[Units]:
     """Return a row for each level, C0 the root, and one for TS; none of levels where there are no reports."""
-    most = sum(chunk.n_tokens for chunk in index.chunks)
-    rows: list[Units] = []
-    for level in index.levels:
-        reports = index.reports_at(level)
-        if reports:
-            tokens = sum(report.n_tokens for report in reports)
-            above = sum(report.level < level for report in reports)
-            entities = {e for report in reports for e in index.communities[report.community].entity_numbers}
-            covered = len(entities) / max(1, len(index.entities))
-            rows.append(Units(f"C{level}", len(reports), tokens, tokens / most if most else 0.0, above, covered))
-    return [*rows, Units("TS", len(index.chunks), most, 1.0 if most else 0.0)]
+    status = status_of(index)
+    levels = [row for row in status.levels if row.communities]
+    rows = [Units(f"C{r.level}", r.communities, r.tokens, r.share, r.communities - r.own) for r in levels]
+    return [*rows, Units("TS", status.chunks, status.tokens, 1.0 if status.tokens else 0.0)]
 
 
 # The answers that conditions are to give
@@ -280,12 +272,12 @@ def changed(settings: Settings) -> dict[str, Any]:
 
 def figures(index: Index) -> dict[str, Any]:
     """Return an index in figures: its folder, its snapshot, its size, and the model that it was built by."""
-    counted = ("documents", "chunks", "entities", "relationships", "claims", "communities", "reports", "levels")
+    status = status_of(index)
+    counted = ("documents", "chunks", "tokens", "entities", "relationships", "claims", "communities", "reports")
     return {
         "folder": str(index.folder or ""),
         "snapshot": snapshot_of(index),
         "model": index.settings.get("model", "imported" if "imported" in index.settings else "unknown"),
         "chunk_tokens": dict(index.settings.get("chunk") or {}).get("tokens"),
-        "tokens": sum(chunk.n_tokens for chunk in index.chunks),
-        **{name: len(getattr(index, name)) for name in counted},
+        **{name: getattr(status, name) for name in counted},
     }

@@ -21,11 +21,12 @@ from pydantic import TypeAdapter, ValidationError
 from conspectus.errors import DocumentError, UsageError
 from conspectus.evaluation.comparison import answers_now, questions_in, write_text
 from conspectus.evaluation.jsonl_table import JsonlTable
-from conspectus.evaluation.judge import Judged, LeftOut, criteria_of, judged_in, plan
+from conspectus.evaluation.judge import judged_in
 from conspectus.evaluation.pages import packed, render
+from conspectus.evaluation.pairs import criteria_of, plan
 from conspectus.evaluation.questions import digest_of, read_list
 from conspectus.evaluation.statistics import kappa
-from conspectus.evaluation.verdicts import labels
+from conspectus.evaluation.verdicts import Judged, labels
 from conspectus.runtime import path_of
 from conspectus.storage import locks
 from conspectus.text.language import language_of
@@ -76,7 +77,7 @@ class Blinded:
     texts: tuple[tuple[str, str, str], ...]
     equal: int = 0
     """Pairs of equal answers, which nobody need rate."""
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def blinded(

@@ -6,8 +6,8 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, astuple, dataclass, field
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import asdict, astuple, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -24,6 +24,7 @@ from conspectus.models.llm.session import Session
 from conspectus.readers import list_generated
 from conspectus.rows import Usage, content_id
 from conspectus.runtime import Given, path_of, resolved
+from conspectus.settings import Settings
 from conspectus.tasks import GlobalQuestions, Persona, Personas, Task, UserTasks
 from conspectus.text.language import language_of
 
@@ -186,13 +187,14 @@ PAPER_COUNTS = QuestionCounts()
 
 
 @dataclass(frozen=True)
-class MadeQuestions:
+class QuestionList:
     """Questions in the order of their personas and tasks, and what there is to say of how they came about."""
 
     questions: tuple[Question, ...]
     notices: tuple[str, ...] = ()
     failed: int = 0
     """Lists of tasks or questions that a failure of the model left short."""
+    usage: Usage = run.NO_USAGE
 
 
 Known = tuple[str, ...]
@@ -264,7 +266,7 @@ class _Writer:
 
 async def make_questions(
     description: str, model: Model, counts: QuestionCounts = PAPER_COUNTS, tick: Tick = no_tick
-) -> MadeQuestions:
+) -> QuestionList:
     """Return questions about a corpus, in the language of its description; a question is asked once, whoever asks it.
 
     A failure leaves the rest as it is and is noted. Raises UsageError where there is no description or nothing is asked
@@ -302,22 +304,10 @@ async def make_questions(
         for (who, what), wanted in asking.items()
         for text in wanted.items
     )
-    return MadeQuestions(questions, tuple(writer.notices), writer.failed)
+    return QuestionList(questions, tuple(writer.notices), writer.failed)
 
 
 # The API
-
-
-@dataclass(frozen=True)
-class QuestionList:
-    """The questions of a comparison, as they are in its folder now."""
-
-    questions: tuple[Question, ...]
-    folder: Path
-    failed: int = 0
-    """Lists of tasks or questions that a failure of the model left short."""
-    notices: tuple[str, ...] = ()
-    usage: Usage = run.NO_USAGE
 
 
 def generate_questions(
@@ -340,28 +330,29 @@ def generate_questions(
         )
     tick = run.tick_of(progress, "questions", 1 + counts.users + counts.users * counts.tasks)
 
-    async def work(performer: Model | None, _: Session | None) -> MadeQuestions:
+    async def work(performer: Model | None, _: Session | None) -> QuestionList:
         assert performer is not None
         return await make_questions(description, performer, counts, tick)
 
-    async def cost(session: Session) -> Estimate:
-        return await run.estimate([counts], _estimated(description), session, chosen)
-
-    result = run.perform(chosen, target, model, cost, work, lock="")
+    result = run.perform(chosen, target, model, _cost(description, counts, chosen), work, lock="")
     made = result.value
     save_questions(made.questions, target)
-    return QuestionList(made.questions, target, made.failed, (*made.notices, *result.notices), result.usage)
+    return replace(made, notices=(*made.notices, *result.notices), usage=result.usage)
 
 
 def preview_questions(description: str, *, counts: QuestionCounts = PAPER_COUNTS, settings: Given = None) -> Estimate:
     """Return what `generate_questions` would ask of the model that the settings name; no model is asked."""
     chosen = resolved(settings)
-    work = _estimated(description)
-    return run.preview(chosen, None, lambda session: run.estimate([counts], work, session, chosen)) or Estimate(())
+    return run.preview(chosen, None, _cost(description, counts, chosen)) or Estimate(())
 
 
-def _estimated(description: str) -> Callable[[QuestionCounts, Model], Any]:
-    return lambda counts, model: make_questions(description, model, counts)
+def _cost(
+    description: str, counts: QuestionCounts, settings: Settings
+) -> Callable[[Session], Coroutine[Any, Any, Estimate]]:
+    def work(counts: QuestionCounts, model: Model) -> Coroutine[Any, Any, QuestionList]:
+        return make_questions(description, model, counts)
+
+    return lambda session: run.estimate([counts], work, session, settings)
 
 
 def list_questions(source: Source, folder: str | Path = COMPARISON) -> QuestionList:
@@ -370,8 +361,7 @@ def list_questions(source: Source, folder: str | Path = COMPARISON) -> QuestionL
     questions = tuple(once(given))
     save_questions(questions, path_of(folder))
     twice = len(given) - len(questions)
-    notices = (f"{twice} questions came twice and are kept once",) if twice else ()
-    return QuestionList(questions, path_of(folder), notices=notices)
+    return QuestionList(questions, (f"{twice} questions came twice and are listed once",) if twice else ())
 
 
 def save_questions(questions: Sequence[Question], folder: Path) -> None:

@@ -25,14 +25,13 @@ from conspectus.evaluation.grounding import (
     summarise,
 )
 from conspectus.evaluation.jsonl_table import ConditionAnswer, JsonlTable, Question, answers_in
-from conspectus.evaluation.judge import Judged, judged_in
-from conspectus.evaluation.judging import comparison_of
+from conspectus.evaluation.judge import judged_in
 from conspectus.evaluation.loss import LOSS_FILE
 from conspectus.evaluation.pages import packed, render
 from conspectus.evaluation.people import KAPPA_NOTE, Rating, agreements, ratings_now
 from conspectus.evaluation.questions import read_list
 from conspectus.evaluation.tables import Table, capital
-from conspectus.evaluation.verdicts import Comparison, named
+from conspectus.evaluation.verdicts import Comparison, Judged, compare, named
 from conspectus.index_status import spending
 from conspectus.readers import GENERATED_MARKDOWN
 from conspectus.runtime import Given, path_of, resolved
@@ -122,7 +121,7 @@ def contents_of(folder: Path, judge: str | None = None) -> Contents:
         answers,
         {name: row for name, row in made if row is not None},
         judged,
-        comparison_of(folder, judged) if judged else None,
+        compare(judged) if judged else None,
         claims_now(folder) if any_good else {},
         grounding_now(folder) if any_good else {},
         tuple(ratings_now(folder)),
@@ -222,14 +221,12 @@ def win_rates(contents: Contents) -> Section:
         blocks.append(_missing(text, command))
     if compared.failed:
         blocks.append(_missing(f"{compared.failed:,} judgements failed.", command))
-    for one in compared.left_out:
-        text = f"{one.questions:,} questions of {':'.join(one.pair)}, no answer of {one.condition} ({one.why})"
-        blocks.append(_text(f"Left out: {text}."))
+    blocks += [_text(f"Left out: {line}.") for line in compared.left_out]
     return Section("winrates", title, blocks)
 
 
 def statistics(contents: Contents) -> Section:
-    """Show the tests of each pair (GraphRAG Table 6), the position bias, and why the judge preferred."""
+    """Show the tests of each pair (GraphRAG Table 6), and the position bias."""
     title, compared = "Statistics (Table 6)", contents.compared
     if compared is None:
         command = f"eval judge {contents.folder} --judge-model NAME"
@@ -244,13 +241,6 @@ def statistics(contents: Contents) -> Section:
     ]
     for criterion in compared.win_rates:
         blocks += _table(tables.tests(compared.of(criterion)), capital(criterion))
-        reasons = [
-            (f"{one.winner} over {one.loser} ({one.judgements:,} judgements)", one.text)
-            for one in compared.reasons
-            if one.criterion == criterion and one.text
-        ]
-        about = f"Why the judge preferred what it did, by {criterion}"
-        blocks += [Block("folded", about, paragraphs=reasons)] if reasons else []
     return Section("statistics", title, [*blocks, *map(_text, (compared.normality, compared.position_bias))])
 
 

@@ -106,22 +106,14 @@ def answers(summaries: Sequence[Summary]) -> Table:
 def units(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return what global answers from each level read (GraphRAG Table 2)."""
     shown = [
-        [
-            row["condition"],
-            *_counts(row["units"], row["tokens"]),
-            f"{100 * row['share']:.1f}",
-            f"{row['projected']:,}",
-            f"{100 * row['entities']:.1f}",
-        ]
+        [row["condition"], *_counts(row["units"], row["tokens"]), f"{100 * row['share']:.1f}", f"{row['projected']:,}"]
         for row in rows
     ]
-    return Table(
-        ("Condition", "Units", "Tokens", "% of TS", "Projected", "% of entities"),
-        shown,
-        1,
+    caption = (
         "Units are reports, or chunks for TS. Projected: reports of communities of higher levels that are not divided "
-        "further. Entities: those that belong to a community with a report.",
+        "further."
     )
+    return Table(("Condition", "Units", "Tokens", "% of TS", "Projected"), shown, 1, caption)
 
 
 def spending(rows: Sequence[Spending]) -> Table:

@@ -1,7 +1,4 @@
-"""What judgements amount to: majorities, win rates, the tests of each pair by each criterion, and the judge's reasons.
-
-See GraphRAG §4 and appendix G.
-"""
+"""What judgements amount to: majorities, win rates, and the tests of each pair by each criterion (GraphRAG §4, G)."""
 
 from __future__ import annotations
 
@@ -9,26 +6,22 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from conspectus.evaluation.comparison import made_with, write_json
-from conspectus.evaluation.jsonl_table import JsonlTable, Judgement, Pair, attempt, each
-from conspectus.evaluation.judge import EQUAL, Judged, LeftOut
+from conspectus.evaluation.comparison import write_json
+from conspectus.evaluation.jsonl_table import Judgement, Pair
+from conspectus.evaluation.pairs import Plan
 from conspectus.evaluation.statistics import bootstrap, cohens_d, holm, plain, shapiro, wilcoxon
-from conspectus.models.base import Model, Tick, no_tick
-from conspectus.tasks import Criterion, SummariseReasons
-from conspectus.tokens import count
 
 DECIMALS = 9
 """Places of a score: what rounding leaves of thirds must not tell apart what is equal."""
+EQUAL = "The two answers are the same text."
+"""The reasoning of a tie that no model was asked about."""
 STATISTICS, WIN_RATES = "statistics.json", "win_rates.json"
 ALPHA = 0.05
 """The corrected p below which a difference is called significant."""
 EVEN = 50.0
-MOST_TOKENS = 6000
-"""Tokens of reasons that one summary is made from: those of every question before the second of any."""
 _ANSWER_NUMBER = re.compile(r"\b(?:the\s+)?answer\s*#?([12])\b|(?:回答|答案)\s*([12一二])", re.IGNORECASE)
 WinRates = dict[str, dict[str, dict[str, float | None]]]
 """How often the row wins over the column in %, a tie being half a win, by criterion, row and column."""
@@ -37,6 +30,15 @@ WinRates = dict[str, dict[str, dict[str, float | None]]]
 def winner_of(judgement: Judgement) -> str | None:
     """Return the condition that a judge preferred, None for a tie."""
     return (None, judgement.first, judgement.second)[judgement.winner]
+
+
+def named(judgement: Judgement) -> str:
+    """Return a judge's reasons with the conditions in place of `Answer 1` and `Answer 2`."""
+
+    def name(match: re.Match[str]) -> str:
+        return judgement.first if (match[1] or match[2]) in ("1", "一") else judgement.second
+
+    return _ANSWER_NUMBER.sub(name, judgement.reasoning)
 
 
 def majority(judgements: Iterable[Judgement]) -> str | None:
@@ -146,22 +148,20 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Reasons:
-    """Why one condition was preferred to another by a criterion, in a paragraph."""
+class Judged:
+    """The judgements of one judge that hold, and the comparisons that they are of."""
 
-    criterion: str
-    winner: str
-    loser: str
-    judgements: int = 0
-    """Judgements that preferred it."""
-    text: str = ""
-    made_with: str = ""
-    error: str = ""
+    plan: Plan
+    judgements: tuple[Judgement, ...]
+    """Failed ones among them."""
+    judge: str
+    others: tuple[str, ...] = ()
+    """Other judges that the folder has judgements of."""
 
-
-def reasons_in(folder: Path) -> JsonlTable[Reasons]:
-    """Return the summaries of a comparison, by criterion, winner and loser."""
-    return JsonlTable(folder / "reasons.jsonl", Reasons, lambda row: (row.criterion, row.winner, row.loser))
+    @property
+    def sound(self) -> list[Judgement]:
+        """Those that did not fail."""
+        return [one for one in self.judgements if not one.error]
 
 
 @dataclass(frozen=True)
@@ -181,10 +181,9 @@ class Comparison:
     """Judgements that are ties since both answers are the same text; no model was asked."""
     missing: int
     """Judgements that the plan has and that were not made yet, or of other answers than there are now."""
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[str, ...]
     position: Position
     results: tuple[Compared, ...]
-    reasons: tuple[Reasons, ...] = ()
 
     def of(self, criterion: str) -> list[Compared]:
         """Return the results of one criterion, in the order of the pairs."""
@@ -232,7 +231,7 @@ class Comparison:
         return plain(self, 6)
 
 
-def compare(judged: Judged, reasons: Sequence[Reasons] = ()) -> Comparison:
+def compare(judged: Judged) -> Comparison:
     """Return what judgements say of each pair that was judged by each criterion (GraphRAG appendix G)."""
     plan, sound = judged.plan, judged.sound
     asked = [one for one in sound if one.reasoning != EQUAL]
@@ -249,7 +248,6 @@ def compare(judged: Judged, reasons: Sequence[Reasons] = ()) -> Comparison:
         left_out=plan.left_out,
         position=position(asked),
         results=tuple(one for criterion in plan.criteria for one in _family(sound, plan.pairs, criterion.name)),
-        reasons=tuple(reasons),
     )
 
 
@@ -276,71 +274,3 @@ def write_statistics(comparison: Comparison, folder: Path) -> None:
     """Write statistics.json and win_rates.json into a folder."""
     write_json(folder / STATISTICS, comparison.as_json())
     write_json(folder / WIN_RATES, plain(comparison.win_rates))
-
-
-# Reasons
-
-
-def named(judgement: Judgement) -> str:
-    """Return a judge's reasons with the conditions in place of `Answer 1` and `Answer 2`."""
-
-    def name(match: re.Match[str]) -> str:
-        return judgement.first if (match[1] or match[2]) in ("1", "一") else judgement.second
-
-    return _ANSWER_NUMBER.sub(name, judgement.reasoning)
-
-
-def tasks_of(
-    judgements: Iterable[Judgement], criteria: Sequence[Criterion], language: str = "en"
-) -> list[tuple[SummariseReasons, int]]:
-    """Return a task for each criterion, winner and loser that there are, and how many judgements it is about."""
-    groups: defaultdict[tuple[str, str, str], list[Judgement]] = defaultdict(list)
-    for one in judgements:
-        if (winner := winner_of(one)) and not one.error and one.reasoning:
-            loser = one.second if winner == one.first else one.first
-            groups[one.criterion, winner, loser].append(one)
-    by_name = {criterion.name: criterion for criterion in criteria}
-    return [
-        (SummariseReasons(by_name[name], winner, loser, _chosen(group), language=language), len(group))
-        for (name, winner, loser), group in sorted(groups.items())
-        if name in by_name
-    ]
-
-
-def _chosen(group: Sequence[Judgement]) -> tuple[str, ...]:
-    """Return the reasons that fit into one prompt."""
-    by_question: defaultdict[str, list[str]] = defaultdict(list)
-    for one in sorted(group, key=lambda one: (one.question, one.replicate)):
-        by_question[one.question].append(named(one))
-    rounds = zip_longest(*by_question.values())
-    chosen: list[str] = []
-    room = MOST_TOKENS
-    for reason in dict.fromkeys(reason for texts in rounds for reason in texts if reason):
-        room -= count(reason)
-        if room < 0 and chosen:
-            break
-        chosen.append(reason)
-    return tuple(chosen)
-
-
-async def summarise(
-    tasks: Sequence[tuple[SummariseReasons, int]],
-    model: Model,
-    table: JsonlTable[Reasons],
-    by: str,
-    tick: Tick = no_tick,
-) -> None:
-    """Have reasons summarised that are not yet, and save each summary; one that failed is saved with its error.
-
-    Raises Unusable where nothing more can be asked of the model.
-    """
-
-    async def work(one: tuple[SummariseReasons, int]) -> None:
-        task, judgements = one
-        key = (task.criterion.name, task.winner, task.loser)
-        digest = made_with(by, task.criterion.name, task.criterion.description, *task.reasons)
-        if not table.done(key, digest):
-            text, error = await attempt(model.perform(task))
-            table.add(Reasons(*key, judgements, text or "", digest, error))
-
-    await each(tasks, work, tick)

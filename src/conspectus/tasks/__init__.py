@@ -34,7 +34,6 @@ from conspectus.tasks.evaluating import (
     Persona as Persona,
     Personas as Personas,
     SelectFactual as SelectFactual,
-    SummariseReasons as SummariseReasons,
     UserTasks as UserTasks,
     Verdict as Verdict,
 )

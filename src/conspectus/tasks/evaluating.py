@@ -86,16 +86,6 @@ class Judge(Task[Verdict]):
 
 
 @dataclass(frozen=True)
-class SummariseReasons(Task[str]):
-    """Say in a paragraph why judges preferred the answers of one condition to another's (GraphRAG §4.1)."""
-
-    criterion: Criterion
-    winner: str
-    loser: str
-    reasons: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class SelectFactual(Task[tuple[int, ...]]):
     """Choose the numbers, from 1, of the sentences that state at least one verifiable fact (Claimify, selection)."""
 

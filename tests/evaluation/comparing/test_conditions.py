@@ -114,7 +114,6 @@ def test_a_community_without_parts_stands_for_itself_further_down():
 
     assert (root.condition, root.units, root.tokens, root.projected) == ("C0", 2, 30, 0)
     assert (below.condition, below.units, below.tokens, below.projected) == ("C1", 2, 40, 1)
-    assert (root.entities, below.entities) == (1.0, 0.8)  # the part without a report is read at the root only
     chunk = tree().chunks[0]
     assert (everything.condition, everything.units, everything.tokens) == ("TS", 1, chunk.n_tokens)
     assert root.share == 30 / chunk.n_tokens

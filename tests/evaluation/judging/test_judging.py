@@ -12,11 +12,10 @@ import pytest
 from conspectus.errors import BadReply, BudgetReached, NotSupported, UsageError
 from conspectus.evaluation import JudgeOptions, charts, judge_answers, judge_statistics
 from conspectus.evaluation.jsonl_table import ConditionAnswer, Judgement, Question, answers_in, judgements_in
-from conspectus.evaluation.judge import EQUAL
 from conspectus.evaluation.questions import write_list
-from conspectus.evaluation.verdicts import labels, named
+from conspectus.evaluation.verdicts import EQUAL, labels, named
 from conspectus.models.scripted import ScriptedModel
-from conspectus.tasks import Judge, SummariseReasons, Verdict
+from conspectus.tasks import Judge, Verdict
 
 
 def a_folder(folder: Path, n: int = 6, texts: Mapping[str, Callable[[int], str]] | None = None) -> Path:
@@ -39,7 +38,7 @@ def longest(task: Judge) -> Verdict:
 
 
 def a_judge(said: Callable[[Judge], Any] = longest) -> ScriptedModel:
-    return ScriptedModel({Judge: said, SummariseReasons: lambda task: f"{task.winner} is longer."})
+    return ScriptedModel({Judge: said})
 
 
 def judged(folder: Path, model: ScriptedModel, **more: Any) -> Any:
@@ -186,30 +185,6 @@ def test_judgements_by_hand_count_without_a_digest(tmp_path: Path):
     assert found.results[0].note == "too few questions"
     assert found.judges == ()
     assert labels(judgements_in(tmp_path).rows.values())[("A", "B"), "diversity", "q0"] == "B"
-
-
-def test_reasons_name_the_conditions_and_are_summarised_for_each_winner(tmp_path: Path):
-    model = a_judge()
-    texts = {"A": lambda i: f"long and {i}" if i else "x", "B": lambda i: f"short {i}"}
-    found = judged(a_folder(tmp_path, 3, texts), model)
-
-    tasks = {(task.winner, task.loser): task for task in model.all_seen(SummariseReasons)}
-    assert set(tasks) == {("A", "B"), ("B", "A")}
-    assert tasks["A", "B"].reasons == ("A is longer than B.",)
-    assert [(one.winner, one.judgements, one.text) for one in found.reasons] == [
-        ("A", 10, "A is longer."),
-        ("B", 5, "B is longer."),
-    ]
-    again = a_judge()
-    assert judged(tmp_path, again).reasons == found.reasons
-    assert again.tasks == []
-
-
-def test_reasons_are_left_out_on_request(tmp_path: Path):
-    model = a_judge()
-
-    assert judged(a_folder(tmp_path), model, reasons=False).reasons == ()
-    assert not model.all_seen(SummariseReasons)
 
 
 @pytest.mark.parametrize(

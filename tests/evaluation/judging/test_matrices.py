@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from conspectus.evaluation import charts
 from conspectus.evaluation.jsonl_table import Judgement
-from conspectus.evaluation.judge import Judged, Plan
-from conspectus.evaluation.verdicts import Comparison, compare
+from conspectus.evaluation.pairs import Plan
+from conspectus.evaluation.verdicts import Comparison, Judged, compare
 from conspectus.tasks import Criterion
 
 CONDITIONS = ("A", "B", "C")

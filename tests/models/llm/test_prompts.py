@@ -49,7 +49,6 @@ from conspectus.tasks import (
     ReduceAnswer,
     SelectFactual,
     StandaloneQuestion,
-    SummariseReasons,
     Task,
     Topic,
     Turn,
@@ -111,7 +110,6 @@ def every_task(text: str, language: str = "en", **more: Any) -> list[Task[Any]]:
         FactualClaims("Who?", (text, "Owls hoot."), language=language),
         Entails(text, "Owls hoot.", language=language),
         Entails("Owls hoot.", text, language=language),
-        SummariseReasons(Criterion("candour", "Is it open?"), "C0", "SS", (text,), language=language),
         UserTasks(text, Persona("Miller", "Mills."), 3, language=language),
         GlobalQuestions(text, Persona("Miller", "Mills."), "Compare mills.", 3, ("Who?",), language=language),
     ]

@@ -340,11 +340,6 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
         "description": lambda task, _: task.criterion.description,
         "data": lambda task, _: _pair("Answer 1", task.first, "Answer 2", task.second),
     },
-    tasks.SummariseReasons: {
-        "reasons": None,
-        "criterion": lambda task, _: task.criterion.name,
-        "data": _data(lambda task: _numbered(task.reasons)),
-    },
     tasks.SelectFactual: _SENTENCES,
     tasks.ClearSentences: _SENTENCES,
     tasks.FactualClaims: _SENTENCES,
