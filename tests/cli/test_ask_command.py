@@ -235,10 +235,10 @@ def test_the_index_is_opened_once_for_all_questions(
     ("name", "content", "said"),
     [
         ("q.txt", "\n \n", "there is no question in q.txt"),
-        ("q.csv", "id,text\n1,Why?\n", "no column question_text or question; its columns are id, text"),
-        ("q.json", '{"question": "Why?"}', "does not hold a JSON list"),
-        ("q.json", "[1]", "holds a value that is no question"),
-        ("q.json", "[", "are not JSON"),
+        ("q.csv", "id,words\n1,Why?\n", "question_text or question"),
+        ("q.json", '{"question": "Why?"}', "JSON list"),
+        ("q.json", "[1]", "JSON list"),
+        ("q.json", "[", "JSON"),
         ("q.txt", None, "cannot be read: No such file"),
     ],
 )

@@ -25,6 +25,8 @@ from conspectus.cli.options import (
     Given,
     IndexFolders,
     Where,
+    argument,
+    option,
     starting,
     takes,
 )
@@ -37,48 +39,39 @@ if TYPE_CHECKING:
 
 Method = Annotated[
     str,
-    typer.Option(
+    option(
+        f"Search method. auto: chosen by the question; {METHODS_LISTED}.",
         metavar="NAME",
         autocompletion=starting(lambda: ["auto", *api.METHODS]),
-        help=f"Search method. auto: chosen by the question; {METHODS_LISTED}.",
     ),
 ]
 RankingMethod = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        autocompletion=starting(lambda: api.RANKINGS),
-        help=f"Retrieval method. {RANKINGS_LISTED}.",
-    ),
+    str, option(f"Retrieval method. {RANKINGS_LISTED}.", metavar="NAME", autocompletion=starting(lambda: api.RANKINGS))
 ]
 Level = Annotated[
     str | None,
-    typer.Option(
-        metavar="N|auto",
-        help="Community level whose reports are read by --method global: 0 is the root, larger is more "
+    option(
+        "Community level whose reports are read by --method global: 0 is the root, larger is more "
         "detailed; auto selects reports top-down by relevance.",
+        metavar="N|auto",
     ),
 ]
 ConversationFile = Annotated[
     Path | None,
-    typer.Option(
-        "--conversation", metavar="FILE", help="Save the conversation to this file, and continue it next time."
-    ),
+    option("Save the conversation to this file, and continue it next time.", "--conversation", metavar="FILE"),
 ]
 ContextOnly = Annotated[
     bool,
-    typer.Option(
-        "--context-only",
-        rich_help_panel=OUTPUT,
-        help="Print the context that the answer would be written from, and do not answer.",
+    option(
+        "Print the context that the answer would be written from, and do not answer.", "--context-only", panel=OUTPUT
     ),
 ]
 QuestionsFile = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "Ask every question of a file: one per line, a .csv with a column question or question_text, or a"
+        " .json list; - is standard input. With --json, prints one line per answer.",
         metavar="FILE",
-        help="Ask every question of a file: one per line, a .csv with a column question or question_text, "
-        "or a .json list; - is standard input. With --json, prints one line per answer.",
     ),
 ]
 asking = takes("--response", "--model", *SERVER, "--embedder", "--rerank")
@@ -164,7 +157,7 @@ class Asking:
 @asking
 def ask(
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="QUESTION", help="The question. Use - to read it from standard input.")
+        list[str] | None, argument("QUESTION", "The question. Use - to read it from standard input.")
     ] = None,
     folder: IndexFolders = FOLDERS,
     where: Where = None,
@@ -439,13 +432,11 @@ def _line(typed: bool) -> str:
 
 @takes("--rerank", "--model")
 def search(
-    words: Annotated[list[str], typer.Argument(metavar="QUESTION", help="The question or the words to search for.")],
+    words: Annotated[list[str], argument("QUESTION", "The question or the words to search for.")],
     folder: IndexFolders = FOLDERS,
     where: Where = None,
     method: RankingMethod = "bm25",
-    k: Annotated[
-        int | None, typer.Option("-k", metavar="N", min=1, help="Number of chunks to return (default: 5).")
-    ] = None,
+    k: Annotated[int | None, option("Number of chunks to return (default: 5).", "-k", metavar="N", min=1)] = None,
     json: AsJson = False,
     *,
     given: Given,

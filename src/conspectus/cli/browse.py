@@ -19,7 +19,9 @@ from conspectus.cli.options import (
     ConfigFile,
     Given,
     IndexFolder,
+    argument,
     entity_names,
+    option,
     snapshot_names,
 )
 from conspectus.errors import IndexMissing, UsageError
@@ -37,9 +39,7 @@ if TYPE_CHECKING:
 
 def status(
     folder: IndexFolder = FOLDER,
-    history: Annotated[
-        bool, typer.Option("--history", help="List the snapshots that conspectus rollback can return to.")
-    ] = False,
+    history: Annotated[bool, option("List the snapshots that conspectus rollback can return to.", "--history")] = False,
     json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
@@ -167,17 +167,14 @@ def _rows(snapshots: Sequence[Snapshot]) -> Iterator[Sequence[str]]:
 def report(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="ID",
-            help="Report to show: its number (12), its community (c12), or at least 6 characters of its id.",
-        ),
+        argument("ID", "Report to show: its number (12), its community (c12), or at least 6 characters of its id."),
     ] = None,
     level: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "Show the tree down to this level (default: the level that questions are answered from).",
             metavar="N",
             min=0,
-            help="Show the tree down to this level (default: the level that questions are answered from).",
         ),
     ] = None,
     folder: IndexFolder = FOLDER,
@@ -264,10 +261,7 @@ def _print_neighbours(view: ReportView) -> None:
 
 
 def entity(
-    name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", autocompletion=entity_names, help="Name or alias of the entity, in any case."),
-    ],
+    name: Annotated[str, argument("NAME", "Name or alias of the entity, in any case.", autocompletion=entity_names)],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
@@ -313,12 +307,8 @@ def _print_places(edge: Edge, most: int) -> None:
 
 
 def path(
-    source: Annotated[
-        str, typer.Argument(metavar="A", autocompletion=entity_names, help="Name or alias of the entity to start from.")
-    ],
-    target: Annotated[
-        str, typer.Argument(metavar="B", autocompletion=entity_names, help="Name or alias of the entity to reach.")
-    ],
+    source: Annotated[str, argument("A", "Name or alias of the entity to start from.", autocompletion=entity_names)],
+    target: Annotated[str, argument("B", "Name or alias of the entity to reach.", autocompletion=entity_names)],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
@@ -346,11 +336,10 @@ def path(
 def rollback(
     snapshot: Annotated[
         str,
-        typer.Argument(
-            metavar="SNAPSHOT",
-            help="First characters of the snapshot's id (default: the snapshot before the current one).",
+        argument(
+            "SNAPSHOT",
+            "First characters of the snapshot's id (default: the snapshot before the current one).",
             autocompletion=snapshot_names,
-            show_default=False,
         ),
     ] = "",
     folder: IndexFolder = FOLDER,
@@ -379,10 +368,7 @@ def rollback(
 
 def check(
     target: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="DIR", help="Output folder of Microsoft GraphRAG to check instead of the index.", show_default=False
-        ),
+        Path | None, argument("DIR", "Output folder of Microsoft GraphRAG to check instead of the index.")
     ] = None,
     folder: IndexFolder = FOLDER,
     json: AsJson = False,

@@ -19,6 +19,8 @@ from conspectus.cli.options import (
     ConfigFile,
     IndexFolder,
     SetKeys,
+    argument,
+    option,
     overrides,
     takes,
 )
@@ -60,13 +62,12 @@ def cache(
     folder: IndexFolder = FOLDER,
     prune_older: Annotated[
         float | None,
-        typer.Option("--prune-older", metavar="DAYS", min=0, help="Delete responses created more than DAYS days ago."),
+        option("Delete responses created more than DAYS days ago.", "--prune-older", metavar="DAYS", min=0),
     ] = None,
     prune_unused: Annotated[
-        float | None,
-        typer.Option("--prune-unused", metavar="DAYS", min=0, help="Delete responses not used for DAYS days."),
+        float | None, option("Delete responses not used for DAYS days.", "--prune-unused", metavar="DAYS", min=0)
     ] = None,
-    prune_bad: Annotated[bool, typer.Option("--prune-bad", help="Delete failed and unreadable responses.")] = False,
+    prune_bad: Annotated[bool, option("Delete failed and unreadable responses.", "--prune-bad")] = False,
     json: AsJson = False,
 ) -> None:
     """Show the size of the response cache, or prune it.
@@ -103,7 +104,7 @@ def cache(
 
 def config(
     show_defaults: Annotated[
-        bool, typer.Option("--show-defaults", help="Also show the default and the description of each setting.")
+        bool, option("Also show the default and the description of each setting.", "--show-defaults")
     ] = False,
     json: AsJson = False,
     config: ConfigFile = None,
@@ -135,8 +136,8 @@ def _value(value: object) -> str:
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write conspectus.toml to.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing conspectus.toml.")] = False,
+    folder: Annotated[Path, argument("FOLDER", "Folder to write conspectus.toml to.")] = Path(),
+    force: Annotated[bool, option("Overwrite an existing conspectus.toml.", "--force")] = False,
 ) -> None:
     """Write a conspectus.toml with every setting, commented out.
 

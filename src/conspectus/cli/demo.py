@@ -13,6 +13,7 @@ import typer
 
 import conspectus
 from conspectus.cli import show
+from conspectus.cli.options import option
 from conspectus.errors import UsageError
 
 FOLDER = Path("conspectus-demo")
@@ -34,12 +35,9 @@ _HARMLESS = frozenset(("CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_LOG")
 
 def demo(
     context: typer.Context,
-    folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Folder to create the demo in.")] = FOLDER,
+    folder: Annotated[Path, option("Folder to create the demo in.", "--dir", metavar="DIR")] = FOLDER,
     with_model_index: Annotated[
-        bool,
-        typer.Option(
-            "--with-model-index", help="Also ask an index that was built with a large language model (included)."
-        ),
+        bool, option("Also ask an index that was built with a large language model (included).", "--with-model-index")
     ] = False,
 ) -> None:
     """Index 43 sample documents and ask three questions.

@@ -11,7 +11,7 @@ import typer
 import conspectus
 from conspectus import api, interchange
 from conspectus.cli import show
-from conspectus.cli.options import FOLDER, OUTPUT, WITH_FAILURES, AsJson, IndexFolder, starting, takes
+from conspectus.cli.options import FOLDER, OUTPUT, WITH_FAILURES, AsJson, IndexFolder, argument, option, starting, takes
 
 if TYPE_CHECKING:
     from conspectus import Index
@@ -27,20 +27,17 @@ def _formats() -> Iterable[str]:
 
 Format = Annotated[
     str,
-    typer.Argument(
-        metavar="FORMAT",
-        help="Format: parquet, csv, duckdb (the tables), graphml (Gephi, yEd), neo4j (folder of CSV), cypher, json, "
-        "obsidian (vault of notes), graphrag (folder of Parquet).",
+    argument(
+        "FORMAT",
+        "Format: parquet, csv, duckdb (the tables), graphml (Gephi, yEd), neo4j (folder of CSV), cypher, "
+        "json, obsidian (vault of notes), graphrag (folder of Parquet).",
         autocompletion=starting(_formats),
     ),
 ]
 Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", "-o", metavar="PATH", rich_help_panel=OUTPUT, help="Output file or folder.", show_default=False
-    ),
+    Path | None, option("Output file or folder.", "--out", "-o", metavar="PATH", panel=OUTPUT, show_default=False)
 ]
-Level = Annotated[int | None, typer.Option(metavar="N", min=0, help="Community level to show.", show_default=False)]
+Level = Annotated[int | None, option("Community level to show.", metavar="N", min=0, show_default=False)]
 
 
 def export(format: Format, out: Out = None, level: Level = None, folder: IndexFolder = FOLDER) -> None:
@@ -79,29 +76,22 @@ def _summary(index: Index, format: str, path: Path) -> str:
 def map_(
     out: Out = None,
     level: Level = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Random seed of the layout.")] = 0,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.", show_default=False)] = None,
+    seed: Annotated[int, option("Random seed of the layout.", metavar="N")] = 0,
+    title: Annotated[str | None, option("Title of the page.", metavar="TEXT", show_default=False)] = None,
     width: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=200, max=20_000, rich_help_panel=OUTPUT, help="Width of an SVG or PNG in pixels."
-        ),
+        int, option("Width of an SVG or PNG in pixels.", metavar="N", panel=OUTPUT, min=200, max=20_000)
     ] = 2000,
     sources: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Include the source texts in the page, or leave them out to make it smaller.",
             "--sources/--no-sources",
-            rich_help_panel=OUTPUT,
-            help="Include the source texts in the page, or leave them out to make it smaller.",
+            panel=OUTPUT,
         ),
     ] = True,
     font: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=OUTPUT,
-            help="TrueType font for a PNG, for scripts that no system font covers.",
-        ),
+        option("TrueType font for a PNG, for scripts that no system font covers.", metavar="FILE", panel=OUTPUT),
     ] = None,
     folder: IndexFolder = FOLDER,
 ) -> None:
@@ -127,9 +117,7 @@ app = typer.Typer(help="Import an index or graph of another tool.", no_args_is_h
 
 @app.command("graphrag")
 def graphrag(
-    source: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Output folder of GraphRAG, or the project folder that contains it.")
-    ],
+    source: Annotated[Path, argument("DIR", "Output folder of GraphRAG, or the project folder that contains it.")],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
@@ -158,20 +146,14 @@ def graphrag(
 @takes()
 def triples(
     file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="Triples as lines head|relation|tail, as .csv, .tsv or .jsonl, or as N-Triples (.nt)."
-        ),
+        Path, argument("FILE", "Triples as lines head|relation|tail, as .csv, .tsv or .jsonl, or as N-Triples (.nt).")
     ],
     documents: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="PATH", help="File or folder of documents about the entities. Repeatable."),
+        list[Path] | None, option("File or folder of documents about the entities. Repeatable.", metavar="PATH")
     ] = None,
     links: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="With --documents: table that links entities to documents.", show_default=False
-        ),
+        option("With --documents: table that links entities to documents.", metavar="FILE", show_default=False),
     ] = None,
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
@@ -196,10 +178,7 @@ def triples(
 @app.command("openie")
 def openie(
     file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="JSON lines with the _id of a passage and its triples, each a list of three strings."
-        ),
+        Path, argument("FILE", "JSON lines with the _id of a passage and its triples, each a list of three strings.")
     ],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,

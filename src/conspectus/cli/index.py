@@ -31,6 +31,8 @@ from conspectus.cli.options import (
     Quiet,
     Yes,
     agree_to,
+    argument,
+    option,
     takes,
 )
 from conspectus.configuration import FILE_NAME, settings_file
@@ -50,27 +52,23 @@ STATES = ("applied", "waiting", "failing")
 
 Fresh = Annotated[
     bool,
-    typer.Option(
+    option(
+        "Rebuild from scratch: ignore the existing index and compute its communities anew. Cached model "
+        "responses are still used.",
         "--fresh",
-        help="Rebuild from scratch: ignore the existing index and compute its communities anew. Cached model responses "
-        "are still used.",
     ),
 ]
 DryRun = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run", rich_help_panel=COST, help="Show what would be done and what it would cost, and write nothing."
-    ),
+    bool, option("Show what would be done and what it would cost, and write nothing.", "--dry-run", panel=COST)
 ]
 Sample = Annotated[
     int,
-    typer.Option(
+    option(
+        "With --dry-run: send N chunks to the model and extrapolate the cost from them. Their responses are cached.",
         metavar="N",
+        panel=COST,
         min=0,
         show_default=False,
-        rich_help_panel=COST,
-        help="With --dry-run: send N chunks to the model and extrapolate the cost from them. Their responses are "
-        "cached.",
     ),
 ]
 
@@ -81,7 +79,7 @@ Sample = Annotated[
     "--claims", "--no-reports", "--corrections",
 )  # fmt: skip
 def index(
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files and folders to read.")],
+    sources: Annotated[list[str], argument("SOURCE...", "Files and folders to read.")],
     folder: IndexFolder = FOLDER,
     yes: Yes = False,
     fresh: Fresh = False,
@@ -401,13 +399,11 @@ def _print_vectors_preview(estimate: Estimate | None, *, json: bool) -> None:
 
 @takes("--model", "--base-url")
 def tune(
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files and folders to read.")],
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", rich_help_panel=OUTPUT, help="Folder to write the prompts to.")
-    ] = Path("prompts"),
-    examples: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Number of few-shot examples to make from the corpus.")
-    ] = 2,
+    sources: Annotated[list[str], argument("SOURCE...", "Files and folders to read.")],
+    out: Annotated[Path, option("Folder to write the prompts to.", "--out", metavar="DIR", panel=OUTPUT)] = Path(
+        "prompts"
+    ),
+    examples: Annotated[int, option("Number of few-shot examples to make from the corpus.", metavar="N", min=0)] = 2,
     json: AsJson = False,
     *,
     settings: Settings,

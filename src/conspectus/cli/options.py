@@ -71,13 +71,23 @@ def snapshot_names(ctx: typer.Context, incomplete: str) -> list[str]:
 # Options that are no settings
 
 
+def option(text: str, *names: str, metavar: str = "", panel: str = OWN, **more: Any) -> Any:
+    """Declare an option by its help and, where its parameter is called otherwise, its names."""
+    return typer.Option(*names, metavar=metavar or None, rich_help_panel=panel, help=text, **more)
+
+
+def argument(metavar: str, text: str, **more: Any) -> Any:
+    """Declare an argument by what it stands as in the usage, and its help."""
+    return typer.Argument(metavar=metavar, help=text, show_default=False, **more)
+
+
 def _expanded(path: str | Path) -> Path:
     """Return a path with `~` as the home folder, which no shell puts into `--index=~/x`."""
     return Path(os.path.expanduser(path))
 
 
 def _folder(text: str) -> Any:
-    return typer.Option("--index", "-i", parser=_expanded, metavar="DIR", envvar="CONSPECTUS_INDEX", help=text)
+    return option(text, "--index", "-i", metavar="DIR", parser=_expanded, envvar="CONSPECTUS_INDEX")
 
 
 IndexFolder = Annotated[Path, _folder("Folder of the index.")]
@@ -86,36 +96,29 @@ IndexFolders = Annotated[
 ]
 Where = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "Use only documents that match, e.g. 'folder=reports/2024', 'date>=2023-01-01', 'author~Quill' "
+        "(contains) or 'path~*.pdf'. If repeated, all conditions must hold.",
         "--where",
         metavar="CONDITION",
-        rich_help_panel=READING,
-        help="Use only documents that match, e.g. 'folder=reports/2024', 'date>=2023-01-01', 'author~Quill' (contains) "
-        "or 'path~*.pdf'. If repeated, all conditions must hold.",
+        panel=READING,
     ),
 ]
-AsJson = Annotated[
-    bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print the result as JSON instead of text.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", rich_help_panel=OUTPUT, help="Hide progress bars and notes.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", rich_help_panel=COST, help="Go on without asking for confirmation.")]
+AsJson = Annotated[bool, option("Print the result as JSON instead of text.", "--json", panel=OUTPUT)]
+Quiet = Annotated[bool, option("Hide progress bars and notes.", "--quiet", "-q", panel=OUTPUT)]
+Yes = Annotated[bool, option("Go on without asking for confirmation.", "--yes", "-y", panel=COST)]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        rich_help_panel=OTHER,
-        help="Settings file to use instead of the nearest conspectus.toml.",
-    ),
+    option("Settings file to use instead of the nearest conspectus.toml.", "--config", metavar="FILE", panel=OTHER),
 ]
 SetKeys = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "Change any setting for this run, e.g. --set chunk.mode=sentence. Repeatable. conspectus config "
+        "lists all settings.",
         "--set",
         metavar="KEY=VALUE",
-        rich_help_panel=OTHER,
-        help="Change any setting for this run, e.g. --set chunk.mode=sentence. Repeatable. "
-        "conspectus config lists all settings.",
+        panel=OTHER,
     ),
 ]
 
@@ -141,10 +144,7 @@ def start_log(file: Path | None) -> Path | None:
 
 
 LogFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--log", metavar="FILE", callback=start_log, rich_help_panel=OTHER, help="Append a debug log to this file."
-    ),
+    Path | None, option("Append a debug log to this file.", "--log", metavar="FILE", panel=OTHER, callback=start_log)
 ]
 """An option of every command: see `app`."""
 
