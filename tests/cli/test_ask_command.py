@@ -123,7 +123,7 @@ def test_a_level_can_be_asked_for(told: Told, sampled: Path, opened: Index):
         ([" "], "the question is empty"),
         ([], "ask one question"),
         (["Why?", "--questions", "some.txt"], "ask one question"),
-        (["Why?", "--set", "local.entites=3"], "did you mean `local.entities`?"),
+        (["Why?", "--set", "chunk.tokns=3"], "did you mean `chunk.tokens`?"),
     ],
 )
 def test_mistakes_of_usage_end_with_2_and_one_line(run: Run, sampled: Path, args: list[object], said: str):
