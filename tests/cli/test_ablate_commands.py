@@ -72,7 +72,7 @@ def test_sources_can_be_named_in_place_of_an_index(told: Told, corpus: Path):
     assert all(row["chunks"] and row["entities"] for row in table["rows"])
 
 
-def test_windows_are_answered_judged_and_told_with_win_rates(
+def test_windows_are_answered_and_can_be_judged_and_reported(
     run: Run, told: Told, papers: Path, asked: Path, server: SimulatedServer
 ):
     options = (
@@ -82,15 +82,13 @@ def test_windows_are_answered_judged_and_told_with_win_rates(
     shown = run(*options)
     judge = ("--judge-model", "simulated", "--base-url", server.url, "--criteria", "directness", "--no-reasons")
 
-    run("eval", "judge", "ablation", "--pairs", "TS@2k:TS@500", "--replicates", 2, *judge)
+    judged = told("eval", "judge", "ablation", "--pairs", "TS@2k:TS@500", "--replicates", 2, *judge)
     table = told(*options)
 
     assert "Tokens asked" in shown.stderr
+    assert judged["judgements"] > 0
     rows = {(row["condition"], row["answer.context_tokens"]): row for row in table["rows"]}
     assert rows["TS", "500"]["units_read"] == rows["TS", "2000"]["units_read"] == 24
-    assert 0 <= rows["TS", "2000"]["wins_directness_%"] <= 100
-    assert rows["TS", "500"]["wins_directness_%"] is None
-    assert rows["C0", "2000"]["wins_directness_%"] is None  # that pair was not judged
     run("eval", "report", "ablation")
     assert "TS@2k" in Path("ablation/report.md").read_text(encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Leiden against Louvain: the recursion, and what is counted of what a method returns."""
+"""Leiden against Louvain: what is counted of what a method returns."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import importlib.util
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from conspectus import evaluation
 from conspectus.algorithms.division import leiden
-from conspectus.algorithms.graph import Graph, Ints, adjacency
-from conspectus.algorithms.leiden import hierarchical_leiden
+from conspectus.algorithms.graph import adjacency
 from conspectus.errors import UsageError
-from conspectus.evaluation.communities import hierarchy, louvain
+from conspectus.evaluation.communities import louvain, partition_figures
 from conspectus.index import Index
 
 
@@ -28,33 +25,23 @@ def ring_of_cliques(cliques: int, size: int) -> tuple[list[int], list[int], list
     return source, target, [1.0] * len(source), cliques * size
 
 
-edges = st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19), st.integers(1, 5)), min_size=1, max_size=60)
+def test_leiden_finds_cliques_that_hang_together():
+    graph = adjacency(*ring_of_cliques(4, 5))
 
+    figures = partition_figures(graph, leiden(graph, 1.0, 0))
 
-@given(edges)
-def test_the_recursion_with_leiden_finds_what_an_index_finds(drawn: list[tuple[int, int, int]]):
-    source, target, weight = (list(column) for column in zip(*drawn, strict=True))
-    graph = adjacency(source, target, [float(w) for w in weight], 20)
-
-    found = hierarchy(graph, leiden, max_size=4, resolution=1.0, seed=1)
-    known = hierarchical_leiden(graph, max_size=4, seed=1)
-
-    told = [(p.level, p.parent, p.members.tolist(), p.children, p.unsplit) for p in found.parts]
-    assert told == [(p.level, p.parent, p.members.tolist(), p.children, p.unsplit) for p in known]
-    assert all(whole == n for n, whole in found.returned)  # what Leiden returns hangs together
-    assert len(found.returned) == 1 + max(p.level for p in found.parts)
+    assert (figures["communities"], figures["median_size"], figures["largest"]) == (4, 5, 5)
+    assert figures["connected_%"] == 100
+    assert figures["modularity"] > 0.6
 
 
 def test_communities_that_do_not_hang_together_are_counted_and_parted():
     graph = adjacency([0, 2, 4], [1, 3, 5], [1.0] * 3, 6)
 
-    def two(given: Graph, resolution: float, seed: int) -> Ints:
-        return np.array([0, 0, 1, 1, 0, 0])[: given.n]  # 0, 1 and 4, 5 are no neighbours
+    figures = partition_figures(graph, np.array([0, 0, 1, 1, 0, 0]))  # 0, 1 and 4, 5 are no neighbours
 
-    found = hierarchy(graph, two, max_size=10, resolution=1.0, seed=0)
-
-    assert found.returned == [(2, 1)]
-    assert [p.members.tolist() for p in found.parts] == [[0, 1], [2, 3], [4, 5]]
+    assert figures["connected_%"] == 50
+    assert (figures["communities"], figures["largest"], figures["singletons"]) == (3, 2, 0)
 
 
 def test_louvain_needs_its_extra_or_finds_cliques():

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from conspectus.evaluation.ablation import AblationOptions, ablate, compare_communities, preview_ablation
+    from conspectus.evaluation.ablation import ablate, compare_communities, preview_ablation
     from conspectus.evaluation.answers import AnswerOptions, answer_questions, preview_answers, units_read
     from conspectus.evaluation.claims import extract_claims, preview_claims
     from conspectus.evaluation.grounding import check_grounding, preview_grounding
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from conspectus.evaluation.retrieval import evaluate_retrieval
 
 _MODULES = {
-    **dict.fromkeys(("AblationOptions", "ablate", "compare_communities", "preview_ablation"), "ablation"),
+    **dict.fromkeys(("ablate", "compare_communities", "preview_ablation"), "ablation"),
     **dict.fromkeys(("AnswerOptions", "answer_questions", "preview_answers", "units_read"), "answers"),
     **dict.fromkeys(("extract_claims", "preview_claims"), "claims"),
     **dict.fromkeys(("check_grounding", "preview_grounding"), "grounding"),
@@ -44,7 +44,6 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "AblationOptions",
     "AnswerOptions",
     "JudgeOptions",
     "QuestionCounts",
