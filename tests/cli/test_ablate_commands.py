@@ -80,7 +80,7 @@ def test_windows_are_answered_and_can_be_judged_and_reported(
         "--set", "answer.context_tokens=500,2000", *using(server),
     )  # fmt: skip
     shown = run(*options)
-    judge = ("--judge-model", "simulated", "--base-url", server.url, "--criteria", "directness", "--no-reasons")
+    judge = ("--judge-model", "simulated", "--base-url", server.url, "--criteria", "directness")
 
     judged = told("eval", "judge", "ablation", "--pairs", "TS@2k:TS@500", "--replicates", 2, *judge)
     table = told(*options)

@@ -8,23 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from conspectus.cli import show
-from conspectus.cli.eval_options import STEP, Conditions, Flags, Questions, Sample, estimates_table, step, with_progress
+from conspectus.cli.eval_options import Conditions, Flags, Questions, Sample, estimates_table, step, with_progress
 from conspectus.cli.options import DONE, FOLDER, OUTPUT, WITH_FAILURES, IndexFolder, confirmed, parts
 
 if TYPE_CHECKING:
     from conspectus.evaluation.ablation import Ablation
 
-Varied = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=V1,V2",
-        help="Vary any setting over values separated by commas; a single value is set for all. Repeatable.",
-    ),
-]
 
-
-@step({**STEP, "set_": Varied}, index="folder", vary=True)
+@step(index="folder", vary=True)
 def ablate(
     preset: Annotated[
         str,
@@ -50,9 +41,9 @@ def ablate(
 ) -> None:
     """Vary settings and measure the effect.
 
-    A setting of indexing is varied by indexing again, any other by answering --questions again. Writes a table (JSON,
-    CSV) and charts (extra eval) to DIR; run it again to continue. With questions, DIR can be given to eval judge,
-    claims and report.
+    --set KEY=V1,V2 varies any setting, and may be repeated; a single value is set for all. A setting of indexing is
+    varied by indexing again, any other by answering --questions again. Writes a table (JSON, CSV) and charts (extra
+    eval) to DIR; run it again to continue. With questions, DIR can be given to eval judge, claims and report.
 
     Example: conspectus eval ablate --set chunk.tokens=600,1200 --index idx
     """

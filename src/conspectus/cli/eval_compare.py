@@ -11,7 +11,6 @@ import typer
 from conspectus.cli import show
 from conspectus.cli.eval_options import (
     COMPARISON,
-    STEP,
     Conditions,
     Criteria,
     DryRun,
@@ -30,7 +29,6 @@ from conspectus.cli.options import (
     FOLDER,
     WITH_FAILURES,
     AsJson,
-    EmbedderName,
     IndexFolder,
     LogFile,
     Quiet,
@@ -124,7 +122,7 @@ def _show_questions(listed: QuestionList, folder: Path, flags: Flags) -> None:
     raise typer.Exit(WITH_FAILURES if listed.failed else DONE)
 
 
-@step({**STEP, "embedder": EmbedderName}, index="folder")
+@step("--embedder", index="folder")
 def answers(
     source: Annotated[
         Path, typer.Argument(metavar="QUESTIONS", help="Folder of a comparison, or a list of questions as for --from.")

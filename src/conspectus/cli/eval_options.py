@@ -15,23 +15,19 @@ import typer
 
 from conspectus.cli import show
 from conspectus.cli.options import (
-    CALLS,
     COST,
     DONE,
     INTERRUPTED,
     MODEL,
-    SOURCES,
+    SERVER,
     WITH_FAILURES,
     AsJson,
-    ModelName,
+    Given,
     Quiet,
     Yes,
     confirmed,
-    model_flags,
-    overrides,
     parts,
-    settings_of,
-    settings_with_index,
+    takes,
 )
 
 if TYPE_CHECKING:
@@ -108,9 +104,7 @@ ShownJudge = Annotated[
 
 
 STEP = {"dry_run": DryRun, "yes": Yes, "json": AsJson, "quiet": Quiet}
-"""The options of a step that asks a model."""
-KEYS = {"rerank": "rerank.by"}
-"""Settings that options of some commands change, beside those of `model_flags`."""
+"""The switches of a step that asks a model."""
 
 
 @dataclass(frozen=True)
@@ -127,52 +121,43 @@ class Flags:
 
 
 def step(
-    flags: Mapping[str, Any] = STEP, *, index: str = "", vary: bool = False
+    *names: str, switches: Sequence[str] = tuple(STEP), index: str = "", vary: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command its parameter `flags` from the options `flags` and those of models and settings.
+    """Give a command its parameter `flags` from switches of STEP, the options of models, and others of `FLAGS`.
 
     `index` is its parameter with the folder (or folders) of an index, whose models are used unless others are named.
     """
-    model = {"model": ModelName, **CALLS}
-    options = {**model, **SOURCES, **flags}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        kinds = get_type_hints(command, localns={"Flags": Flags}, include_extras=True)
+        hints = get_type_hints(command, localns={"Flags": Flags}, include_extras=True)
         parameters = inspect.signature(command).parameters.values()
-        own = [p.replace(annotation=kinds[p.name]) for p in parameters if p.name != "flags"]
-        added = [Parameter(n, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for n, kind in options.items()]
-        added = [p.replace(default=False) if p.name in STEP else p for p in added]
+        own = [p.replace(annotation=hints[p.name]) for p in parameters if p.name != "flags"]
+        own += [Parameter(n, Parameter.KEYWORD_ONLY, default=False, annotation=STEP[n]) for n in switches]
 
         @functools.wraps(command)
-        def run(**arguments: Any) -> None:
-            given = {name: arguments.pop(name) for name in options}
-            keys = model_flags(**{n: given[n] for n in (*model, "embedder") if n in given})
-            keys |= {key: given.get(name) for name, key in KEYS.items()}
-            said = overrides(given["set_"], keys)
-            varied = {key: parts(value) for key, value in said.items() if vary and "," in str(value)}
-            said = {key: value for key, value in said.items() if key not in varied}
-            quiet = bool(given.get("quiet") or given.get("json"))
-            settings = _settings(said, given["config"], arguments.get(index), quiet=quiet)
-            chosen = {name: given[name] for name in STEP if name in given}
+        def run(given: Given, **arguments: Any) -> None:
+            chosen = {name: arguments.pop(name) for name in switches}
+            varied = {key: parts(value) for key, value in given.flags.items() if vary and "," in str(value)}
+            fixed = {key: value for key, value in given.flags.items() if key not in varied}
+            built = _built(arguments.get(index))
+            quiet = bool(chosen.get("quiet") or chosen.get("json"))
+            settings = Given(fixed, given.config).with_index(built, quiet=quiet or not built).settings
             command(**arguments, flags=Flags(settings, varied=varied, **chosen))
 
-        run.__signature__ = inspect.Signature([*own, *added])  # pyright: ignore[reportAttributeAccessIssue]
-        run.__annotations__ = {p.name: p.annotation for p in (*own, *added)}
-        return run
+        own.append(Parameter("given", Parameter.KEYWORD_ONLY, annotation=Given))
+        run.__signature__ = inspect.Signature(own)  # pyright: ignore[reportAttributeAccessIssue]
+        run.__annotations__ = {p.name: p.annotation for p in own}
+        return takes("--model", *SERVER, *names)(run)
 
     return decorate
 
 
-def _settings(
-    said: Mapping[str, Any], config: Path | None, index: Path | list[Path] | None, *, quiet: bool
-) -> Settings:
-    if index is None:
-        return settings_of(said, config)
+def _built(index: Path | list[Path] | None) -> list[Mapping[str, Any]]:
+    """Return the settings that the indexes in folders were built by."""
     from conspectus.runtime import settings_in
 
-    folders = index if isinstance(index, list) else [index]
-    built = [settings for folder in folders for settings in settings_in(folder)]
-    return settings_with_index(said, config, built, quiet=quiet).settings
+    folders = index if isinstance(index, list) else [index] if index else []
+    return [settings for folder in folders for settings in settings_in(folder)]
 
 
 # How a step runs

@@ -14,11 +14,8 @@ from conspectus.cli.options import (
     FOLDERS,
     OUTPUT,
     WITH_FAILURES,
-    AsJson,
-    EmbedderName,
     IndexFolder,
     IndexFolders,
-    Rerank,
     Where,
     parts,
 )
@@ -41,7 +38,7 @@ def evaluate() -> None:
 
 
 @app.command("retrieval")
-@step({"embedder": EmbedderName, "rerank": Rerank, "json": AsJson})
+@step("--embedder", "--rerank", switches=["json"])
 def retrieval(
     folder: Annotated[
         Path,
@@ -114,7 +111,7 @@ AtMost = Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help=
 
 
 @app.command("qa")
-@step({"rerank": Rerank, "json": AsJson}, index="folder")
+@step("--rerank", switches=["json"], index="folder")
 def qa(
     file: Annotated[
         Path,
@@ -147,7 +144,7 @@ def qa(
 
 
 @app.command("kgqa")
-@step({"json": AsJson}, index="folder")
+@step(switches=["json"], index="folder")
 def kgqa(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Questions over a knowledge graph, with gold answers.")],
     folder: IndexFolder = FOLDER,

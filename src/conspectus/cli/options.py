@@ -358,44 +358,6 @@ def parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-# For commands that list the flags one by one
-
-ModelName = Annotated[str | None, _flag("--model")]
-BaseUrl = Annotated[str | None, _flag("--base-url")]
-EmbedderName = Annotated[str | None, _flag("--embedder")]
-Rerank = Annotated[str | None, _flag("--rerank")]
-Budget = Annotated[str | None, _flag("--budget")]
-BudgetTokens = Annotated[str | None, _flag("--budget-tokens")]
-TraceFile = Annotated[str | None, _flag("--trace")]
-CALLS = {"base_url": BaseUrl, "budget": Budget, "budget_tokens": BudgetTokens, "trace": TraceFile}
-SOURCES = {"config": ConfigFile, "set_": SetKeys}
-
-
-def model_flags(
-    model: str | None = None,
-    base_url: str | None = None,
-    embedder: str | None = None,
-    budget: str | None = None,
-    budget_tokens: str | None = None,
-    trace: str | None = None,
-) -> dict[str, Any]:
-    """Return what the flags of language models say, as `overrides` takes it."""
-    values = (model, base_url, embedder, budget, budget_tokens, trace)
-    return dict(zip(("--model", *SERVER[:1], "--embedder", *SERVER[1:]), values, strict=True))
-
-
-def settings_of(flags: Mapping[str, Any], file: Path | None) -> Settings:
-    """Return the settings of all sources."""
-    return Given(flags, file).settings()
-
-
-def settings_with_index(
-    flags: Mapping[str, Any], file: Path | None, built: Sequence[Mapping[str, Any]], *, quiet: bool = False
-) -> Resolved:
-    """Return the settings of all sources, completed by what indexes remember of their models."""
-    return Given(flags, file).with_index(built, quiet=quiet)
-
-
 # Agreeing to what is spent
 
 
