@@ -323,7 +323,7 @@ def test_a_report_that_also_stood_on_other_documents_is_written_anew_and_said_to
 
 def test_a_report_that_stands_on_the_part_alone_keeps_its_words_and_its_references_follow_their_rows():
     index = an_index("Owl hoots.", "Rook is a bird.", entities=["Owl", "Rook"])
-    communities = [Community(str(n), n, 0, -1, (), (n,)) for n in (0, 1)]
+    communities = [Community(str(n), n, 0, -1, (), (n,), (), (index.chunks[n].id,)) for n in (0, 1)]
     reports = [a_report(f"On {n}", n, [f"Found. [Data: Entities ({n}); Sources ({n})]"]) for n in (0, 1)]
     index = replace(index, communities=communities, reports=reports)
 

@@ -7,7 +7,7 @@ several. Numbers are those of the whole index; `combine` gives new ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import compress
@@ -19,7 +19,6 @@ from conspectus.filters.arrays import Array
 from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Claim, Community, Entity, Relationship, Report, Triple
-from conspectus.settings import ReportSettings
 from conspectus.triple_graph import TripleGraph
 
 MOST_SENTENCES = 3
@@ -88,15 +87,9 @@ class Part:
             case Claim():
                 return bool(row.chunk_ids) and not self._is_partial(row)
             case Report():
-                size = int(self.mask("entities")[list(self.index.communities[row.community].entity_numbers)].sum())
-                return size > 0 and (self.is_unchanged(row) or row.level == 0 or size >= self._smallest_reported)
+                return bool(self.mask("communities")[row.community])
             case _:
                 return row.document_id in self._document_ids
-
-    @cached_property
-    def _smallest_reported(self) -> int:
-        settings: Mapping[str, Any] = self.index.settings.get("reports", {})
-        return settings.get("min_report_entities", ReportSettings().min_report_entities)
 
     @cached_property
     def _document_ids(self) -> frozenset[str]:
@@ -167,20 +160,9 @@ class Part:
         return SentenceStore.of_index(self.index)
 
     def is_unchanged(self, report: Report) -> bool:
-        """Tell whether all that a report was written from rests on the documents alone."""
-        return self.is_whole or report.community in self._unchanged_communities
-
-    @cached_property
-    def _unchanged_communities(self) -> frozenset[int]:
-        index = self.index
-        claimed = {name for claim in index.claims if self._is_partial(claim) for name in (claim.subject, claim.object)}
-        entities = {e.number for e in index.entities if e.name in claimed or not e.chunk_ids or self._is_partial(e)}
-        edges = {r.number for r in index.relationships if not r.chunk_ids or self._is_partial(r)}
-        return frozenset(
-            c.number
-            for c in index.communities
-            if entities.isdisjoint(c.entity_numbers) and edges.isdisjoint(c.relationship_numbers)
-        )
+        """Tell whether the community of a report rests on the documents alone."""
+        community = self.index.communities[report.community]
+        return self.is_whole or (bool(community.chunk_ids) and not self._is_partial(community))
 
     def array(self, name: str) -> Array:
         """Return an array of the whole index, but frequencies of names by the share of their sentences."""
