@@ -21,6 +21,7 @@ from conspectus.configuration import Resolved
 from conspectus.errors import BadKey, ServerDown, StoreError, UnknownModel, Unusable, UsageError
 from conspectus.index import Index
 from conspectus.index_models import advice, with_index_models
+from conspectus.models import llm
 from conspectus.models.base import Model
 from conspectus.rows import Usage
 from conspectus.settings import Settings
@@ -301,9 +302,7 @@ def _named_model(model: object) -> str | None:
         return model
     if not callable(model):
         raise UsageError(f"a model is a name, a function or a `Model`, and not {model!r}")
-    from conspectus.models.llm.adapters import register
-
-    return register(model)
+    return llm.register(model)
 
 
 def resolved(settings: Given) -> Settings:
@@ -331,11 +330,9 @@ async def session_for(
     if given is not None or settings.model == "extractive":
         yield None
         return
-    from conspectus.models.llm.session import open_session  # with aiohttp, which nothing else needs
-
     async with AsyncExitStack() as stack:
         try:
-            session = await stack.enter_async_context(open_session(settings, folder))
+            session = await stack.enter_async_context(llm.open_session(settings, folder))
         except (Unusable, UsageError) as error:
             raise type(error)(f"{error}; {advice(settings.model)}") if remembered else error from None
         try:

@@ -282,7 +282,7 @@ def holds(folder: Path, mark: str) -> list[str]:
 
 @pytest.mark.parametrize("way", ["deleted", "edited"])
 def test_deleted_and_edited_text_leaves_no_trace(corpus: Path, way: str, monkeypatch: pytest.MonkeyPatch):
-    for module in ("models.embedders", "retrieval.vector"):
+    for module in ("api.embedding", "retrieval.vector"):
         monkeypatch.setattr(f"conspectus.{module}.open_embedder", lambda *_: Letters())
     chosen = {"vectors.embedder": "local:letters"}
     first = sorted(corpus.rglob("*.txt"))[0]
@@ -312,7 +312,7 @@ def test_vectors_by_a_model_that_runs_here_are_made_of_what_is_new(corpus: Path,
     asked: list[str] = []
     real = embedder.embed
     monkeypatch.setattr(embedder, "embed", lambda texts, tick=lambda: None: (asked.extend(texts), real(texts))[1])
-    monkeypatch.setattr("conspectus.models.embedders.open_embedder", lambda *_: embedder)
+    monkeypatch.setattr("conspectus.api.embedding.open_embedder", lambda *_: embedder)
     conspectus.build("corpus", "index", settings={"vectors.embedder": "local:letters"})
     asked.clear()
     (corpus / "more.txt").write_text(SPOKEN)

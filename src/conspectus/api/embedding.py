@@ -12,6 +12,7 @@ from conspectus.index import Index
 from conspectus.indexing import embed as vectors
 from conspectus.indexing.triples import read_openie, with_openie
 from conspectus.indexing.update import own_embedder
+from conspectus.models import llm
 from conspectus.models.embedders import (
     LOCAL,
     NONE,
@@ -181,8 +182,6 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
 @public
 def check_models(settings: Given = None) -> list[Checked]:
     """Send one small request of each kind to what is configured, and return what the servers support."""
-    from conspectus.models.llm.session import check, open_session
-
     chosen = resolved(settings)
     if chosen.model == "extractive":
         raise UsageError("the extractive model needs no server: name a language model with --model")
@@ -190,7 +189,7 @@ def check_models(settings: Given = None) -> list[Checked]:
     served = "" if embedder.partition(":")[0] in ("none", "local") else embedder
 
     async def work() -> list[Checked]:
-        async with open_session(chosen, None) as session:
-            return await check(session, chosen, served)
+        async with llm.open_session(chosen, None) as session:
+            return await llm.check(session, chosen, served)
 
     return run_sync(work())

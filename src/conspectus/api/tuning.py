@@ -18,6 +18,7 @@ from conspectus import tokens
 from conspectus.api.building import BuildRequest
 from conspectus.errors import ModelError, Unusable, UsageError
 from conspectus.indexing.chunk import chunk
+from conspectus.models import llm
 from conspectus.models.base import Model, together
 from conspectus.models.llm.prompts import OURS, fence
 from conspectus.models.llm.replies import dump
@@ -76,8 +77,6 @@ def tune(
 
     The replies are cached there too. Raises UsageError where the model is the extractive one, which has no prompts.
     """
-    from conspectus.models.llm.session import open_session
-
     request = BuildRequest.of(folder, options)
     settings = request.settings
     if settings.model == "extractive":
@@ -86,7 +85,7 @@ def tune(
     language = corpus_language(documents, settings.language)
 
     async def work() -> Tuned:
-        async with open_session(settings, request.folder) as session:
+        async with llm.open_session(settings, request.folder) as session:
             chunks, room = chunk(documents, settings.chunk), settings.answer.context_tokens
             return await write_prompts(
                 chunks, session.model, request.folder, language, examples=examples, sample_tokens=room

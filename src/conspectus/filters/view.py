@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from conspectus.errors import UsageError
 from conspectus.filters import conditions
 from conspectus.index import Index
+from conspectus.models.embedders import same_model
 from conspectus.storage.lazy import BoundedCache
 
 if TYPE_CHECKING:
@@ -107,8 +108,6 @@ def _view(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> Vi
 
 def _no_vectors(indexes: Mapping[str, Index]) -> str:
     """Return why vectors of some indexes do not compare: by several embedders, or not in all; "" where they do."""
-    from conspectus.models.embedders import same_model
-
     made = {name: _embedding(index) for name, index in indexes.items()}
     first = next((embedding for embedding in made.values() if embedding[0]), ("", 0, ""))
     differing = [n for n, (model, *form) in made.items() if not same_model(model, first[0]) or form != [*first[1:]]]

@@ -20,6 +20,7 @@ from conspectus.configuration import REMOVED, RENAMED
 from conspectus.corrections import Entry, marks, source_documents
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated
 from conspectus.index import Index
+from conspectus.models import llm
 from conspectus.models.embedders import PREFIXES
 from conspectus.rows import Document, Failure
 from conspectus.settings import Settings
@@ -176,9 +177,7 @@ def origin_of(settings: Settings, corrections: Sequence[Entry] = ()) -> dict[str
 
 def _prompts(settings: Settings) -> str:
     """Return a hash of our prompts and of those that the user put in place of them."""
-    from conspectus.models.llm.prompts import OURS
-
-    folders = [OURS, *([Path(settings.llm.prompts)] if settings.llm.prompts else [])]
+    folders = [llm.OURS, *([Path(settings.llm.prompts)] if settings.llm.prompts else [])]
     digest = sha256()
     for file in (file for folder in folders for file in sorted(folder.rglob("*.md"))):
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from conspectus.models.llm.budget import Budget as Budget, open_budget as open_budget
     from conspectus.models.llm.cache import FILE_NAME as FILE_NAME, ResponseCache as ResponseCache
     from conspectus.models.llm.model import ChatModel as ChatModel
+    from conspectus.models.llm.prompts import OURS as OURS
     from conspectus.models.llm.providers import redact as redact
     from conspectus.models.llm.sender import (
         CachingSender as CachingSender,
@@ -38,6 +39,7 @@ _HOME = {
     **dict.fromkeys(("ChatFunction", "EmbedFunction", "register"), "adapters"),
     **dict.fromkeys(("Budget", "open_budget"), "budget"),
     **dict.fromkeys(("FILE_NAME", "ResponseCache"), "cache"),
+    "OURS": "prompts",
     "redact": "providers",
     "ChatModel": "model",
     **dict.fromkeys(("CachingSender", "batches", "embedding_key", "open_sender"), "sender"),
