@@ -13,7 +13,7 @@ import conspectus
 from conspectus.index import Index
 from conspectus.retrieval.local import entities_in
 from conspectus.rows import Answer
-from conspectus.text.words import name_key
+from conspectus.text.words import entity_keys, name_key
 
 ROOT = Path(__file__).parents[1]
 WORLD: Mapping[str, Any] = json.loads((ROOT / "tests/data/sample_world.json").read_text(encoding="utf-8"))
@@ -27,13 +27,13 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 
 def test_nine_of_ten_entities_are_found_by_their_names(index: Index):
-    missing = [e["name"] for e in ENTITIES if name_key(e["name"]) not in index.entity_of_key]
+    missing = [e["name"] for e in ENTITIES if name_key(e["name"]) not in index.derive(entity_keys)]
 
     assert len(missing) <= 0.1 * len(ENTITIES), missing
 
 
 def test_three_of_four_have_their_type(index: Index):
-    places = {e["name"]: index.entity_of_key.get(name_key(e["name"])) for e in ENTITIES}
+    places = {e["name"]: index.derive(entity_keys).get(name_key(e["name"])) for e in ENTITIES}
     wrong = [e["name"] for e in ENTITIES if (i := places[e["name"]]) is None or index.entities[i].type != e["type"]]
 
     assert len(wrong) <= 0.25 * len(ENTITIES), wrong
@@ -61,7 +61,7 @@ def test_entities_stand_in_the_documents_that_tell_of_them(index: Index):
     """In three of four: what only stands in headings, signatures or other words is no mention."""
     told = found = 0
     for entity in ENTITIES:
-        number = index.entity_of_key.get(name_key(entity["name"]))
+        number = index.derive(entity_keys).get(name_key(entity["name"]))
         chunks = index.entities[number].chunk_ids if number is not None else ()
         paths = {index.document_of[index.chunk_of[chunk].document_id].path for chunk in chunks}
         told += len(entity["documents"])

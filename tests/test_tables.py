@@ -8,6 +8,7 @@ from making import a_report, an_edge, an_entity, an_index
 import conspectus
 from conspectus.index import Index
 from conspectus.rows import Community
+from conspectus.text.words import entity_keys
 
 TREE = [
     Community("root", 0, 0, -1, (2, 3), (0, 1, 2)),
@@ -75,18 +76,18 @@ def test_a_name_goes_before_an_alias_and_a_shared_alias_leads_nowhere():
         edges=[an_edge("Mara Orrin", "Tolan")],
     )
 
-    keys = index.entity_of_key
+    keys = index.derive(entity_keys)
     assert (keys["tolan"], keys["mt"], keys.get("mara")) == (0, 1, None)
 
 
 def test_a_name_is_found_with_its_last_word_in_its_stem():
     index = an_index(entities=["wind turbines"])
 
-    assert index.entity_of_key["wind turbin"] == 0
+    assert index.derive(entity_keys)["wind turbin"] == 0
 
 
 def test_a_name_of_one_word_is_not_found_by_what_its_stem_happens_to_be():
     index = an_index(entities=[an_entity("Maine", 0, "location"), an_entity("Beekeepers", 1, "organization")])
 
-    assert "main" not in index.entity_of_key
-    assert index.entity_of_key["beekeep"] == 1
+    assert "main" not in index.derive(entity_keys)
+    assert index.derive(entity_keys)["beekeep"] == 1

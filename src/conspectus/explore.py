@@ -15,7 +15,7 @@ from conspectus.errors import NotFound, UsageError
 from conspectus.index import Index
 from conspectus.rows import Entity, Relationship, Report, Source, Span
 from conspectus.runtime import DEFAULT_FOLDER, opened, public
-from conspectus.text.words import name_key, stem
+from conspectus.text.words import entity_keys, name_key, stem
 
 SHORTEST_PREFIX = 6
 """Characters of an id that are enough to name a report by."""
@@ -192,8 +192,8 @@ def find_entity(name: str, index: Index) -> Entity:
     key = name_key(name)
     first, _, last = key.rpartition(" ")
     for known in (key, f"{first} {stem(last)}".strip()):
-        if known in index.entity_of_key:
-            return index.entities[index.entity_of_key[known]]
+        if known in index.derive(entity_keys):
+            return index.entities[index.derive(entity_keys)[known]]
     if sharing := [e.name for e in index.entities if key in map(name_key, e.aliases)]:
         raise NotFound(f"{name!r} may be any of {', '.join(sharing)}; name one of them")
     near = suggestions(name, index)
@@ -203,7 +203,7 @@ def find_entity(name: str, index: Index) -> Entity:
 
 def suggestions(name: str, index: Index, most: int = 5) -> list[str]:
     """Return names of entities that are spelt like a name, then of those that share a word with it."""
-    numbers, key = index.entity_of_key, name_key(name)
+    numbers, key = index.derive(entity_keys), name_key(name)
     shared = {k: len(set(key.split()).intersection(k.split())) for k in numbers}
     sharing = sorted(filter(shared.get, shared), key=lambda k: (-shared[k], -index.entities[numbers[k]].degree, k))
     alike = difflib.get_close_matches(key, numbers, n=most, cutoff=0.7)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from conspectus.rows import (
     AliasDecision,
@@ -21,8 +21,6 @@ from conspectus.rows import (
     Triple,
     Usage,
 )
-from conspectus.text.language import AUTO, ENGLISH, language_of
-from conspectus.text.words import INFLECTING, name_key, stem, terms, undeclined
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
 
     from conspectus.explore import EntityView
     from conspectus.rows import Answer, Hit
+
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -71,9 +71,8 @@ class Index:
     """The id of the snapshot; it changes when a table does. Empty for an index that is not stored."""
     folder: Path | None = field(default=None, compare=False)
     """Where it is stored, if it is."""
-    derived: dict[str, Any] = field(default_factory=dict[str, Any], init=False, repr=False, compare=False)
-    """What was made of it and is of use to the next question, by name; a copy with other rows starts without. Threads
-    share it: what is put in is a function of the index alone, so that it does not matter who puts it in."""
+    _derived: dict[object, Any] = field(default_factory=dict[object, Any], init=False, repr=False, compare=False)
+    """See `derive`."""
     further_reports: dict[int, Report] = field(default_factory=dict[int, Report], init=False, repr=False, compare=False)
     """Reports that were written for a question, by number; see `query.just_in_time`."""
 
@@ -132,19 +131,21 @@ class Index:
 
         return networkx_graph(self)
 
-    @cached_property
+    @property
     def languages(self) -> tuple[str, ...]:
         """The languages that its documents are in, that of the corpus first; see `text.language`."""
-        known: str = self.settings.get("language", AUTO)
-        return (ENGLISH,) if known == AUTO else tuple(known.split(","))
+        language: str = self.settings.get("language", "auto")
+        return ("en",) if language == "auto" else tuple(language.split(","))
 
-    def language_of(self, question: str) -> str:
-        """Return the language of a question, that of the corpus where it does not tell."""
-        return language_of([question], self.languages)
+    def derive(self, make: Callable[[Index], T]) -> T:
+        """Return what a function or class makes of the index; it is made once, and cached while the index is open.
 
-    def terms(self, text: str) -> list[str]:
-        """Return the search terms of a text as the index has them: stemmed in all of its languages."""
-        return terms(text, *self.languages)
+        A copy with other rows starts without. Threads share it: what is made is a function of the index alone, so that
+        it does not matter who makes it.
+        """
+        if make not in self._derived:
+            self._derived.setdefault(make, make(self))
+        return self._derived[make]
 
     @cached_property
     def number_of_word(self) -> Mapping[str, int]:
@@ -194,36 +195,6 @@ class Index:
     def entity_of_name(self) -> Mapping[str, int]:
         """Numbers of entities by name."""
         return {e.name: e.number for e in self.entities}
-
-    @cached_property
-    def entity_of_key(self) -> Mapping[str, int]:
-        """Numbers of entities by what all spellings of their names and aliases have in common.
-
-        The last word of a name may also stand in its stem; a name of one word that is no concept only without its
-        plural, for "main" is not Maine. An alias that several entities share leads to none; a name goes before an
-        alias, and an alias before the stem of another name.
-        """
-        keys: dict[str, int] = {name_key(e.name): e.number for e in reversed(self.entities)}
-        aliases: dict[str, set[int]] = {}
-        for entity in self.entities:
-            for alias in entity.aliases:
-                aliases.setdefault(name_key(alias), set()).add(entity.number)
-        for key, numbers in aliases.items():
-            if len(numbers) == 1:
-                keys.setdefault(key, min(numbers))
-        for entity in self.entities:
-            *head, last = name_key(entity.name).split() or [""]
-            if head or entity.type == "concept" or last.endswith("s"):
-                keys.setdefault(" ".join((*head, stem(last))), entity.number)
-        for key, number in list(keys.items()):
-            for stems in self.stems_of(key):
-                keys.setdefault(stems, number)
-        return keys
-
-    def stems_of(self, key: str) -> Iterator[str]:
-        """Yield a key without the endings of its words, in those languages of the index that decline names."""
-        for language in sorted(INFLECTING.intersection(self.languages)):
-            yield " ".join(undeclined(word, language) for word in key.split())
 
     @cached_property
     def _edges(self) -> Mapping[str, list[int]]:

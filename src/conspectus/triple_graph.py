@@ -42,10 +42,7 @@ class TripleGraph:
         """Return the triples of an index, or its relationships where it has none; made once for an open
         index.
         """
-        if "triples" not in index.derived:
-            index.derived["triples"] = cls._made(index)
-        graph: TripleGraph = index.derived["triples"]
-        return graph
+        return index.derive(cls._made)
 
     @classmethod
     def _made(cls, index: Index) -> TripleGraph:

@@ -18,7 +18,7 @@ from conspectus.filters.arrays import COLUMNS, LIST_OF
 from conspectus.filters.combine import CombinedReports, combine
 from conspectus.filters.conditions import matching, read
 from conspectus.filters.part import Part
-from conspectus.filters.view import select_view
+from conspectus.filters.view import Views, select_view
 from conspectus.index import Index
 from conspectus.references import find
 from conspectus.retrieval import RANKINGS, bm25
@@ -389,7 +389,7 @@ def test_a_view_is_made_once_while_its_index_is_open(story: Index):
     assert select_view([story], "path=1.txt") is select_view([story], ["path=1.txt"])
     for i in range(1, 6):
         select_view([story], f"path={i}.txt")
-    assert len(story.derived["views"]) == 4
+    assert len(story.derive(Views).cache) == 4
 
 
 def test_what_would_be_read_is_of_the_part_alone(marked: Index):

@@ -14,11 +14,12 @@ from conspectus.tasks.context import Context
 
 INDEX = an_index("Bees swarm in May.", entities=["Bees"])
 TASK = AnswerFromContext("What do bees do?", Context(sources=tuple(INDEX.chunks)))
+DRAFT = Answer(TASK.question, "", "local", level=2, context_tokens=9, notices=("Look.",))
 
 
 async def finished(text: str) -> Answer:
     model = ScriptedModel({AnswerFromContext: [text]})
-    return await finish(TASK, TASK.question, INDEX, model, method="local", level=2, context_tokens=9, notices=["Look."])
+    return await finish(TASK, DRAFT, INDEX, model)
 
 
 async def test_references_are_checked_before_anyone_reads_them():
@@ -43,7 +44,7 @@ async def test_an_answer_says_how_it_was_made():
 
 
 async def test_what_was_assembled_from_quotations_bears_no_notice_of_an_ai():
-    answer = await finish(TASK, TASK.question, INDEX, ExtractiveModel.of_index(INDEX), method="local")
+    answer = await finish(TASK, Answer(TASK.question, "", "local"), INDEX, ExtractiveModel.of_index(INDEX))
 
     assert answer.notices == ()
 

@@ -35,6 +35,7 @@ from conspectus.runtime import (
 from conspectus.settings import Settings
 from conspectus.tasks import is_short
 from conspectus.tasks.context import Context
+from conspectus.text.language import question_language
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -280,7 +281,7 @@ async def answer_question(request: Request, on_text: Callable[[str], None] | Non
         why="; ".join(part for part in (request.why, result.why) if part),
         notices=(*request.view.notices(reads), *absent, *missing(index), *facts, *spending, *result.notices),
         seconds=time.perf_counter() - request.began,
-        language=index.language_of(question),
+        language=question_language(question, index),
     )
 
 

@@ -456,7 +456,7 @@ def search(
     for notice in view.remarks:
         show.note(notice)
     if hits:
-        language = view.index.language_of(question)
+        language = api.language_of([question], view.index.languages)
         show.out("\n\n".join(_hit(number, hit, language) for number, hit in enumerate(hits, 1)))
     else:
         show.note(NOTHING)

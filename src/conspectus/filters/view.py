@@ -57,6 +57,13 @@ class View:
         return (*self.remarks, f"Of the reports, {'; '.join(text for text, count in counted.items() if count)}.")
 
 
+class Views:
+    """The views that were made of an open index."""
+
+    def __init__(self, _: Index) -> None:
+        self.cache: BoundedCache[object, tuple[Sequence[Index], View]] = BoundedCache(CACHED_VIEWS)
+
+
 def select_view(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> View:
     """Return several indexes as one, with the documents alone that meet all conditions; see `conditions`.
 
@@ -67,9 +74,7 @@ def select_view(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> Vi
         return View(indexes[0])
     read = conditions.read(where)
     key = (*map(id, indexes), *read)
-    views: BoundedCache[object, tuple[Sequence[Index], View]] = indexes[0].derived.setdefault(
-        "views", BoundedCache(CACHED_VIEWS)
-    )
+    views = indexes[0].derive(Views).cache
     cached = views.get(key)
     if cached is None:  # the indexes are cached too: while they are, no other has their ids
         cached = views.setdefault(key, (list(indexes), _view(indexes, read)))

@@ -21,43 +21,31 @@ from conspectus.rows import Answer, Chunk, Claim, Entity, Hit, Relationship, Rep
 from conspectus.settings import AnswerSettings
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, Task
 from conspectus.tasks.context import Context, Row, render
-from conspectus.text.language import ENGLISH
+from conspectus.text.language import ENGLISH, question_language
 from conspectus.text.question import read_question
-from conspectus.text.words import name_key
+from conspectus.text.words import entity_keys, name_key, search_terms
 
 NOTHING = wording(ENGLISH).nothing
 WRITTEN = wording(ENGLISH).written
 
 
-async def finish(
-    task: Task[str],
-    question: str,
-    index: Index,
-    model: Model,
-    *,
-    method: str,
-    level: int | None = None,
-    context_tokens: int = 0,
-    notices: Sequence[str] = (),
-) -> Answer:
-    """Perform the final task and return the answer with its citations."""
+async def finish(task: Task[str], draft: Answer, index: Index, model: Model) -> Answer:
+    """Perform the final task, and return the draft of the answer with its text, citations and notices."""
     text, citations, removed = cite(await model.perform(task), index)
     if not text.strip():
-        return nothing_found(question, index, method=method, level=level, context_tokens=context_tokens)
+        return replace(draft, text=wording(question_language(draft.question, index)).nothing, notices=())
+    notices = draft.notices
     if model.generative:
-        words = wording(index.language_of(question))
+        words = wording(question_language(draft.question, index))
         notices = (*notices, words.written if citations else words.uncited)
-    return Answer(
-        question, text.strip(), method, citations, level,
-        context_tokens=context_tokens, removed_references=removed, notices=tuple(notices),
-    )  # fmt: skip
+    return replace(draft, text=text.strip(), citations=citations, removed_references=removed, notices=notices)
 
 
 def nothing_found(
     question: str, index: Index, *, method: str, level: int | None = None, context_tokens: int = 0
 ) -> Answer:
     """Return the answer of a method that found nothing: it says so and cites nothing."""
-    words = wording(index.language_of(question)).nothing
+    words = wording(question_language(question, index)).nothing
     return Answer(question, words, method, level=level, context_tokens=context_tokens)
 
 
@@ -66,36 +54,26 @@ HEADING_TOKENS = 20
 
 
 async def map_reduce(
-    question: str,
-    windows: Sequence[Context],
-    index: Index,
-    model: Model,
-    settings: AnswerSettings,
-    *,
-    method: str,
-    level: int | None = None,
-    used: int,
-    notices: Sequence[str] = (),
+    draft: Answer, windows: Sequence[Context], index: Index, model: Model, settings: AnswerSettings
 ) -> Answer:
-    """Answer from each window, score that, and write one answer from the most helpful; `used` is their
-    tokens.
+    """Answer the question of a draft from each window, score that, and write one answer from the most helpful.
 
     Raises ModelError where no window could be answered.
     """
+    question = draft.question
     replies = await model.perform_all([MapAnswer(question, window) for window in windows])
     failed = [reply for reply in replies if isinstance(reply, ModelError)]
     if failed and len(failed) == len(replies):
         raise failed[0]
     partial = [reply for reply in replies if not isinstance(reply, ModelError) and reply.score > 0]
-    told = list(notices)
     if failed:
-        told.append(f"{len(failed)} of {len(windows)} windows could not be read: {failed[0]}")
+        notice = f"{len(failed)} of {len(windows)} windows could not be read: {failed[0]}"
+        draft = replace(draft, notices=(*draft.notices, notice))
     if not partial:
-        answer = nothing_found(question, index, method=method, level=level, context_tokens=used)
-        return replace(answer, notices=tuple(told))
+        return replace(draft, text=wording(question_language(question, index)).nothing)
     helpful = sorted(partial, key=lambda p: -p.score)
     final = ReduceAnswer(question, tuple(fit_answers(helpful, settings.context_tokens)))
-    return await finish(final, question, index, model, method=method, level=level, context_tokens=used, notices=told)
+    return await finish(final, draft, index, model)
 
 
 def pack_windows(rows: Sequence[Report] | Sequence[Chunk], limit: int) -> Iterator[list[Report | Chunk]]:
@@ -172,7 +150,8 @@ def unknown_names(question: str, index: Index) -> list[str]:
     return [
         name
         for name in read_question(question, *index.languages).written_names
-        if not any(term in vocabulary for term in index.terms(name)) and name_key(name) not in index.entity_of_key
+        if not any(term in vocabulary for term in search_terms(name, index))
+        and name_key(name) not in index.derive(entity_keys)
     ]
 
 
@@ -185,7 +164,7 @@ def unknown_name_notice(question: str, index: Index) -> Iterator[str]:
         for name in absent:
             near = difflib.get_close_matches(name_key(name), words, n=1, cutoff=ALIKE)
             shown.append(f"{name} ({words[near[0]]}?)" if near else name)
-        texts = wording(index.language_of(question))
+        texts = wording(question_language(question, index))
         yield texts.absent.format(texts.comma.join(shown))
 
 
@@ -204,8 +183,7 @@ def run_ready(work: Coroutine[Any, Any, T]) -> T:
 
 def extractive(index: Index) -> Model:
     """Return the extractive model of an open index: the one that all who ask the index share, also from threads."""
-    model: Model = index.derived.setdefault("extractive", ExtractiveModel.of_index(index))
-    return model
+    return index.derive(ExtractiveModel.of_index)
 
 
 def hit(chunk: int, score: float, index: Index) -> Hit:
@@ -228,4 +206,4 @@ async def answer_from(hits: Sequence[Hit], question: str, index: Index, model: M
     chunks = tuple(index.chunk_of[h.chunk] for h in hits)
     task = AnswerFromContext(question, Context(sources=chunks))
     used = sum(chunk.n_tokens for chunk in chunks)
-    return await finish(task, question, index, model, method=method, context_tokens=used)
+    return await finish(task, Answer(question, "", method, context_tokens=used), index, model)

@@ -10,6 +10,7 @@ from conspectus.retrieval import ranking
 from conspectus.retrieval.base import hits_of
 from conspectus.rows import Hit
 from conspectus.settings import SearchSettings
+from conspectus.text.words import search_terms
 
 
 @ranking("bm25", help="chunks that contain the words of the question", settings=SearchSettings)
@@ -21,5 +22,5 @@ def rank(question: str, index: Index, settings: SearchSettings) -> list[Hit]:
 def scores_of(question: str, index: Index) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
     """Return the score of every chunk, in the order of the table."""
     number = index.number_of_word
-    query = [(number[term], 1.0) for term in index.terms(question) if term in number]
+    query = [(number[term], 1.0) for term in search_terms(question, index) if term in number]
     return bm25(Postings.of(index.arrays, "chunk_terms"), query)

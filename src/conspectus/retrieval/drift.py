@@ -22,7 +22,7 @@ from conspectus.rows import Answer, Report
 from conspectus.settings import Settings
 from conspectus.tasks import FollowUp, PrimeAnswer, Probe, PursueFollowUp, ReduceAnswer
 from conspectus.tasks.context import Context
-from conspectus.text.language import ENGLISH
+from conspectus.text.language import ENGLISH, question_language
 from conspectus.text.words import name_key
 
 METHOD = "drift"
@@ -61,11 +61,12 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     helpful = sorted((probe for probe in drifted.probes if probe.score > 0), key=lambda probe: -probe.score)
     notices = [f"{len(drifted.failed)} follow-ups could not be answered: {drifted.failed[0]}"] if drifted.failed else []
     if not model.generative and drifted.questions:
-        notices.append(wording(index.language_of(question)).crossing)
+        notices.append(wording(question_language(question, index)).crossing)
     used = drifted.used
     if helpful:
         task = ReduceAnswer(question, tuple(fit_answers(helpful, settings.answer.context_tokens)))
-        result = await finish(task, question, index, model, method=METHOD, context_tokens=used, notices=notices)
+        draft = Answer(question, "", METHOD, context_tokens=used, notices=tuple(notices))
+        result = await finish(task, draft, index, model)
     else:
         result = nothing_found(question, index, method=METHOD, context_tokens=used)
     return replace(result, why=_description(reports, drifted))

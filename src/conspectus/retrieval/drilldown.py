@@ -26,6 +26,7 @@ from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import AnswerFromContext, RateReport
 from conspectus.tasks.context import Context
 from conspectus.text.question import read_question
+from conspectus.text.words import search_terms
 
 METHOD = "drilldown"
 WIDTH = 3
@@ -77,7 +78,8 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     evidence = evidence_of(question, followed.ends, annotations, index, settings.answer)
     used = tokens.count(evidence.text)
     task = AnswerFromContext(question, evidence)
-    result = await finish(task, question, index, model, method=METHOD, context_tokens=used, notices=notices)
+    draft = Answer(question, "", METHOD, context_tokens=used, notices=tuple(notices))
+    result = await finish(task, draft, index, model)
     paths = "; ".join(stop.path for stop in followed.ends)
     read = f"{len(evidence.sources)} chunk{'s' * (len(evidence.sources) != 1)} read there"
     return replace(result, why=f"{why}, followed {paths}; {read}")
@@ -128,7 +130,7 @@ def holdings(question: str, reports: Sequence[Report], inside: Mapping[int, floa
     weight = {t: idf(len(words.lengths), words.frequency(number[t])) ** 2 for t in read.focus if t in number}
     total = sum(weight.values()) or 1.0
     most = max((inside.get(report.community, 0.0) for report in reports), default=0.0) or 1.0
-    shares = [sum(weight[t] for t in sorted(weight.keys() & set(index.terms(r.text)))) / total for r in reports]
+    shares = [sum(weight[t] for t in sorted(weight.keys() & set(search_terms(r.text, index)))) / total for r in reports]
     return [(h + inside.get(r.community, 0.0) / most) / 2 for h, r in zip(shares, reports, strict=True)]
 
 

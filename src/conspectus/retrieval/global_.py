@@ -56,9 +56,8 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     windows = packed_windows(reports, settings.answer)
     used = sum(report.n_tokens for report in reports)
     evidence = [Context(reports=tuple(window)) for window in windows]
-    result = await map_reduce(
-        question, evidence, index, model, settings.answer, method="global", level=level, used=used, notices=notices
-    )
+    draft = Answer(question, "", "global", level=level, context_tokens=used, notices=tuple(notices))
+    result = await map_reduce(draft, evidence, index, model, settings.answer)
     count = len(windows)
     return replace(result, why="; ".join(filter(None, (why, f"{count} window{'s' if count > 1 else ''} of reports"))))
 
@@ -149,7 +148,8 @@ async def source_summary(question: str, index: Index, model: Model, settings: An
     if not windows:
         return nothing_found(question, index, method=SOURCE_SUMMARY)
     used = sum(chunk.n_tokens for window in windows for chunk in window.sources)
-    result = await map_reduce(question, windows, index, model, settings, method=SOURCE_SUMMARY, used=used)
+    draft = Answer(question, "", SOURCE_SUMMARY, context_tokens=used)
+    result = await map_reduce(draft, windows, index, model, settings)
     return replace(result, why=f"{len(windows)} windows of source text")
 
 

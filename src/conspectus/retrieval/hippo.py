@@ -36,6 +36,7 @@ from conspectus.retrieval.vector import cosines, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tasks import NameEntities
+from conspectus.text.language import question_language
 from conspectus.text.words import name_key, terms
 from conspectus.triple_graph import TripleGraph
 
@@ -68,11 +69,8 @@ class PhraseGraph:
 
     @classmethod
     def of(cls, index: Index) -> PhraseGraph:
-        """Return the phrases of an index; made once for an open index."""
-        if "phrases" not in index.derived:
-            index.derived["phrases"] = cls._made(index)
-        phrases: PhraseGraph = index.derived["phrases"]
-        return phrases
+        """Return the phrases of an index, made once while it is open."""
+        return index.derive(cls._made)
 
     @classmethod
     def _made(cls, index: Index) -> PhraseGraph:
@@ -279,34 +277,29 @@ def _triples_like(question: str, phrases: PhraseGraph, index: Index, settings: S
     """Return how like the question each triple is."""
     stored = index.arrays.get("vectors.triples")
     if stored is not None and len(stored) == len(phrases.graph):
-        return _float(index, stored) @ question_vectors([question], index, settings)[0]
-    numbers, of_words = _postings(phrases, index)
+        return index.derive(_float) @ question_vectors([question], index, settings)[0]
+    numbers, of_words = index.derive(_postings)
     query = [(numbers[t], 1.0) for t in terms(question) if t in numbers]
     return scaled(bm25(of_words, query))
 
 
-def _float(index: Index, stored: Floats) -> Floats:
-    """Return the stored vectors in the precision that is multiplied fast; made once for an open index."""
-    if "triple vectors" not in index.derived:
-        index.derived["triple vectors"] = stored.astype(np.float32)
-    return index.derived["triple vectors"]
+def _float(index: Index) -> Floats:
+    """Return the stored vectors of the triples in the precision that is multiplied fast."""
+    return index.arrays["vectors.triples"].astype(np.float32)
 
 
-def _postings(phrases: PhraseGraph, index: Index) -> tuple[dict[str, int], Postings]:
-    """Return the words of the triples and which triples hold them; made once for an open index."""
-    if "triple words" not in index.derived:
-        numbers: dict[str, int] = {}
-        flat: list[int] = []
-        owners: list[int] = []
-        for i in range(len(phrases.graph)):
-            words = [numbers.setdefault(t, len(numbers)) for t in terms(phrases.graph.text(i))]
-            flat += words
-            owners += [i] * len(words)
-        made = postings(
-            np.array(flat, np.int32), np.array(owners, np.int32), size=len(numbers), texts=len(phrases.graph)
-        )
-        index.derived["triple words"] = numbers, made
-    return index.derived["triple words"]
+def _postings(index: Index) -> tuple[dict[str, int], Postings]:
+    """Return the words of the triples and which triples hold them."""
+    graph = TripleGraph.of(index)
+    numbers: dict[str, int] = {}
+    flat: list[int] = []
+    owners: list[int] = []
+    for i in range(len(graph)):
+        words = [numbers.setdefault(t, len(numbers)) for t in terms(graph.text(i))]
+        flat += words
+        owners += [i] * len(words)
+    made = postings(np.array(flat, np.int32), np.array(owners, np.int32), size=len(numbers), texts=len(graph))
+    return numbers, made
 
 
 @method("hippo", help="Personalized PageRank over noun phrases (HippoRAG)", reads={"graph", "chunks"}, rank=rank)
@@ -315,5 +308,5 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     hits = await rank_with(question, index, model, settings)
     result = await answer_from(hits, question, index, model, method="hippo")
     spelt = PhraseGraph.of(index).vectors is None
-    notice = wording(index.language_of(question)).spelt
+    notice = wording(question_language(question, index)).spelt
     return replace(result, notices=(*result.notices, notice)) if spelt else result

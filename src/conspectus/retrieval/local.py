@@ -18,7 +18,7 @@ from conspectus.settings import AnswerSettings
 from conspectus.tasks import AnswerFromContext
 from conspectus.tasks.context import Context
 from conspectus.text.mentions import units
-from conspectus.text.words import CJK, STOPWORDS, name_key, stem, without_particles
+from conspectus.text.words import CJK, STOPWORDS, declined_stems, entity_keys, name_key, stem, without_particles
 
 MOST_NAMED = 10
 """Maximum number of entities that the context starts from."""
@@ -39,10 +39,8 @@ async def answer(question: str, index: Index, model: Model, settings: AnswerSett
     evidence = context(question, index, settings)
     if not evidence.sources:
         return nothing_found(question, index, method="local")
-    used = tokens.count(evidence.text)
-    result = await finish(
-        AnswerFromContext(question, evidence), question, index, model, method="local", context_tokens=used
-    )
+    draft = Answer(question, "", "local", context_tokens=tokens.count(evidence.text))
+    result = await finish(AnswerFromContext(question, evidence), draft, index, model)
     named = {entity.number for entity in entities_in(question, index)[:MOST_NAMED]}
     names = ", ".join([entity.name for entity in evidence.entities if entity.number in named][:4])
     return replace(
@@ -70,10 +68,10 @@ def context(question: str, index: Index, settings: AnswerSettings) -> Context:
 def entities_in(question: str, index: Index) -> list[Entity]:
     """Return the entities that a question names, the longest and rarest names first."""
     question = without_particles(question, index.languages)
-    number_of_key, longest = index.entity_of_key, LONGEST
+    number_of_key, longest = index.derive(entity_keys), LONGEST
     words = name_key(question).split()
     if CJK.search(question):
-        number_of_key, longest, words = _known_in_pieces(index), LONGEST_UNSPACED, units(name_key(question))
+        number_of_key, longest, words = index.derive(_known_in_pieces), LONGEST_UNSPACED, units(name_key(question))
     entities: dict[int, tuple[int, int]] = {}
     at = 0
     while at < len(words):
@@ -89,17 +87,19 @@ def entities_in(question: str, index: Index) -> list[Entity]:
 
 
 def _known_in_pieces(index: Index) -> Mapping[str, int]:
-    """Return `entity_of_key` by names in pieces, Chinese ones character by character; made once for an open index."""
-    if "keys in pieces" not in index.derived:
-        index.derived["keys in pieces"] = {" ".join(units(key)): n for key, n in index.entity_of_key.items()}
-    return index.derived["keys in pieces"]
+    """Return the numbers of entities by their keys in pieces, Chinese ones character by character."""
+    return {" ".join(units(key)): n for key, n in index.derive(entity_keys).items()}
 
 
 def _keys(words: Sequence[str], index: Index) -> set[str]:
     """Return the keys under which words may be known: as written, with the last one in its stem, or declined."""
     if not words:
         return set()
-    return {" ".join(words), " ".join((*words[:-1], stem(words[-1]))), *index.stems_of(" ".join(words))}
+    return {
+        " ".join(words),
+        " ".join((*words[:-1], stem(words[-1]))),
+        *declined_stems(" ".join(words), index.languages),
+    }
 
 
 def _edges(

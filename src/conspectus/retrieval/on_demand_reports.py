@@ -48,7 +48,7 @@ async def reports_for(
     async def write(community: Community) -> Report | None:
         if community.number in index.report_of_community:
             return index.report_of_community[community.number]
-        gatherer = _gatherer(index)
+        gatherer = index.derive(_gatherer)
         children = [index.communities[c] for c in community.children]
         named = [] if gatherer.fits(community) else [c for c in children if c.number in parts]
         below = await performed(model, [write(child) for child in named])
@@ -56,7 +56,7 @@ async def reports_for(
             c.number: index.report_of_community[c.number] for c in children if c.number in index.report_of_community
         }
         evidence = gatherer.build(community, stored | {r.community: r for r in below if r is not None})
-        task = WriteReport(evidence, language=_language(index), priority=community.level)
+        task = WriteReport(evidence, language=index.derive(_language), priority=community.level)
         cache = _cache(index)
         key = model.name, community.number, evidence.text
         report = cache.get(key)
@@ -80,9 +80,16 @@ async def reports_for(
     return result
 
 
+class _Reports:
+    """The reports that were written for questions on an index."""
+
+    def __init__(self, _: Index) -> None:
+        self.cache: BoundedCache[tuple[str, int, str], Report] = BoundedCache(CACHED)
+
+
 def _cache(index: Index) -> BoundedCache[tuple[str, int, str], Report]:
     """Return the reports written so far, by who wrote them, their community, and what they stand on."""
-    return index.derived.setdefault("just in time", BoundedCache(CACHED))
+    return index.derive(_Reports).cache
 
 
 def _number(community: Community, index: Index, model: Model, parts: str) -> int:
@@ -106,15 +113,11 @@ def _add_further(report: Report, index: Index) -> None:
 
 
 def _gatherer(index: Index) -> CommunityContextBuilder:
-    """Return what gathers the evidence of a community as indexing did; made once for an open index."""
-    if "gatherer" not in index.derived:
-        limit = index.settings.get("reports", {}).get("context_tokens", ReportSettings().context_tokens)
-        rows = list(index.communities), list(index.entities), list(index.relationships)
-        index.derived["gatherer"] = CommunityContextBuilder(*rows, limit, list(index.claims))
-    return index.derived["gatherer"]
+    """Return what gathers the context of a community as indexing did."""
+    limit = index.settings.get("reports", {}).get("context_tokens", ReportSettings().context_tokens)
+    rows = list(index.communities), list(index.entities), list(index.relationships)
+    return CommunityContextBuilder(*rows, limit, list(index.claims))
 
 
 def _language(index: Index) -> str:
-    if "language" not in index.derived:
-        index.derived["language"] = corpus_language(index.documents, index.settings.get("language", AUTO))
-    return index.derived["language"]
+    return corpus_language(index.documents, index.settings.get("language", AUTO))

@@ -58,25 +58,29 @@ def _cut(chunk: Chunk) -> list[str]:
     return [chunk.text[start:end] for start, end in splitting.sentences(chunk.text)]
 
 
-def sentences(index: Index) -> Statements:
-    """Return the sentences of the chunks, each with the title of its document; made once for an index."""
-    if "sentences" not in index.derived:
-        titles = {d.id: d.title for d in index.documents}
-        index.derived["sentences"] = Statements.read(
-            [[f"{titles[c.document_id]}: {s}" for s in _cut(c)] for c in index.chunks]
-        )
-    return index.derived["sentences"]
+def _sentences(index: Index) -> Statements:
+    """Return the sentences of the chunks, each with the title of its document."""
+    titles = {d.id: d.title for d in index.documents}
+    return Statements.read([[f"{titles[c.document_id]}: {s}" for s in _cut(c)] for c in index.chunks])
+
+
+class _Propositions:
+    """What a model rewrote the chunks of an index to, once it has."""
+
+    def __init__(self, _: Index) -> None:
+        self.statements: Statements | None = None
 
 
 async def model_statements(index: Index, model: Model) -> Statements:
     """Return what a model rewrites the chunks to; made once for an open index."""
-    if "propositions" not in index.derived:
+    cached = index.derive(_Propositions)
+    if cached.statements is None:
         titles = {d.id: d.title for d in index.documents}
         replies = await model.perform_all([WritePropositions(c, titles[c.document_id]) for c in index.chunks])
         by_chunk = [_cut(c) if isinstance(r, Exception) else r for c, r in zip(index.chunks, replies, strict=True)]
         failed = sum(isinstance(r, Exception) for r in replies)
-        index.derived["propositions"] = Statements.read(by_chunk, failed)
-    return index.derived["propositions"]
+        cached.statements = Statements.read(by_chunk, failed)
+    return cached.statements
 
 
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
@@ -86,7 +90,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
         first, last = index.arrays["walk.first"], index.arrays["walk.last"]
         best = [float(like[a:b].max()) if b > a else 0.0 for a, b in zip(first.tolist(), last.tolist(), strict=True)]
         return hits_of(np.array(best), index, settings.search.k)
-    return _ranked(question, sentences(index), index, settings)
+    return _ranked(question, index.derive(_sentences), index, settings)
 
 
 def _ranked(question: str, statements: Statements, index: Index, settings: Settings) -> list[Hit]:

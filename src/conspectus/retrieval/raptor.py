@@ -173,11 +173,19 @@ def model_summaries(model: Model) -> Summarise:
     return summarise
 
 
+class _Trees:
+    """The trees of an open index, as far as they were made: of extracts, and of what a model wrote."""
+
+    def __init__(self, _: Index) -> None:
+        self.extracted: Tree | None = None
+        self.written: Tree | None = None
+
+
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks of the nodes most like the question, those of a summary by their own likeness."""
-    if "raptor" not in index.derived:
-        index.derived["raptor"] = run_ready(build_tree(index, settings, extracts))
-    return _ranked(question, index.derived["raptor"], index, settings)
+    trees = index.derive(_Trees)
+    trees.extracted = trees.extracted or run_ready(build_tree(index, settings, extracts))
+    return _ranked(question, trees.extracted, index, settings)
 
 
 def _ranked(question: str, tree: Tree, index: Index, settings: Settings) -> list[Hit]:
@@ -196,11 +204,10 @@ def _ranked(question: str, tree: Tree, index: Index, settings: Settings) -> list
 @method("raptor", help="a tree of summaries of clustered chunks", rank=rank)
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the chunks that were found."""
-    if model.generative and "raptor written" not in index.derived:
-        index.derived["raptor written"] = await build_tree(index, settings, model_summaries(model))
-    hits = (
-        _ranked(question, index.derived["raptor written"], index, settings)
-        if model.generative
-        else rank(question, index, settings)
-    )
+    if model.generative:
+        trees = index.derive(_Trees)
+        trees.written = trees.written or await build_tree(index, settings, model_summaries(model))
+        hits = _ranked(question, trees.written, index, settings)
+    else:
+        hits = rank(question, index, settings)
     return await answer_from(hits, question, index, model, method="raptor")

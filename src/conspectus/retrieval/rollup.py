@@ -31,7 +31,7 @@ from conspectus.rows import Answer, Community
 from conspectus.settings import Settings
 from conspectus.tasks.context import Context
 from conspectus.text.question import read_question
-from conspectus.text.words import CJK
+from conspectus.text.words import CJK, search_terms
 
 Kind = Literal["entity", "relationship", "claim", "report"]
 
@@ -67,13 +67,11 @@ class _Row:
 
 
 def _rows(index: Index) -> list[_Row]:
-    """Return all annotations of an index; made once for each that is open."""
-    if "annotations" not in index.derived:
-        index.derived["annotations"] = list(_read(index))
-    return index.derived["annotations"]
+    """Return all annotations of an index."""
+    return list(_annotations(index))
 
 
-def _read(index: Index) -> Iterator[_Row]:
+def _annotations(index: Index) -> Iterator[_Row]:
     for e in index.entities:
         yield _Row("entity", e.number, e.name, f"{e.name} {e.description}".lower())
     for r in index.relationships:
@@ -86,7 +84,7 @@ def _read(index: Index) -> Iterator[_Row]:
 
 def match_annotations(question: str, index: Index, settings: Settings) -> list[Annotation]:
     """Return the annotations that match a question, the best first, at most MATCHES."""
-    rows = _rows(index)
+    rows = index.derive(_rows)
     scores = _by_words(question, rows, index)
     if has_vectors(index):
         for row_number, like in _by_meaning(question, index, settings).items():
@@ -99,10 +97,10 @@ def match_annotations(question: str, index: Index, settings: Settings) -> list[A
 
 def _by_words(question: str, rows: Sequence[_Row], index: Index) -> dict[int, float]:
     """Return by its place the share of the question's weight, in squared IDF, that each annotation holds."""
-    query_terms = read_question(question, *index.languages).focus or tuple(dict.fromkeys(index.terms(question)))
+    query_terms = read_question(question, *index.languages).focus or tuple(dict.fromkeys(search_terms(question, index)))
     parts = [term[:-1] if len(term) > 3 and not CJK.search(term) else term for term in query_terms]
     near = [i for i, row in enumerate(rows) if any(part in row.text for part in parts)]  # stems may end otherwise
-    shared_terms = {i: set(query_terms).intersection(index.terms(rows[i].text)) for i in near}
+    shared_terms = {i: set(query_terms).intersection(search_terms(rows[i].text, index)) for i in near}
     frequency = {term: sum(term in words for words in shared_terms.values()) for term in query_terms}
     weight = {term: idf(len(rows), n) ** 2 for term, n in frequency.items() if n}
     total = sum(weight.values()) or 1.0
@@ -110,7 +108,7 @@ def _by_words(question: str, rows: Sequence[_Row], index: Index) -> dict[int, fl
     for i, words in shared_terms.items():
         share = sum(weight[t] for t in sorted(words)) / total
         if share >= LEAST:
-            named = words.intersection(index.terms(rows[i].name))
+            named = words.intersection(search_terms(rows[i].name, index))
             scores[i] = share + IN_NAME * sum(weight[t] for t in sorted(named)) / total
     return scores
 
@@ -202,9 +200,8 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     windows = [Context(reports=tuple(w)) for w in packed_windows(written.reports, settings.answer)]
     used = sum(report.n_tokens for report in written.reports)
     notices = [f"{len(written.failed)} reports could not be written: {written.failed[0]}"] if written.failed else []
-    result = await map_reduce(
-        question, windows, index, model, settings.answer, method=METHOD, used=used, notices=notices
-    )
+    draft = Answer(question, "", METHOD, context_tokens=used, notices=tuple(notices))
+    result = await map_reduce(draft, windows, index, model, settings.answer)
     why = f"{_matches(annotations, scores)}; {_levels(chosen, len(scores), written.new)}"
     return replace(result, why=why)
 

@@ -26,8 +26,9 @@ from conspectus.rows import Answer, Hit, ReasoningPath, Relationship, Triple
 from conspectus.settings import Settings
 from conspectus.tasks import AnswerFromContext, ChooseRelations, DraftAnswer, Edge, ExamineEvidence, NameEntities, Topic
 from conspectus.tasks.context import Context
+from conspectus.text.language import question_language
 from conspectus.text.relation_words import likeness, root, roots_of_label
-from conspectus.text.words import STOPWORDS, WORD, fold, is_content, name_key, terms
+from conspectus.text.words import STOPWORDS, WORD, fold, is_content, name_key, search_terms, terms
 from conspectus.triple_graph import Step, TripleGraph
 
 SCORED_CHUNKS, READ_CHUNKS = 10, 5
@@ -268,9 +269,9 @@ class Scorer:
             vector = question_vectors([query], self._index, self._settings)[0]
             cosines: np.ndarray[Any, Any] = self._index.arrays["vectors.chunks"][places] @ vector
             return dict(zip(places, np.maximum(cosines, 0).tolist(), strict=True))
-        query_terms = set(self._index.terms(query))
+        query_terms = set(search_terms(query, self._index))
         return {
-            c: len(query_terms & set(self._index.terms(self._index.chunks[c].text))) / (len(query_terms) or 1)
+            c: len(query_terms & set(search_terms(self._index.chunks[c].text, self._index))) / (len(query_terms) or 1)
             for c in places
         }
 
@@ -363,11 +364,11 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
     if evidence.sources:
         task = AnswerFromContext(question, evidence)
         used = tokens.count(evidence.text)
-        result = await finish(task, question, index, model, method=method, context_tokens=used)
+        result = await finish(task, Answer(question, "", method, context_tokens=used), index, model)
         if not model.generative and TripleGraph.of(index).given:
-            result, exploration = _with_graph(result, exploration, wording(index.language_of(question)).selected)
+            result, exploration = _with_graph(result, exploration, wording(question_language(question, index)).selected)
     else:
-        words = wording(index.language_of(question))
+        words = wording(question_language(question, index))
         notice = words.written if model.generative else words.selected
         result = Answer(question, _listed(exploration), method, notices=(notice,))
     short = exploration.answers or await _from_what_there_is(question, exploration, evidence, model)

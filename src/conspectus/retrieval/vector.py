@@ -38,6 +38,13 @@ def reads_texts(index: Index) -> bool:
     return index.settings.get("vectors", {}).get("unread", 0.0) < MOST_UNREAD
 
 
+class OpenEmbedders:
+    """The embedders that were opened for questions of an index, by name."""
+
+    def __init__(self, _: Index) -> None:
+        self.by_name: dict[str, Embedder | None] = {}
+
+
 def embedder_of(index: Index, settings: Settings) -> Embedder:
     """Return the embedder that made the vectors of an index, opened once for each name.
 
@@ -53,10 +60,10 @@ def embedder_of(index: Index, settings: Settings) -> Embedder:
         address = index_models_of(index.settings).embedder_base_url
         without = "--method bm25 to search by words"
         checked_address(name, address, f"--set llm.embedder_base_url={address}", without)
-    key = f"embedder {name}"
-    if key not in index.derived:
-        index.derived[key] = open_embedder(name, settings, index.folder)
-    embedder: Embedder | None = index.derived[key]
+    by_name = index.derive(OpenEmbedders).by_name
+    if name not in by_name:
+        by_name[name] = open_embedder(name, settings, index.folder)
+    embedder = by_name[name]
     if embedder is None or not same_model(embedder.name, made.get("model", "")):
         raise _differ(index, embedder.name if embedder else "none", name)
     return embedder
@@ -91,14 +98,14 @@ def nearest_chunks(query: Floats, index: Index, k: int) -> tuple[Ints, Floats]:
     Where the index has a graph of neighbours, and usearch is there to read it, some of the nearest may be missed.
     """
     vectors = index.arrays["vectors.chunks"]
-    graph = _graph(index)
+    graph = index.derive(_graph)
     chunks, cosines = graph.nearest(vectors, query[None], k) if graph else nearest(vectors, query[None], k)
     return chunks[0], cosines[0]
 
 
 def cosines(query: Floats, index: Index) -> Floats:
     """Return the cosine of the vector of a question with every chunk; of many chunks, with the nearest, and 0 else."""
-    if _graph(index) is None:
+    if index.derive(_graph) is None:
         return products(index.arrays["vectors.chunks"], query)
     result = np.zeros(len(index.chunks), np.float32)
     chunks, near = nearest_chunks(query, index, NEAR)
@@ -107,15 +114,12 @@ def cosines(query: Floats, index: Index) -> Floats:
 
 
 def _graph(index: Index) -> NeighbourGraph | None:
-    """Return the graph of neighbours of the chunks, opened once; None where there is none, or nothing to read it."""
+    """Return the graph of neighbours of the chunks; None where there is none, or nothing to read it."""
     if "vectors.graph" not in index.arrays:
         return None
-    if "vectors graph" not in index.derived:
-        made: Mapping[str, Any] = index.settings["vectors"]
-        graph = NeighbourGraph(index.arrays["vectors.graph"], made["breadth"], made["recall"])
-        index.derived["vectors graph"] = graph if graph.readable else None
-    graph_or_none: NeighbourGraph | None = index.derived["vectors graph"]
-    return graph_or_none
+    made: Mapping[str, Any] = index.settings["vectors"]
+    graph = NeighbourGraph(index.arrays["vectors.graph"], made["breadth"], made["recall"])
+    return graph if graph.readable else None
 
 
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:

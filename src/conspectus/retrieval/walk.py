@@ -37,7 +37,7 @@ from conspectus.rows import Hit
 from conspectus.settings import Settings
 from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_mentions, hash_of, units
 from conspectus.text.vocabulary import read_vocabulary
-from conspectus.text.words import name_key
+from conspectus.text.words import name_key, search_terms
 
 PART = 0.3
 """The weight of a seed inside a longer seed."""
@@ -68,13 +68,11 @@ class SentenceEntityGraph:
         none."""
         if "walk.names" not in index.arrays:
             raise UsageError("the index has no sentences to walk over; make it anew: conspectus index")
-        if "walk" not in index.derived:
-            index.derived["walk"] = cls._made(index.arrays)
-        graph: SentenceEntityGraph = index.derived["walk"]
-        return graph
+        return index.derive(cls._made)
 
     @classmethod
-    def _made(cls, arrays: Mapping[str, np.ndarray[Any, Any]]) -> SentenceEntityGraph:
+    def _made(cls, index: Index) -> SentenceEntityGraph:
+        arrays = index.arrays
         first, last, names, frequency, kinds = (
             arrays[f"walk.{part}"] for part in ("first", "last", "names", "frequency", "kinds")
         )
@@ -254,7 +252,7 @@ def scores_of(question: str, index: Index, settings: Settings, local_from: int =
 def _by_words(question: str, index: Index, graph: SentenceEntityGraph) -> tuple[Floats, Floats]:
     """Return the BM25 score of each chunk, and how much of the question's weight it holds."""
     number = index.number_of_word
-    query = [number[term] for term in index.terms(question) if term in number]
+    query = [number[term] for term in search_terms(question, index) if term in number]
     scores = np.zeros(len(graph.first), np.float32)
     covered = np.zeros(len(graph.first), np.float32)
     total = 0.0
@@ -270,7 +268,7 @@ def _by_words(question: str, index: Index, graph: SentenceEntityGraph) -> tuple[
 def _sentences_by_words(question: str, rest: str, index: Index, graph: SentenceEntityGraph) -> Floats:
     """Return how like the question, or the rest of it, each sentence is by its words (BM25), 0 to 1."""
     number = index.number_of_word
-    whole, part = ([number[t] for t in index.terms(text) if t in number] for text in (question, rest))
+    whole, part = ([number[t] for t in search_terms(text, index) if t in number] for text in (question, rest))
     both = np.zeros((2, len(graph.sentences.lengths)), np.float32)
     for term in dict.fromkeys(whole + part):
         where, gain = gains(graph.sentences, term, b=SENTENCE_B)

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Protocol
 
 from conspectus.rows import Document
 from conspectus.text.function_words import GRAMMARS
@@ -228,3 +229,15 @@ def corpus_language(documents: Iterable[Document], chosen: str = AUTO) -> str:
     if chosen != AUTO:
         return chosen.partition(",")[0]
     return _commonest(_stated(document) or guess(_sample(document.text)) for document in documents)
+
+
+class Languages(Protocol):
+    """What has languages: an index."""
+
+    @property
+    def languages(self) -> tuple[str, ...]: ...
+
+
+def question_language(question: str, index: Languages) -> str:
+    """Return the language of a question, that of the index where it does not tell."""
+    return language_of([question], index.languages)

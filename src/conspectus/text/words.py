@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
+from conspectus.rows import Entity
 from conspectus.text.function_words import function_words_of
-from conspectus.text.language import ENGLISH, language_of
+from conspectus.text.language import ENGLISH, Languages, language_of
 
 TOKEN = re.compile(
     r"(?:https?://|www\.)\S+|(?<!\S)\S[^\s@]*+@\S+\.\w+"  # addresses
@@ -307,3 +308,46 @@ def _pairs(run: str) -> list[str]:
 def stems(words: Iterable[str]) -> frozenset[str]:
     """Return the stems of a word list."""
     return frozenset(stem(w) for w in words)
+
+
+def search_terms(text: str, index: Languages) -> list[str]:
+    """Return the search terms of a text as an index has them: stemmed in all of its languages."""
+    return terms(text, *index.languages)
+
+
+class NamedEntities(Languages, Protocol):
+    """What names are looked up in: an index."""
+
+    @property
+    def entities(self) -> Sequence[Entity]: ...
+
+
+def entity_keys(index: NamedEntities) -> Mapping[str, int]:
+    """Return the numbers of entities by what all spellings of their names and aliases have in common.
+
+    The last word of a name may also stand in its stem; a name of one word that is no concept only without its
+    plural, for "main" is not Maine. An alias that several entities share leads to none; a name goes before an
+    alias, and an alias before the stem of another name.
+    """
+    keys: dict[str, int] = {name_key(e.name): e.number for e in reversed(index.entities)}
+    aliases: dict[str, set[int]] = {}
+    for entity in index.entities:
+        for alias in entity.aliases:
+            aliases.setdefault(name_key(alias), set()).add(entity.number)
+    for key, numbers in aliases.items():
+        if len(numbers) == 1:
+            keys.setdefault(key, min(numbers))
+    for entity in index.entities:
+        *head, last = name_key(entity.name).split() or [""]
+        if head or entity.type == "concept" or last.endswith("s"):
+            keys.setdefault(" ".join((*head, stem(last))), entity.number)
+    for key, number in list(keys.items()):
+        for stems in declined_stems(key, index.languages):
+            keys.setdefault(stems, number)
+    return keys
+
+
+def declined_stems(key: str, languages: Sequence[str]) -> Iterator[str]:
+    """Yield a key without the endings of its words, in those languages that decline names."""
+    for language in sorted(INFLECTING.intersection(languages)):
+        yield " ".join(undeclined(word, language) for word in key.split())

@@ -16,9 +16,9 @@ from conspectus.references import Reference, strip, write
 from conspectus.rows import Chunk, Report
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, RateReport, ReduceAnswer, is_short
 from conspectus.tasks.context import Context
-from conspectus.text.language import ENGLISH
+from conspectus.text.language import ENGLISH, question_language
 from conspectus.text.question import Question
-from conspectus.text.words import CJK, fold, terms
+from conspectus.text.words import CJK, fold, search_terms, terms
 
 NOTICE = wording(ENGLISH).assembled
 MAX_QUOTES = 4  # unexplained
@@ -192,7 +192,7 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
 
 def _notice(question: str, searcher: Searcher) -> str:
     index = searcher.index
-    words = wording(index.language_of(question))
+    words = wording(question_language(question, index))
     by_model = "imported" in index.settings or index.settings.get("model", "extractive") != "extractive"
     return f"*{words.assembled_with_reports if by_model and index.reports else words.assembled}*"
 
@@ -266,7 +266,7 @@ def short_answer(question_text: str, evidence: Context, searcher: Searcher) -> t
     found = rank_sentences(question, evidence.sources, {entity.number for entity in evidence.entities}, searcher)[
         :MAX_SENTENCES_READ
     ]
-    asked = frozenset(searcher.index.terms(question_text))
+    asked = frozenset(search_terms(question_text, searcher.index))
     best: tuple[float, str, Found] | None = None
     for f in found:
         for answer, weight in candidates(question, f.sentence, asked, searcher):
@@ -284,7 +284,7 @@ def _clauses(text: str) -> list[str]:
 
 
 def _weight_of_asked(clause: str, asked: frozenset[str], searcher: Searcher) -> float:
-    return math.fsum(searcher.weight(term) for term in asked.intersection(searcher.index.terms(clause)))
+    return math.fsum(searcher.weight(term) for term in asked.intersection(search_terms(clause, searcher.index)))
 
 
 SOMEWHAT_RELEVANT, MOST_RELEVANT = 2, 5  # unexplained

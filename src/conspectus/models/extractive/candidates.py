@@ -9,7 +9,7 @@ from conspectus.models.extractive.search import Searcher
 from conspectus.text.dates import date_spans
 from conspectus.text.gazetteer import CURRENCIES
 from conspectus.text.question import Question
-from conspectus.text.words import CJK, WORD, fold
+from conspectus.text.words import CJK, WORD, fold, search_terms
 
 NEAR = 8  # unexplained
 """Words between a candidate and the question's words at which it counts half."""
@@ -49,7 +49,7 @@ def candidates(
     places: Sequence[int] | None = None
     for start, end, weight in _of_kind(question, sentence, text, searcher):
         answer = text[start:end].strip(" ,.;:()")
-        if answer and not asked.issuperset(searcher.index.terms(answer)):
+        if answer and not asked.issuperset(search_terms(answer, searcher.index)):
             places = _places(text, asked, searcher) if places is None else places
             gap = min((abs(len(text[:start].split()) - place) for place in places), default=2 * NEAR)
             yield answer, weight / (1 + gap / NEAR)
@@ -83,5 +83,5 @@ def _of_kind(question: Question, sentence: int, text: str, searcher: Searcher) -
 
 def _places(text: str, asked: frozenset[str], searcher: Searcher) -> Sequence[int]:
     """Return the places, in words, of the question's words in a sentence."""
-    words = ((m, searcher.index.terms(m.group())) for m in WORD.finditer(text))
+    words = ((m, search_terms(m.group(), searcher.index)) for m in WORD.finditer(text))
     return [len(text[: m.start()].split()) for m, said in words if asked.intersection(said)]

@@ -17,6 +17,7 @@ from conspectus.models.extractive.search import Found, Searcher
 from conspectus.references import Reference, write
 from conspectus.tasks import FollowUp, MapAnswer, PrimeAnswer, Probe, PursueFollowUp
 from conspectus.text.language import language_of
+from conspectus.text.words import search_terms
 
 STEP = 10  # unexplained
 """What each place in the order of reports takes from the score of the follow-up that it gives, of 100."""
@@ -66,12 +67,12 @@ def _crossed(
     frequency = np.bincount(searcher.passages.mentions, minlength=len(searcher.passages.names))
     telling = {e: w * idf(len(searcher.passages), int(frequency[e])) for e, w in weights.items()}
     whole = searcher.read(question).about_whole
-    known = [set(searcher.index.terms(text)) for text in (question, *asked)]
+    known = [set(search_terms(text, searcher.index)) for text in (question, *asked)]
     chosen: list[FollowUp] = []
     best = max(telling.values(), default=0.0)
     for entity in sorted(telling, key=lambda e: (-telling[e], e)):
         name = searcher.passages.names[entity]
-        words = set(searcher.index.terms(name))
+        words = set(search_terms(name, searcher.index))
         if searcher.passages.types[entity] == "date" or any(words <= other or other <= words for other in known):
             continue
         known.append(words)

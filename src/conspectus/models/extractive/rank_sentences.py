@@ -18,7 +18,7 @@ from conspectus.models.extractive.search import BESIDE, Found, Searcher
 from conspectus.rows import Chunk
 from conspectus.text.quality import ASKS, CLOSING
 from conspectus.text.question import Question
-from conspectus.text.words import VAGUE, WORD, name_key, stems
+from conspectus.text.words import VAGUE, WORD, name_key, search_terms, stems
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -108,7 +108,7 @@ def rank_answers(
     around, own = rest_share(rest, rows, searcher)
     known = sum(weight for term, weight in rest.items() if searcher.frequency(term))
     mostly_unknown = 2 * known < sum(rest.values())
-    asked = frozenset(searcher.index.terms(question.text))
+    asked = frozenset(search_terms(question.text, searcher.index))
     named = bool(about.any())
     opposed = bool(_OPPOSITION.search(question.text))
     for i, sentence in enumerate(rows):
@@ -128,7 +128,7 @@ def rank_definitions(
     share = searcher.shares(subject)[list(rows)]
     for i in np.flatnonzero(share >= MIN_SUBJECT_SHARE).tolist():
         text = searcher.passages.text(rows[i])
-        ends = (m.end() for m in WORD.finditer(text) if subject.keys() & set(searcher.index.terms(m.group())))
+        ends = (m.end() for m in WORD.finditer(text) if subject.keys() & set(search_terms(m.group(), searcher.index)))
         says = any(_SAYS_WHAT.match(text, end) for end in ends)
         yield i, REST_WEIGHT * float(share[i]) + ANSWER_WEIGHT * says, float(share[i])
 
@@ -141,12 +141,12 @@ def split_question(
     Words that say too little to ask for anything, as what happened, count where there are no others.
     """
     every = frozenset(question.terms)
-    said = {name_key(t) for name in question.names for t in searcher.index.terms(name)}
+    said = {name_key(t) for name in question.names for t in search_terms(name, searcher.index)}
     subject = {t for t in every if name_key(t) in said}
     several = 0
     for entity in named:
         row = searcher.index.entities[entity]
-        forms = (frozenset(searcher.index.terms(form)) for form in (row.name, *row.aliases))
+        forms = (frozenset(search_terms(form, searcher.index)) for form in (row.name, *row.aliases))
         if words := next((form for form in forms if form and form <= every), None):
             subject |= words
             several += 1
@@ -155,7 +155,7 @@ def split_question(
     if max(several, _runs_of_names(question)) > 1:
         kind |= _TOGETHER
     beside = [t for t in searcher.words(question.focus) if t not in subject | kind]
-    joined = {t for run in question.runs if len(run) > 1 for word in run for t in searcher.index.terms(word)}
+    joined = {t for run in question.runs if len(run) > 1 for word in run for t in search_terms(word, searcher.index)}
     rest = [t for t in beside if t not in _VAGUE or t in joined] or beside  # a line says little, a bottling line much
     if not subject and not rest:
         rest = searcher.words(question.terms)
@@ -182,7 +182,7 @@ def subject_share(subject: Mapping[str, float], rows: Sequence[int], searcher: S
     for i, sentence in enumerate(rows):
         document = int(searcher.passages.document[sentence])
         if document not in titles:
-            said = set(searcher.index.terms(searcher.index.documents[document].title))
+            said = set(search_terms(searcher.index.documents[document].title, searcher.index))
             titles[document] = np.array([TITLE_SHARE * (t in said) for t in subject], np.float32)
         carried = carried * CARRY_FACTOR if document == at and sentence == before + 1 else np.zeros_like(carried)
         carried = np.maximum(np.maximum(carried, titles[document]), held[:, i])

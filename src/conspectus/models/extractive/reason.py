@@ -17,7 +17,7 @@ from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, Examined, Exam
 from conspectus.text.mentions import find_mentions
 from conspectus.text.sentences import sentences
 from conspectus.text.vocabulary import read_vocabulary
-from conspectus.text.words import terms
+from conspectus.text.words import search_terms, terms
 from conspectus.triple_graph import TripleGraph
 
 DEPTH = 3  # unexplained
@@ -31,10 +31,11 @@ PLACE = 0.1  # unexplained
 
 def planner_of(index: Index) -> PathFinder:
     """Return the planner over an index's graph; made once for an open index."""
-    if "planner" not in index.derived:
-        index.derived["planner"] = PathFinder(TripleGraph.of(index))
-    planner: PathFinder = index.derived["planner"]
-    return planner
+    return index.derive(_planner)
+
+
+def _planner(index: Index) -> PathFinder:
+    return PathFinder(TripleGraph.of(index))
 
 
 @performs(ChooseRelations)
@@ -103,17 +104,17 @@ def next_thought(task: NextThought, index: Index) -> str:
     """
     number = index.number_of_word
     words = Postings.of(index.arrays, "chunk_terms")
-    thought = {t for said in task.thoughts for t in index.terms(said)}
+    thought = {t for said in task.thoughts for t in search_terms(said, index)}
     weights = {
         t: idf(len(words.lengths), words.frequency(number[t])) ** 2
-        for t in dict.fromkeys(index.terms(task.question))
+        for t in dict.fromkeys(search_terms(task.question, index))
         if t in number and t not in thought
     }
     best, chosen = 0.0, ""
     for place, chunk in enumerate(task.context.sources):
         for start, end in sentences(chunk.text):
             sentence = " ".join(chunk.text[start:end].split())
-            held = sum(weights.get(t, 0.0) for t in set(index.terms(sentence))) / (1 + PLACE * place)
+            held = sum(weights.get(t, 0.0) for t in set(search_terms(sentence, index))) / (1 + PLACE * place)
             if held > best and sentence not in task.thoughts:
                 best, chosen = held, sentence
     return chosen

@@ -16,7 +16,7 @@ from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Chunk, Span
 from conspectus.text.question import Question, read_question
-from conspectus.text.words import PAIRED, UNSPACED, name_key, terms
+from conspectus.text.words import PAIRED, UNSPACED, entity_keys, name_key, search_terms, terms
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -98,7 +98,7 @@ class Searcher:
         foreign = read.language not in self.index.languages
         if len(self.index.languages) < 2 and not foreign:
             return read
-        own = frozenset(t for name in read.names for t in self.index.terms(name)) if foreign else None
+        own = frozenset(t for name in read.names for t in search_terms(name, self.index)) if foreign else None
         own = frozenset(terms(question, read.language)) if own is None else own
 
         def known(stems: Sequence[str]) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ class Searcher:
             return replace(read, terms=known(read.terms), focus=focus)
         if not any(map(self.frequency, focus)):
             return read
-        runs = (tuple(word for word in run if known(self.index.terms(word))) for run in read.runs)
+        runs = (tuple(word for word in run if known(search_terms(word, self.index))) for run in read.runs)
         return replace(read, terms=known(read.terms), focus=focus, runs=tuple(run for run in runs if run))
 
     def _terms(self, sentence: int) -> list[str]:
@@ -123,7 +123,7 @@ class Searcher:
 
     def is_known(self, name: str) -> bool:
         """Tell whether the corpus has any word of a name, given by its key."""
-        return name in self.index.entity_of_key or any(map(self.frequency, self.index.terms(name)))
+        return name in self.index.derive(entity_keys) or any(map(self.frequency, search_terms(name, self.index)))
 
     def words(self, asked: Sequence[str]) -> list[str]:
         """Return terms without those that the corpus never has of scripts that are searched by pieces of words."""
@@ -135,7 +135,7 @@ class Searcher:
         total = sum(unit.weight for unit in units)
         if not total or not any(is_known(unit, self) for unit in units):
             return []
-        named = {t for name in question.names for t in self.index.terms(name)}
+        named = {t for name in question.names for t in search_terms(name, self.index)}
         telling = [u for u in units if not named.issuperset(u.terms) and not u.terms[0].isdigit()]
         known = [u for u in telling if is_known(u, self)]
         least = STRICT_SHARE
@@ -195,7 +195,7 @@ class Searcher:
         for name in names:
             words = name.split()
             if len(words) > 1 and words[0][:1].isupper() and asked.isdisjoint(name_key(name).split()):
-                inside.update(self.index.terms(name))
+                inside.update(search_terms(name, self.index))
         if not inside:
             return set()
         held = Counter(self._terms(sentence))
@@ -295,7 +295,7 @@ def segment_query(question: Question, searcher: Searcher) -> list[QueryPhrase]:
     """Return what a question asks for; the focus of its words, each in one unit."""
     units: list[QueryPhrase] = []
     for words in (part for run in question.runs for part in _cohesive(run, searcher)):
-        terms = tuple(dict.fromkeys(term for word in words for term in searcher.index.terms(word)))
+        terms = tuple(dict.fromkeys(term for word in words for term in search_terms(word, searcher.index)))
         others = _other_name(" ".join(words), searcher.index)
         units.append(QueryPhrase(terms, others, _phrase_weight(terms, others, searcher)))
     inside = {term for unit in units for term in unit.terms}
@@ -339,21 +339,21 @@ def _cohesive(run: Sequence[str], searcher: Searcher) -> Iterator[list[str]]:
 
 
 def _together(one: str, other: str, searcher: Searcher) -> bool:
-    terms = {*searcher.index.terms(one), *searcher.index.terms(other)}
+    terms = {*search_terms(one, searcher.index), *search_terms(other, searcher.index)}
     both = int(np.count_nonzero(searcher.shares(dict.fromkeys(terms, 1.0)) > COMPLETE))
     return both >= max(2, MIN_COHESION * min(map(searcher.frequency, terms)))
 
 
 def _other_name(name: str, index: Index) -> tuple[str, ...]:
     """Return the terms of the acronym of a name that the graph joins with it, or of what an acronym stands for."""
-    number = index.entity_of_key.get(name_key(name))
+    number = index.derive(entity_keys).get(name_key(name))
     if number is None:
         return ()
     own = index.entities[number].name
     for edge in map(index.relationships.__getitem__, index.edges_of(number)):
         other = edge.target if edge.source == own else edge.source
         if is_acronym(own, other) or is_acronym(other, own):
-            return tuple(dict.fromkeys(index.terms(other)))
+            return tuple(dict.fromkeys(search_terms(other, index)))
     return ()
 
 
