@@ -78,7 +78,6 @@ REMAINING: dict[str, set[str]] = {
     "cli": {
         "api",
         "configuration",
-        "corrections",
         "evaluation",
         "indexing",
         "interchange",

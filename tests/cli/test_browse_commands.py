@@ -190,7 +190,7 @@ def test_a_path_is_shown_step_by_step_with_its_sentences(told: Told, run: Run, s
 
 def test_a_path_to_an_unknown_name_and_to_itself_are_errors(run: Run, sampled: Path):
     assert "did you mean" in run("path", "Dorothea Quill", "Lapwng", "--index", sampled, code=1).stderr
-    assert "are one thing" in run("path", "Lapwing", "lapwing", "--index", sampled, code=2).stderr
+    assert "are one entity" in run("path", "Lapwing", "lapwing", "--index", sampled, code=2).stderr
 
 
 def test_a_report_cites_a_passage_by_one_number(told: Told, sampled: Path, opened: Index):

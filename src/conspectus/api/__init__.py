@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from conspectus.api.tuning import tune
     from conspectus.configuration import Resolved
     from conspectus.corrections import FILE_NAME as CORRECTIONS_FILE
-    from conspectus.corrections import Correction, Entry
+    from conspectus.corrections import KINDS, Correction, Entry
     from conspectus.explore import Branch, Edge, ReportView
     from conspectus.filters.view import View
     from conspectus.index_models import describe_models, with_index_models
@@ -74,7 +74,7 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names.sp
 _FOR_THE_COMMAND_LINE = {
     "conspectus.api.asking": "viewed",
     "conspectus.api.building": "costs is_free",
-    "conspectus.corrections": "CORRECTIONS_FILE=FILE_NAME",
+    "conspectus.corrections": "CORRECTIONS_FILE=FILE_NAME KINDS",
     "conspectus.index_models": "describe_models with_index_models",
     "conspectus.index_status": "Spending spending",
     "conspectus.indexing.estimate": "Estimate",

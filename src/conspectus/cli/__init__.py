@@ -12,6 +12,8 @@ import signal
 import sys
 import textwrap
 
+import conspectus
+
 TYPE_CHECKING = False  # as in `typing`, which takes time to import
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -117,9 +119,7 @@ def shown_at_once(arguments: Sequence[str]) -> int | None:
         case ["--help" | "-h" | "help"] | []:
             text, code = overview(), 0 if arguments else 2
         case ["--version" | "-V" | "version"]:
-            from conspectus import __version__
-
-            text, code = f"conspectus {__version__}", 0
+            text, code = f"conspectus {conspectus.__version__}", 0
         case _:
             return None
     try:

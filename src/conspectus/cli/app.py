@@ -346,13 +346,13 @@ def help_(
 
     Example: conspectus help ask
     """
-    found: Any = ctx.find_root()
+    context: Any = ctx.find_root()
     for name in names or ():
-        command = found.command.get_command(found, name) if isinstance(found.command, TyperGroup) else None
+        command = context.command.get_command(context, name) if isinstance(context.command, TyperGroup) else None
         if command is None:
-            found.fail(f"No such command {name!r}.")
-        found = type(found)(command, info_name=name, parent=found)
-    typer.echo(found.get_help())
+            context.fail(f"No such command {name!r}.")
+        context = type(context)(command, info_name=name, parent=context)
+    typer.echo(context.get_help())
 
 
 @app.callback()
@@ -428,8 +428,8 @@ def reported() -> Generator[None]:
         if error.errno not in _OF_THE_SYSTEM:
             _unforeseen(error)
         log.debug("ended by the file system", exc_info=True)
-        place = f"{error.filename} cannot be read or written" if error.filename else "a file cannot be written"
-        show.note(f"error: {show.line(place)}: {error.strerror}")
+        file = f"{error.filename} cannot be read or written" if error.filename else "a file cannot be written"
+        show.note(f"error: {show.line(file)}: {error.strerror}")
         raise typer.Exit(FAILED) from None
     except Exception as error:
         _unforeseen(error)

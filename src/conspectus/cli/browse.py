@@ -30,7 +30,7 @@ from conspectus.settings import GlobalSettings
 
 if TYPE_CHECKING:
     from conspectus import EntityView, Index
-    from conspectus.api import Branch, Edge, ReportView, Snapshot, Spending, Status
+    from conspectus.api import Branch, Edge, Snapshot, Spending, Status
     from conspectus.rows import Report
 
 
@@ -214,50 +214,52 @@ def _print_tree(index: Index, level: int | None, json: bool) -> None:
 
 
 def _nested(branch: Branch) -> dict[str, Any]:
-    r = branch.report
-    named = ("id", "number", "community", "level", "parent", "title", "rating", "size", "n_tokens")
-    return {name: getattr(r, name) for name in named} | {"children": [_nested(b) for b in branch.below]}
+    fields = ("id", "number", "community", "level", "parent", "title", "rating", "size", "n_tokens")
+    return _fields(branch.report, *fields) | {"children": [_nested(child) for child in branch.below]}
+
+
+def _fields(report: Report, *names: str) -> dict[str, Any]:
+    return {name: getattr(report, name) for name in names}
 
 
 def _drawn(branch: Branch, first: str = "", rest: str = "") -> Iterator[str]:
     yield first + _line(branch.report)
-    for place, below in enumerate(branch.below, 1):
-        last = place == len(branch.below)
-        yield from _drawn(below, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+    for child in branch.below:
+        last = child is branch.below[-1]
+        yield from _drawn(child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
 
 
 def _line(report: Report) -> str:
-    return (
-        f"{report.number}  {show.line(report.title)}  (rated {report.rating:g}, {show.counted(report.size, 'entity')})"
-    )
+    entities = show.counted(report.size, "entity")
+    return f"{report.number}  {show.line(report.title)}  (rated {report.rating:g}, {entities})"
 
 
 def _print_report(name: str, index: Index, json: bool) -> None:
     view = conspectus.report_view(name, index)
-    text, citations, removed = api.cite(view.report.text, index, by_passage=True)
+    report = view.report
+    text, citations, removed = api.cite(report.text, index, by_passage=True)
     if json:
-        told = asdict(view.report) | {"text": text, "citations": [asdict(c) for c in citations]}
-        links = {"above": _link(view.above), "below": [_link(r) for r in view.below]}
-        show.as_json(told | links | {"removed_references": removed})
+        linked = ("id", "number", "community", "level", "title")
+        links = {
+            "above": _fields(view.above, *linked) if view.above else None,
+            "below": [_fields(r, *linked) for r in view.below],
+        }
+        row = asdict(report) | {"text": text, "citations": [asdict(c) for c in citations]}
+        show.as_json(row | links | {"removed_references": removed})
         return
+    entities = show.counted(report.size, "entity")
     show.markdown(text)
-    r = view.report
-    show.out(f"Level {r.level}, community {r.community}, {show.counted(r.size, 'entity')}. Rated {r.rating:g} of 10.")
-    if r.rating_explanation:
-        show.out(r.rating_explanation)
-    _print_neighbours(view)
+    show.out(f"Level {report.level}, community {report.community}, {entities}. Rated {report.rating:g} of 10.")
+    if report.rating_explanation:
+        show.out(report.rating_explanation)
+    show.out(f"\nPart of: {_line(view.above) if view.above else 'nothing, it is at the root'}")
+    show.out("Parts:" if view.below else "Parts: none with a report of its own")
+    for part in view.below:
+        show.out(f"  {_line(part)}")
     show.citations(citations, api.language_of([text], index.languages), text)
 
 
-def _link(report: Report | None) -> dict[str, Any] | None:
-    return {n: getattr(report, n) for n in ("id", "number", "community", "level", "title")} if report else None
-
-
-def _print_neighbours(view: ReportView) -> None:
-    show.out(f"\nPart of: {_line(view.above) if view.above else 'nothing, it is at the root'}")
-    show.out("Parts:" if view.below else "Parts: none with a report of its own")
-    for report in view.below:
-        show.out(f"  {_line(report)}")
+# Entities
 
 
 def entity(
@@ -286,12 +288,13 @@ def _print_entity(view: EntityView) -> None:
     show.out(f"\n{show.bold('Relationships')} ({shown}{view.degree:,})\n")
     for edge in view.relationships:
         show.out(f"{show.line(edge.target)}  (weight {edge.weight:g})")
-        _print_places(edge, 1)
+        _print_passages(edge, 1)
     if view.communities:
         show.out(f"\n{show.bold('Communities')}\n")
-    for held in view.communities:
-        told = f"report {held.report}: {show.line(held.title)}" if held.report is not None else "too small for a report"
-        show.out(f"Level {held.level}, community {held.community}: {told}")
+    for member in view.communities:
+        report = f"report {member.report}: {show.line(member.title)}"
+        report = "too small for a report" if member.report is None else report
+        show.out(f"Level {member.level}, community {member.community}: {report}")
     show.out(f"\n{show.bold('Documents')} ({len(view.documents):,})\n")
     for mention in view.documents[: show.LINES]:
         show.out(f"- {show.line(mention.document)}  ({show.counted(mention.chunks, 'chunk')})")
@@ -299,11 +302,11 @@ def _print_entity(view: EntityView) -> None:
         show.out(f"and {len(view.documents) - show.LINES:,} more (--json lists all)")
 
 
-def _print_places(edge: Edge, most: int) -> None:
+def _print_passages(edge: Edge, most: int) -> None:
     if not edge.sources and edge.description:  # of a graph that was given, no text says it
         show.out(f"    {show.snippet(edge.description)}")
     for source in edge.sources[:most]:
-        show.out(f"    {show.place(source)}")
+        show.out(f"    {show.passage(source)}")
 
 
 def path(
@@ -318,16 +321,16 @@ def path(
 
     Example: conspectus path "Dorothea Quill" "Maeve Tully"
     """
-    found = conspectus.path_between(source, target, api.open_index(folder))
+    route = conspectus.path_between(source, target, api.open_index(folder))
     if json:
-        show.as_json(asdict(found) | {"connected": bool(found.steps)})
-    elif not found.steps:
-        show.out(f"Nothing in the graph connects {show.line(found.source)} and {show.line(found.target)}.")
+        show.as_json(asdict(route) | {"connected": bool(route.steps)})
+    elif not route.steps:
+        show.out(f"Nothing in the graph connects {show.line(route.source)} and {show.line(route.target)}.")
     else:
-        show.out(" - ".join([show.bold(found.source), *(show.line(step.target) for step in found.steps)]))
-        for step in found.steps:
+        show.out(" - ".join([show.bold(route.source), *(show.line(step.target) for step in route.steps)]))
+        for step in route.steps:
             show.out(f"\n{show.bold(f'{step.source} - {step.target}')}  (weight {step.weight:g})")
-            _print_places(step, 2)
+            _print_passages(step, 2)
 
 
 # Snapshots and files
@@ -383,12 +386,12 @@ def check(
 
     if target is None:
         api.read(folder, verify=True)
-    found = check_schema(target or folder)
+    mismatches = check_schema(target or folder)
     if json:
-        show.as_json({"mismatches": found})
-    elif not found:
+        show.as_json({"mismatches": mismatches})
+    elif not mismatches:
         whole = "every file is what its manifest says; " if target is None else ""
         show.out(f"{whole}{len(SCHEMA)} tables are as GraphRAG 3.x reads them")
     else:
-        show.listed(f"{show.counted(len(found), 'column')} differ:", [str(m) for m in found], show.out)
-    raise typer.Exit(1 if found else 0)
+        show.listed(f"{show.counted(len(mismatches), 'column')} differ:", [str(m) for m in mismatches], show.out)
+    raise typer.Exit(1 if mismatches else 0)

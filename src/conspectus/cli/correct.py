@@ -118,10 +118,8 @@ def _command(declared: Callable[..., None]) -> None:
     _, *shared = inspect.signature(_save, eval_str=True, locals={"Correction": Any}).parameters.values()
 
     def command(**values: Any) -> None:
-        from conspectus.corrections import KINDS
-
         fields = {name: value for name in own if (value := values.pop(name)) is not None}
-        _save(KINDS[kind](**fields), **values)
+        _save(api.KINDS[kind](**fields), **values)
 
     command.__doc__ = declared.__doc__
     vars(command)["__signature__"] = inspect.Signature([*own.values(), *shared])

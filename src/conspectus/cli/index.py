@@ -330,19 +330,19 @@ def corrections_of(built: Built) -> Corrections:
     return api.corrections(built.folder, file=file or built.folder / api.CORRECTIONS_FILE)
 
 
-def corrections_line(found: Corrections) -> Iterator[str]:
+def corrections_line(corrections: Corrections) -> Iterator[str]:
     """Yield a line that says how many corrections there are, if there are any."""
-    counts = count_corrections(found)
+    counts = count_corrections(corrections)
     parts = [f"{counts[state]:,} {state}" for state in STATES if counts[state]]
-    parts += [f"{len(found.undone):,} undone since"] if found.undone else []
+    parts += [f"{len(corrections.undone):,} undone since"] if corrections.undone else []
     if parts:
-        yield f"Corrections: {', '.join(parts)} ({found.file})."
+        yield f"Corrections: {', '.join(parts)} ({corrections.file})."
 
 
-def count_corrections(found: Corrections) -> dict[str, Any]:
+def count_corrections(corrections: Corrections) -> dict[str, Any]:
     """Return the same for machines."""
-    states = [row.state for row in found.rows]
-    return {"file": str(found.file), **{s: states.count(s) for s in STATES}, "undone": len(found.undone)}
+    states = [row.state for row in corrections.rows]
+    return {"file": str(corrections.file), **{s: states.count(s) for s in STATES}, "undone": len(corrections.undone)}
 
 
 # Vectors and prompts

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SNIPPET = 160
 """Characters of a passage that are shown."""
-PLACES = 2
+PASSAGES = 2
 """Passages that are shown for one citation."""
 LINES = 10
 """Lines of a list that are shown."""
@@ -63,7 +63,7 @@ def as_json(value: Any, *, lines: bool = False) -> None:
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     plain = asdict(cast("Any", value)) if is_dataclass(value) else value
     text = json.dumps(plain, ensure_ascii=not utf8, indent=None if lines else 2, default=asdict)
-    typer.echo(_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    typer.echo(_ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def markdown(text: str) -> None:
@@ -181,7 +181,7 @@ def table(rows: Iterable[Sequence[str]], say: Callable[[str], None] = out, *, te
 # Sources
 
 
-def place(source: Source, indent: str = "    ", language: str = "en", statement: str = "") -> str:
+def passage(source: Source, indent: str = "    ", language: str = "en", statement: str = "") -> str:
     """Return where something is said, and what, on two lines; of a long source what is nearest to a statement."""
     where = api.wording(language).where(source.document, source.place, source.start, source.end)
     return f"{line(where)}\n{indent}“{snippet(nearest(source.text, statement))}”"
@@ -199,9 +199,9 @@ def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -
         if len(sources) > 1:  # what is cited is a row with all that it stands on, not one quotation
             out(head + line(words.apart.join(words.label.format(words.kind(c.kind), c.title) for c in same)))
             head = "    "
-        shown = sources[: 1 if is_report else PLACES]
+        shown = sources[: 1 if is_report else PASSAGES]
         for source in shown:
-            out(head + place(source, language=language, statement=cited_for.get(same[0].marker, "")))
+            out(head + passage(source, language=language, statement=cited_for.get(same[0].marker, "")))
             head = "    "
         if len(sources) > len(shown) and not is_report:
             out(f"    {words.more_places.format(len(sources) - len(shown))}")
@@ -209,13 +209,13 @@ def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -
 
 def statements(text: str) -> dict[int, str]:
     """Return for each number of a citation what it stands behind, where it first does."""
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     before = ""
     for cited in _CITED.finditer(text):
         before = cited[1] if cited[1].strip(" .,;:*_-") else before  # `[1]. [2]`: both stand behind the same
         for number in re.findall(r"\d+", cited[2]):
-            found.setdefault(int(number), before)
-    return found
+            texts.setdefault(int(number), before)
+    return texts
 
 
 def nearest(source: str, statement: str) -> str:
@@ -295,13 +295,13 @@ def vectors(figures: VectorFigures | None) -> str:
     """Return in a sentence what vectors an index has, and how the nearest are found."""
     if figures is None:
         return "No vectors; conspectus embed makes them."
-    found = "the nearest are found exactly"
+    search = "the nearest are found exactly"
     if not figures.exact:
-        found = f"of the 10 nearest {100 * figures.recall:.1f} % are found, by a graph of neighbours"
+        search = f"of the 10 nearest {100 * figures.recall:.1f} % are found, by a graph of neighbours"
     elif figures.many:
-        found += ", which the extra `ann` would make faster: pip install 'conspectus[ann]', then conspectus embed"
+        search += ", which the extra `ann` would make faster: pip install 'conspectus[ann]', then conspectus embed"
     embedded = f"{counted(figures.chunks, 'chunk')} and {counted(figures.sentences, 'sentence')}"
-    text = f"Vectors: {embedded} by {figures.model}, {figures.dimension:,} numbers each; {found}."
+    text = f"Vectors: {embedded} by {figures.model}, {figures.dimension:,} numbers each; {search}."
     if figures.query_prefix or figures.passage_prefix:
         text += f"\nBefore questions stands {figures.query_prefix!r}, before passages {figures.passage_prefix!r}."
     if figures.unread >= api.MOST_UNREAD:
@@ -424,10 +424,10 @@ class Bars:
         """Return how far the run is, in words."""
         done, total = self._done, self._total
         seconds = time.perf_counter() - self._began
-        left = f"about {_clock(seconds / done * (total - done))} left in this stage" if 0 < done < total else ""
+        remaining = f"about {_clock(seconds / done * (total - done))} left in this stage" if 0 < done < total else ""
         spent = f"spent so far: {text}" if (text := self._spent()) else ""
         stage = LABELS.get(self._stage, self._stage) or "starting"
-        return "; ".join(filter(None, (stage, _count(done, total).replace("/", " of "), left, spent)))
+        return "; ".join(filter(None, (stage, _count(done, total).replace("/", " of "), remaining, spent)))
 
     def _spent(self) -> str:
         used = self._usage() if self._usage else None

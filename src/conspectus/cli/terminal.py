@@ -36,7 +36,7 @@ _LEAD = re.compile(r"[ │├└─]*(?:(?:\[\d+\])+ |\d+\. +|[-*•] +)?")
 
 def clean(text: str) -> str:
     """Return a text without control characters and sequences, except newlines and tabs."""
-    return _CONTROLS.sub(lambda found: " " if found[0].isspace() else "", text.replace("\r\n", "\n"))
+    return _CONTROLS.sub(lambda match: " " if match[0].isspace() else "", text.replace("\r\n", "\n"))
 
 
 def line(text: str) -> str:
@@ -66,7 +66,7 @@ def printable(text: str, stream: TextIO) -> str:
     """Return a text as a stream may show it: cleaned, wrapped to a terminal's width, and only then styled."""
     text = clean(text)
     if width := columns(stream):
-        text = "\n".join(wrapped for one in text.split("\n") for wrapped in wrap(one.expandtabs(), width))
+        text = "\n".join(part for line in text.split("\n") for part in wrap(line.expandtabs(), width))
     if not has_styles(stream):
         return text.replace(BOLD, "").replace(PLAIN, "")
     end = PLAIN if text.rfind(BOLD) > text.rfind(PLAIN) else ""  # a sign of a document that nothing ends
@@ -149,8 +149,8 @@ def markdown(text: str, stream: TextIO, width: int) -> list[str]:
     shown.parsed = parser.disable(["reference", "lheading"]).parse(shown.markup)  # `[1]` is a citation, never a link
     with console.capture() as captured:
         console.print(shown)
-    lines = [one.rstrip() for one in captured.get().split("\n")]
-    filled = [place for place, one in enumerate(lines) if _CODES.sub("", one).strip()]
+    lines = [line.rstrip() for line in captured.get().split("\n")]
+    filled = [n for n, text in enumerate(lines) if _CODES.sub("", text).strip()]
     return lines[filled[0] : filled[-1] + 1] if filled else []
 
 
