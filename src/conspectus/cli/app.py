@@ -47,18 +47,8 @@ EXAMPLE = "Example: "
 METHODS_LISTED, RANKINGS_LISTED = "{methods}", "{rankings}"
 """In the help of an option: the methods that answer, or those that rank, each with what it does."""
 HELP_OPTIONS = ["-h", "--help"]
-_OF_THE_SYSTEM = frozenset(
-    (
-        errno.EACCES,
-        errno.EPERM,
-        errno.EROFS,
-        errno.ENOSPC,
-        errno.EDQUOT,
-        errno.ENOTDIR,
-        errno.EISDIR,
-        errno.ENAMETOOLONG,
-    )
-)
+_REFUSED = ("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "ENOTDIR", "EISDIR", "ENAMETOOLONG")
+_OF_THE_SYSTEM = frozenset(getattr(errno, name) for name in _REFUSED if hasattr(errno, name))
 """What a file system refuses or has no room for: nothing to report to us."""
 
 log = logging.getLogger("conspectus")
@@ -66,17 +56,19 @@ log.addHandler(logging.NullHandler())  # without one, Python itself shows what i
 
 ASK = 'conspectus ask "..."'
 _NO_SERVER = 'there is no server yet; conspectus ask --json "..." can be called, and so can Python: conspectus.ask.'
+_DOCUMENTS = "documents are added with conspectus index FOLDER, run again whenever they change."
+_INDEX = "--index DIR, the folder of the index (default: .conspectus)"
+_SEARCH_K = "-k N of conspectus search; for ask: --set search.k=N"
+_MODEL = "--model PROVIDER/NAME, as --model openai/gpt-4.1-mini"
+_QUESTION = f"a question without an option: {ASK}"
+_STREAMED = "nothing: answers of a language model are streamed to a terminal anyway"
 OTHER_COMMANDS: Mapping[str, str] = {
     "query": f"graphrag query is {ASK} here; --method global, local or drift chooses how.",
-    "insert": "documents are added with conspectus index FOLDER, run again whenever they change.",
-    "add": "documents are added with conspectus index FOLDER, run again whenever they change.",
+    **dict.fromkeys(("insert", "add"), _DOCUMENTS),
     "build": "an index is built with conspectus index FOLDER.",
     "update": "conspectus index FOLDER, run again, updates an index and pays for what changed alone.",
     "delete": "delete the file, then run conspectus index FOLDER again; correct delete removes an entity.",
-    "serve": _NO_SERVER,
-    "server": _NO_SERVER,
-    "webui": _NO_SERVER,
-    "mcp": _NO_SERVER,
+    **dict.fromkeys(("serve", "server", "webui", "mcp"), _NO_SERVER),
     "ui": "conspectus map writes one HTML page of the graph that opens in any browser.",
     "visualize": "conspectus map draws the graph: an HTML page, SVG or PNG.",
     "prompt-tune": "prompts are adapted to a corpus with conspectus tune FOLDER.",
@@ -84,24 +76,16 @@ OTHER_COMMANDS: Mapping[str, str] = {
     "settings": "conspectus config shows the settings, conspectus init writes a file of them.",
 }
 """Commands of Microsoft GraphRAG, LightRAG and like tools, and what does the same here."""
-SEARCH_K = "-k N of conspectus search; for ask: --set search.k=N"
 OTHER_OPTIONS: Mapping[str, str] = {
-    "--top-k": SEARCH_K,
-    "--topk": SEARCH_K,
-    "--limit": SEARCH_K,
+    **dict.fromkeys(("--top-k", "--topk", "--limit"), _SEARCH_K),
     "--mode": "--method NAME, as --method local, global, drift, hippo or bm25",
-    "--root": "--index DIR, the folder of the index (default: .conspectus)",
-    "--data": "--index DIR, the folder of the index",
-    "--working-dir": "--index DIR, the folder of the index",
+    **dict.fromkeys(("--root", "--data", "--working-dir"), _INDEX),
     "--output": "-o PATH of map and export; of index: --index DIR",
-    "--query": f"a question without an option: {ASK}",
-    "--question": f"a question without an option: {ASK}",
-    "--stream": "nothing: answers of a language model are streamed to a terminal anyway",
-    "--streaming": "nothing: answers of a language model are streamed to a terminal anyway",
+    **dict.fromkeys(("--query", "--question"), _QUESTION),
+    **dict.fromkeys(("--stream", "--streaming"), _STREAMED),
     "--response-type": "--response TEXT",
     "--community-level": "--level N",
-    "--provider": "--model PROVIDER/NAME, as --model openai/gpt-4.1-mini",
-    "--llm": "--model PROVIDER/NAME, as --model openai/gpt-4.1-mini",
+    **dict.fromkeys(("--provider", "--llm"), _MODEL),
     "--api-key": "an environment variable: OPENAI_API_KEY, or CONSPECTUS_API_KEY with --base-url",
     "--api-base": "--base-url URL",
     "--force": "--fresh, which rebuilds an index from scratch",

@@ -199,10 +199,7 @@ FLAGS: Mapping[str, Flag] = {
         "Language model, e.g. openai/gpt-4.1-mini or ollama/qwen3. 'extractive' works without a language model. "
         "An index is asked and updated with the model that it was built with by default.",
     ),
-    "--base-url": Flag(
-        "llm.base_url", "URL", MODEL,
-        "Base URL of an OpenAI-compatible server for the language model, e.g. http://localhost:8000/v1.",
-    ),
+    "--base-url": Flag("llm.base_url", "URL", MODEL),
     "--embedder": Flag(
         "vectors.embedder", "NAME", MODEL,
         "Embedding model: local (ONNX, extra `embed`), local:FOLDER, PROVIDER/NAME (e.g. "
@@ -211,9 +208,7 @@ FLAGS: Mapping[str, Flag] = {
     ),
     "--rerank": Flag(
         "rerank.by", "NAME", MODEL,
-        "Reranker for the best chunks: local (a cross-encoder, extra `embed`), local:FOLDER, model (the language "
-        "model), PROVIDER/NAME (e.g. cohere/rerank-v3.5) or the URL of a rerank server.",
-        ("none", "local", "model", "cohere/rerank-v3.5"),
+        names=("none", "local", "model", "cohere/rerank-v3.5"),
     ),
     "--budget": Flag(
         "llm.budget", "USD", COST,
