@@ -10,7 +10,7 @@ import pytest
 from simulated_server import Behaviour, SimulatedServer
 
 from conspectus.errors import CacheFailed
-from conspectus.models.llm.cache import FILE_NAME, Attempt, ResponseCache
+from conspectus.models.llm.cache import FILE_NAME, CachedReply, ResponseCache
 from conspectus.models.llm.sender import CachingSender
 from conspectus.models.llm.wire import Completion, Message, Request
 from conspectus.settings import ModelSettings
@@ -60,7 +60,7 @@ def test_where_there_is_no_room_for_replies_nothing_is_asked(tmp_path: Path, mon
 def test_the_first_reply_that_cannot_be_stored_stops_the_run(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
     cache = ResponseCache(path)
-    asyncio.run(cache.add([Attempt("key", "simulated", "ExtractGraph", "ok", "a reply")]))
+    asyncio.run(cache.add([CachedReply("key", "simulated", "ExtractGraph", "ok", "a reply")]))
     cache.close()
     with sqlite3.connect(path) as connection:
         connection.execute(

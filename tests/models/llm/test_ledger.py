@@ -8,24 +8,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.errors import BudgetReached, UsageError
-from conspectus.models.llm.budget import Budget, Call, Reservation, Trace
+from conspectus.errors import BudgetReached, ModelError, UsageError
+from conspectus.models.llm.budget import Attempt, Budget, Call, Trace
+from conspectus.models.llm.wire import Completion
 from conspectus.rows import Usage
 from conspectus.settings import Price
 
 PRICES = {"m": Price(input=2.0, output=8.0)}
 
 
-async def reserve(ledger: Budget, prompt: int, most: int, task: str = "T") -> Reservation:
-    reservation = ledger.estimate(Call("key", "m", task, prompt, most))
-    await ledger.reserve(reservation)
-    return reservation
+async def reserve(ledger: Budget, prompt: int, most: int, task: str = "T") -> Attempt:
+    attempt = ledger.estimate(Call("key", "m", task, prompt, most))
+    await ledger.reserve(attempt)
+    return attempt
+
+
+def settle(ledger: Budget, attempt: Attempt, prompt: int, reply: int) -> None:
+    attempt.used = (prompt, reply)
+    ledger.settle(attempt)
 
 
 async def call(ledger: Budget, prompt: int, reply: int, *, most: int | None = None, task: str = "T") -> None:
-    reservation = await reserve(ledger, prompt, most if most is not None else reply, task)
+    attempt = await reserve(ledger, prompt, most if most is not None else reply, task)
     await asyncio.sleep(0)
-    ledger.settle(reservation, prompt, reply)
+    settle(ledger, attempt, prompt, reply)
 
 
 def test_usage_is_kept_by_task():
@@ -66,11 +72,11 @@ def test_a_budget_is_never_passed_however_calls_overlap(calls: list[tuple[int, i
 def test_a_call_waits_for_those_under_way_before_it_is_refused():
     async def run() -> None:
         ledger = Budget(budget_tokens=1100)
-        reservation = await reserve(ledger, 10, 900)
+        attempt = await reserve(ledger, 10, 900)
         waiting = asyncio.create_task(reserve(ledger, 10, 900))
         await asyncio.sleep(0)
         assert not waiting.done()
-        ledger.settle(reservation, 10, 20)  # it took far less than it might have
+        settle(ledger, attempt, 10, 20)  # it took far less than it might have
         await asyncio.wait_for(waiting, 1)
 
     asyncio.run(run())
@@ -79,8 +85,8 @@ def test_a_call_waits_for_those_under_way_before_it_is_refused():
 def test_a_model_whose_tokens_are_more_than_were_counted_is_held_to_what_it_takes():
     async def run() -> None:
         ledger = Budget(budget_tokens=1000)
-        reservation = await reserve(ledger, 100, 0)
-        ledger.settle(reservation, 300, 0)  # it counts three times as many
+        attempt = await reserve(ledger, 100, 0)
+        settle(ledger, attempt, 300, 0)  # it counts three times as many
         with pytest.raises(BudgetReached, match=r"1,000 tokens.* 300 "):
             await reserve(ledger, 240, 0)
 
@@ -90,10 +96,10 @@ def test_a_model_whose_tokens_are_more_than_were_counted_is_held_to_what_it_take
 def test_calls_that_wait_are_held_to_what_the_replies_before_them_took():
     async def run() -> Budget:
         ledger = Budget(budget_tokens=1000)
-        reservation = await reserve(ledger, 100, 700)
+        attempt = await reserve(ledger, 100, 700)
         waiting = asyncio.gather(*(reserve(ledger, 200, 100) for _ in range(3)), return_exceptions=True)
         await asyncio.sleep(0)
-        ledger.settle(reservation, 300, 50)  # it counts three times as many as we
+        settle(ledger, attempt, 300, 50)  # it counts three times as many as we
         for result in await waiting:
             assert isinstance(result, BudgetReached)
         return ledger
@@ -105,7 +111,7 @@ def test_calls_that_wait_are_held_to_what_the_replies_before_them_took():
 def test_a_lost_call_counts_against_the_budget():
     async def run() -> None:
         ledger = Budget(budget_tokens=1000)
-        ledger.release(await reserve(ledger, 100, 700), lost=True)
+        ledger.settle(await reserve(ledger, 100, 700), lost=True)
         with pytest.raises(BudgetReached):
             await reserve(ledger, 100, 200)
 
@@ -118,16 +124,16 @@ def test_models_of_ones_own_machine_need_no_price():
         Budget(budget=1.0).check("m")
 
 
-@pytest.mark.parametrize("texts", [False, True])
-def test_the_trace_has_a_line_for_each_call_and_texts_only_where_asked(tmp_path: Path, texts: bool):
-    trace = Trace(tmp_path / "t.jsonl", texts=texts)
-    trace.call({"task": "T", "status": "ok", "seconds": 0.5}, "asked", "said")
-    trace.call({"task": "T", "status": "failed", "error": "why"}, "asked", "")
+def test_the_trace_has_a_line_for_each_call(tmp_path: Path):
+    trace = Trace(tmp_path / "t.jsonl")
+    call = Call("key", "m", "T", 3, None, prompt="asked")
+    trace.write(call, "ok", (3, 1), 0.5, Completion("said", "stop", 3, 1))
+    trace.write(call, "failed", (0, 0), 0.1, ModelError("why"))
 
     first, second = (json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines())
     assert (first["task"], first["status"], first["seconds"]) == ("T", "ok", 0.5)
     assert second["error"] == "why"
-    assert (first.get("request"), first.get("reply")) == (("asked", "said") if texts else (None, None))
+    assert (first["request"], first["reply"]) == ("asked", "said")
 
 
 def test_a_trace_that_cannot_be_written_is_told(tmp_path: Path):

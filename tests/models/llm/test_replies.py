@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from conspectus.errors import IndexDamaged
-from conspectus.models.llm.cache import Attempt, ResponseCache
+from conspectus.models.llm.cache import CachedReply, ResponseCache
 from conspectus.models.llm.wire import Message, Request, Status
 
 
-def attempt(key: str, status: Status = "ok", reply: str | bytes = "yes", task: str = "T") -> Attempt:
-    return Attempt(key, "m", task, status, reply, "stop", 10, 2, 0.5)
+def attempt(key: str, status: Status = "ok", reply: str | bytes = "yes", task: str = "T") -> CachedReply:
+    return CachedReply(key, "m", task, status, reply, "stop", 10, 2, 0.5)
 
 
-def add(replies: ResponseCache, *attempts: Attempt) -> None:
+def add(replies: ResponseCache, *attempts: CachedReply) -> None:
     async def run() -> None:
         await asyncio.gather(*(replies.add([a]) for a in attempts))
 

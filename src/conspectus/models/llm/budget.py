@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -13,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from conspectus.errors import BudgetReached, UsageError
 from conspectus.models.llm.providers import is_local
-from conspectus.models.llm.wire import CAPPED, Completion, Request
+from conspectus.models.llm.wire import CAPPED, Completion, Request, Status
 from conspectus.rows import Usage
 from conspectus.settings import Price, Settings
 from conspectus.tasks.base import task_label
@@ -47,26 +48,37 @@ class Call:
 
 
 @dataclass(slots=True)
-class Reservation:
-    """What one call may take at the most, set aside until it is known what it took.
-
-    `cap` is the most that its reply may have because no more is set aside; None where there is no budget, or where
-    the request states a maximum of its own.
-    """
+class Attempt:
+    """One attempt at a call: what it may take at the most, set aside until it is known what it took."""
 
     call: Call
     tokens: int = 0
     cost: float = 0.0
     cap: int | None = None
+    """The most that its reply may have because no more is set aside; None where there is no budget, or where the
+    request states a maximum of its own."""
+    entered: float = 0.0
+    started: float = 0.0
+    again: bool = True
+    """Whether the call may be made again after a failure; not for a stream of which a part is shown."""
+    used: tuple[int, int] | None = None
+    """Tokens of the prompt and of the reply, once there is one."""
+    capped: bool = False
+    """Whether the cap cut the reply off."""
 
-    def capped(self, request: Request) -> Request:
-        """Return a request as it is sent: what it is kept under stays that of the request without the cap."""
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.started
+
+    def request(self, request: Request) -> Request:
+        """Return a request as it is sent: what it is cached under stays that of the request without the cap."""
         return replace(request, max_tokens=self.cap) if self.cap else request
 
-    def marked_if_capped(self, reply: Completion) -> Completion:
-        """Return a reply to the request as it was sent, marked as CAPPED where that is what cut it off."""
-        capped = self.cap is not None and reply.cut_off and reply.completion_tokens >= self.cap
-        return replace(reply, finish_reason=CAPPED) if capped else reply
+    def reply(self, reply: Completion) -> Completion:
+        """Take the tokens and the time of a reply, and return it, marked as CAPPED where the cap cut it off."""
+        self.used = reply.prompt_tokens, reply.completion_tokens
+        self.capped = self.cap is not None and reply.cut_off and reply.completion_tokens >= self.cap
+        return replace(reply, finish_reason=CAPPED if self.capped else reply.finish_reason, seconds=self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +106,24 @@ class Trace:
         except OSError as error:
             raise UsageError(f"the trace cannot be written to {path}: {error.strerror}") from None
 
-    def call(self, facts: Mapping[str, object], request: str, reply: str) -> None:
-        """Write one call."""
-        self._file.write(json.dumps({**facts, "request": request, "reply": reply}) + "\n")
+    def write(self, call: Call, status: Status, used: tuple[int, int], seconds: float, outcome: object = None) -> None:
+        """Write one call; `outcome` is its completion or its error, where there is one."""
+        reply = outcome if isinstance(outcome, Completion) else None
+        facts: dict[str, object] = {
+            "task": call.task,
+            "model": call.model,
+            "key": call.key,
+            "status": status,
+            "cached": reply is not None and reply.cached,
+            "prompt_tokens": used[0],
+            "completion_tokens": used[1],
+            "seconds": round(seconds, 4),
+            "request": call.prompt,
+            "reply": reply.text if reply else "",
+        }
+        if isinstance(outcome, Exception):
+            facts["error"] = str(outcome)
+        self._file.write(json.dumps(facts) + "\n")
 
     def close(self) -> None:
         self._file.close()
@@ -197,67 +224,61 @@ class Budget:
 
     # One call
 
-    def estimate(self, call: Call) -> Reservation:
-        """Return what a call may take at the most.
+    def estimate(self, call: Call) -> Attempt:
+        """Return an attempt at a call with what it may take at the most.
 
         A count of tokens that was too low for this model before is raised accordingly. Where the call states no maximum
         of its reply, the longest of the task so far stands in for it, twice that where a budget cut it off, and under a
         budget caps it.
         """
         self.check(call.model)
-        reservation = Reservation(call)
-        self._assess(reservation)
-        return reservation
+        attempt = Attempt(call)
+        self._assess(attempt)
+        return attempt
 
-    def _assess(self, reservation: Reservation) -> None:
-        call = reservation.call
+    def _assess(self, attempt: Attempt) -> None:
+        call = attempt.call
         prompt = int(call.prompt_tokens * self._excess.get(call.model, UNSURE)) + 1
         least = LEAST_ROOM if self.limited else USUAL_COMPLETION
         usual = max(least, self._longest.get((call.model, call.task), 0))
         reply = usual if call.max_tokens is None else call.max_tokens
-        reservation.tokens, reservation.cost = prompt + reply, self.cost(call.model, prompt, reply)
-        reservation.cap = reply if self.limited and call.max_tokens is None else None
+        attempt.tokens, attempt.cost = prompt + reply, self.cost(call.model, prompt, reply)
+        attempt.cap = reply if self.limited and call.max_tokens is None else None
 
-    async def reserve(self, reservation: Reservation) -> None:
-        """Set aside what a call may take; where only calls under way stand in the way of it, wait for them.
+    async def reserve(self, attempt: Attempt) -> None:
+        """Set aside what an attempt may take; where only calls under way stand in the way of it, wait for them.
 
         What it may take is assessed anew, by the replies that came since it was estimated.
 
         Raises:
             BudgetReached: the call would pass the budget.
         """
-        self._assess(reservation)
-        while self.limited and (limit := self._passed_by(reservation)):
+        self._assess(attempt)
+        while self.limited and (limit := self._passed_by(attempt)):
             if self._reserved_tokens <= 0:
-                raise _reached(limit, reservation)
+                raise _reached(limit, attempt)
             self._settled.clear()
             await self._settled.wait()
-            self._assess(reservation)
-        self._reserved_tokens += reservation.tokens
-        self._reserved_cost += reservation.cost
+            self._assess(attempt)
+        self._reserved_tokens += attempt.tokens
+        self._reserved_cost += attempt.cost
 
-    def settle(
-        self, reservation: Reservation, prompt_tokens: int, completion_tokens: int, *, capped: bool = False
-    ) -> None:
-        """Replace what was set aside by what was taken; a reply that the budget `capped` needs twice the room."""
-        call = reservation.call
-        self._release(reservation)
-        self._add(call.task, self._usage_of(call.model, prompt_tokens, completion_tokens))
-        self.expect(call.model, call.task, completion_tokens * (2 if capped else 1))
+    def settle(self, attempt: Attempt, *, lost: bool = False) -> None:
+        """Replace what was set aside by what was used; by all of it for a `lost` call, which may be charged."""
+        call = attempt.call
+        self._reserved_tokens -= attempt.tokens
+        self._reserved_cost -= attempt.cost
+        self._settled.set()
+        if attempt.used is None:
+            if lost:
+                self._lost += Usage(1, prompt_tokens=attempt.tokens, cost=attempt.cost)
+            return
+        self._add(call.task, self._usage_of(call.model, *attempt.used))
+        prompt_tokens, completion_tokens = attempt.used
+        self.expect(call.model, call.task, completion_tokens * (2 if attempt.capped else 1))
         if call.prompt_tokens:
             ratio = prompt_tokens / call.prompt_tokens
             self._excess[call.model] = max(self._excess.get(call.model, 1.0), ratio)
-
-    def release(self, reservation: Reservation, *, lost: bool = False) -> None:
-        """Give back what was set aside; not for a `lost` call, whose reply never came but may be charged."""
-        self._release(reservation)
-        if lost:
-            self._lost += Usage(1, prompt_tokens=reservation.tokens, cost=reservation.cost)
-
-    def _release(self, reservation: Reservation) -> None:
-        self._reserved_tokens -= reservation.tokens
-        self._reserved_cost -= reservation.cost
-        self._settled.set()
 
     # The limits
 
@@ -273,11 +294,9 @@ class Budget:
                 f" command goes on with more, or {instead}"
             )
 
-    def _passed_by(self, reservation: Reservation) -> _Limit | None:
+    def _passed_by(self, attempt: Attempt) -> _Limit | None:
         """Return the budget that a call would pass beside those under way."""
-        return self._passed(
-            self._reserved_tokens + reservation.tokens, max(0.0, self._reserved_cost) + reservation.cost
-        )
+        return self._passed(self._reserved_tokens + attempt.tokens, max(0.0, self._reserved_cost) + attempt.cost)
 
     def _passed(self, tokens: float, cost: float) -> _Limit | None:
         """Return the first budget that so much more would pass, None where it fits them all."""
@@ -294,12 +313,12 @@ class Budget:
         return None
 
 
-def _reached(limit: _Limit, reservation: Reservation) -> BudgetReached:
-    needed = reservation.tokens if limit.in_tokens else reservation.cost
+def _reached(limit: _Limit, attempt: Attempt) -> BudgetReached:
+    needed = attempt.tokens if limit.in_tokens else attempt.cost
     more = " with more than that one call takes" if needed > limit.limit else ""
     if limit.name == "the index":
         more = " with a higher one"
-    call = f"the next call ({task_label(reservation.call.task)})" if reservation.call.task else "the next call"
+    call = f"the next call ({task_label(attempt.call.task)})" if attempt.call.task else "the next call"
     return BudgetReached(
         f"the budget of {limit.name} is reached: {limit.state()} and {call} may take {limit.amount(needed)};"
         f" replies are cached: the same command goes on{more}"

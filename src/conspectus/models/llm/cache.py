@@ -60,7 +60,7 @@ _this_process: Counter[Status] = Counter()
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class CachedReply:
     """One call and how it ended; `reply` is its text (the error, if it failed), or the bytes of a vector."""
 
     key: str
@@ -74,7 +74,7 @@ class Attempt:
     seconds: float = 0.0
 
 
-_VALUES = attrgetter(*(f.name for f in fields(Attempt)))
+_VALUES = attrgetter(*(f.name for f in fields(CachedReply)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class ResponseCache:
             self._hits[row[0]] += 1
         return row
 
-    async def add(self, attempts: Sequence[Attempt]) -> None:
+    async def add(self, attempts: Sequence[CachedReply]) -> None:
         """Keep attempts; they are durable on return."""
         now = time.time()
         for write in [self._write(_ADD, (*_VALUES(attempt), now, now)) for attempt in attempts]:

@@ -8,7 +8,6 @@ import struct
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -27,8 +26,8 @@ from conspectus.errors import (
     Unusable,
 )
 from conspectus.models.base import Tick, no_tick, together
-from conspectus.models.llm.budget import Budget, Call, Reservation
-from conspectus.models.llm.cache import FILE_NAME, Attempt, ResponseCache
+from conspectus.models.llm.budget import Attempt, Budget, Call
+from conspectus.models.llm.cache import FILE_NAME, CachedReply, ResponseCache
 from conspectus.models.llm.client import Clients
 from conspectus.models.llm.limits import Backoff, RateLimiter
 from conspectus.models.llm.wire import CAPPED, Completion, Feature, Request, Status, digest, prompt_tokens, vocabulary
@@ -49,23 +48,6 @@ BATCH_PASSAGES = 32
 SHORTEST = 40
 """Characters of a text that is not cut in two: a server that will not read it reads nothing."""
 _SCORE = struct.Struct("<d")
-
-
-@dataclass
-class _Try:
-    """One attempt at a call: what is set aside for it, and what it took once there is a reply."""
-
-    reservation: Reservation
-    started: float
-    again: bool = True
-    """Whether the call may be made again after a failure; not for a stream of which a part is shown."""
-    used: tuple[int, int] | None = None
-    """Tokens of the prompt and of the reply."""
-    capped: bool = False
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self.started
 
 
 class CachingSender:
@@ -135,7 +117,7 @@ class CachingSender:
             backoff = self._backoff(call)
             while True:
                 async with self._attempt(call, backoff) as attempt:
-                    reply = await client.ask(attempt.reservation.capped(request))
+                    reply = await client.ask(attempt.request(request))
                     reply = await self._store(attempt, reply, request)
                     if not attempt.capped:
                         return reply
@@ -156,7 +138,7 @@ class CachingSender:
         reply: Completion | None = None
         while reply is None:
             async with self._attempt(call, backoff) as attempt:
-                async for piece in client.stream(attempt.reservation.capped(request)):
+                async for piece in client.stream(attempt.request(request)):
                     if isinstance(piece, Completion):
                         reply = await self._store(attempt, piece, request)
                     else:
@@ -176,7 +158,7 @@ class CachingSender:
 
     async def keep(self, request: Request, reply: Completion) -> None:
         """Serve a reply that was got by asking in another way for a request from now on."""
-        await self._add(Attempt(request.key, request.model, request.task, "ok", reply.text, "kept"))
+        await self._add(CachedReply(request.key, request.model, request.task, "ok", reply.text, "kept"))
 
     def has(self, request: Request) -> bool:
         """Return whether the reply to a request is cached."""
@@ -198,16 +180,15 @@ class CachingSender:
                 self._record(self._call(request), "ok", (cached.prompt_tokens, cached.completion_tokens), 0.0, cached)
         return cached
 
-    async def _store(self, attempt: _Try, reply: Completion, request: Request) -> Completion:
-        call, seconds = attempt.reservation.call, attempt.seconds
-        reply = replace(attempt.reservation.marked_if_capped(reply), seconds=seconds)
-        attempt.used = used = (reply.prompt_tokens, reply.completion_tokens)
-        attempt.capped = reply.finish_reason == CAPPED
+    async def _store(self, attempt: Attempt, reply: Completion, request: Request) -> Completion:
+        call, reply = attempt.call, attempt.reply(reply)
+        used = (reply.prompt_tokens, reply.completion_tokens)
         status: Status = "cut off" if reply.cut_off_for(request) else "ok" if reply.text.strip() else "unparsable"
-        await self._add(
-            Attempt(call.key, call.model, call.task, status, reply.text, reply.finish_reason, *used, seconds)
+        row = CachedReply(
+            call.key, call.model, call.task, status, reply.text, reply.finish_reason, *used, reply.seconds
         )
-        self._record(call, status, used, seconds, reply)
+        await self._add(row)
+        self._record(call, status, used, reply.seconds, reply)
         return reply
 
     # Vectors and scores
@@ -306,7 +287,7 @@ class CachingSender:
                 await self._add(
                     *(
                         # It is one call, and so counts once.
-                        Attempt(key, model, task, "ok", value, "kept" if n else "", share, 0, seconds)
+                        CachedReply(key, model, task, "ok", value, "kept" if n else "", share, 0, seconds)
                         for n, (key, value, share) in enumerate(zip(keys, data, _shares(used, len(batch)), strict=True))
                     )
                 )
@@ -321,7 +302,7 @@ class CachingSender:
             raise ServerFailed(f"{model} says that a text of {len(text)} characters is too long for it: {text[:40]!r}")
         vectors = await self.embed(parts, model, task)
         mean = np.average(vectors, axis=0, weights=[len(part) for part in parts]).astype(np.float32).tobytes()
-        await self._add(Attempt(key, model, task, "ok", mean, "kept"))
+        await self._add(CachedReply(key, model, task, "ok", mean, "kept"))
         return mean
 
     # One call of any kind
@@ -340,7 +321,7 @@ class CachingSender:
         return Backoff(call.key, self._settings.attempts, FIRST_BACKOFF)
 
     @asynccontextmanager
-    async def _attempt(self, call: Call, backoff: Backoff) -> AsyncGenerator[_Try]:
+    async def _attempt(self, call: Call, backoff: Backoff) -> AsyncGenerator[Attempt]:
         """Let a call through when its turn comes; what is done inside stores its reply and says what it used.
 
         After a failure that may pass it waits, and the call is to be made again; others are raised.
@@ -349,7 +330,7 @@ class CachingSender:
             BudgetReached: the call would pass the budget.
             Unusable: a call before it showed that nothing more can be asked.
         """
-        attempt, entered = await self._enter(call)
+        attempt = await self._enter(call)
         failure: ModelError | None = None
         try:
             # It is let out once its reply is durable: a kill costs at most what is under way.
@@ -363,45 +344,43 @@ class CachingSender:
         if failure is None:
             await asyncio.sleep(0)  # the call that takes its place goes out before this reply is read
         else:
-            await self._failed(attempt, failure, entered, backoff)
+            await self._failed(attempt, failure, backoff)
 
-    async def _enter(self, call: Call) -> tuple[_Try, float]:
-        reservation = self.ledger.estimate(call)
-        entered = await self._limiter.enter(call.priority, taken := reservation.tokens)
+    async def _enter(self, call: Call) -> Attempt:
+        attempt = self.ledger.estimate(call)
+        attempt.entered = await self._limiter.enter(call.priority, taken := attempt.tokens)
         try:
             if self._stopped:
                 raise self._stopped
-            await self.ledger.reserve(reservation)
+            await self.ledger.reserve(attempt)
         except BaseException as error:
             if isinstance(error, Unusable):
                 self._stopped = error
             self._limiter.leave(taken)
             raise
-        self._limiter.take(reservation.tokens - taken)
-        return _Try(reservation, time.perf_counter()), entered
+        self._limiter.take(attempt.tokens - taken)
+        attempt.started = time.perf_counter()
+        return attempt
 
-    def _leave(self, attempt: _Try, failure: ModelError | None) -> None:
+    def _leave(self, attempt: Attempt, failure: ModelError | None) -> None:
         """Make room for the next call, and book what this one took."""
-        reservation = attempt.reservation
+        lost = failure is None or (isinstance(failure, CallFailed) and failure.charged)
+        self.ledger.settle(attempt, lost=lost)
         if attempt.used is None:
-            lost = failure is None or (isinstance(failure, CallFailed) and failure.charged)
-            self.ledger.release(reservation, lost=lost)
-            self._limiter.leave(0 if lost else reservation.tokens)
+            self._limiter.leave(0 if lost else attempt.tokens)
         else:
-            self.ledger.settle(reservation, *attempt.used, capped=attempt.capped)
-            self._limiter.leave(reservation.tokens - sum(attempt.used))
+            self._limiter.leave(attempt.tokens - sum(attempt.used))
             self._limiter.widen()
-            self.clients.answered.add(self.clients.endpoint(reservation.call.model).base_url)
+            self.clients.answered.add(self.clients.endpoint(attempt.call.model).base_url)
 
-    async def _failed(self, attempt: _Try, error: ModelError, entered: float, backoff: Backoff) -> None:
+    async def _failed(self, attempt: Attempt, error: ModelError, backoff: Backoff) -> None:
         """Store a failed attempt and wait before the next one; raise the error where there is to be none."""
-        call, seconds = attempt.reservation.call, attempt.seconds
-        await self._add(
-            Attempt(call.key, call.model, call.task, "failed", str(error), type(error).__name__, 0, 0, seconds)
-        )
+        call, seconds = attempt.call, attempt.seconds
+        kind = type(error).__name__
+        await self._add(CachedReply(call.key, call.model, call.task, "failed", str(error), kind, 0, 0, seconds))
         self._record(call, "failed", (0, 0), seconds, error)
         if isinstance(error, (RateLimited, TimedOut)):
-            self._limiter.narrow(entered, error.retry_after)
+            self._limiter.narrow(attempt.entered, error.retry_after)
         if isinstance(error, NotAccepted):
             await self.clients.learn(call.model, cast("Feature", error.feature), False)
         answered = self.clients.endpoint(call.model).base_url in self.clients.answered
@@ -416,29 +395,13 @@ class CachingSender:
             raise self._stopped or error
         await asyncio.sleep(pause)
 
-    async def _add(self, *attempts: Attempt) -> None:
+    async def _add(self, *replies: CachedReply) -> None:
         if self.replies is not None:
-            await self.replies.add(attempts)
+            await self.replies.add(replies)
 
-    def _record(
-        self, call: Call, status: Status, used: tuple[int, int], seconds: float, outcome: Completion | Any = None
-    ) -> None:
-        """Write a line of the trace, where there is one."""
-        if self.ledger.trace is None:
-            return
-        reply = outcome if isinstance(outcome, Completion) else None
-        facts = {
-            "task": call.task,
-            "model": call.model,
-            "key": call.key,
-            "status": status,
-            "cached": reply is not None and reply.cached,
-            "prompt_tokens": used[0],
-            "completion_tokens": used[1],
-            "seconds": round(seconds, 4),
-        }
-        error = {"error": str(outcome)} if isinstance(outcome, ModelError) else {}
-        self.ledger.trace.call(facts | error, call.prompt, reply.text if reply else "")
+    def _record(self, call: Call, status: Status, used: tuple[int, int], seconds: float, outcome: Any = None) -> None:
+        if self.ledger.trace is not None:
+            self.ledger.trace.write(call, status, used, seconds, outcome)
 
 
 def _unfinished(request: Request, reply: Completion) -> str:
