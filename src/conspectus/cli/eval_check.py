@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,24 +40,23 @@ def claims(folder: Folder, conditions: Conditions = "", sample: Sample = None, *
     from conspectus.evaluation import tables
     from conspectus.evaluation.claims import CLAIMS_BY_RULES
 
+    def display(counts: Any) -> None:
+        table(tables.claim_averages(counts))
+        if counts.differences:
+            table(tables.claim_differences(counts.differences), "Differences")
+        if counts.agreement:
+            table(tables.claim_agreement(counts.agreement), "Agreement with the majority of the judgements")
+
     options: Any = {"conditions": parts(conditions), "sample": sample, "settings": flags.settings}
-    checked = carried_out(
+    done = carried_out(
         lambda: evaluation.preview_claims(folder, **options),
         lambda bars: evaluation.extract_claims(folder, progress=bars, **options),
         "answer",
         folder,
         flags,
     )
-    counts = checked.value
-    if flags.json:
-        show.as_json(counts.as_json())
-    else:
-        table(tables.claim_averages(counts))
-        if counts.differences:
-            table(tables.claim_differences(counts.differences), "Differences")
-        if counts.agreement:
-            table(tables.claim_agreement(counts.agreement), "Agreement with the majority of the judgements")
-    ended(checked, counts.errors, [CLAIMS_BY_RULES] if "extractive" in counts.found_by else [], flags)
+    _display(done.value, display, flags)
+    ended(done, done.value.errors, [CLAIMS_BY_RULES] if "extractive" in done.value.found_by else [], flags)
 
 
 @step()
@@ -74,16 +73,15 @@ def grounding(folder: Folder, conditions: Conditions = "", sample: Sample = None
     from conspectus.evaluation.grounding import GROUNDED_BY_RULES
 
     options: Any = {"conditions": parts(conditions), "sample": sample, "settings": flags.settings}
-    checked = carried_out(
+    done = carried_out(
         lambda: evaluation.preview_grounding(folder, **options),
         lambda bars: evaluation.check_grounding(folder, progress=bars, **options),
         "answer",
         folder,
         flags,
     )
-    shares = checked.value
-    show.as_json(shares.as_json()) if flags.json else table(tables.grounding(shares))
-    ended(checked, shares.errors, [GROUNDED_BY_RULES] if "extractive" in shares.found_by else [], flags)
+    _display(done.value, lambda shares: table(tables.grounding(shares)), flags)
+    ended(done, done.value.errors, [GROUNDED_BY_RULES] if "extractive" in done.value.found_by else [], flags)
 
 
 @step(index="folder")
@@ -120,34 +118,25 @@ def loss(
 
     opened = open_index(folder)
     options: Any = {"chunks": chunks, "conditions": parts(conditions), "seed": seed, "settings": flags.settings}
-    checked = carried_out(
+    done = carried_out(
         lambda: evaluation.preview_loss(opened, **options),
         lambda bars: evaluation.measure_loss(opened, progress=bars, **options),
         "chunk",
         folder,
         flags,
     )
-    found = checked.value
-    _write_loss(found, out)
-    show.as_json(found.as_json()) if flags.json else _show_loss(found, out)
+    found = done.value
+    file = found.write(out) if out else None
+    _display(found, _show_loss, flags)
+    if file and not flags.json:
+        show.out(f"\nEvery fact is in {file}.")
     if not flags.quiet:
         show.listed("Of the stages:", found.notices)
     rules = [CLAIMS_BY_RULES, GROUNDED_BY_RULES] if found.found_by == "extractive" else []
-    ended(checked, dict.fromkeys(found.failures, 1), rules, flags)
+    ended(done, dict.fromkeys(found.failures, 1), rules, flags)
 
 
-def _write_loss(loss: Loss, out: Path | None) -> None:
-    from conspectus.evaluation.loss import LOSS_FILE
-    from conspectus.readers import list_generated
-
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        list_generated(out, [LOSS_FILE])
-        text = json.dumps(loss.as_json(), ensure_ascii=False, indent=1)
-        (out / LOSS_FILE).write_text(f"{text}\n", encoding="utf-8")
-
-
-def _show_loss(loss: Loss, out: Path | None) -> None:
+def _show_loss(loss: Loss) -> None:
     """Print the share of facts that each stage has, and some of those that it lost."""
     from conspectus.evaluation import tables
 
@@ -158,5 +147,7 @@ def _show_loss(loss: Loss, out: Path | None) -> None:
             show.out(f"\n{show.bold(f'Lost at {stage.stage}')}, for example:")
             for fact in examples:
                 show.out(f"  {show.snippet(fact.text, 240)} ({fact.document}, chunk {fact.chunk})")
-    if out is not None:
-        show.out(f"\nEvery fact is in {out / 'loss.json'}.")
+
+
+def _display(value: Any, display: Callable[[Any], None], flags: Flags) -> None:
+    show.as_json(value.as_json()) if flags.json else display(value)

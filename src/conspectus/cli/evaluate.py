@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,7 +22,6 @@ from conspectus.cli.options import (
 from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
-    from conspectus.evaluation.qa import Scored
     from conspectus.evaluation.retrieval import Measured
 
 app = typer.Typer(help="Evaluate retrieval and answers.", no_args_is_help=True)
@@ -135,12 +134,7 @@ def qa(
 
     Example: conspectus eval qa data/hotpotqa --methods bm25,walk --limit 100
     """
-    from conspectus import evaluation
-
-    results = evaluation.evaluate_answers(
-        file, folder, parts(methods), where=where or (), answers=answers, limit=limit, settings=flags.settings
-    )
-    _show_scored(results, flags)
+    _answer(file, folder, methods, flags, where=where or (), answers=answers, limit=limit)
 
 
 @app.command("kgqa")
@@ -158,15 +152,14 @@ def kgqa(
 
     Example: conspectus eval kgqa questions.jsonl --methods tog
     """
+    _answer(file, folder, methods, flags, kind="kgqa", answers=answers, limit=limit)
+
+
+def _answer(file: Path, folder: Path | list[Path], methods: str, flags: Flags, **options: Any) -> None:
+    """Answer and print the measures; end with the exit code of that."""
     from conspectus import evaluation
 
-    results = evaluation.evaluate_answers(
-        file, folder, parts(methods), kind="kgqa", answers=answers, limit=limit, settings=flags.settings
-    )
-    _show_scored(results, flags)
-
-
-def _show_scored(results: list[Scored], flags: Flags) -> None:
+    results = evaluation.evaluate_answers(file, folder, parts(methods), settings=flags.settings, **options)
     if flags.json:
         show.as_json({s.method: s.as_row() | ({"failures": s.failures} if s.failures else {}) for s in results})
     else:

@@ -21,55 +21,34 @@ if TYPE_CHECKING:
     from conspectus.evaluation.report import write_report
     from conspectus.evaluation.retrieval import evaluate_retrieval
 
-_MODULES = {
-    **dict.fromkeys(("ablate", "compare_communities", "preview_ablation"), "ablation"),
-    **dict.fromkeys(("AnswerOptions", "answer_questions", "preview_answers", "units_read"), "answers"),
-    **dict.fromkeys(("extract_claims", "preview_claims"), "claims"),
-    **dict.fromkeys(("check_grounding", "preview_grounding"), "grounding"),
-    **dict.fromkeys(("JudgeOptions", "judge_answers", "judge_statistics", "preview_judging"), "judge"),
-    **dict.fromkeys(("measure_loss", "preview_loss"), "loss"),
-    **dict.fromkeys(("blinded", "export_pairs", "import_ratings", "rater_agreement"), "people"),
-    **dict.fromkeys(("QuestionCounts", "generate_questions", "list_questions", "preview_questions"), "questions"),
-    "evaluate_answers": "qa",
-    "evaluate_retrieval": "retrieval",
-    "write_report": "report",
+_NAMES = {
+    "ablation": "ablate compare_communities preview_ablation",
+    "answers": "AnswerOptions answer_questions preview_answers units_read",
+    "claims": "extract_claims preview_claims",
+    "grounding": "check_grounding preview_grounding",
+    "judge": "JudgeOptions judge_answers judge_statistics preview_judging",
+    "loss": "measure_loss preview_loss",
+    "people": "blinded export_pairs import_ratings rater_agreement",
+    "qa": "evaluate_answers",
+    "questions": "QuestionCounts generate_questions list_questions preview_questions",
+    "report": "write_report",
+    "retrieval": "evaluate_retrieval",
 }
+"""The names of each module."""
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for."""
-    if name not in _MODULES:
+    module = next((module for module, names in _NAMES.items() if name in names.split()), None)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{module}"), name)
 
 
 __all__ = [
-    "AnswerOptions",
-    "JudgeOptions",
-    "QuestionCounts",
-    "ablate",
-    "answer_questions",
-    "blinded",
-    "check_grounding",
-    "compare_communities",
-    "evaluate_answers",
-    "evaluate_retrieval",
-    "export_pairs",
-    "extract_claims",
-    "generate_questions",
-    "import_ratings",
-    "judge_answers",
-    "judge_statistics",
-    "list_questions",
-    "measure_loss",
-    "preview_ablation",
-    "preview_answers",
-    "preview_claims",
-    "preview_grounding",
-    "preview_judging",
-    "preview_loss",
-    "preview_questions",
-    "rater_agreement",
-    "units_read",
-    "write_report",
-]
+    "AnswerOptions", "JudgeOptions", "QuestionCounts", "ablate", "answer_questions", "blinded", "check_grounding",
+    "compare_communities", "evaluate_answers", "evaluate_retrieval", "export_pairs", "extract_claims",
+    "generate_questions", "import_ratings", "judge_answers", "judge_statistics", "list_questions", "measure_loss",
+    "preview_ablation", "preview_answers", "preview_claims", "preview_grounding", "preview_judging", "preview_loss",
+    "preview_questions", "rater_agreement", "units_read", "write_report",
+]  # fmt: skip

@@ -6,6 +6,7 @@ communities of its entities. Extraction is not stored: it is done again, by the 
 
 from __future__ import annotations
 
+import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,6 +37,7 @@ from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.models.extractive.statements import split
 from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.session import Session, open_session
+from conspectus.readers import list_generated
 from conspectus.references import strip
 from conspectus.rows import Chunk, Claim, Entity, Relationship
 from conspectus.runtime import DEFAULT_FOLDER, Options, opened, public, run_of
@@ -122,6 +124,14 @@ class Loss(Figures):
         """Return some of the facts that were first lost at a stage, from all over the corpus."""
         facts = [fact for fact in self.facts if fact.lost_at == stage]
         return facts[:: max(1, len(facts) // most)][:most]
+
+    def write(self, folder: Path) -> Path:
+        """Write all of it into a folder, for `eval report`, and return the file."""
+        folder.mkdir(parents=True, exist_ok=True)
+        list_generated(folder, [LOSS_FILE])
+        text = json.dumps(self.as_json(), ensure_ascii=False, indent=1)
+        (folder / LOSS_FILE).write_text(f"{text}\n", encoding="utf-8")
+        return folder / LOSS_FILE
 
 
 # The stages of an index
