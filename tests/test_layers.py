@@ -51,7 +51,6 @@ REMAINING: dict[str, set[str]] = {
     "evaluation": {
         "algorithms",
         "api",
-        "index",
         "index_status",
         "indexing",
         "messages",
@@ -81,7 +80,6 @@ REMAINING: dict[str, set[str]] = {
         "evaluation",
         "indexing",
         "interchange",
-        "readers",
         "retrieval",
         "runtime",
     },

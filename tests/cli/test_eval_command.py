@@ -1,12 +1,15 @@
-"""`conspectus eval retrieval`."""
+"""`conspectus eval retrieval`, and the models that eval commands use where none is named."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from simulated_server import SimulatedServer
+from typer.testing import CliRunner, Result
 
 from conspectus.cli.evaluate import app
 
@@ -24,14 +27,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(*arguments: str | Path) -> str:
+def ranked(*arguments: str | Path) -> str:
     result = CliRunner().invoke(app, ["retrieval", *map(str, arguments)], catch_exceptions=False)
     assert result.exit_code == 0
     return result.stdout
 
 
 def test_json_has_the_measures_of_each_method(folder: Path):
-    found = json.loads(run(folder, "--methods", "bm25,walk", "-k", "3", "--json"))
+    found = json.loads(ranked(folder, "--methods", "bm25,walk", "-k", "3", "--json"))
 
     assert list(found) == ["bm25", "walk"]
     assert found["bm25"]["R@2"] == found["walk"]["R@3"] == found["walk"]["nDCG@10"] == 1
@@ -40,9 +43,27 @@ def test_json_has_the_measures_of_each_method(folder: Path):
 
 
 def test_the_table_shows_intervals_and_differences_to_the_first_method(folder: Path, tmp_path: Path):
-    shown = run(folder, "--index", tmp_path / "elsewhere")
+    shown = ranked(folder, "--index", tmp_path / "elsewhere")
 
     assert "nDCG@10" in shown
     assert "bm25: 100.0 (100.0 to 100.0)" in shown
     assert "+0.0 (+0.0 to +0.0) over bm25" in shown
     assert (tmp_path / "elsewhere" / "manifest.json").exists()
+
+
+def test_an_index_remembers_the_model_for_eval_commands(
+    run: Callable[..., Result], told: Callable[..., Any], papers: Path, tmp_path: Path, server: SimulatedServer
+):
+    (tmp_path / "asked.jsonl").write_text('{"_id": "q", "text": "What did Ada Byrne buy?", "answers": ["Lune Mills"]}')
+    before = server.counts["requests"]
+
+    shown = run("eval", "qa", "asked.jsonl", "--index", papers, "--methods", "bm25")
+
+    assert server.counts["requests"] > before
+    assert "simulated" in shown.stderr  # which model is used, and why
+    asked = server.counts["requests"]
+    run("eval", "qa", "asked.jsonl", "--index", papers, "--methods", "bm25", "--model", "extractive")
+    cut = ("--set", "chunk.tokens=100,200", "--set", "chunk.overlap=20")
+    seen = told("eval", "ablate", "--index", papers, *cut, "--dry-run")
+    assert server.counts["requests"] == asked
+    assert [task["model"] for task in seen["estimates"]["100"]["tasks"]][:1] == ["simulated"]

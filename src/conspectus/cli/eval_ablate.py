@@ -60,21 +60,29 @@ def ablate(
         "conditions": parts(conditions),
         "sample": sample,
     }
-    if flags.dry_run or flags.settings.model != "extractive":
-        variants, left, costs = evaluation.preview_ablation(folder, out, **options)
-        if flags.dry_run and flags.json:
-            show.as_json({"variants": variants, "left": left, "estimates": costs})
-        elif flags.dry_run or not flags.quiet:
-            write = show.out if flags.dry_run else show.note
-            write(f"{show.counted(variants, 'variant')}, {left:,} of them left.")
-            if costs:
-                show.table(estimates_table("Variant", costs), write)
-        if flags.dry_run:
-            return
-        confirmed(yes=flags.yes)
+    _announce(folder, out, options, flags)
     with with_progress(out, quiet=flags.quiet or flags.json) as bars:
         done = evaluation.ablate(folder, out, progress=bars, **options)
     _show(done, flags)
+
+
+def _announce(folder: Path, out: Path, options: Any, flags: Flags) -> None:
+    """Show what is left and what it would take, and ask whether to go on; a dry run ends there."""
+    from conspectus import evaluation
+
+    if not flags.dry_run and flags.settings.model == "extractive":
+        return
+    variants, left, costs = evaluation.preview_ablation(folder, out, **options)
+    if flags.dry_run and flags.json:
+        show.as_json({"variants": variants, "left": left, "estimates": costs})
+    elif flags.dry_run or not flags.quiet:
+        write = show.out if flags.dry_run else show.note
+        write(f"{show.counted(variants, 'variant')}, {left:,} of them left.")
+        if costs:
+            show.table(estimates_table("Variant", costs), write)
+    if flags.dry_run:
+        raise typer.Exit
+    confirmed(yes=flags.yes)
 
 
 def _show(done: Ablation, flags: Flags) -> None:

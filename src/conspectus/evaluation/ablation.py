@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from conspectus import __version__, build
+from conspectus import Index, __version__, build
 from conspectus import estimate as estimate_build
 from conspectus.errors import UsageError
 from conspectus.evaluation import charts, communities, run
@@ -28,7 +28,6 @@ from conspectus.evaluation.answers import estimate as estimate_answers
 from conspectus.evaluation.conditions import Work, digest, model_options, snapshot_of
 from conspectus.evaluation.jsonl_table import ConditionAnswer, JsonlTable, answers_in
 from conspectus.evaluation.questions import Source, questions_of
-from conspectus.index import Index
 from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.readers import list_generated

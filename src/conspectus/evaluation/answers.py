@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from conspectus import tokens
+from conspectus import Index, tokens
 from conspectus.errors import UsageError
 from conspectus.evaluation import run
 from conspectus.evaluation.conditions import (
@@ -35,7 +35,6 @@ from conspectus.evaluation.jsonl_table import (
     each,
 )
 from conspectus.evaluation.questions import COMPARISON, Source, drawn, joined, once, questions_of, write_list
-from conspectus.index import Index
 from conspectus.indexing.estimate import Estimate, TaskEstimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.messages import says_nothing
@@ -45,7 +44,7 @@ from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.session import Session
 from conspectus.retrieval.model_wrappers import WithAnswerOptions
 from conspectus.rows import Answer, Chunk, Report, Usage
-from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved
+from conspectus.runtime import DEFAULT_FOLDER, Given, opened, path_of, resolved
 from conspectus.settings import Settings
 from conspectus.tasks import Task
 from conspectus.tasks.base import task_label
@@ -434,7 +433,7 @@ def preview_answers(
 ) -> run.Preview:
     """Return what `answer_questions` would do and take; no model is asked, and answers that are there are taken off."""
     chosen = resolved(settings)
-    laid = lay_out(path_of(folder), questions_of(questions), options, run.opened(index), chosen)
+    laid = lay_out(path_of(folder), questions_of(questions), options, opened(index), chosen)
     cost = run.preview(chosen, None, lambda session: estimate(laid, session))
     return run.Preview(len(laid.works), len(laid.left), cost)
 
@@ -457,7 +456,7 @@ def answer_questions(
     Example: `answer_questions("questions.txt", "idx", "study", options=AnswerOptions(["C0", "TS"]))`
     """
     chosen, target = resolved(settings), path_of(folder)
-    laid = lay_out(target, questions_of(questions), options, run.opened(index), chosen, model)
+    laid = lay_out(target, questions_of(questions), options, opened(index), chosen, model)
     result = answer_laid(laid, chosen, model, progress)
     units = tuple(row for row in table2(laid.index) if row.condition in laid.conditions)
     notices = (*laid.notices, *laid.outdated(), *result.notices)
@@ -466,4 +465,4 @@ def answer_questions(
 
 def units_read(index: Index | str | Path = DEFAULT_FOLDER) -> list[Units]:
     """Return what global answers from each level of an index read, and what TS reads (GraphRAG Table 2)."""
-    return table2(run.opened(index))
+    return table2(opened(index))

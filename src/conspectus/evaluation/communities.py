@@ -16,10 +16,10 @@ from statistics import mean, median
 
 import numpy as np
 
+from conspectus import Index
 from conspectus.algorithms.division import Partition, leiden
 from conspectus.algorithms.graph import Graph, Ints, adjacency, connected, modularity
 from conspectus.errors import UsageError
-from conspectus.index import Index
 from conspectus.settings import CommunitySettings
 
 RESOLUTION = 1.0

@@ -16,7 +16,7 @@ from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conspectus import aask, tokens
+from conspectus import Index, aask, tokens
 from conspectus.errors import CallFailed, ConspectusError, NotSupported, UsageError
 from conspectus.evaluation import run
 from conspectus.evaluation.answers import MeteredSender, Tally
@@ -26,7 +26,6 @@ from conspectus.evaluation.conditions import check, conditions_of, settings_for
 from conspectus.evaluation.grounding import Sentence, plain
 from conspectus.evaluation.jsonl_table import attempt, each
 from conspectus.evaluation.statistics import Figures, Interval, pooled
-from conspectus.index import Index
 from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.extract import Extracted, extract
 from conspectus.indexing.pipeline import Progress

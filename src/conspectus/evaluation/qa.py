@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from conspectus import Index
 from conspectus.api.asking import Asked as IndexSource
 from conspectus.api.asking import viewed
 from conspectus.errors import UsageError
 from conspectus.evaluation.jsonl_table import AT_ONCE, JsonlTable, attempt, each
 from conspectus.evaluation.qa_files import Asked, read_questions
-from conspectus.index import Index
 from conspectus.messages import says_nothing
 from conspectus.models.base import Model
 from conspectus.models.rerankers import Reranker, open_reranker

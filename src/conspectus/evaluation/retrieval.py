@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
+from conspectus import Index
 from conspectus.errors import IndexMissing, UsageError
 from conspectus.evaluation.statistics import Interval, bootstrap, paired_difference
-from conspectus.index import Index
 from conspectus.indexing.embed import with_vectors
 from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts

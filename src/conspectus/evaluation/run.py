@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 from conspectus import tasks
-from conspectus.api import open_index
 from conspectus.errors import ModelError, NotSupported
-from conspectus.index import Index
 from conspectus.indexing.estimate import Estimate, Estimator, Range, check_budget, exactly
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model, Tick, no_tick
@@ -214,8 +212,3 @@ def perform(
 def tick_of(progress: Progress | None, stage: str, total: int) -> Tick:
     """Return what each finished piece of a stage is reported to."""
     return progress.stage(stage, total) if progress else no_tick
-
-
-def opened(index: Index | str | Path) -> Index:
-    """Return an index, opened where its folder is given."""
-    return index if isinstance(index, Index) else open_index(index)
