@@ -86,7 +86,9 @@ def public(function: F) -> F:
         options: Any = inspect.unwrap(function).__globals__[kind.removeprefix("Unpack[").removesuffix("]")]
         own += [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint.__forward_arg__)
-            for name, hint in options.__annotations__.items()
+            for name, hint in sorted(
+                options.__annotations__.items(), key=lambda item: item[0] in Options.__annotations__
+            )
         ]
         more = options is not Options and "model" in options.__annotations__
         docs = (doc, options.__doc__, Options.__doc__ if more else "")
@@ -133,7 +135,7 @@ def _check_arguments(
     call = f"{name}({', '.join(positional)})"
     index = given.get("index")
     for parameter, value in given.items():
-        if parameter in ("self", "index", "correction"):
+        if parameter in ("self", "index", "correction") or (parameter == "folder" and isinstance(value, Index)):
             continue
         swapped = isinstance(value, str) and is_index(Path(value)) and isinstance(index, str) and not is_index(index)
         if isinstance(value, Index) or (swapped and parameter == positional[0]):
@@ -178,8 +180,15 @@ def named(methods: Mapping[str, T], name: str) -> T:
 # Indexes and sources
 
 
-def path_of(given: str | Path) -> Path:
-    """Return a path, `~` at its start as the home folder: shells leave it alone in quotes and after `=`."""
+def path_of(given: str | Path | Index) -> Path:
+    """Return a path, `~` at its start as the home folder: shells leave it alone in quotes and after `=`.
+
+    An index is taken for its folder; raises UsageError where it is not stored.
+    """
+    if isinstance(given, Index):
+        if given.folder is None:
+            raise UsageError("this index is not stored in a folder: build it into one")
+        return given.folder
     return Path(os.path.expanduser(given))
 
 

@@ -90,6 +90,13 @@ def test_functions_take_the_folder_of_an_index(tmp_path: Path, monkeypatch: pyte
     assert conspectus.report_tree() == []
 
 
+def test_an_open_index_stands_for_its_folder(tmp_path: Path):
+    index = conspectus.build(documents=TEXTS, folder=tmp_path).index
+    assert len(call.history(index)) == 1
+    with pytest.raises(UsageError, match="not stored"):
+        call.history(INDEX)
+
+
 def test_a_path_in_the_place_of_texts_is_refused(tmp_path: Path):
     file = tmp_path / "notes on the mill.txt"
     file.write_text(TEXTS[0], encoding="utf-8")
