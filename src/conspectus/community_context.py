@@ -18,8 +18,8 @@ NUMBER = 1000
 """A number as long as any that a row of evidence bears in practice, for counting its tokens."""
 
 
-class Sizes(dict[int, int]):
-    """The tokens of the rows of a table, each counted when it is first asked for: by then it is described."""
+class _Sizes(dict[int, int]):
+    """The tokens of the rows of a table, each counted when it is first needed: by then it is described."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         super().__init__()
@@ -46,23 +46,14 @@ class CommunityContextBuilder:
         claims: Sequence[Claim] = (),
     ) -> None:
         self.communities = communities
-        self.entities = entities
-        self.relationships = relationships
-        self.claims = claims
+        self.entities, self.relationships, self.claims = entities, relationships, claims
         self.limit = limit
-        self._entity_tokens = Sizes(entities)
-        self._relationship_tokens = Sizes(relationships)
-        self._claim_tokens = Sizes(claims)
+        self._entity_sizes, self._edge_sizes, self._claim_sizes = map(_Sizes, (entities, relationships, claims))
         self._number_of = {e.name: e.number for e in entities}
-        self._claims_of = self._by_ends()
-
-    def _by_ends(self) -> dict[frozenset[str], list[int]]:
-        """Return the claims between each two entities, and of each one alone."""
-        by_ends: dict[frozenset[str], list[int]] = {}
-        for claim in self.claims:
+        self._claims_of: dict[frozenset[str], list[int]] = {}
+        for claim in claims:
             ends = frozenset(name for name in (claim.subject, claim.object) if name in self._number_of)
-            by_ends.setdefault(ends, []).append(claim.number)
-        return by_ends
+            self._claims_of.setdefault(ends, []).append(claim.number)
 
     def claims_in(self, entities: Iterable[int], relationships: Iterable[int]) -> list[int]:
         """Return the claims about relationships, in their order, and then those about entities alone."""
@@ -74,83 +65,77 @@ class CommunityContextBuilder:
         return [claim for ends in (*pairs, *alone) for claim in self._claims_of.get(ends, ())]
 
     def build(self, community: Community, written: Mapping[int, Report]) -> Context:
-        """Return the evidence of a community; `written` holds the reports of its parts, by community."""
+        """Return the context of a community; `written` holds the reports of its parts, by community."""
         replaced: list[Report] = []
-        left = set(community.entity_numbers)
+        entities = set(community.entity_numbers)
         edges = list(community.relationship_numbers)
         if not self.fits(community):
             parts = [self.communities[child] for child in community.children if child in written]
             sizes = {p.number: self._size(set(p.entity_numbers), p.relationship_numbers) for p in parts}
             for part in sorted(parts, key=lambda p: (-sizes[p.number], p.number)):
                 replaced.append(_without_references(written[part.number]))
-                left -= set(part.entity_numbers)
-                edges = self._outside(edges, set(part.entity_numbers))
-                if self._reports_size(replaced) + self._size(left, edges) <= self.limit:
+                inside = set(part.entity_numbers)
+                entities -= inside
+                edges = [edge for edge in edges if not inside.issuperset(self._ends(edge))]
+                if _reports_size(replaced) + self._size(entities, edges) <= self.limit:
                     break
-        reports = self._fitting(replaced)
-        return self._elements(left, edges, reports, self.limit - self._reports_size(reports))
+        fitting = (i for i in range(1, len(replaced)) if _reports_size(replaced[: i + 1]) > self.limit)
+        reports = tuple(replaced[: next(fitting, len(replaced))])  # one at least
+        return self._elements(entities, edges, reports, self.limit - _reports_size(reports))
 
     def fits(self, community: Community) -> bool:
         """Tell whether all elements of a community fit, so that its report stands on none of its parts'."""
         return self._size(set(community.entity_numbers), community.relationship_numbers) <= self.limit
 
-    def _size(self, entities: set[int], relationships: Sequence[int]) -> int:
-        claims = self.claims_in(entities, relationships)
-        edges = self._relationship_tokens.total(relationships)
-        return self._entity_tokens.total(entities) + edges + self._claim_tokens.total(claims)
+    def _size(self, entities: set[int], edges: Sequence[int]) -> int:
+        claims = self._claim_sizes.total(self.claims_in(entities, edges))
+        return self._entity_sizes.total(entities) + self._edge_sizes.total(edges) + claims
 
-    @staticmethod
-    def _reports_size(reports: Sequence[Report]) -> int:
-        return sum(report.n_tokens + 4 for report in reports)
-
-    def _fitting(self, reports: Sequence[Report]) -> tuple[Report, ...]:
-        """Return the first reports that fit the window together, and always one."""
-        count = next(
-            (i for i in range(1, len(reports)) if self._reports_size(reports[: i + 1]) > self.limit),
-            len(reports),
-        )
-        return tuple(reports[:count])
-
-    def _outside(self, edges: Sequence[int], inside: set[int]) -> list[int]:
-        """Return the relationships that are not wholly inside a replaced part."""
-        return [r for r in edges if not all(end in inside for end in self._ends(r))]
-
-    def _ends(self, relationship: int) -> tuple[int, int]:
-        row = self.relationships[relationship]
+    def _ends(self, edge: int) -> tuple[int, int]:
+        row = self.relationships[edge]
         return self._number_of[row.source], self._number_of[row.target]
 
-    def _elements(self, left: set[int], edges: Sequence[int], reports: tuple[Report, ...], room: int) -> Context:
+    def _elements(self, alone: set[int], edges: Sequence[int], reports: tuple[Report, ...], room: int) -> Context:
         """Add relationships by decreasing combined degree, each after its ends, then what stands alone."""
         entities: dict[int, None] = {}
         relationships: list[int] = []
         claims: list[int] = []
         for edge in sorted(edges, key=lambda r: (-self.relationships[r].combined_degree, r)):
             ends = [end for end in self._ends(edge) if end not in entities]
-            told = self.claims_in((), (edge,))
-            cost = self._relationship_tokens[edge] + sum(self._entity_tokens[end] for end in ends)
-            cost += sum(self._claim_tokens[claim] for claim in told)
-            if cost > room:
+            about = self.claims_in((), (edge,))
+            size = self._edge_sizes[edge] + self._entity_sizes.total(ends) + self._claim_sizes.total(about)
+            if size > room:
                 break
-            room -= cost
+            room -= size
             entities.update(dict.fromkeys(ends))
             relationships.append(edge)
-            claims += told
-        for entity in sorted(left - entities.keys(), key=lambda e: (-self.entities[e].degree, e)):
-            if self._entity_tokens[entity] > room:
-                break
-            room -= self._entity_tokens[entity]
-            entities[entity] = None
-        for claim in self.claims_in(entities, ()):
-            if self._claim_tokens[claim] > room:
-                break
-            room -= self._claim_tokens[claim]
-            claims.append(claim)
+            claims += about
+        order = sorted(alone - entities.keys(), key=lambda e: (-self.entities[e].degree, e))
+        fitting = _fitting(order, self._entity_sizes, room)
+        room -= self._entity_sizes.total(fitting)
+        entities.update(dict.fromkeys(fitting))
+        claims += _fitting(self.claims_in(entities, ()), self._claim_sizes, room)
         return Context(
             reports=reports,
             entities=tuple(self.entities[e] for e in entities),
             relationships=tuple(self.relationships[r] for r in relationships),
             claims=tuple(self.claims[c] for c in claims),
         )
+
+
+def _fitting(numbers: Iterable[int], sizes: _Sizes, room: int) -> list[int]:
+    """Return the first rows that have room together."""
+    fitting: list[int] = []
+    for number in numbers:
+        room -= sizes[number]
+        if room < 0:
+            break
+        fitting.append(number)
+    return fitting
+
+
+def _reports_size(reports: Sequence[Report]) -> int:
+    return sum(report.n_tokens + 4 for report in reports)  # its number, and the line after it
 
 
 def _without_references(report: Report) -> Report:

@@ -84,12 +84,9 @@ def public(function: F) -> F:
     if len(own) < len(signature.parameters):
         kind: str = function.__annotations__["options"]
         options: Any = inspect.unwrap(function).__globals__[kind.removeprefix("Unpack[").removesuffix("]")]
-        own += [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint.__forward_arg__)
-            for name, hint in sorted(
-                options.__annotations__.items(), key=lambda item: item[0] in Options.__annotations__
-            )
-        ]
+        names = sorted(options.__annotations__, key=lambda name: name in Options.__annotations__)
+        hints = {name: options.__annotations__[name].__forward_arg__ for name in names}
+        own += [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints[n]) for n in names]
         more = options is not Options and "model" in options.__annotations__
         docs = (doc, options.__doc__, Options.__doc__ if more else "")
         doc = "\n\n".join(inspect.cleandoc(text) for text in docs if text)
