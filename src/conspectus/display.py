@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from conspectus.messages import wording
-from conspectus.rows import located, snippet
 
 if TYPE_CHECKING:
     from conspectus.explore import EntityView
@@ -21,6 +21,20 @@ PLACES = 3
 """Sources that are shown for one citation."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _MARKDOWN = re.compile(r"([\\`*_\[\]|#~$])")
+
+
+def snippet(text: str, most: int = 60) -> str:
+    """Return the start of a text on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def located(document: str, place: str = "") -> str:
+    """Return the path of a document with a place in it; an absolute path as it is seen from the working directory."""
+    if os.path.isabs(document):
+        relative = os.path.relpath(document)
+        document = document if relative.startswith("..") else relative
+    return f"{document}, {place}" if place else document
 
 
 def _start(text: str) -> str:

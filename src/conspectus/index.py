@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
+from conspectus.display import index_markdown
 from conspectus.rows import (
     AliasDecision,
     Chunk,
@@ -82,8 +83,6 @@ class Index:
         return f"<Index {self.snapshot or 'not stored'}: {counts or 'empty'}>"
 
     def _repr_markdown_(self) -> str:
-        from conspectus.display import index_markdown
-
         return index_markdown(self, self._counts())
 
     def _counts(self) -> list[tuple[str, int]]:

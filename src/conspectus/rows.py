@@ -7,7 +7,6 @@ human-readable id. Spans count characters of the stored text of a document, whos
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -16,16 +15,12 @@ from hashlib import sha256
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from conspectus.display import answer_markdown, answer_text, located, plain, snippet
+
 
 def content_id(*parts: str) -> str:
     """Return an id of 32 hexadecimal digits that depends on nothing but the parts, in their order."""
     return sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def snippet(text: str, most: int = 60) -> str:
-    """Return the start of a text on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
 class Span(NamedTuple):
@@ -217,8 +212,6 @@ class Report:
 
     def __str__(self) -> str:
         """Return the report as Markdown, without control characters."""
-        from conspectus.display import plain
-
         return plain(self.text)
 
     def __repr__(self) -> str:
@@ -332,14 +325,6 @@ class EncodingWarning:
 # What queries return
 
 
-def located(document: str, place: str = "") -> str:
-    """Return the path of a document with a place in it; an absolute path as it is seen from the working directory."""
-    if os.path.isabs(document):
-        relative = os.path.relpath(document)
-        document = document if relative.startswith("..") else relative
-    return f"{document}, {place}" if place else document
-
-
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One chunk of a ranking; `score` grows with relevance and compares only within the ranking."""
@@ -444,8 +429,6 @@ class Answer:
 
     def __str__(self) -> str:
         """Return the text with its sources and notices."""
-        from conspectus.display import answer_text
-
         return answer_text(self)
 
     def __repr__(self) -> str:
@@ -453,8 +436,6 @@ class Answer:
         return f"<Answer by {self.method}: {snippet(self.text)!r}, {len(self.citations)} citations>"
 
     def _repr_markdown_(self) -> str:
-        from conspectus.display import answer_markdown
-
         return answer_markdown(self)
 
     def to_dict(self) -> dict[str, Any]:
