@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from llm_corpus import documents, settings
 from simulated_server import Behaviour, SimulatedServer
 
@@ -17,9 +15,8 @@ import conspectus
 from conspectus import api
 from conspectus.errors import BudgetReached, UsageError
 from conspectus.index_status import spending
-from conspectus.indexing.estimate import UNNAMED, UNNAMED_ONCE, UNNAMED_SHARED, NameCounts, Range, count_names
 from conspectus.models.base import Tick, no_tick
-from conspectus.rows import Chunk, Usage
+from conspectus.rows import Usage
 from conspectus.settings import Price
 
 PRICES = {"simulated": {"input": 1.0, "output": 4.0}}
@@ -68,21 +65,6 @@ def test_an_index_without_reports_is_told_to_take_none(tmp_path: Path):
         chosen = settings(server.url, reports__write=False)
         estimate = api.estimate(documents=documents(), folder=tmp_path, settings=chosen)
     assert {task.task for task in estimate.tasks} == {"ExtractGraph", "AnyMissed", "GleanMore", "DescribeElement"}
-
-
-def test_names_are_counted_once_for_a_chunk_and_once_in_all():
-    texts = ["In 1901 Ada Byrne met Bo Quill.", "In 1902 Ada Byrne wrote to Vera Stone.", "it rained"]
-    chunks = [Chunk(str(i), i, str(i), 0, len(text), text, 10) for i, text in enumerate(texts)]
-    found = count_names(chunks, ["person"], "en")
-    assert found == NameCounts(4 + 30 * UNNAMED, 3 + 30 * UNNAMED_ONCE, 1 + 30 * UNNAMED_SHARED)
-
-
-@given(*[st.tuples(st.integers(0, 9), st.integers(0, 9)).map(lambda ends: Range(*sorted(ends)))] * 2)
-def test_a_range_within_another_is_what_both_have(a: Range, b: Range):
-    both = a.within(b)
-    assert both.low <= both.high
-    if max(a.low, b.low) <= min(a.high, b.high):
-        assert both == (max(a.low, b.low), min(a.high, b.high))
 
 
 def test_what_is_kept_costs_nothing_more(tmp_path: Path):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         rollback,
         spending,
     )
-    from conspectus.indexing.estimate import Estimate, Range, Redone
+    from conspectus.indexing.estimate import Estimate, Range
     from conspectus.indexing.update import Changes
     from conspectus.messages import says_nothing, wording
     from conspectus.models.embedders import MOST_UNREAD

@@ -22,7 +22,7 @@ from conspectus.indexing.update import Update, origin_of, own_embedder, update_o
 from conspectus.models.base import Model
 from conspectus.models.embedders import NONE, PREFIXES, is_served
 from conspectus.models.llm import budget
-from conspectus.rows import LEFT_OUT, Community, Document, EncodingWarning, Failure, Skipped, Usage, left_out
+from conspectus.rows import LEFT_OUT, Document, EncodingWarning, Failure, Skipped, Usage, left_out
 from conspectus.runtime import (
     DEFAULT_FOLDER,
     Options,
@@ -41,9 +41,8 @@ from conspectus.storage import store
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from conspectus.indexing.describe import DescribedGraph
     from conspectus.indexing.estimate import Estimate
-    from conspectus.indexing.pipeline import Check, Progress
+    from conspectus.indexing.pipeline import Check, GraphBuild, Progress
     from conspectus.indexing.read import Read
     from conspectus.models.llm.session import Session
     from conspectus.text.lexicon import Lexicon
@@ -276,8 +275,8 @@ def _rest_fits(session: Session, settings: Settings, progress: Progress | None) 
         return None
     from conspectus.indexing.estimate import NONE, Estimator, in_words
 
-    def check(graph: DescribedGraph, communities: Sequence[Community], language: str) -> None:
-        rest = Estimator(session.model, session.sender, settings).rest(graph, communities, language)
+    async def check(made: GraphBuild, language: str) -> None:
+        rest = await Estimator(session.model, session.sender, settings).rest(made, language)
         if progress:
             progress.note(f"The graph took {in_words(session.total)}; the rest will take {in_words(rest)}.")
         if session.total.calls:  # who runs again when all of it is bought has been told, and wants to go on

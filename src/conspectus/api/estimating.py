@@ -17,14 +17,11 @@ from conspectus.errors import UsageError
 from conspectus.indexing.chunk import chunk
 from conspectus.indexing.embed import texts_of, texts_of_sources
 from conspectus.indexing.estimate import (
-    GRAPH,
+    TRIPLES,
     Estimate,
     Estimator,
     Range,
     TaskEstimate,
-    UpdateEstimate,
-    estimate_update,
-    limit_to_update,
 )
 from conspectus.indexing.extract import extract
 from conspectus.indexing.pipeline import BuildInput
@@ -70,7 +67,8 @@ class Preview:
     """Why all would be made anew though there is an index."""
     pending: tuple[str, ...] = ()
     """What would be done though no document changed."""
-    redone: UpdateEstimate | None = None
+    new_chunks: int | None = None
+    """How many of the chunks would be read that the index does not have; None without a folder."""
 
     def __repr__(self) -> str:
         """Return the counts on one line."""
@@ -96,14 +94,14 @@ def preview(
     if request is None:
         return read
     update = request.update(documents, failures)
-    before, changes, least = update.before, update.changes, settings.reports.min_report_entities
+    before = {chunk.id for chunk in update.before.chunks} if update.before else set[str]()
     return replace(
         read,
         snapshot=update.existing.snapshot if update.existing else "",
-        changes=changes,
+        changes=update.changes,
         rebuild_reasons=update.rebuild_reasons,
         pending=update.pending,
-        redone=estimate_update(before, changes, documents, chunks, least) if before and changes else None,
+        new_chunks=sum(chunk.id not in before for chunk in chunks),
     )
 
 
@@ -147,10 +145,6 @@ async def estimated_build(
         await extract(drawn, session.model, settings.extract, language)
         inputs = BuildInput(documents, settings, (), request.corrections, update.before)
         estimated = await Estimator(session.model, session.sender, settings).build(inputs, chunks, language)
-    if update.before and update.changes:
-        least = settings.reports.min_report_entities
-        limit = estimate_update(update.before, update.changes, documents, chunks, least)
-        estimated = limit_to_update(estimated, limit)
     return replace(estimated, tasks=(*estimated.tasks, vectors)) if vectors else estimated
 
 
@@ -196,7 +190,7 @@ def _of_texts(
         finally:
             replies.close()
     count = float(sum(tokens.count(text, vocabulary(name)) for text in new.values()))
-    counts = Range(count, count).plus(Range(extracted * GRAPH.low, extracted * GRAPH.high))
+    counts = Range(count, count).plus(Range(extracted, extracted).times(TRIPLES))
     calls = sum(len(batches([(key, text) for key, text in array.items() if key in new])) for array in arrays)
     ledger = Budget(settings.prices, base_url=settings.llm.embedder_base_url or settings.llm.base_url)
     cost = Range(*(ledger.cost(name, round(n), 0) for n in counts)) if ledger.price(name) else None

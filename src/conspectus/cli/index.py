@@ -40,7 +40,7 @@ from conspectus.errors import ConspectusError, UsageError
 from conspectus.rows import LEFT_OUT, left_out
 
 if TYPE_CHECKING:
-    from conspectus.api import Built, Changes, Corrections, Estimate, Preview, Redone, Resolved, Status
+    from conspectus.api import Built, Changes, Corrections, Estimate, Preview, Resolved, Status
     from conspectus.rows import EncodingWarning, Skipped
     from conspectus.settings import Settings
 
@@ -302,15 +302,8 @@ def _planned(seen: Preview) -> Iterator[str]:
         yield f"All would be made anew: {'; '.join(seen.rebuild_reasons)}."
     if seen.pending:
         yield f"Left to do: {', '.join(seen.pending)}."
-    if seen.redone:
-        yield f"Chunks to read: {_part(seen.redone.chunks)}."
-        parts = (f"{name} {_part(getattr(seen.redone, name))}" for name in ("descriptions", "communities", "reports"))
-        yield f"To make again, as far as it can be told before reading: {', '.join(parts)}."
-
-
-def _part(part: Redone) -> str:
-    many = f"{part.low:,}" if part.low == part.high else f"{part.low:,} to {part.high:,}"
-    return f"{many} of {part.total:,}"
+    if seen.changes is not None and not seen.rebuild_reasons:
+        yield f"Chunks to read: {seen.new_chunks:,} of {seen.chunks:,}."
 
 
 def _reliability(estimate: Estimate) -> str:

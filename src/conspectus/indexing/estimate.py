@@ -1,33 +1,33 @@
 """Estimate what a build with a language model will take, before anything is asked.
 
-The first prompts of all chunks are counted exactly, and cached replies are taken off: every chunk, description and
-report is taken through its prompts by cached replies alone. The rest is a range: names that rules read in the text
-times what was measured for a name (docs/estimates.md), or, with a sample, what the sampled chunks took for their text.
+Every chunk, description and report is taken through its prompts by cached replies alone. Where a reply to an extraction
+is missing, what the extractive model reads in the chunk stands in for it: so the prompts of descriptions and reports
+are counted over a whole graph, and what was measured is how much more or less a language model makes of the same text
+(docs/estimates.md). With a sample, extraction is estimated by what the sampled chunks took for their text.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, floor, sqrt
 from typing import NamedTuple
 
 from conspectus.community_context import CommunityContextBuilder
 from conspectus.errors import ModelError
-from conspectus.index import Index
-from conspectus.indexing.describe import DescribedGraph, describe
+from conspectus.indexing.describe import describe, undescribed
 from conspectus.indexing.extract import Extracted, extract
-from conspectus.indexing.pipeline import BuildInput, build_graph
-from conspectus.indexing.reports import reported, write_reports
-from conspectus.indexing.update import Changes
+from conspectus.indexing.pipeline import BuildInput, GraphBuild, build_graph
+from conspectus.indexing.reports import write_reports
+from conspectus.models.extractive.model import ExtractiveModel
+from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.models.llm.budget import Budget
 from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.sender import CachingSender
 from conspectus.models.llm.wire import Completion, Feature, Request, Status, prompt_tokens
-from conspectus.rows import Chunk, Claim, Community, Document, Entity, Relationship, Usage
-from conspectus.settings import ReportSettings, Settings
-from conspectus.tasks import ExtractClaims, ExtractTriples, WriteReport
+from conspectus.rows import Chunk, Span, Usage
+from conspectus.settings import Settings
+from conspectus.tasks import ExtractClaims, Extraction, ExtractTriples, FoundClaim
 from conspectus.text.lexicon import read_lexicon
 
 # Ranges
@@ -45,11 +45,6 @@ class Range(NamedTuple):
     def plus(self, other: Range) -> Range:
         return Range(self.low + other.low, self.high + other.high)
 
-    def within(self, other: Range) -> Range:
-        """Return the overlap with another range; where there is none, the end of this one that is nearer to it."""
-        low = min(max(self.low, other.low), max(self.high, other.low))
-        return Range(low, max(low, min(self.high, other.high)))
-
     def whole(self) -> Range:
         """Return the narrowest range of whole numbers that are not negative around it."""
         return Range(max(0, floor(round(self.low, 6))), max(0, ceil(round(self.high, 6))))
@@ -66,9 +61,8 @@ class Range(NamedTuple):
 
 
 NONE = Range(0, 0)
-OF_MAXIMUM = 0.3
-"""Of the end of a range that begins at 0: rounds of gleaning took 0.3 to 0.6 of the prompt tokens that they may take,
-and 0.07 to 0.2 of the reply tokens, on six corpora (docs/estimates.md)."""
+OF_MAXIMUM = 0.45
+"""Of the end of a range that begins at 0: a round of gleaning took 0.41 to 0.60 of the prompt tokens that it may."""
 
 
 def exactly(number: float) -> Range:
@@ -82,34 +76,37 @@ def total(ranges: Iterable[Range]) -> Range:
     return Range(sum(r.low for r in ranges), sum(r.high for r in ranges))
 
 
-# What was measured. Per name: the recorded replies of GPT-4o and GPT-4.1 and of the simulated server on four corpora,
-# with a margin. All in tokens unless it says otherwise.
+# What was measured: builds of the sample corpus, the podcast and MuSiQue with the simulated server of the tests, and of
+# the sample corpus with a strong language model (docs/estimates.md). The geometric mean of a range is that of what was
+# measured, its ends leave a margin. In tokens unless it says otherwise.
 
-UNNAMED, UNNAMED_ONCE, UNNAMED_SHARED = 0.006, 0.003, 0.0007
-"""Entities without capitals, which rules do not read, for each token of text: in all chunks, different ones, and those
-in several chunks."""
-LONE, LINKED = 40, 25
-"""Names that may be in no community; elements that may need a description however few names several chunks share."""
-GRAPH, GLEANED = Range(36, 140), Range(0, 60)
-"""An extraction, and one round of gleaning, for each name in a chunk."""
-DESCRIBED = (Range(0.52, 1.8), Range(180, 720), Range(52, 220))
-"""For each name that several chunks share: calls, prompts and replies of descriptions."""
-REPORTED = (Range(0.08, 0.31), Range(140, 560), Range(38, 310))
-"""For each different name: calls, prompts and replies of reports on communities of `SMALLEST` entities or more."""
-SMALLEST = 3
+GRAPH = Range(31, 165)
+"""An extraction, for each entity that the extractive model reads in the chunk: 71 to 80, of the strong model 68."""
+GLEANED = 0.135
+"""A round of gleaning at most, as a share of the longest extraction; of the real one it was 0.10 to 0.17."""
+REPEATED, QUESTION = Range(0.48, 0.9), Range(15, 60)
+"""What a further turn repeats, as a share of the reply before it (0.69 to 0.75), and what it adds."""
+DESCRIBED, DESCRIBED_PROMPTS = Range(0.2, 0.97), Range(0.18, 0.9)
+"""Descriptions and their prompts, as a share of those of the graph that the extractive model reads: 0.31 to 0.70 and
+0.28 to 0.61."""
+REPORTED, REPORTED_PROMPTS = Range(0.5, 1.55), Range(0.32, 0.95)
+"""The same of reports: 0.61 to 1.14, and 0.41 to 0.76."""
+DESCRIPTION, REPORT = Range(40, 185), Range(230, 1050)
+"""One reply: 65 to 91 and 415 to 504, of the strong model 104 and 619."""
+CHANGED = Range(0, 2)
+"""Descriptions, and reports, that an edited chunk changes beside those of its new sentences: where a word of the sample
+corpus was edited, 0 to 2."""
+MARGIN = Range(-3, 3)
+"""Descriptions, and reports, that a graph without cached replies may take more or less: the other ranges are shares,
+and of 12 reports on a graph of 20 names 3 were written."""
+CONTEXT = Range(0.75, 1.25)
+"""The prompts of reports on a graph whose descriptions are still to be written, as a share of those without them."""
 WITH_CLAIMS = 2
-"""How many times more there may be to describe and report where claims are extracted too."""
+"""How many times more there may be to describe and report where claims are extracted too. # unexplained"""
 CLAIMS, TRIPLES = Range(0.1, 2.5), Range(0.2, 3.0)
 """The claims and the triples of a chunk, for each token of it."""
 NAMES = Range(10, 200)
 """The names that a prompt for claims or triples lists."""
-REPEATED, QUESTION = Range(0.4, 1.0), Range(20, 60)
-"""What a further turn repeats, as a share of the reply before it, and what it adds."""
-DESCRIPTION_PROMPT, DESCRIPTION, REPORT = Range(150, 900), Range(20, 220), Range(200, 1300)
-TEMPLATE = 600
-"""The prompt of a report without its context."""
-CHANGED = 30
-"""Elements and reports that one new chunk changes at most, those of communities above among them."""
 FEW = 8
 """Cached replies from which on they are better than measured ranges."""
 ALIKE, SAMPLED = Range(0.7, 1.4), Range(0.6, 1.6)
@@ -137,7 +134,7 @@ class Estimate:
 
     tasks: tuple[TaskEstimate, ...]
     seen: int = 0
-    """Chunks with cached replies that the estimate of extraction is based on; 0 where measured ranges are."""
+    """Chunks with cached replies that the estimate of extraction is based on; 0 where it is based on the text."""
 
     @property
     def calls(self) -> Range:
@@ -190,56 +187,10 @@ def in_words(taken: Estimate | Usage) -> str:
     return f"{calls.text()} calls and {used.text()} tokens{money}"
 
 
-# Names in a text
-
-Needs = tuple[Range, Range, Range]
-"""Calls, prompt tokens and reply tokens."""
-
-
-@dataclass(frozen=True, slots=True)
-class NameCounts:
-    """Mentions of names, each counted once in a chunk; different names; names that several chunks share."""
-
-    mentions: float
-    names: float
-    shared: float
-
-    def descriptions(self, *, claims: bool) -> Needs:
-        """Return what descriptions take."""
-        calls, prompts, replies = (Range(self.shared * f.low, (self.shared + LINKED) * f.high) for f in DESCRIBED)
-        return _with_claims(calls, claims), _with_claims(prompts, claims), _with_claims(replies, claims)
-
-    def reports(self, settings: ReportSettings, *, claims: bool) -> Needs:
-        """Return what reports take, which depends on the smallest community that gets one."""
-        if not settings.write:
-            return NONE, NONE, NONE
-        size = SMALLEST / settings.min_report_entities
-        least, most = max(0.0, self.names - LONE) * min(1.0, size), self.names * max(0.5, size)
-        calls, prompts, replies = (Range(least * f.low, most * f.high) for f in REPORTED)
-        return calls, _with_claims(prompts, claims), _with_claims(replies, claims)
-
-
-def _with_claims(usual: Range, claims: bool) -> Range:
-    return Range(usual.low, usual.high * WITH_CLAIMS) if claims else usual
-
-
-def count_names(chunks: Sequence[Chunk], entity_types: Sequence[str], language: str) -> NameCounts:
-    """Count the names that rules read in chunks, without dates, and add what rules do not read."""
-    texts = [Document(c.id, i, "", c.text, c.document_id, None, {"language": language}) for i, c in enumerate(chunks)]
-    lexicon = read_lexicon(texts, [kind for kind in entity_types if kind != "date"])
-    chunk_of = lexicon.sentences.document.repeat(lexicon.starts[1:] - lexicon.starts[:-1]).tolist()
-    chunks_with = Counter(name for _, name in set(zip(chunk_of, lexicon.mentions.tolist(), strict=True)))
-    size = sum(chunk.n_tokens for chunk in chunks)
-    shared = sum(number > 1 for number in chunks_with.values())
-    mentions, names = chunks_with.total() + UNNAMED * size, len(chunks_with) + UNNAMED_ONCE * size
-    return NameCounts(mentions, names, shared + UNNAMED_SHARED * size)
-
-
 # Cached replies
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One request; `completion_tokens` is None where its reply is not cached."""
 
     task: str
@@ -253,7 +204,8 @@ class Replay:
 
     chunk: Chunk
     steps: tuple[Step, ...]
-    extracted: Extracted
+    graph: Extraction
+    claims: tuple[FoundClaim, ...]
 
     @property
     def complete(self) -> bool:
@@ -320,66 +272,99 @@ class Estimator:
 
     async def build(self, build: BuildInput, chunks: Sequence[Chunk], language: str) -> Estimate:
         """Estimate a whole build."""
-        replays = await self._replay(chunks, language)
-        extraction = self._extraction(replays, language)
-        left = sum(not replay.complete for replay in replays)
-        steps: list[Step] = []
-        contexts: Range | None = None
-        if left < len(replays):
-            graphs = [replay.extracted.graphs[0] for replay in replays]
-            claims = [replay.extracted.claims[0] for replay in replays]
-            made = build_graph(build, chunks, Extracted(graphs, claims), language)
-            contexts = None if left else self._report_prompts(made.graph, made.communities, language)
-            steps = await self._replay_rest(made.graph, made.communities, language)
-        rows = self._after_extraction(left, steps, contexts, chunks, language)
-        return Estimate((*extraction.tasks, *(row for row in rows if row.calls.high)), extraction.seen)
+        replays = [await self._replay(chunk, language) for chunk in chunks]
+        left = [replay for replay in replays if not replay.complete]
+        drafts = await self._drafts(build, left, language) if left else {}
+        complete = [replay for replay in replays if replay.complete]
+        seen = len(complete) if len(complete) >= FEW else 0
+        entities = {chunk: len(draft.entities) for chunk, draft in drafts.items()}
+        rows = self._from_sample(complete, left) if seen else self._from_text(left, entities, language)
+        graphs = {replay.chunk.id: replay.graph for replay in replays}
+        for chunk in (replay.chunk for replay in left if not replay.graph.entities):
+            old = await self._edited_from(chunk, build, language)
+            graphs[chunk.id] = _new_sentences(old, drafts[chunk.id], chunk) if old else drafts[chunk.id]
+        extracted = Extracted([graphs[chunk.id] for chunk in chunks], [replay.claims for replay in replays])
+        made = build_graph(build, chunks, extracted, language)
+        rest = await self.rest(made, language, len(left))
+        return Estimate((*(row for row in rows if row.calls.high), *rest.tasks), seen)
 
-    async def extraction(self, chunks: Sequence[Chunk], language: str) -> Estimate:
-        """Estimate the extraction of chunks alone."""
-        return self._extraction(await self._replay(chunks, language), language)
+    async def rest(self, made: GraphBuild, language: str, drafts: int = 0) -> Estimate:
+        """Estimate the descriptions and reports of a graph, for which so many chunks were drafted without replies."""
+        steps = await self._replay_rest(made, language)
+        described, reports = (
+            [step for step in steps if step.task == task] for task in ("DescribeElement", "WriteReport")
+        )
+        cached = any(step.completion_tokens is not None for step in steps)
+        if drafts:
+            low, claims = Range(0 if cached else 1, 1), Range(1, WITH_CLAIMS if self._settings.extract.claims else 1)
+            changed = exactly(drafts).times(CHANGED) if cached else MARGIN
+            shares = [
+                share.times(low).times(claims) for share in (DESCRIBED, DESCRIBED_PROMPTS, REPORTED, REPORTED_PROMPTS)
+            ]
+        else:
+            pending = any(step.completion_tokens is None for step in described)
+            changed, shares = NONE, [exactly(1), exactly(1), exactly(1), CONTEXT if pending else exactly(1)]
+        rows = (
+            self._missing("DescribeElement", described, DESCRIPTION, shares[:2], changed),
+            self._missing("WriteReport", reports, REPORT, shares[2:], changed),
+        )
+        return Estimate(tuple(row for row in rows if row.calls.high))
 
-    def rest(self, graph: DescribedGraph, communities: Sequence[Community], language: str) -> Estimate:
-        """Estimate the rest of a build after extraction, when the descriptions and reports to write are known."""
-        tasks = [
-            t for table in (graph.entities, graph.relationships, graph.claims) for t in table.tasks(language).values()
-        ]
-        requests = [request for task in tasks if not self._sender.has(request := self._model.request(task))]
-        calls, prompts = exactly(len(requests)), exactly(sum(map(prompt_tokens, requests)))
-        reports = exactly(len(reported(communities, self._settings.reports)))
-        contexts = self._report_prompts(graph, communities, language)
-        if len(requests) < len(tasks):  # some are cached, and reports may be too
-            reports, contexts = Range(0, reports.high), Range(0, contexts.high)
-        descriptions = self.row("DescribeElement", calls, prompts, calls.times(DESCRIPTION))
-        return Estimate((descriptions, self.row("WriteReport", reports, contexts, reports.times(REPORT))))
-
-    async def _replay(self, chunks: Sequence[Chunk], language: str) -> list[Replay]:
-        """Take every chunk through its extraction by cached replies."""
-        cache = _CacheOnly(self._sender)
-        model = ChatModel(cache, self._settings)
-        replays: list[Replay] = []
-        for chunk in chunks:
-            cache.steps = []
-            extracted = await extract([chunk], model, self._settings.extract, language)
-            replays.append(Replay(chunk, tuple(cache.steps), extracted))
-        return replays
-
-    async def _replay_rest(self, graph: DescribedGraph, communities: Sequence[Community], language: str) -> list[Step]:
-        """Take descriptions and reports of a graph through cached replies."""
+    async def _replay_rest(self, made: GraphBuild, language: str) -> list[Step]:
+        """Take the descriptions and reports of a graph through cached replies."""
         cache = _CacheOnly(self._sender)
         model, settings = ChatModel(cache, self._settings), self._settings.reports
+        graph = undescribed(made.merged)
         await describe(graph, model, language)
         await graph.done()
-        entities, relationships, claims = graph.entities.rows, graph.relationships.rows, graph.claims.rows
-        contexts = CommunityContextBuilder(communities, entities, relationships, settings.context_tokens, claims)
-        await write_reports(communities, contexts, model, settings, language)
+        rows = graph.entities.rows, graph.relationships.rows
+        contexts = CommunityContextBuilder(made.communities, *rows, settings.context_tokens, graph.claims.rows)
+        await write_reports(made.communities, contexts, model, settings, language)
         return cache.steps
 
-    def _extraction(self, replays: Sequence[Replay], language: str) -> Estimate:
-        complete = [replay for replay in replays if replay.complete]
-        left = [replay for replay in replays if not replay.complete]
-        seen = len(complete) if len(complete) >= FEW else 0
-        rows = self._from_sample(complete, left) if seen else self._from_text(left, language)
-        return Estimate(tuple(row for row in rows if row.calls.high), seen)
+    def _missing(
+        self, task: str, steps: Sequence[Step], reply: Range, shares: Sequence[Range], changed: Range
+    ) -> TaskEstimate:
+        """Estimate the steps whose replies are not cached, of whose calls and prompts `shares` are asked, and of the
+        others those that are `changed`.
+        """
+        missing = [step.prompt_tokens for step in steps if step.completion_tokens is None]
+        replies = [step.completion_tokens for step in steps if step.completion_tokens is not None]
+        if len(replies) >= FEW:
+            reply = exactly(sum(replies) / len(replies)).times(ALIKE)
+        calls = exactly(len(missing)).times(shares[0]).plus(changed) if steps else NONE
+        usual = exactly(sum(step.prompt_tokens for step in steps) / max(1, len(steps)))
+        return self.row(
+            task, calls, exactly(sum(missing)).times(shares[1]).plus(changed.times(usual)), calls.times(reply)
+        )
+
+    # Extraction
+
+    async def _replay(self, chunk: Chunk, language: str) -> Replay:
+        """Take a chunk through its extraction by cached replies."""
+        cache = _CacheOnly(self._sender)
+        extracted = await extract([chunk], ChatModel(cache, self._settings), self._settings.extract, language)
+        return Replay(chunk, tuple(cache.steps), extracted.graphs[0], extracted.claims[0])
+
+    async def _drafts(self, build: BuildInput, left: Sequence[Replay], language: str) -> dict[str, Extraction]:
+        """Return what the extractive model reads in chunks, by their ids."""
+        lexicon = read_lexicon(build.documents, self._settings.extract.entity_types)
+        model = ExtractiveModel(SentenceStore.read(build.documents, lexicon))
+        chunks = [replay.chunk for replay in left]
+        extracted = await extract(chunks, model, self._settings.extract, language)
+        return {chunk.id: graph for chunk, graph in zip(chunks, extracted.graphs, strict=True)}
+
+    async def _edited_from(self, chunk: Chunk, build: BuildInput, language: str) -> Replay | None:
+        """Return the chunk of the index before that a chunk was edited from; None where its replies are not cached."""
+        if build.before is None:
+            return None
+        path = next(document.path for document in build.documents if document.id == chunk.document_id)
+        ids = {document.id for document in build.before.documents if document.path == path}
+        words = set(chunk.text.split())
+        others = [other for other in build.before.chunks if other.document_id in ids]
+        old = max(others, key=lambda other: len(words & set(other.text.split())), default=None)
+        replay = await self._replay(old, language) if old else None
+        return replay if replay and replay.complete else None
 
     def _from_sample(self, seen: Sequence[Replay], left: Sequence[Replay]) -> list[TaskEstimate]:
         """Estimate an extraction by the chunks whose replies are cached, in proportion to the text."""
@@ -393,7 +378,8 @@ class Estimator:
             same = len({calls for calls, _, _ in taken}) == 1  # every chunk takes as many calls
             margin = exactly(1) if same else SAMPLED
             most = max(calls for calls, _, _ in taken) * len(unseen)
-            calls = exactly(each * len(unseen)).times(margin).within(Range(0, most))
+            calls = exactly(each * len(unseen)).times(margin)
+            calls = Range(calls.low, min(calls.high, most))
             prompts = exactly(share * sum(prompts for _, prompts, _ in taken)).times(margin)
             if same:  # a prompt is at least as long as the first one, which is known
                 known, first = (each * sum(replay.steps[0].prompt_tokens for replay in of) for of in (unseen, seen))
@@ -403,10 +389,8 @@ class Estimator:
             rows.append(self.row(task, calls, prompts, replies))
         return rows
 
-    def _from_text(self, left: Sequence[Replay], language: str) -> list[TaskEstimate]:
-        """Estimate an extraction by measured ranges."""
-        if not left:
-            return []
+    def _from_text(self, left: Sequence[Replay], entities: Mapping[str, int], language: str) -> list[TaskEstimate]:
+        """Estimate an extraction by measured ranges, for the number of `entities` in each chunk."""
         extraction, chunks = self._settings.extract, [replay.chunk for replay in left]
         calls, size = exactly(len(left)), exactly(sum(chunk.n_tokens for chunk in chunks))
         fresh = [replay for replay in left if replay.steps[0].completion_tokens is None]
@@ -418,169 +402,37 @@ class Estimator:
                 self.row("ExtractTriples", calls, bare.plus(calls.times(NAMES)), size.times(TRIPLES)),
             ]
         else:
-            names = exactly(count_names(chunks, extraction.entity_types, language).mentions)
-            part = exactly(sum(replay.chunk.n_tokens for replay in fresh) / max(1.0, size.low))
-            rows = [self.row("ExtractGraph", first, prompts, names.times(part).times(GRAPH))]
-            rows += self._gleaning(left, names)
+            replies = exactly(sum(entities[replay.chunk.id] for replay in fresh)).times(GRAPH)
+            rows = [self.row("ExtractGraph", first, prompts, replies)]
+            rows += self._gleaning(left, exactly(sum(entities.values())).times(GRAPH))
         if extraction.claims:
             bare = self._bare_prompts([ExtractClaims(c, (), language=language) for c in chunks])
             rows.append(self.row("ExtractClaims", calls, bare.plus(calls.times(NAMES)), size.times(CLAIMS)))
         return rows
 
-    def _gleaning(self, left: Sequence[Replay], names: Range) -> list[TaskEstimate]:
+    def _gleaning(self, left: Sequence[Replay], replies: Range) -> list[TaskEstimate]:
+        """Estimate the turns that follow on the first prompts of chunks and their `replies`."""
         calls, first = exactly(len(left)), exactly(sum(replay.steps[0].prompt_tokens for replay in left))
-        conversation = first.plus(names.times(GRAPH).times(REPEATED)).plus(calls.times(QUESTION))
+        conversation = first.plus(replies.times(REPEATED)).plus(calls.times(QUESTION))
         rounds = self._settings.extract.max_gleanings
         asked, more = Range(1 if rounds else 0, rounds), Range(0, rounds)
+        gleaned = replies.times(exactly(GLEANED)).times(more)
         return [
             self.row("AnyMissed", calls.times(asked), conversation.times(asked), calls.times(asked)),
-            self.row("GleanMore", calls.times(more), conversation.times(more), names.times(GLEANED).times(more)),
+            self.row("GleanMore", calls.times(more), conversation.times(more), gleaned),
         ]
 
     def _bare_prompts(self, tasks: Sequence[ExtractClaims | ExtractTriples]) -> Range:
         """Return the tokens of prompts without what earlier replies will add."""
         return exactly(sum(prompt_tokens(self._model.request(task)) for task in tasks))
 
-    def _after_extraction(
-        self, left: int, steps: Sequence[Step], contexts: Range | None, chunks: Sequence[Chunk], language: str
-    ) -> list[TaskEstimate]:
-        """Estimate descriptions and reports, of which `steps` are known and `left` chunks will add more.
 
-        `contexts` are the tokens of the prompts of all reports, where the graph is complete.
-        """
-        usual: Mapping[str, Needs] = {}
-        if left:
-            claims = self._settings.extract.claims
-            counts = count_names(chunks, self._settings.extract.entity_types, language)
-            reports = counts.reports(self._settings.reports, claims=claims)
-            usual = {"DescribeElement": counts.descriptions(claims=claims), "WriteReport": reports}
-        if not steps:
-            return [self.row(task, *needs) for task, needs in usual.items()]
-        rows = self._from_steps(left, steps, contexts)
-        cached = any(step.completion_tokens is not None for step in steps)
-        for n, row in enumerate(rows if left else ()):
-            bounds = [Range(0 if cached else of.low, of.high) for of in usual[row.task]]
-            ranges = zip((row.calls, row.prompt_tokens, row.completion_tokens), bounds, strict=True)
-            rows[n] = self.row(row.task, *(value.within(bound) for value, bound in ranges))
-        return rows
+def _new_sentences(old: Replay, draft: Extraction, chunk: Chunk) -> Extraction:
+    """Return the extraction of an old version of a chunk, and what is drafted of the sentences that it did not have."""
 
-    def _from_steps(self, left: int, steps: Sequence[Step], contexts: Range | None) -> list[TaskEstimate]:
-        more = Range(0, left * CHANGED)
-        described, reports = ([s for s in steps if s.task == task] for task in ("DescribeElement", "WriteReport"))
-        missing = [s for s in described if s.completion_tokens is None]
-        calls = exactly(len(missing)).plus(more)
-        known = exactly(sum(s.prompt_tokens for s in missing))
-        prompts = known.plus(more.times(_like(described, "prompt_tokens", DESCRIPTION_PROMPT)))
-        replies = calls.times(_like(described, "completion_tokens", DESCRIPTION))
-        rows = [self.row("DescribeElement", calls, prompts, replies)]
-        unwritten = sum(s.completion_tokens is None for s in reports)
-        calls = exactly(unwritten).plus(more)
-        whole = Range(TEMPLATE, TEMPLATE + self._settings.reports.context_tokens)
-        prompts = calls.times(_like(reports, "prompt_tokens", whole))
-        if contexts and unwritten == len(reports):
-            prompts = contexts
-        replies = calls.times(_like(reports, "completion_tokens", REPORT))
-        return [*rows, self.row("WriteReport", calls, prompts, replies)]
+    def is_new(span: Span | None) -> bool:
+        return span is not None and chunk.text[span.start - chunk.start : span.end - chunk.start] not in old.chunk.text
 
-    def _report_prompts(self, graph: DescribedGraph, communities: Sequence[Community], language: str) -> Range:
-        """Return the tokens of the prompts of reports: with no pending description, and with all that is drafted."""
-        large = reported(communities, self._settings.reports)
-        limit = self._settings.reports.context_tokens
-
-        def tokens(entities: Sequence[Entity], relationships: Sequence[Relationship], claims: Sequence[Claim]) -> float:
-            contexts = CommunityContextBuilder(communities, entities, relationships, limit, claims)
-            tasks = (WriteReport(contexts.build(community, {}), language=language) for community in large)
-            return float(sum(prompt_tokens(self._model.request(task)) for task in tasks))
-
-        return Range(tokens(graph.entities.rows, graph.relationships.rows, graph.claims.rows), tokens(*graph.drafts()))
-
-
-def _like(steps: Sequence[Step], field: str, measured: Range) -> Range:
-    """Return the tokens of one more prompt or reply: like cached ones, if there are enough."""
-    cached: list[int] = [getattr(step, field) for step in steps if step.completion_tokens is not None]
-    return exactly(sum(cached) / max(1, len(cached))).times(ALIKE) if len(cached) >= FEW else measured
-
-
-# Updates
-
-
-class Redone(NamedTuple):
-    """Of `total` rows of an index, between `low` and about `high` are made again, new ones among them."""
-
-    low: int
-    high: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateEstimate:
-    """How much an update makes again; chunks are known, the others a range."""
-
-    chunks: Redone
-    descriptions: Redone
-    communities: Redone
-    reports: Redone
-
-
-def estimate_update(
-    before: Index, changes: Changes, documents: Sequence[Document], chunks: Sequence[Chunk], least_size: int
-) -> UpdateEstimate:
-    """Compare an index with the documents and chunks that replace its own.
-
-    `least_size` is that of a community with a report. A new chunk is taken to touch as many rows as the others do, an
-    edited document as many as its number of new words.
-    """
-    known, now = {chunk.id for chunk in before.chunks}, {chunk.id for chunk in chunks}
-    removed, new_chunks = known - now, _new_chunks(before, changes, documents, chunks)
-
-    def redone(rows: Sequence[Entity | Relationship | Claim | Community]) -> Redone:
-        touched = sum(not removed.isdisjoint(row.chunk_ids) for row in rows)
-        new = ceil(new_chunks * sum(len(row.chunk_ids) for row in rows) / max(1, len(known)))
-        return Redone(0, min(touched, len(rows)) + new, len(rows))
-
-    elements = [*before.entities, *before.relationships, *before.claims]
-    large = [community for community in before.communities if community.size >= least_size]
-    new = len(now - known)
-    return UpdateEstimate(Redone(new, new, len(chunks)), redone(elements), redone(before.communities), redone(large))
-
-
-def _new_chunks(before: Index, changes: Changes, documents: Sequence[Document], chunks: Sequence[Chunk]) -> float:
-    """Return the number of chunks of new text, an edited document counted by the share of its new words."""
-    count = Counter(chunk.document_id for chunk in chunks)
-    old = {document.path: document.text for document in before.documents}
-    added, edited = set(changes.added), set(changes.edited)
-    new = 0.0
-    for document in documents:
-        if document.path in added:
-            new += count[document.id]
-        elif document.path in edited and document.path in old:
-            words = Counter(document.text.split())
-            share = (words - Counter(old[document.path].split())).total() / max(1, words.total())
-            new += count[document.id] * share
-    return new
-
-
-def limit_to_update(estimate: Estimate, update: UpdateEstimate) -> Estimate:
-    """Return the estimate of an update, limited to what the update can make again.
-
-    Without the limit it takes every edited text as wholly new; most of it will say again what it said.
-    """
-    if not update.chunks.high:  # documents were only deleted: what is to be written is known
-        return estimate
-    most = {"DescribeElement": update.descriptions.high, "WriteReport": update.reports.high}
-    return replace(estimate, tasks=tuple(_at_most(most.get(t.task), t) for t in estimate.tasks))
-
-
-def _at_most(calls: float | None, task: TaskEstimate) -> TaskEstimate:
-    if calls is None:
-        return task
-    share = Range(0, min(1.0, calls / max(1.0, task.calls.high)))
-    prompts, replies = task.prompt_tokens.times(share), task.completion_tokens.times(share)
-    cost = task.cost.times(share) if task.cost else None
-    return replace(
-        task,
-        calls=task.calls.times(share).whole(),
-        prompt_tokens=prompts.whole(),
-        completion_tokens=replies.whole(),
-        cost=cost,
-    )
+    entities = tuple(entity for entity in draft.entities if is_new(entity.span))
+    relationships = tuple(pair for pair in draft.relationships if is_new(pair.span))
+    return Extraction((*old.graph.entities, *entities), (*old.graph.relationships, *relationships), old.graph.triples)

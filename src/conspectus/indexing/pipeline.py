@@ -75,8 +75,6 @@ class Silent:
 
 ModelFor = Callable[[Sequence[Document], Lexicon], Model]
 """Makes the model of a build that has to know the corpus."""
-Check = Callable[[DescribedGraph, Sequence[Community], str], None]
-"""Is given the graph, its communities and the language when extraction is done; may raise to stop there."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ async def build_index(
         documents, chunks = [*documents, *facts.documents], [*chunks, *facts.chunks]
         del extracted
         if check:
-            check(graph, made.communities, language)
+            await check(made, language)
         indexing = _beside(lambda: _arrays(documents, chunks, lexicon, made, settings), aside)
         reports, unwritten = await _describe_and_report(made, performer, settings, language, show)
         show.stage("lexical", 0)
@@ -183,6 +181,9 @@ def build_graph(
     )
     return GraphBuild(corrected, merged, triples, communities, undescribed(merged))
 
+
+Check = Callable[[GraphBuild, str], Awaitable[None]]
+"""Is given the graph and the language when extraction is done; may raise to stop there."""
 
 HEAD_START = 0.2
 """Seconds in which the first calls go out before other work takes the processor."""
