@@ -162,7 +162,7 @@ def test_failures_are_counted_and_named(bare: Path):
 
     assert "Failed: 1 of SS: the server \\<fell> over" in markdown
     assert "the server &lt;fell&gt; over" in page
-    assert data_of(page)["answers"][2][0][3] == "the server <fell> over"
+    assert [row["error"] for row in data_of(page)["answers"] if row["error"]] == ["the server <fell> over"]
 
 
 def test_all_sections_of_a_full_comparison_have_their_figures(folder: Path):
@@ -228,7 +228,9 @@ def test_people_and_ablations_stand_in_the_report_where_there_are_any(folder: Pa
     assert "| ada, the-judge | depth | 1 | 100 |" in markdown
     assert "### Ablation of reports.min" in markdown
     assert ("(ablation.svg)" in markdown) == ("<figure" in page) == charts.can_draw()
-    assert data_of(page)["ratings"] == [["depth", 0, 1, 0, "ada", 1, "Deeper."]]
+    assert [(row["rater"], row["winner"], row["comment"]) for row in data_of(page)["ratings"]] == [
+        ("ada", 1, "Deeper.")
+    ]
 
 
 def test_loss_is_shown_where_it_was_measured(folder: Path):
@@ -257,7 +259,7 @@ def test_what_cannot_be_read_is_named(folder: Path):
 def test_missing_parts_are_listed_once(bare: Path):
     found = contents_of(bare)
 
-    assert found.compared is None
+    assert found.judged is None
     assert not found.claims
 
 
@@ -286,11 +288,12 @@ def test_the_page_holds_every_answer_and_judgement(folder: Path):
 
     assert told["conditions"] == list(CONDITIONS)
     assert told["questions"][3] == ["q3", "What <b>of</b> 1903?", "Ada 3", "To learn"]
-    assert told["answers"][0][3][0] == TEXT.format(c="C0", q="q3")
-    assert told["answers"][0][3][1][1] == [2, "other.txt", "The flood.", ["other.txt", "third.txt"]]
+    row = next(row for row in told["answers"] if (row["condition"], row["question"]) == ("C0", "q3"))
+    assert row["text"] == TEXT.format(c="C0", q="q3")
+    assert row["cited"][1]["documents"] == ["other.txt", "third.txt"]
     assert len(told["judgements"]) == 3 * 2 * 8 * 2
-    assert told["judgements"][0][6].startswith(("C0 is as it is, TS", "TS is as it is, C0"))
-    assert len(told["claims"][0]) == 8
+    assert told["judgements"][0]["reasoning"].startswith(("C0 is as it is, TS", "TS is as it is, C0"))
+    assert len(told["claims"]) == 3 * 8
 
 
 def in_browser(folder: Path, tmp_path: Path, acts: str = "", at: str = "") -> str:

@@ -386,9 +386,7 @@ def import_(
 
     ratings = evaluation.import_ratings(folder, files, rater=rater)
     if not quiet:
-        counts = ", ".join(f"{n:,} by {name}" for name, n in ratings.raters.items())
-        empty = f"; {show.counted(ratings.empty, 'row')} without a choice" if ratings.empty else ""
-        show.note(f"Read {show.counted(sum(ratings.raters.values()), 'rating')}: {counts}{empty}.")
+        show.note(f"Read ratings: {', '.join(f'{n:,} by {name}' for name, n in ratings.items())}.")
     agreement(folder, None, json=json, quiet=quiet)
 
 

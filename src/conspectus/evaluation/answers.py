@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +20,7 @@ from conspectus.evaluation.conditions import (
     answering,
     check,
     conditions_of,
-    plan,
+    made_with,
     save_set_up,
     settings_for,
     table2,
@@ -38,7 +38,7 @@ from conspectus.evaluation.questions import COMPARISON, Source, drawn, joined, o
 from conspectus.indexing.estimate import Estimate, TaskEstimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.messages import says_nothing
-from conspectus.models.base import Model, Tick, no_tick
+from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.session import Session
@@ -51,7 +51,6 @@ from conspectus.tasks.base import task_label
 from conspectus.tasks.context import Context
 
 if TYPE_CHECKING:
-    from conspectus.errors import ModelError
     from conspectus.models.llm.sender import CachingSender
     from conspectus.models.llm.wire import Completion, Request
 else:
@@ -88,34 +87,24 @@ Metered = Callable[[Tally], Model]
 """Makes a model that performs for one answer and books into its tally."""
 
 
-class Watched:
-    """A model that books what its tasks read.
+class AnswerModel(WithAnswerOptions):
+    """The model of one answer, which books what its tasks read.
 
     With a `sample` each task asks for that sample; those of an answer that is `ahead` of others go before theirs.
     """
 
-    def __init__(self, model: Model, tally: Tally, sample: int = 0, ahead: int = 0) -> None:
-        self.name = model.name
-        self.generative = model.generative
-        self._model = model
+    def __init__(self, model: Model, work: Work, languages: Sequence[str], tally: Tally, ahead: int = 0) -> None:
+        super().__init__(model, work.question.text, work.settings.answer, languages)
         self._tally = tally
-        self._sample = sample
+        self._sample = work.sample
         self._ahead = ahead
 
-    async def perform(self, task: Task[R]) -> R:
-        return await self._model.perform(self._booked(task))
-
-    async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
-        return await self._model.perform_all([self._booked(task) for task in tasks], tick)
-
-    def stream(self, task: Task[str]) -> AsyncIterator[str]:
-        return self._model.stream(self._booked(task))
-
-    def _booked(self, task: Task[R]) -> Task[R]:
+    def _styled(self, task: Task[R]) -> Task[R]:
         self._tally.tasks += 1
         self._tally.read.update((row.id, row.n_tokens) for row in _units(task))
+        styled = super()._styled(task) if self.generative else task
         sample = self._sample and (SAMPLES * self._sample + task.sample if task.sample else self._sample)
-        return replace(task, sample=sample or task.sample, priority=task.priority + AHEAD * self._ahead)
+        return replace(styled, sample=sample or task.sample, priority=task.priority + AHEAD * self._ahead)
 
 
 def _units(task: Task[Any]) -> Iterator[Report | Chunk]:
@@ -167,11 +156,11 @@ async def answer(work: Work, index: Index, metered: Metered, ahead: int = 0) -> 
     Raises UsageError where the index lacks what the condition needs, Unusable where the model is of no more use.
     """
     tally = Tally()
-    model: Model = Watched(metered(tally), tally, work.sample, ahead)
+    model = AnswerModel(metered(tally), work, index.languages, tally, ahead)
     clock = time.perf_counter if model.generative else time.process_time
     began = clock()
     try:
-        made, error = await attempt(_answered(work, index, model))
+        made, error = await attempt(_answer(work, index, model))
     except UsageError as wrong:
         raise UsageError(f"{work.condition.name}: {wrong}") from None
     cited = (
@@ -199,10 +188,8 @@ async def answer(work: Work, index: Index, metered: Metered, ahead: int = 0) -> 
     )
 
 
-async def _answered(work: Work, index: Index, model: Model) -> Answer:
+async def _answer(work: Work, index: Index, model: Model) -> Answer:
     question = work.question.text
-    if model.generative:
-        model = WithAnswerOptions(model, question, work.settings.answer, index.languages)
     return await answering(question, work.condition, index)(question, index, model, work.settings)
 
 
@@ -324,9 +311,10 @@ def lay_out(
     settings: Settings,
     model: Model | None = None,
 ) -> Laid:
-    """Lay out the answers by conditions, the paper's as far as can be where none is named, of a model or the settings'.
+    """Lay out the answers of a model (by default that of the settings), question by question.
 
-    Raises UsageError where a condition cannot be asked, or the folder is a comparison of other questions.
+    Raises UsageError where a condition cannot be asked, samples are asked of a model that does not vary, or the folder
+    is a comparison of other questions.
     """
     sample, samples = options.sample, options.samples
     if (sample is not None and sample < 1) or samples < 0:
@@ -334,16 +322,29 @@ def lay_out(
     listed = once(questions)
     name = model.name if model else settings.model
     generative = model.generative if model else name != "extractive"
+    if samples and not generative:
+        raise UsageError("the extractive model answers the same each time: samples need a language model (--model)")
     chosen, notices = (
         (conditions_of(options.conditions), []) if options.conditions else possible(index, settings, generative)
     )
+    ways: list[tuple[Condition, Settings, str]] = []
+    for condition in chosen:
+        own = settings_for(condition, settings, index)
+        check(condition, index, own, generative=generative)
+        ways.append((condition, own, made_with(condition, index, name, own)))
     taken = {question.id for question in drawn(listed)[:sample]}
     asked = [question for question in listed if question.id in taken]
-    works = plan(asked, chosen, index, settings, name, generative=generative, samples=samples)
+    works = tuple(
+        Work(condition, question, own, digest, number)
+        for question in asked
+        for condition, own, digest in ways
+        for number in range(samples + 1)
+    )
     if twice := len(questions) - len(listed):
         notices.append(f"{twice} questions came twice and are asked once")
-    every, table = tuple(joined(listed, folder)), answers_in(folder)
-    return Laid(folder, every, len(asked), index, settings, tuple(works), table, tuple(notices))
+    return Laid(
+        folder, tuple(joined(listed, folder)), len(asked), index, settings, works, answers_in(folder), tuple(notices)
+    )
 
 
 def possible(index: Index, settings: Settings, generative: bool) -> tuple[list[Condition], list[str]]:
@@ -368,7 +369,7 @@ async def estimate(laid: Laid, session: Session) -> Estimate:
     extractive = ExtractiveModel.of_index(index)
 
     async def work(one: Work, model: Model) -> None:
-        await _answered(one, index, model)
+        await _answer(one, index, AnswerModel(model, one, index.languages, Tally()))
 
     rows: list[TaskEstimate] = []
     for name in laid.conditions:

@@ -166,9 +166,6 @@ def table2(index: Index) -> list[Units]:
     return [*rows, Units("TS", status.chunks, status.tokens, 1.0 if status.tokens else 0.0)]
 
 
-# The answers that conditions are to give
-
-
 @dataclass(frozen=True)
 class Work:
     """One answer to be made."""
@@ -183,38 +180,6 @@ class Work:
     def key(self) -> tuple[str, str, int]:
         """What its answer is kept under."""
         return self.condition.name, self.question.id, self.sample
-
-
-def plan(
-    questions: Sequence[Question],
-    conditions: Sequence[Condition],
-    index: Index,
-    settings: Settings,
-    model: str,
-    *,
-    generative: bool,
-    samples: int = 0,
-) -> list[Work]:
-    """Return all answers that a model of that name is to make, question by question; `samples` more of each.
-
-    Raises UsageError where a condition cannot be asked, or samples are asked of a model that does not vary.
-    """
-    if samples and not generative:
-        raise UsageError("the extractive model answers the same each time: samples need a language model (--model)")
-    rows: list[tuple[Condition, Settings, str]] = []
-    for condition in conditions:
-        chosen = settings_for(condition, settings, index)
-        check(condition, index, chosen, generative=generative)
-        rows.append((condition, chosen, made_with(condition, index, model, chosen)))
-    return [
-        Work(condition, question, chosen, digest, sample)
-        for question in questions
-        for condition, chosen, digest in rows
-        for sample in range(samples + 1)
-    ]
-
-
-# What answers were made with
 
 
 @dataclass(frozen=True)

@@ -195,19 +195,12 @@ def ratings_in(folder: Path) -> JsonlTable[Rating]:
     )
 
 
-@dataclass(frozen=True)
-class Imported:
-    """What tables had: ratings by rater, and rows without a choice."""
+def import_ratings(folder: str | Path, files: Sequence[str | Path], *, rater: str | None = None) -> dict[str, int]:
+    """Save the ratings of tables that raters sent back, and return their number by rater.
 
-    raters: Mapping[str, int]
-    empty: int
-
-
-def import_ratings(folder: str | Path, files: Sequence[str | Path], *, rater: str | None = None) -> Imported:
-    """Save the ratings of tables that raters sent back; a later rating of the same by the same rater replaces it.
-
-    `rater` is whose all of them are; else each row says so, or the name of its file does. Raises DocumentError where a
-    file cannot be read, UsageError where it rates what the folder has no key of; then nothing is saved.
+    A later rating of the same by the same rater replaces the earlier one; rows without a choice are left out. `rater`
+    is who made all of them; by default each row says so, or the name of its file. Raises DocumentError where a file
+    cannot be read, UsageError where it rates what the folder has no key of; then nothing is saved.
     """
     target = path_of(folder)
     keys = [_key(path) for path in sorted((target / KEYS).glob("*.key.json"))]
@@ -216,19 +209,15 @@ def import_ratings(folder: str | Path, files: Sequence[str | Path], *, rater: st
     items = {item.id: item for key in keys for item in key.items}
     criteria = {name for key in keys for name in key.criteria}
     ratings: list[Rating] = []
-    empty = 0
     for file in map(Path, files):
         for line, row in _rows(file):
-            if not row["choice"]:
-                empty += 1
-                continue
             try:
                 ratings.append(_rating(row, items, criteria, rater or row.get("rater") or file.stem))
             except UsageError as error:
                 raise UsageError(f"{file}, line {line}: {error}") from None
     with locks.writing(target, "comparison"):
         ratings_in(target).add_all(ratings)
-    return Imported(dict(Counter(one.rater for one in ratings)), empty)
+    return dict(Counter(one.rater for one in ratings))
 
 
 def _key(path: Path) -> Key:
@@ -239,7 +228,7 @@ def _key(path: Path) -> Key:
 
 
 def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows of a table and their lines; its cells are separated by commas, semicolons or tabs."""
+    """Yield the rows of a table that have a choice, and their lines; commas, semicolons or tabs separate its cells."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -249,7 +238,9 @@ def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
     if missing := [name for name in ("item", "criterion", "choice") if name not in (reader.fieldnames or ())]:
         raise UsageError(f"{file} has no column {', '.join(missing)}: it is no table of ratings")
     for row in reader:
-        yield reader.line_num, {name: " ".join((row[name] or "").split()) for name in reader.fieldnames or ()}
+        cells = {name: " ".join((row[name] or "").split()) for name in reader.fieldnames or ()}
+        if cells["choice"]:
+            yield reader.line_num, cells
 
 
 def _rating(row: Mapping[str, str], items: Mapping[str, Item], criteria: Iterable[str], rater: str) -> Rating:
@@ -304,8 +295,7 @@ class Agreement:
     """The share of pairs with the same label, in %."""
     kappa: Bounded
     decided: int
-    """Pairs of which nobody says a tie."""
-    agree_decided: Bounded
+    """Pairs of which nobody says a tie, and the kappa of these."""
     kappa_decided: Bounded
 
 
@@ -374,8 +364,8 @@ def _agreement(raters: Mapping[str, Labels]) -> list[Agreement]:
         units = [unit for unit in shared if name in (ALL_CRITERIA, unit[1])]
         rows = [(unit[2], tuple(own[unit] for own in raters.values())) for unit in units]
         decided = [row for row in rows if TIE not in row[1]]
-        all_figures, figures = ((bounded(share, part), bounded(kappa, part)) for part in (rows, decided))
-        found.append(Agreement(tuple(raters), name, len(rows), *all_figures, len(decided), *figures))
+        figures = (bounded(share, rows), bounded(kappa, rows), len(decided), bounded(kappa, decided))
+        found.append(Agreement(tuple(raters), name, len(rows), *figures))
     return found
 
 

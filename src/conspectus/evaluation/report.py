@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,14 +24,14 @@ from conspectus.evaluation.grounding import (
     grounding_now,
     summarise,
 )
-from conspectus.evaluation.jsonl_table import ConditionAnswer, JsonlTable, Question, answers_in
+from conspectus.evaluation.jsonl_table import ConditionAnswer, JsonlTable, Question
 from conspectus.evaluation.judge import judged_in
 from conspectus.evaluation.loss import LOSS_FILE
 from conspectus.evaluation.pages import packed, render
 from conspectus.evaluation.people import KAPPA_NOTE, Rating, agreements, ratings_now
 from conspectus.evaluation.questions import read_list
 from conspectus.evaluation.tables import Table, capital
-from conspectus.evaluation.verdicts import Comparison, Judged, compare, named
+from conspectus.evaluation.verdicts import Judged, compare, named
 from conspectus.index_status import spending
 from conspectus.readers import GENERATED_MARKDOWN
 from conspectus.runtime import Given, path_of, resolved
@@ -62,19 +62,20 @@ class Section:
 
     id: str
     title: str
-    blocks: Sequence[Block]
+    make: Callable[[Contents], Iterator[Block]]
+    missing: str = ""
+    """What is said where there is nothing to show (nothing: the section is left out), and the command that makes it."""
+    command: str = ""
 
 
 def _text(text: str) -> Block:
     return Block("text", text)
 
 
-def _table(table: Table, heading: str = "") -> list[Block]:
-    return [*([Block("heading", heading)] if heading else []), Block("table", table=table)]
-
-
-def _missing(text: str, command: str) -> Block:
-    return Block("missing", text, command)
+def _table(table: Table, heading: str = "") -> Iterator[Block]:
+    if heading:
+        yield Block("heading", heading)
+    yield Block("table", table=table)
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Contents:
     """What a folder has for its answers as they are now; what is not there is empty or None."""
 
     folder: Path
+    settings: Settings | None
     questions: tuple[Question, ...]
     """Those that have an answer."""
     unanswered: int
@@ -90,7 +92,6 @@ class Contents:
     set_ups: Mapping[str, SetUp]
     """By condition, of most of its answers."""
     judged: Judged | None
-    compared: Comparison | None
     claims: Mapping[Key, AnswerClaims]
     grounding: Mapping[Key, AnswerGrounding]
     ratings: tuple[Rating, ...]
@@ -100,7 +101,7 @@ class Contents:
         return [row for one in self.questions if (row := self.answers.get((condition, one.id))) is not None]
 
 
-def contents_of(folder: Path, judge: str | None = None) -> Contents:
+def contents_of(folder: Path, judge: str | None = None, settings: Settings | None = None) -> Contents:
     """Read a folder; raise UsageError where it is no comparison with answers."""
     answers = answers_now(folder)
     if not answers:
@@ -109,19 +110,18 @@ def contents_of(folder: Path, judge: str | None = None) -> Contents:
     check_questions(folder, answers, questions)
     answered = {question for _, question in answers}
     any_good = any(not row.error for row in answers.values())
-    judged = judged_in(folder, judge)
     set_ups = set_ups_in(folder)
     counts = Counter((condition, row.made_with) for (condition, _), row in answers.items())
     made = ((name, set_ups.get((digest, name))) for (name, digest), _ in reversed(counts.most_common()))
     return Contents(
         folder,
+        settings,
         tuple(one for one in questions if one.id in answered),
         len(questions) - len(answered),
         tuple(sorted({condition for condition, _ in answers}, key=place_of)),
         answers,
         {name: row for name, row in made if row is not None},
-        judged,
-        compare(judged) if judged else None,
+        judged_in(folder, judge),
         claims_now(folder) if any_good else {},
         grounding_now(folder) if any_good else {},
         tuple(ratings_now(folder)),
@@ -131,25 +131,24 @@ def contents_of(folder: Path, judge: str | None = None) -> Contents:
 # The sections
 
 
-def set_up(contents: Contents) -> Section:
-    """Say what was compared: indexes, models and settings."""
-    blocks = [_text(_counts(contents))]
+def set_up(contents: Contents) -> Iterator[Block]:
+    """Yield what was compared: indexes, models and settings."""
+    yield _text(_counts(contents))
     set_ups = [contents.set_ups[name] for name in contents.conditions if name in contents.set_ups]
-    for figures in {json.dumps(one.index): one.index for one in set_ups if one.index}.values():
-        rows = [[capital(key.replace("_", " ")), _shown(value)] for key, value in figures.items() if value is not None]
-        blocks += _table(Table(("Index", ""), rows, 2))
     if missing := [name for name in contents.conditions if name not in contents.set_ups]:
-        blocks.append(_missing(f"{UNRECORDED} ({', '.join(missing)})", f"eval answers {contents.folder}"))
-    if set_ups:
-        rows = [_condition(one, contents.of(one.condition)) for one in set_ups]
-        blocks += _table(Table(("Condition", "Method", "Level", "Model", "Version", "Answers"), rows, 5))
-        settings = [dict(one.settings or {}) for one in set_ups]
-        common = {key: value for key, value in settings[0].items() if all(one.get(key) == value for one in settings)}
-        rows = [["all", key, _shown(value)] for key, value in sorted(common.items())]
-        for one, own in zip(set_ups, settings, strict=True):
-            rows += [[one.condition, key, _shown(value)] for key, value in sorted(own.items()) if key not in common]
-        blocks += _table(Table(("Condition", "Setting", "Value"), rows, 3, "All other settings are their defaults."))
-    return Section("setup", "Set-up", blocks)
+        yield Block("missing", f"{UNRECORDED} ({', '.join(missing)})", f"eval answers {contents.folder}")
+    if not set_ups:
+        return
+    for figures in {json.dumps(one.index): one.index or {} for one in set_ups}.values():
+        rows = [[capital(key.replace("_", " ")), _shown(value)] for key, value in figures.items() if value is not None]
+        yield from _table(Table(("Index", ""), rows, 2))
+    rows = [_condition(one, contents.of(one.condition)) for one in set_ups]
+    yield from _table(Table(("Condition", "Method", "Level", "Model", "Version", "Answers"), rows, 5))
+    settings = [(one.condition, dict(one.settings or {})) for one in set_ups]
+    common = {k: v for k, v in settings[0][1].items() if all(own.get(k) == v for _, own in settings)}
+    rows = [["all", key, _shown(value)] for key, value in sorted(common.items())]
+    rows += [[name, k, _shown(v)] for name, own in settings for k, v in sorted(own.items()) if k not in common]
+    yield from _table(Table(("Condition", "Setting", "Value"), rows, 3, "All other settings are their defaults."))
 
 
 def _counts(contents: Contents) -> str:
@@ -178,99 +177,79 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def answers(contents: Contents, settings: Settings) -> Section:
-    """Say what came of each condition, and what it took."""
-    blocks = _table(tables.answers([summary(name, contents.of(name)) for name in contents.conditions]))
+def answers(contents: Contents) -> Iterator[Block]:
+    """Yield what came of each condition, and what it took."""
+    yield from _table(tables.answers([summary(name, contents.of(name)) for name in contents.conditions]))
     errors = Counter((row.error, row.condition) for row in contents.answers.values() if row.error)
     for (error, condition), n in errors.items():
-        blocks.append(_missing(f"Failed: {n:,} of {condition}: {error}", f"eval answers {contents.folder}"))
-    rows = answers_in(contents.folder).rows.values()
-    if samples := Counter(row.condition for row in rows if row.sample and not row.error):
-        text = ", ".join(f"{n:,} of {name}" for name, n in samples.items())
-        blocks.append(_text(f"Further answers were sampled for self-consistency: {text}."))
-    if spent := spending(contents.folder, settings):
-        title = "What all of it took of language models, judging and checking included"
-        blocks += _table(tables.spending(spent), title)
-    return Section("answers", "Answers and what they took", blocks)
+        yield Block("missing", f"Failed: {n:,} of {condition}: {error}", f"eval answers {contents.folder}")
+    if spent := spending(contents.folder, contents.settings):
+        yield from _table(tables.spending(spent), "What all of it took of language models")
 
 
-def table2(contents: Contents) -> Section:
-    """Say what global answers from each level read (GraphRAG Table 2)."""
-    rows = {json.dumps(one.table2): one.table2 for one in contents.set_ups.values() if one.table2}
-    blocks = [block for one in rows.values() for block in _table(tables.units(one))]
-    title = "What each level reads (Table 2)"
-    return Section("table2", title, blocks or [_missing(UNRECORDED, "eval table2 --index DIR")])
+def table2(contents: Contents) -> Iterator[Block]:
+    """Yield what global answers from each level read (GraphRAG Table 2)."""
+    for rows in {json.dumps(one.table2): one.table2 for one in contents.set_ups.values() if one.table2}.values():
+        yield from _table(tables.units(rows))
 
 
-def win_rates(contents: Contents) -> Section:
-    """Show how often a row's condition wins over a column's, by each criterion (GraphRAG Figure 2)."""
-    title, command = "Win rates (Figure 2)", f"eval judge {contents.folder} --judge-model NAME"
-    compared = contents.compared
-    if compared is None:
-        return Section("winrates", title, [_missing("No answers were judged.", command)])
-    blocks = [
-        _text(
-            "How often the row wins over the column, in %; a tie is half a win. Bold: it differs from 50 (p < 0.05, "
-            "Wilcoxon, Holm). In the page a cell leads to the questions and judgements behind it."
-        )
-    ]
+def win_rates(contents: Contents) -> Iterator[Block]:
+    """Yield how often a row's condition wins over a column's, by each criterion (GraphRAG Figure 2)."""
+    if contents.judged is None:
+        return
+    compared = compare(contents.judged)
+    yield _text(
+        "How often the row wins over the column, in %; a tie is half a win. Bold: it differs from 50 (p < 0.05, "
+        "Wilcoxon, Holm). In the page a cell leads to the questions and judgements behind it."
+    )
     for criterion in compared.win_rates:
-        blocks += _table(tables.win_rates(compared, criterion))
+        yield from _table(tables.win_rates(compared, criterion))
+    command = f"eval judge {contents.folder} --judge-model NAME"
     if compared.missing:
-        text = f"{compared.missing:,} judgements are not made, or of answers changed since."
-        blocks.append(_missing(text, command))
+        yield Block("missing", f"{compared.missing:,} judgements are not made, or of answers changed since.", command)
     if compared.failed:
-        blocks.append(_missing(f"{compared.failed:,} judgements failed.", command))
-    blocks += [_text(f"Left out: {line}.") for line in compared.left_out]
-    return Section("winrates", title, blocks)
+        yield Block("missing", f"{compared.failed:,} judgements failed.", command)
+    yield from (_text(f"Left out: {line}.") for line in compared.left_out)
 
 
-def statistics(contents: Contents) -> Section:
-    """Show the tests of each pair (GraphRAG Table 6), and the position bias."""
-    title, compared = "Statistics (Table 6)", contents.compared
-    if compared is None:
-        command = f"eval judge {contents.folder} --judge-model NAME"
-        return Section("statistics", title, [_missing("No answers were judged.", command)])
+def statistics(contents: Contents) -> Iterator[Block]:
+    """Yield the tests of each pair (GraphRAG Table 6), and the position bias."""
+    if contents.judged is None:
+        return
+    compared = compare(contents.judged)
     pairs = len({(one.first, one.second) for one in compared.results})
-    blocks = [
-        _text(
-            "Scores of 100 for a win, 50 for a tie and 0 for a loss, averaged over replicates. Wilcoxon's signed-rank "
-            f"test over questions, p corrected (Holm) for the {pairs} pairs that were judged by a criterion; r is the "
-            "matched-pairs rank-biserial correlation, d Cohen's of paired scores."
-        )
-    ]
+    yield _text(
+        "Scores of 100 for a win, 50 for a tie and 0 for a loss, averaged over replicates. Wilcoxon's signed-rank "
+        f"test over questions, p corrected (Holm) for the {pairs} pairs that were judged by a criterion; r is the "
+        "matched-pairs rank-biserial correlation, d Cohen's of paired scores."
+    )
     for criterion in compared.win_rates:
-        blocks += _table(tables.tests(compared.of(criterion)), capital(criterion))
-    return Section("statistics", title, [*blocks, *map(_text, (compared.normality, compared.position_bias))])
+        yield from _table(tables.tests(compared.of(criterion)), capital(criterion))
+    yield _text(f"{compared.normality} {compared.position_bias}")
 
 
-def claims(contents: Contents) -> Section:
-    """Show claims and clusters an answer (GraphRAG Tables 3 and 4), and how far they agree with the judge."""
-    title, command = "Claims and clusters (Tables 3 and 4)", f"eval claims {contents.folder}"
+def claims(contents: Contents) -> Iterator[Block]:
+    """Yield claims and clusters an answer (GraphRAG Tables 3 and 4), and how far they agree with the judge."""
     if not (rows := list(contents.claims.values())):
-        return Section("claims", title, [_missing("Claims were not counted.", command)])
+        return
     counts = count(rows, contents.judged.judgements if contents.judged else ())
-    blocks = [
-        _found_by(counts.found_by, CLAIMS_BY_RULES),
-        *_unchecked(contents, len(rows), claims_in(contents.folder), command),
-        *_table(tables.claim_averages(counts)),
-    ]
+    yield _found_by(counts.found_by, CLAIMS_BY_RULES)
+    yield from _unchecked(contents, len(rows), claims_in(contents.folder), f"eval claims {contents.folder}")
+    yield from _table(tables.claim_averages(counts))
     if counts.differences:
-        blocks += _table(tables.claim_differences(counts.differences), "Differences")
+        yield from _table(tables.claim_differences(counts.differences), "Differences")
     if counts.agreement:
-        blocks += _table(tables.claim_agreement(counts.agreement), "Agreement with the judge's majority")
-    return Section("claims", title, blocks)
+        yield from _table(tables.claim_agreement(counts.agreement), "Agreement with the judge's majority")
 
 
-def grounding(contents: Contents) -> Section:
-    """Show which share of sentences follows from what they cite, and from sampled answers."""
-    command = f"eval grounding {contents.folder}"
+def grounding(contents: Contents) -> Iterator[Block]:
+    """Yield which share of sentences follows from what they cite, and from sampled answers."""
     if not (rows := list(contents.grounding.values())):
-        return Section("grounding", "Grounding", [_missing("What sentences cite was not checked.", command)])
+        return
     checked = summarise(rows)
-    unchecked = _unchecked(contents, len(rows), grounding_in(contents.folder), command)
-    blocks = [_found_by(checked.found_by, GROUNDED_BY_RULES), *unchecked, *_table(tables.grounding(checked))]
-    return Section("grounding", "Grounding", blocks)
+    yield _found_by(checked.found_by, GROUNDED_BY_RULES)
+    yield from _unchecked(contents, len(rows), grounding_in(contents.folder), f"eval grounding {contents.folder}")
+    yield from _table(tables.grounding(checked))
 
 
 def _found_by(names: Sequence[str], by_rules: str) -> Block:
@@ -284,51 +263,47 @@ def _unchecked(
     answered = sum(not row.error for row in contents.answers.values())
     if answered > checked:
         text = f"Of {answered:,} answers {checked:,} were looked at; {answered - checked:,} were not, or have changed"
-        yield _missing(f"{text} since.", command)
+        yield Block("missing", f"{text} since.", command)
     if failed := Counter(row.condition for row in table.rows.values() if row.error):
-        yield _missing(f"Failed: {', '.join(f'{n:,} of {name}' for name, n in failed.items())}.", command)
+        yield Block("missing", f"Failed: {', '.join(f'{n:,} of {name}' for name, n in failed.items())}.", command)
 
 
-def loss(contents: Contents) -> Section:
-    """Show which share of the facts of the text each stage of the index still has."""
-    title, measured = "What gets lost between text and answer", _json(contents.folder / LOSS_FILE)
-    if measured is None:
-        command = f"eval loss --index DIR --out {contents.folder}"
-        return Section("loss", title, [_missing("What gets lost was not measured.", command)])
+def loss(contents: Contents) -> Iterator[Block]:
+    """Yield which share of the facts of the text each stage of the index still has."""
+    if (measured := _json(contents.folder / LOSS_FILE)) is None:
+        return
     facts: list[dict[str, Any]] = measured["facts"]
     by = _found_by([measured["found_by"]], GROUNDED_BY_RULES).text
-    text = f"{len(facts):,} facts of {measured['chunks']:,} chunks. {by}"
-    blocks = [_text(text), *_table(tables.loss(measured["stages"]))]
+    yield _text(f"{len(facts):,} facts of {measured['chunks']:,} chunks. {by}")
+    yield from _table(tables.loss(measured["stages"]))
     for stage in (one["stage"] for one in measured["stages"]):
         lost = [one for one in facts if next((s for s, has in one["survives"].items() if not has), "") == stage]
         if lost:
             texts = [(f"{one['document']}, chunk {one['chunk']:,}", one["text"]) for one in lost]
-            blocks.append(Block("folded", f"First lost at {stage} ({len(lost):,})", paragraphs=texts))
-    return Section("loss", title, [*blocks, *map(_text, measured["notices"])])
+            yield Block("folded", f"First lost at {stage} ({len(lost):,})", paragraphs=texts)
+    yield from map(_text, measured["notices"])
 
 
-def people(contents: Contents) -> Section:
-    """Show how far raters agree with the judge and each other; nothing where nobody rated."""
-    rows = agreements(contents.ratings, contents.judged)
-    blocks = [*_table(tables.agreements(rows)), _text(KAPPA_NOTE)] if rows else []
-    return Section("people", "People", blocks)
+def people(contents: Contents) -> Iterator[Block]:
+    """Yield how far raters agree with the judge and each other."""
+    if rows := agreements(contents.ratings, contents.judged):
+        yield from _table(tables.agreements(rows))
+        yield _text(KAPPA_NOTE)
 
 
-def ablations(contents: Contents) -> Section:
-    """Show the ablations that the folder has."""
-    blocks: list[Block] = []
+def ablations(contents: Contents) -> Iterator[Block]:
+    """Yield the ablations that the folder has."""
     for path in sorted(contents.folder.glob("ablation*.json")):
         ablation = _json(path)
         if not ablation or not ablation["rows"]:
             continue
-        blocks += _table(tables.ablation(ablation["rows"]), ablation["title"])
+        yield from _table(tables.ablation(ablation["rows"]), ablation["title"])
         picture = path.with_suffix(".svg")
         if picture.exists():
             svg = picture.read_text(encoding="utf-8")
             markup = Markup(svg[max(0, svg.find("<svg")) :])  # noqa: S704  # drawn by us
-            blocks.append(Block("picture", ablation["title"], svg=markup, file=picture.name))
-        blocks += map(_text, ablation["notices"])
-    return Section("ablations", "Ablations", blocks)
+            yield Block("picture", ablation["title"], svg=markup, file=picture.name)
+        yield from map(_text, ablation["notices"])
 
 
 def _json(path: Path) -> dict[str, Any] | None:
@@ -341,50 +316,46 @@ def _json(path: Path) -> dict[str, Any] | None:
     return cast("dict[str, Any]", values) if isinstance(values, dict) else None
 
 
-# What the page looks up when somebody opens a question or a cell
+UNJUDGED = ("No answers were judged.", "eval judge {folder} --judge-model NAME")
+SECTIONS = (
+    Section("setup", "Set-up", set_up),
+    Section("answers", "Answers and what they took", answers),
+    Section("table2", "What each level reads (Table 2)", table2, UNRECORDED, "eval table2 --index DIR"),
+    Section("winrates", "Win rates (Figure 2)", win_rates, *UNJUDGED),
+    Section("statistics", "Statistics (Table 6)", statistics, *UNJUDGED),
+    Section("claims", "Claims and clusters (Tables 3 and 4)", claims, "Claims were not counted.",
+            "eval claims {folder}"),
+    Section("grounding", "Grounding", grounding, "What sentences cite was not checked.", "eval grounding {folder}"),
+    Section("loss", "What gets lost between text and answer", loss, "What gets lost was not measured.",
+            "eval loss --index DIR --out {folder}"),
+    Section("people", "People", people),
+    Section("ablations", "Ablations", ablations),
+)  # fmt: skip
+
+
+def sections_of(contents: Contents) -> list[tuple[Section, list[Block]]]:
+    """Return the sections with their blocks; what is missing is said with the command that makes it."""
+    made: list[tuple[Section, list[Block]]] = []
+    for section in SECTIONS:
+        blocks = list(section.make(contents))
+        if not blocks and section.missing:
+            blocks = [Block("missing", section.missing, section.command.format(folder=contents.folder))]
+        made += [(section, blocks)] if blocks else []
+    return made
 
 
 def page_data(contents: Contents) -> dict[str, Any]:
-    """Return answers, claims, sentences, judgements and ratings, with conditions and questions by their positions."""
+    """Return the rows that the page looks up when somebody opens a question or a cell."""
     judged = contents.judged
-    criteria = [(one.name, one.description) for one in judged.plan.criteria] if judged else []
-    condition = {name: n for n, name in enumerate(contents.conditions)}
-    question = {one.id: n for n, one in enumerate(contents.questions)}
-    criterion = {name: n for n, (name, _) in enumerate(criteria)}
+    rows = {name: list(getattr(contents, name).values()) for name in ("answers", "claims", "grounding")}
     return {
         "conditions": contents.conditions,
         "questions": [[one.id, one.text, one.persona, one.task] for one in contents.questions],
-        "answers": _grid(contents, contents.answers, _answer),
-        "claims": _grid(contents, contents.claims, lambda row: row.claims),
-        "grounding": _grid(contents, contents.grounding, _sentences),
-        "criteria": criteria,
-        "judgements": [
-            [criterion[row.criterion], condition[row.first], condition[row.second], question[row.question],
-             row.replicate, row.winner, named(row)]
-            for row in (judged.sound if judged else ())
-        ],
-        "ratings": [
-            [row.criterion, condition[row.first], condition[row.second], question[row.question], row.rater, row.winner,
-             row.comment]
-            for row in contents.ratings
-        ],
-    }  # fmt: skip
-
-
-def _grid(contents: Contents, rows: Mapping[Key, Any], values: Callable[[Any], Any]) -> list[list[Any]]:
-    """Return for each condition a value for each question; an empty list where a condition has none."""
-    grid = [[rows.get((name, one.id)) for one in contents.questions] for name in contents.conditions]
-    return [[row and values(row) for row in line] if any(line) else [] for line in grid]
-
-
-def _answer(row: ConditionAnswer) -> list[Any]:
-    cited = [[one.marker, one.title, one.text, one.documents] for one in row.cited]
-    took = [row.units, row.context_tokens, row.calls, row.prompt_tokens, row.completion_tokens, round(row.seconds, 2)]
-    return [row.text, cited, took, row.error]
-
-
-def _sentences(row: AnswerGrounding) -> list[Any]:
-    return [row.samples, [[one.text, int(one.supported), one.markers, one.samples] for one in row.sentences]]
+        "criteria": [(one.name, one.description) for one in judged.plan.criteria] if judged else [],
+        "judgements": [asdict(row) | {"reasoning": named(row)} for row in (judged.sound if judged else ())],
+        "ratings": [asdict(row) for row in contents.ratings],
+        **{name: [asdict(row) for row in part] for name, part in rows.items()},
+    }
 
 
 # The API
@@ -413,13 +384,11 @@ def write_report(
     the one named, or who judged most. Raises UsageError where the folder has no answers.
     """
     source = path_of(folder)
-    contents = contents_of(source, judge_model)
-    kinds = (table2, win_rates, statistics, claims, grounding, loss, people, ablations)
-    sections = [set_up(contents), answers(contents, resolved(settings)), *(kind(contents) for kind in kinds)]
-    questions = contents.questions
+    contents = contents_of(source, judge_model, resolved(settings))
+    sections, questions = sections_of(contents), contents.questions
     values: dict[str, Any] = {
         "title": title or f"{', '.join(contents.conditions)} on {len(questions):,} questions",
-        "sections": [section for section in sections if section.blocks],
+        "sections": sections,
         "questions": questions,
         "language": language_of(one.text for one in questions),
         "generated": GENERATED_MARKDOWN,
@@ -429,5 +398,5 @@ def write_report(
     target.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(render("report.html.j2", data=packed(page_data(contents)), **values), encoding="utf-8")
     markdown.write_text(render("report.md.j2", **values), encoding="utf-8")
-    lacks = (block.text for section in sections for block in section.blocks if block.kind == "missing")
-    return Report(page, markdown, tuple(dict.fromkeys(lacks)))
+    missing = (block.text for _, blocks in sections for block in blocks if block.kind == "missing")
+    return Report(page, markdown, tuple(dict.fromkeys(missing)))

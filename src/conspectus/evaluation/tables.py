@@ -264,13 +264,12 @@ def agreements(rows: Sequence[Agreement]) -> Table:
             *bounded(one.agree, 0),
             *bounded(one.kappa, 2),
             f"{one.decided:,}",
-            figure(one.agree_decided.value, 0),
             *bounded(one.kappa_decided, 2),
         ]
         for one in rows
     ]
     head = ("Raters", "Criterion", "Pairs", "Agree, %", "95 %", "Kappa", "95 %")
-    return Table((*head, "Without ties", "Agree, %", "Kappa", "95 %"), shown, 2)
+    return Table((*head, "Without ties", "Kappa", "95 %"), shown, 2)
 
 
 # Ablations

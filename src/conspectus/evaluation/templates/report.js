@@ -1,4 +1,4 @@
-// The report on a comparison. `D` is what data.py packed; conditions, questions and criteria are places in its lists.
+// The report on a comparison. `D` has its rows; conditions, questions and criteria become places in their lists.
 (async () => {
 const note = (text) => { $("note").hidden = !text; $("note").textContent = text; };
 let D;
@@ -7,6 +7,25 @@ note("");
 const C = D.conditions, Q = D.questions, at = (grid, c, q) => (grid[c] && grid[c][q]) || null;
 const place = (list, name) => list.findIndex((one) => (Array.isArray(one) ? one[0] : one) === name);
 const number = (n) => n.toLocaleString("en");
+
+// Rows as lists: a grid has for each condition a value for each question
+
+const placeOf = (list) => { const map = new Map(list.map((one, n) => [Array.isArray(one) ? one[0] : one, n])); return (name) => map.get(name); };
+const condition = placeOf(C), question = placeOf(Q), criterionOf = placeOf(D.criteria);
+function grid(rows, value) {
+  const made = C.map(() => []);
+  for (const row of rows) made[condition(row.condition)][question(row.question)] = value(row);
+  return made;
+}
+D.answers = grid(D.answers, (row) => [
+  row.text, row.cited.map((one) => [one.marker, one.title, one.text, one.documents]),
+  [row.units, row.context_tokens, row.calls, row.prompt_tokens, row.completion_tokens, row.seconds.toFixed(2)], row.error]);
+D.claims = grid(D.claims, (row) => row.claims);
+D.grounding = grid(D.grounding, (row) => [row.samples, row.sentences.map((one) => [one.text, one.supported, one.markers, one.samples])]);
+D.judgements = D.judgements.map((row) => [
+  criterionOf(row.criterion), condition(row.first), condition(row.second), question(row.question), row.replicate, row.winner, row.reasoning]);
+D.ratings = D.ratings.map((row) => [
+  row.criterion, condition(row.first), condition(row.second), question(row.question), row.rater, row.winner, row.comment]);
 
 // Judgements by criterion, pair and question; a pair is [low, high] by place
 
