@@ -33,6 +33,8 @@ from conspectus.cli.options import (
     LogFile,
     Quiet,
     Yes,
+    argument,
+    option,
     parts,
     with_calls,
     with_settings,
@@ -62,16 +64,15 @@ people = typer.Typer(help="Have people judge blinded pairs of answers.", no_args
 @step()
 def questions(
     description: Annotated[
-        str | None, typer.Option(metavar="TEXT|FILE", help="Description of the corpus, or a file with it.")
+        str | None, option("Description of the corpus, or a file with it.", metavar="TEXT|FILE")
     ] = None,
     from_: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="FILE", help="Use these questions instead: .csv, .json, or one per line."),
+        Path | None, option("Use these questions instead: .csv, .json, or one per line.", "--from", metavar="FILE")
     ] = None,
-    users: Annotated[int, typer.Option(metavar="K", min=1, help="Number of personas who would ask.")] = 5,
-    tasks: Annotated[int, typer.Option(metavar="N", min=1, help="Number of tasks per persona.")] = 5,
-    questions: Annotated[int, typer.Option(metavar="M", min=1, help="Number of questions per persona and task.")] = 5,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the comparison.")] = COMPARISON,
+    users: Annotated[int, option("Number of personas who would ask.", metavar="K", min=1)] = 5,
+    tasks: Annotated[int, option("Number of tasks per persona.", metavar="N", min=1)] = 5,
+    questions: Annotated[int, option("Number of questions per persona and task.", metavar="M", min=1)] = 5,
+    out: Annotated[Path, option("Folder of the comparison.", metavar="DIR")] = COMPARISON,
     *,
     flags: Flags,
 ) -> None:
@@ -124,25 +125,18 @@ def _show_questions(listed: QuestionList, folder: Path, flags: Flags) -> None:
 
 @step("--embedder", index="folder")
 def answers(
-    source: Annotated[
-        Path, typer.Argument(metavar="QUESTIONS", help="Folder of a comparison, or a list of questions as for --from.")
-    ],
+    source: Annotated[Path, argument("QUESTIONS", "Folder of a comparison, or a list of questions as for --from.")],
     conditions: Conditions = "",
     folder: IndexFolder = FOLDER,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder of the comparison (default: that of QUESTIONS, or comparison)."),
+        Path | None, option("Folder of the comparison (default: that of QUESTIONS, or comparison).", metavar="DIR")
     ] = None,
     sample: Sample = None,
     samples: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Extra answers per question, for self-consistency (with a model).")
+        int, option("Extra answers per question, for self-consistency (with a model).", metavar="N", min=0)
     ] = 0,
-    window: Annotated[
-        int | None, typer.Option(metavar="N", min=500, help="Context window of all conditions in tokens.")
-    ] = None,
-    response: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Length and format of every answer (with a model).")
-    ] = None,
+    window: Annotated[int | None, option("Context window of all conditions in tokens.", metavar="N", min=500)] = None,
+    response: Annotated[str | None, option("Length and format of every answer (with a model).", metavar="TEXT")] = None,
     *,
     flags: Flags,
 ) -> None:
@@ -201,11 +195,11 @@ def table2(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = No
 def judge(
     folder: Folder,
     judge_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Language model that judges; better not the one that answered.")
+        str | None, option("Language model that judges; better not the one that answered.", metavar="NAME")
     ] = None,
     criteria: Criteria = "",
     pairs: Pairs = "",
-    replicates: Annotated[int, typer.Option(metavar="N", min=1, help="Number of judgements per comparison.")] = 5,
+    replicates: Annotated[int, option("Number of judgements per comparison.", metavar="N", min=1)] = 5,
     sample: Sample = None,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -295,11 +289,9 @@ def _judgements(comparison: Comparison) -> str:
 
 @with_settings
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a comparison.")],
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write FILE.html and FILE.md (default: DIR/report).")
-    ] = None,
-    title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the report.", show_default=False)] = "",
+    folder: Annotated[Path, argument("DIR", "Folder of a comparison.")],
+    out: Annotated[Path | None, option("Write FILE.html and FILE.md (default: DIR/report).", metavar="FILE")] = None,
+    title: Annotated[str, option("Title of the report.", metavar="TEXT")] = "",
     judge_model: ShownJudge = None,
     json: AsJson = False,
     quiet: Quiet = False,
@@ -332,12 +324,12 @@ def _people() -> None:
 @people.command("export")
 def export(
     folder: Folder,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Page and table for raters: FILE.html and FILE.csv.")],
+    out: Annotated[Path, option("Page and table for raters: FILE.html and FILE.csv.", metavar="FILE")],
     criteria: Criteria = "",
     pairs: Pairs = "",
-    sample: Annotated[int, typer.Option(metavar="N", min=1, help="Random sample of N questions.")] = 10,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed of the order of pairs.")] = 0,
-    title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the page.")] = "Which answer is better?",
+    sample: Annotated[int, option("Random sample of N questions.", metavar="N", min=1)] = 10,
+    seed: Annotated[int, option("Random seed of the order of pairs.", metavar="N", min=0)] = 0,
+    title: Annotated[str, option("Title of the page.", metavar="TEXT")] = "Which answer is better?",
     json: AsJson = False,
     quiet: Quiet = False,
     log: LogFile = None,
@@ -370,8 +362,8 @@ def export(
 @people.command("import")
 def import_(
     folder: Folder,
-    files: Annotated[list[Path], typer.Argument(metavar="RATINGS.csv...", help="Tables sent back by raters.")],
-    rater: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the rater, if no table states it.")] = None,
+    files: Annotated[list[Path], argument("RATINGS.csv...", "Tables sent back by raters.")],
+    rater: Annotated[str | None, option("Name of the rater, if no table states it.", metavar="NAME")] = None,
     json: AsJson = False,
     quiet: Quiet = False,
     log: LogFile = None,

@@ -16,10 +16,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
-from conspectus import Index, __version__
+from conspectus import Index, __version__, status_of
 from conspectus.errors import UsageError
 from conspectus.evaluation.jsonl_table import JsonlTable, Question
-from conspectus.index_status import status_of
 from conspectus.retrieval import METHODS, Answering
 from conspectus.retrieval.auto import choose
 from conspectus.retrieval.global_ import level_of
