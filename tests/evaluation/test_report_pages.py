@@ -219,9 +219,7 @@ def test_people_and_ablations_stand_in_the_report_where_there_are_any(folder: Pa
     rating = Rating("ada", "C0", "TS", "depth", "q0", 1, "Deeper.", read(QUESTIONS[0].text, *texts))
     ratings_in(folder).add(rating)
     index = an_index("Ada met Bo.", entities=["Ada", "Bo"], reports=["Meetings"])
-    evaluation.ablate(
-        evaluation.AblationOptions(varied={"reports.min_report_entities": [1, 2]}), index, folder, settings={}
-    )
+    evaluation.ablate(index, folder, varied={"reports.min_report_entities": [1, 2]}, settings={})
 
     page, markdown = written(folder)
 
