@@ -19,7 +19,6 @@ from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
 
 from conspectus import api
-from conspectus.tasks.base import task_label
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]
@@ -131,14 +130,14 @@ def test_a_dry_run_tells_the_calls_of_each_condition_and_asks_nothing(told: Told
         seen = told("eval", "answers", asked, *options, "--dry-run", "--set", "prices={simulated={input=1.0}}")
         assert server.counts["requests"] == 0
         assert not Path("comparison").exists()
-        tasks = {task["task"]: task for task in seen["estimate"]["tasks"]}
-        calls = {name: sum(t["calls"][0] for task, t in tasks.items() if task.startswith(name)) for name in NAMES}
+        rows_of = {name: [t for t in seen["estimate"]["tasks"] if t["model"] == f"{name}: simulated"] for name in NAMES}
+        calls = {name: sum(task["calls"][0] for task in tasks) for name, tasks in rows_of.items()}
         run("eval", "answers", asked, *options)
         assert server.counts["requests"] <= sum(calls.values())
 
     assert calls == {"C0": 6, "TS": 6, "bm25": 3}
     assert (seen["total"], seen["left"]) == (9, 9)
-    windows = tasks[f"TS: {task_label('MapAnswer')}"]
+    windows = next(task for task in rows_of["TS"] if task["task"] == "MapAnswer")
     asked_tokens = sum(row["prompt_tokens"] for row in rows(Path("comparison")) if row["condition"] == "TS")
     assert windows["prompt_tokens"][0] == windows["prompt_tokens"][1] <= asked_tokens
     assert windows["cost"][0] > 0

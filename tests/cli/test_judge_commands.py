@@ -87,14 +87,18 @@ def test_the_cost_is_said_before_it_is_spent(folder: Path, run: Callable[..., An
     prices = ("--set", "prices={ simulated = { input = 2.0, output = 8.0 } }")
     with SimulatedServer(Behaviour()) as server:
         dry = run("eval", "judge", folder, *asking(server, "--dry-run", *prices, *ONCE))
+        estimated = json.loads(
+            run("eval", "judge", folder, *asking(server, "--dry-run", "--json", *prices, *ONCE)).stdout
+        )
         assert server.counts["requests"] == 0
         result = run("eval", "judge", folder, *asking(server, *prices, *ONCE, "-q"))
         used = server.prompt_tokens
         plan = json.loads(run("eval", "judge", folder, *asking(server, "--dry-run", "--json", *ONCE)).stdout)
 
     assert "144 judgements." in dry.stdout
-    asked = next(line for line in dry.stdout.splitlines() if line.startswith("judge answers"))
-    assert int(asked.split()[4].replace(",", "")) == pytest.approx(used, rel=0.02)
+    (task,) = estimated["estimate"]["tasks"]
+    assert task["prompt_tokens"][0] == pytest.approx(used, rel=0.02)
+    assert task["cost"][0] > 0
     assert "Comprehensiveness" in result.stdout
     assert result.stderr == ""
     assert (plan["left"], plan["total"]) == (0, 144)

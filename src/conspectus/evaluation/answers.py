@@ -47,7 +47,6 @@ from conspectus.rows import Answer, Chunk, Report, Usage
 from conspectus.runtime import DEFAULT_FOLDER, Given, opened, path_of, resolved
 from conspectus.settings import Settings
 from conspectus.tasks import Task
-from conspectus.tasks.base import task_label
 from conspectus.tasks.context import Context
 
 if TYPE_CHECKING:
@@ -379,7 +378,7 @@ async def estimate(laid: Laid, session: Session) -> Estimate:
                 works[0].condition.method in ("global", "source-summary") and works[0].settings.global_.level != "auto"
             )
             cost = await run.estimate(works, work, session, works[0].settings, extractive, 1 if fixed else TRIED)
-            rows += [replace(row, task=f"{name}: {task_label(row.task)}") for row in cost.tasks]
+            rows += [replace(row, model=f"{name}: {row.model}") for row in cost.tasks]
     return Estimate(tuple(rows))
 
 
