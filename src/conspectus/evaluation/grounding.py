@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 GROUNDED_BY_RULES = "Found by rules: a text supports a sentence if it holds 70 % of its words. The shares are floors."
-_MARKERS = re.compile(r"[ \t]*((?:\[\d+\])+)")
+_MARKERS = re.compile(r"([ \t]*(?:\[\d+\])+)")
 _HEADING = re.compile(r"#{1,6}\s+|\*\*[^*]+\*\*:?$|__[^_]+__:?$")
 _BULLET = re.compile(r"(?:>\s*)*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?")
 _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
@@ -76,51 +76,34 @@ def plain(text: str, cited: set[int]) -> str:
     return "\n".join(sentence.shown for sentence in sentences_of(text, cited))
 
 
-def _of_line(line: str, after: str, cited: Collection[int]) -> Iterator[Sentence]:
+def _of_line(line: str, after: str, cited: Collection[int]) -> list[Sentence]:
+    """Return the sentences of a line, each with the references in it or else those that come next."""
     if not any(c.isalpha() for c in line):
-        return
-    bare, runs = _without_markers(line, cited)
-    heading = bool(_HEADING.match(bare)) or (line.startswith("|") and bool(_RULE.match(after)))
-    if line.startswith("|"):
-        bare, runs = ", ".join(cell.strip() for cell in bare.strip("|").split("|")), [(len(bare), m) for _, m in runs]
-    for start, end, markers in _marked(bare, runs, heading):
-        said = _EMPHASIS.sub("", _HASHES.sub("", bare[start:end]) if heading else bare[start:end]).strip()
-        if any(c.isalpha() for c in said) and said not in _OURS:
-            yield Sentence(said, markers, heading)
-
-
-def _without_markers(line: str, cited: Collection[int]) -> tuple[str, list[tuple[int, tuple[int, ...]]]]:
-    """Return a line without its bullet and references, and where these stood."""
-    line = line[_bullet(line) :]
-    bare, end = "", 0
-    runs: list[tuple[int, tuple[int, ...]]] = []
-    for match in _MARKERS.finditer(line):
-        if numbers := tuple(n for n in map(int, re.findall(r"\d+", match[1])) if n in cited):
-            bare += line[end : match.start()]
+        return []
+    bare, runs = "", list[tuple[int, list[int]]]()
+    for part in _MARKERS.split(_BULLET.sub("", line, count=1)):
+        numbers = [n for n in map(int, re.findall(r"\d+", part)) if n in cited] if _MARKERS.fullmatch(part) else []
+        if numbers:
             runs.append((len(bare), numbers))
-            end = match.end()
-    return bare + line[end:], runs
-
-
-def _bullet(line: str) -> int:
-    match = _BULLET.match(line)
-    return match.end() if match else 0
-
-
-def _marked(
-    line: str, runs: Sequence[tuple[int, tuple[int, ...]]], whole: bool
-) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Yield the spans of the sentences of a line, each with its markers or else those that come next."""
-    spans = [(0, len(line))] if whole or speaker_of(line) else list(sentences(line))
-    markers: list[tuple[int, ...]] = [()] * len(spans)
-    for at, numbers in runs:
-        place = max((i for i, (start, _) in enumerate(spans) if start < at), default=0)
-        markers[place] += numbers
-    following: tuple[int, ...] = ()
-    for i in reversed(range(len(spans))):
-        following = markers[i] = tuple(dict.fromkeys(markers[i])) or following
-    for (start, end), numbers in zip(spans, markers, strict=True):
-        yield start, end, numbers
+        else:
+            bare += part
+    is_row = line.startswith("|")
+    heading = bool(_HEADING.match(bare)) or (is_row and bool(_RULE.match(after)))
+    if is_row:
+        bare = ", ".join(cell.strip() for cell in bare.strip("|").split("|"))
+        runs = [(len(bare), numbers) for _, numbers in runs]
+    spans = [(0, len(bare))] if heading or speaker_of(bare) else list(sentences(bare))
+    found: list[Sentence] = []
+    markers: tuple[int, ...] = ()
+    for start, end in reversed(spans):
+        own = [number for at, numbers in runs if at > start or start == spans[0][0] for number in numbers]
+        runs = [run for run in runs if run[0] <= start]
+        markers = tuple(dict.fromkeys(own)) or markers
+        text = bare[start:end]
+        text = _EMPHASIS.sub("", _HASHES.sub("", text) if heading else text).strip()
+        if any(c.isalpha() for c in text) and text not in _OURS:
+            found.append(Sentence(text, markers, heading))
+    return found[::-1]
 
 
 # What supports them
