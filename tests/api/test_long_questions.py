@@ -14,7 +14,7 @@ from work import grows_linearly
 import conspectus
 from conspectus.conversation import Conversation
 from conspectus.errors import UsageError
-from conspectus.evaluation.qa_files import read_questions
+from conspectus.evaluation.qa import read_questions
 from conspectus.index import Index
 from conspectus.runtime import LONGEST_QUESTION
 

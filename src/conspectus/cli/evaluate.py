@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from conspectus.cli import eval_ablate, eval_check, eval_compare, show
+from conspectus.cli import eval_check, eval_compare, show
 from conspectus.cli.eval_options import Flags, step
 from conspectus.cli.options import (
     FOLDER,
@@ -179,7 +179,7 @@ def _answer(file: Path, folder: Path | list[Path], methods: str, flags: Flags, *
 
 for command in (
     *(eval_compare.questions, eval_compare.answers, eval_compare.table2, eval_compare.judge, eval_compare.stats),
-    *(eval_check.claims, eval_check.grounding, eval_check.loss, eval_ablate.ablate, eval_compare.report),
+    *(eval_check.claims, eval_check.grounding, eval_check.loss, eval_check.ablate, eval_compare.report),
 ):
     app.command(command.__name__)(command)
 app.add_typer(eval_compare.people, name="people")

@@ -9,8 +9,7 @@ import pytest
 
 from conspectus.errors import BadReply, UsageError
 from conspectus.evaluation import evaluate_answers
-from conspectus.evaluation.qa import Scored, answers_kgqa, answers_qa
-from conspectus.evaluation.qa_files import Asked
+from conspectus.evaluation.qa import Asked, Scored, answers_kgqa, answers_qa
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
 from conspectus.settings import Settings

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conspectus.errors import UsageError
-from conspectus.evaluation.qa_files import Asked, read_questions
+from conspectus.evaluation.qa import Asked, read_questions
 
 PARSE = {"AnnotatorComment": {"ParseQuality": "Complete"}, "TopicEntityName": "Rook"}
 PUBLISHED: dict[str, tuple[Any, Asked]] = {
