@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
+import sys
+import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,23 +18,24 @@ import conspectus
 
 PACKAGE = Path(__file__).parents[1] / "src" / "conspectus"
 
-VALUES = {"errors", "messages", "references", "rows", "settings", "tokens"}
+VALUES = {"errors", "lazy", "messages", "references", "rows", "settings", "tokens"}
 """Rows, numbers, texts and settings, which know of nothing that is done with them."""
 OPENED = VALUES | {"community_context", "configuration", "index", "triple_graph"}
 """And an index as it is opened."""
 ENGINE = OPENED | {"algorithms", "text", "tasks", "models", "storage", "index_models", "corrections"}
-PUBLIC = {*conspectus.__all__, "__version__", "errors", "rows", "settings"}
+PUBLIC = {*conspectus.__all__, "__version__", "errors", "lazy", "rows", "settings"}
 """What is built on the public interface imports: its names, and what its functions take, return and raise."""
 
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "algorithms": set(),
     "messages": set(),
-    "rows": {"errors", "display"},
+    "lazy": set(),
+    "rows": {"errors", "messages"},
     "settings": {"errors"},
     "tokens": {"errors"},
     "references": {"rows"},
-    "text": {"algorithms", "errors", "rows"},
+    "text": {"algorithms", "errors", "lazy", "rows"},
     "tasks": {"references", "rows"},
     "storage": VALUES | {"index"},
     "readers": VALUES,
@@ -127,3 +134,73 @@ def test_every_package_has_its_place() -> None:
 def test_nothing_imports_the_command_line() -> None:
     files = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in ("cli", "__main__.py")]
     assert [path for path in files if "cli" in imported(path)] == []
+
+
+PAIRS = {"conspectus.api.building conspectus.api.estimating", "conspectus.cli conspectus.cli.app"}
+"""Circles that are still there; the set only shrinks."""
+
+
+def imports_of_modules() -> dict[str, set[str]]:
+    """Return what each module imports of ours, wherever in it.
+
+    The package itself is left out: it offers names of all others, which it imports when they are used.
+    """
+    paths = {module_of(path): path for path in PACKAGE.rglob("*.py")}
+    imports: dict[str, set[str]] = {}
+    for module, path in paths.items():
+        names: list[str] = []
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                parts = [f"{node.module}.{alias.name}" for alias in node.names]
+                names += [part if part in paths else node.module for part in parts]
+        imports[module] = {name for name in names if name in paths} - {module, "conspectus"}
+    return imports
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def circles(imports: dict[str, set[str]]) -> set[str]:
+    """Return the modules that import each other, those of each circle in one text."""
+    reached: dict[str, set[str]] = {}
+    for module in imports:
+        seen, ahead = set[str](), [module]
+        while ahead:
+            new = imports[ahead.pop()] - seen
+            seen |= new
+            ahead += new
+        reached[module] = seen
+    return {
+        " ".join(sorted({other for other in reached[module] if module in reached[other]}))
+        for module in imports
+        if module in reached[module]
+    }
+
+
+def test_no_modules_import_each_other() -> None:
+    assert circles(imports_of_modules()) <= PAIRS
+
+
+def test_every_module_is_imported_without_any_extra() -> None:
+    """A library of an extra is needed by what uses it, and by no import of ours."""
+    project = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+    core, extra = (set(map(distribution, lines)) for lines in (project["dependencies"], optional(project)))
+    provided = packages_distributions()
+    blocked = [
+        name for name, owners in provided.items() if {o.lower().replace("_", "-") for o in owners} & extra - core
+    ]
+    modules = [module_of(path) for path in PACKAGE.rglob("*.py") if path.stem != "__main__"]
+    program = f"import sys; sys.modules.update(dict.fromkeys({blocked!r}))\nfor m in {modules!r}: __import__(m)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def distribution(requirement: str) -> str:
+    return re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
+
+
+def optional(project: dict[str, Any]) -> list[str]:
+    return [line for lines in project["optional-dependencies"].values() for line in lines]

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from conspectus.display import entity_markdown, entity_text
 from conspectus.errors import NotFound, UsageError
 from conspectus.index import Index
-from conspectus.rows import Entity, Relationship, Report, Source, Span
+from conspectus.rows import Entity, Relationship, Report, Source, Span, escaped, plain, start_of
 from conspectus.runtime import DEFAULT_FOLDER, opened, public
 from conspectus.text.words import entity_keys, name_key, stem
 
@@ -74,14 +73,32 @@ class EntityView:
 
     def __str__(self) -> str:
         """Return name, description and the strongest relationships."""
-        return entity_text(self)
+        return _entity_text(self)
 
     def __repr__(self) -> str:
         """Return name, type and degree on one line."""
         return f"<EntityView {self.name!r} ({self.type}), {self.degree} relationships>"
 
     def _repr_markdown_(self) -> str:
-        return entity_markdown(self)
+        return _entity_markdown(self)
+
+
+def _entity_text(view: EntityView) -> str:
+    """Return an entity with its strongest relationships as plain text."""
+    head = f"{view.name} ({view.type}): {view.description}" if view.description else f"{view.name} ({view.type})"
+    lines = [head, *(f"- {edge.target}: {start_of(edge.description)}" for edge in view.relationships)]
+    lines += [f"{view.degree} relationships; {view.frequency} chunks in {len(view.documents)} documents"]
+    return plain("\n".join(lines))
+
+
+def _entity_markdown(view: EntityView) -> str:
+    """Return an entity with its strongest relationships, its communities and its documents as Markdown."""
+    lines = [f"### {escaped(view.name)} ({escaped(view.type)})", "", escaped(view.description), ""]
+    lines += [f"- **{escaped(edge.target)}**: {escaped(edge.description)}" for edge in view.relationships]
+    titles = [escaped(c.title) for c in view.communities if c.title]
+    lines += ["", "Communities: " + ", ".join(titles)] if titles else []
+    lines += ["", "Documents: " + ", ".join(escaped(m.document) for m in view.documents[:10])]
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)

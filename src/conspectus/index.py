@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
-from conspectus.display import index_markdown
+import conspectus
 from conspectus.rows import (
     AliasDecision,
     Chunk,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
-    from conspectus.explore import EntityView
+    from conspectus import EntityView
     from conspectus.rows import Answer, Hit
 
 T = TypeVar("T")
@@ -83,7 +83,9 @@ class Index:
         return f"<Index {self.snapshot or 'not stored'}: {counts or 'empty'}>"
 
     def _repr_markdown_(self) -> str:
-        return index_markdown(self, self._counts())
+        """Return what it holds as a table in Markdown."""
+        lines = [f"**Index** `{self.folder or 'not stored'}` {self.snapshot}", "", "| table | rows |", "| --- | ---: |"]
+        return "\n".join([*lines, *(f"| {name} | {count:,} |" for name, count in self._counts())])
 
     def _counts(self) -> list[tuple[str, int]]:
         tables = ("documents", "chunks", "entities", "relationships", "triples", "claims", "communities", "reports")
@@ -94,21 +96,15 @@ class Index:
 
         print(index.ask("What are the main themes?"))
         """
-        from conspectus.api import ask
-
-        return ask(question, self, **how)
+        return conspectus.ask(question, self, **how)
 
     def search(self, question: str, **how: Any) -> list[Hit]:
         """Return the chunks that rank highest for a question; `how` is what `conspectus.search` takes."""
-        from conspectus.api import search
-
-        return search(question, self, **how)
+        return conspectus.search(question, self, **how)
 
     def entity(self, name: str, *, most: int = 10) -> EntityView:
         """Return what the graph knows of an entity, with its `most` strongest relationships; raise NotFound."""
-        from conspectus.explore import entity_view
-
-        return entity_view(name, self, most=most)
+        return conspectus.entity_view(name, self, most=most)
 
     def to_pandas(self, table: str = "entities") -> pd.DataFrame:
         """Return a table as a DataFrame, with the columns of its file in `tables/`.
@@ -116,9 +112,7 @@ class Index:
         The tables are `documents`, `chunks`, `entities`, `relationships`, `triples`, `claims`, `communities`,
         `reports`, `joins` and `failures`. Raises UsageError for another name, and where pandas is not installed.
         """
-        from conspectus.interchange.exporting import data_frame
-
-        return data_frame(self, table)
+        return conspectus.interchange.data_frame(self, table)
 
     def to_networkx(self) -> Any:
         """Return the graph as an undirected `networkx.Graph`: entities by name, relationships as weighted edges.
@@ -126,9 +120,7 @@ class Index:
         Nodes have `type`, `description` and `frequency`, edges `weight`, `strength` and `description`. Raises
         UsageError where networkx is not installed.
         """
-        from conspectus.interchange.exporting import networkx_graph
-
-        return networkx_graph(self)
+        return conspectus.interchange.networkx_graph(self)
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -7,20 +7,30 @@ human-readable id. Spans count characters of the stored text of a document, whos
 
 from __future__ import annotations
 
+import os
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
+from html import escape
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from conspectus.display import answer_markdown, answer_text, located, plain, snippet
+from conspectus.messages import wording
 
 
 def content_id(*parts: str) -> str:
     """Return an id of 32 hexadecimal digits that depends on nothing but the parts, in their order."""
     return sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def snippet(text: str, most: int = 60) -> str:
+    """Return the start of a text on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
 class Span(NamedTuple):
@@ -325,6 +335,14 @@ class EncodingWarning:
 # What queries return
 
 
+def located(document: str, place: str = "") -> str:
+    """Return the path of a document with a place in it; an absolute path as it is seen from the working directory."""
+    if os.path.isabs(document):
+        relative = os.path.relpath(document)
+        document = document if relative.startswith("..") else relative
+    return f"{document}, {place}" if place else document
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One chunk of a ranking; `score` grows with relevance and compares only within the ranking."""
@@ -429,15 +447,83 @@ class Answer:
 
     def __str__(self) -> str:
         """Return the text with its sources and notices."""
-        return answer_text(self)
+        return _answer_text(self)
 
     def __repr__(self) -> str:
         """Return method and start of the text on one line."""
         return f"<Answer by {self.method}: {snippet(self.text)!r}, {len(self.citations)} citations>"
 
     def _repr_markdown_(self) -> str:
-        return answer_markdown(self)
+        return _answer_markdown(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return its fields as dictionaries and lists, which `json.dumps` takes."""
         return asdict(self)
+
+
+# How answers show themselves
+
+SNIPPET = 200
+"""Characters of a source that are shown."""
+SHOWN_SOURCES = 3
+"""Sources that are shown for one citation."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_MARKDOWN = re.compile(r"([\\`*_\[\]|#~$])")
+
+
+def start_of(text: str) -> str:
+    """Return the start of a text on one line, without control characters."""
+    return snippet(_CONTROL.sub(" ", text), SNIPPET)
+
+
+def plain(text: str) -> str:
+    """Return a text as it may go to a terminal: what a document holds must not command it."""
+    return _CONTROL.sub("", text)
+
+
+def escaped(text: str) -> str:
+    """Return a text of a document as Markdown that shows it as it is."""
+    return _MARKDOWN.sub(r"\\\1", escape(start_of(text), quote=False))
+
+
+def _answer_text(answer: Answer) -> str:
+    """Return an answer with its sources and notices as plain text."""
+    words = wording(answer.language)
+    lines = [plain(answer.text)]
+    if answer.citations:
+        lines += ["", words.sources, ""]
+    for head, title, sources in _cited(answer):
+        if title:
+            lines.append(f"{head} {plain(title)}")
+        for n, source in enumerate(sources):
+            before = head if not title and not n else "   "
+            where = words.where(located(source.document), source.place, source.start, source.end)
+            lines += [f"{before} {plain(where)}", f"    “{start_of(source.text)}”"]
+    lines += ["", *map(plain, answer.notices)] if answer.notices else []
+    return "\n".join(lines)
+
+
+def _answer_markdown(answer: Answer) -> str:
+    """Return an answer with its sources and notices as Markdown."""
+    words = wording(answer.language)
+    lines = [plain(answer.text)]
+    if answer.citations:
+        lines += ["", f"**{words.sources}**", ""]
+    for head, title, sources in _cited(answer):
+        places = "; ".join(
+            f"{escaped(words.where(located(s.document), s.place, s.start, s.end))}: “{escaped(s.text)}”"
+            for s in sources
+        )
+        lines.append(f"- {escaped(head)} " + (f"*{escaped(title)}* — {places}" if title else places))
+    lines += ["", *(f"> {escaped(notice)}\n" for notice in answer.notices)] if answer.notices else []
+    return "\n".join(lines)
+
+
+def _cited(answer: Answer) -> list[tuple[str, str, tuple[Source, ...]]]:
+    """Return marks, title and sources of what is cited; neighbours that lead to the same sources together."""
+    cited: list[tuple[str, str, tuple[Source, ...]]] = []
+    for sources, group in groupby(answer.citations, key=lambda c: c.sources):
+        same: list[Citation] = list(group)
+        title = "; ".join(dict.fromkeys(c.title for c in same)) if len(sources) != 1 else ""
+        cited.append(("".join(f"[{c.marker}]" for c in same), title, sources[:SHOWN_SOURCES]))
+    return cited

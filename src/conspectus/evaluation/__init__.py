@@ -5,8 +5,9 @@ A comparison (GraphRAG §4) is a folder; see `jsonl_table` for its files and doc
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from conspectus.lazy import lazy_names
 
 if TYPE_CHECKING:
     from conspectus.evaluation.ablation import ablate, compare_communities, preview_ablation
@@ -21,30 +22,6 @@ if TYPE_CHECKING:
     from conspectus.evaluation.report import write_report
     from conspectus.evaluation.retrieval import evaluate_retrieval
 
-_NAMES = {
-    "ablation": "ablate compare_communities preview_ablation",
-    "answers": "AnswerOptions answer_questions preview_answers units_read",
-    "claims": "extract_claims preview_claims",
-    "grounding": "check_grounding preview_grounding",
-    "judge": "JudgeOptions judge_answers judge_statistics preview_judging",
-    "loss": "measure_loss preview_loss",
-    "people": "blinded export_pairs import_ratings rater_agreement",
-    "qa": "evaluate_answers",
-    "questions": "QuestionCounts generate_questions list_questions preview_questions",
-    "report": "write_report",
-    "retrieval": "evaluate_retrieval",
-}
-"""The names of each module."""
-
-
-def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for."""
-    module = next((module for module, names in _NAMES.items() if name in names.split()), None)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{module}"), name)
-
-
 __all__ = [
     "AnswerOptions", "JudgeOptions", "QuestionCounts", "ablate", "answer_questions", "blinded", "check_grounding",
     "compare_communities", "evaluate_answers", "evaluate_retrieval", "export_pairs", "extract_claims",
@@ -52,3 +29,20 @@ __all__ = [
     "preview_ablation", "preview_answers", "preview_claims", "preview_grounding", "preview_judging", "preview_loss",
     "preview_questions", "rater_agreement", "units_read", "write_report",
 ]  # fmt: skip
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "ablation": "ablate compare_communities preview_ablation",
+        "answers": "AnswerOptions answer_questions preview_answers units_read",
+        "claims": "extract_claims preview_claims",
+        "grounding": "check_grounding preview_grounding",
+        "judge": "JudgeOptions judge_answers judge_statistics preview_judging",
+        "loss": "measure_loss preview_loss",
+        "people": "blinded export_pairs import_ratings rater_agreement",
+        "questions": "QuestionCounts generate_questions list_questions preview_questions",
+        "qa": "evaluate_answers",
+        "retrieval": "evaluate_retrieval",
+        "report": "write_report",
+    },
+)

@@ -11,6 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from conspectus.index import Index
 from conspectus.indexing.inverted_index import inverted_indexes
 from conspectus.indexing.merge import Element, Merged
@@ -28,8 +30,6 @@ MAX_SPANS = 10
 
 def with_sentences(index: Index) -> Index:
     """Return an index with the arrays that methods read, and with the spans that mention entities and relationships."""
-    import numpy as np
-
     lexicon = read_lexicon(index.documents)
     elements = [Element((name_key(e.name) or e.name,)) for e in index.entities]
     merged = Merged(list(index.entities), list(index.relationships), elements, [])

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from conspectus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from conspectus.interchange.exporting import draw_map, export
+    from conspectus.interchange.exporting import data_frame, draw_map, export, networkx_graph
     from conspectus.interchange.importing import import_graphrag, import_triples
 
-__all__ = ["draw_map", "export", "import_graphrag", "import_triples"]
+__all__ = ["data_frame", "draw_map", "export", "import_graphrag", "import_triples", "networkx_graph"]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is used."""
-    if name not in __all__:
-        raise AttributeError(f"module 'conspectus.interchange' has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{'importing' if name.startswith('import_') else 'exporting'}"), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "exporting": "data_frame draw_map export networkx_graph",
+        "importing": "import_graphrag import_triples",
+    },
+)

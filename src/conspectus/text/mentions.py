@@ -14,13 +14,19 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conspectus.lazy import lazy_module
 from conspectus.text.dates import find_dates
 from conspectus.text.vocabulary import Bools, Vocabulary
 from conspectus.text.words import CJK, SMALL, STOPWORDS, WORDS_CACHED, name_key
+
+if TYPE_CHECKING:
+    import rjieba
+else:
+    rjieba = lazy_module("rjieba")
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -118,8 +124,6 @@ def _keys(run: str) -> Iterator[str]:
 
 
 def _chinese(text: str) -> Iterator[str]:
-    import rjieba
-
     for match in _CHINESE_QUOTED.finditer(text):
         yield name_key(match.group(1) or match.group(2))
     for match in _CHINESE_DATE.finditer(text):

@@ -6,10 +6,16 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from conspectus.lazy import lazy_module
 from conspectus.text.function_words import function_words_of
 from conspectus.text.words import CHINESE_STOPWORDS, CJK, ELIDED, ELIDING, TOKEN, WORDS_CACHED, tokens_in
+
+if TYPE_CHECKING:
+    import rjieba
+else:
+    rjieba = lazy_module("rjieba")
 
 DOTS = frozenset("·・‧•")
 """Marks between the parts of a foreign name."""
@@ -113,15 +119,11 @@ def _apart(piece: str) -> Sequence[str]:
 
 def known_words(run: str) -> list[str]:
     """Return the words of a stretch of Chinese that the dictionary has, and the characters between them."""
-    import rjieba
-
     return rjieba.cut(run, False)
 
 
 def words_of_run(run: str) -> list[str]:
     """Return the words of a stretch of Chinese."""
-    import rjieba
-
     return rjieba.cut(run)
 
 
@@ -131,8 +133,6 @@ def tag_of(word: str) -> str:
 
     `nr` a person, `ns` a place, `nt` an organization, `nz` another name, `n` a noun, `v` a verb, "" where it is none.
     """
-    import rjieba
-
     tagged = rjieba.tag(word)
     return tagged[-1][1] if tagged else ""
 

@@ -7,11 +7,17 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from conspectus.lazy import lazy_module
 from conspectus.rows import Entity
 from conspectus.text.function_words import function_words_of
 from conspectus.text.language import ENGLISH, Languages, language_of
+
+if TYPE_CHECKING:
+    import rjieba
+else:
+    rjieba = lazy_module("rjieba")
 
 TOKEN = re.compile(
     r"(?:https?://|www\.)\S+|(?<!\S)\S[^\s@]*+@\S+\.\w+"  # addresses
@@ -290,8 +296,6 @@ def unspaced_terms(run: str) -> list[str]:
     Words are what is searched for; where a question and a text are cut into words differently, the pairs
     still meet.
     """
-    import rjieba
-
     found = [w for w in rjieba.cut(run) if w not in CHINESE_STOPWORDS]
     for part in _SCRIPTS.findall(run):
         if CJK.match(part) and len(part) > 1:

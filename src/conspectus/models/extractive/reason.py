@@ -8,6 +8,8 @@ answer is the name at a plan's end, a thought is a sentence of a source.
 
 from __future__ import annotations
 
+import numpy as np
+
 from conspectus.algorithms.bm25 import Postings, idf
 from conspectus.index import Index
 from conspectus.models.base import performs
@@ -122,8 +124,6 @@ def next_thought(task: NextThought, index: Index) -> str:
 
 def name_entities(text: str) -> tuple[str, ...]:
     """Return what a text names by its capitals, dates and quotations, as keys."""
-    import numpy as np
-
     vocabulary = read_vocabulary([text])
     opening = np.ones(len(vocabulary.form), bool)
     return tuple(dict.fromkeys(key for _, key in find_mentions([text], vocabulary, opening)))

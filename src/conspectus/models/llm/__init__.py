@@ -5,50 +5,53 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False  # as in `typing`
+from conspectus.lazy import lazy_names
+
 if TYPE_CHECKING:
-    from typing import Any
-
-    from conspectus.models.llm.adapters import (
-        ChatFunction as ChatFunction,
-        EmbedFunction as EmbedFunction,
-        register as register,
-    )
-    from conspectus.models.llm.budget import Budget as Budget, open_budget as open_budget
-    from conspectus.models.llm.cache import FILE_NAME as FILE_NAME, ResponseCache as ResponseCache
-    from conspectus.models.llm.model import ChatModel as ChatModel
-    from conspectus.models.llm.prompts import OURS as OURS
-    from conspectus.models.llm.providers import redact as redact
-    from conspectus.models.llm.sender import (
-        CachingSender as CachingSender,
-        batches as batches,
-        embedding_key as embedding_key,
-        open_sender as open_sender,
-    )
-    from conspectus.models.llm.session import (
-        NEEDED as NEEDED,
-        Checked as Checked,
-        Session as Session,
-        check as check,
-        open_session as open_session,
-    )
-
-_HOME = {
-    **dict.fromkeys(("ChatFunction", "EmbedFunction", "register"), "adapters"),
-    **dict.fromkeys(("Budget", "open_budget"), "budget"),
-    **dict.fromkeys(("FILE_NAME", "ResponseCache"), "cache"),
-    "OURS": "prompts",
-    "redact": "providers",
-    "ChatModel": "model",
-    **dict.fromkeys(("CachingSender", "batches", "embedding_key", "open_sender"), "sender"),
-    **dict.fromkeys(("NEEDED", "Checked", "Session", "check", "open_session"), "session"),
-}
-"""The modules of the names that are imported when first used."""
+    from conspectus.models.llm.adapters import ChatFunction, EmbedFunction, register
+    from conspectus.models.llm.budget import Budget, open_budget
+    from conspectus.models.llm.cache import FILE_NAME, ResponseCache
+    from conspectus.models.llm.model import ChatModel
+    from conspectus.models.llm.prompts import OURS
+    from conspectus.models.llm.providers import redact
+    from conspectus.models.llm.sender import CachingSender, batches, embedding_key, open_sender
+    from conspectus.models.llm.session import NEEDED, Checked, Session, check, open_session
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__all__ = [
+    "FILE_NAME",
+    "NEEDED",
+    "OURS",
+    "Budget",
+    "CachingSender",
+    "ChatFunction",
+    "ChatModel",
+    "Checked",
+    "EmbedFunction",
+    "ResponseCache",
+    "Session",
+    "batches",
+    "check",
+    "embedding_key",
+    "open_budget",
+    "open_sender",
+    "open_session",
+    "redact",
+    "register",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "adapters": "ChatFunction EmbedFunction register",
+        "budget": "Budget open_budget",
+        "cache": "FILE_NAME ResponseCache",
+        "prompts": "OURS",
+        "providers": "redact",
+        "model": "ChatModel",
+        "sender": "CachingSender batches embedding_key open_sender",
+        "session": "NEEDED Checked Session check open_session",
+    },
+)
