@@ -15,6 +15,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
 from conspectus.errors import UsageError
 from conspectus.interchange.graphrag_schema import SCHEMA
 from conspectus.interchange.map import page, scene_of
@@ -26,7 +30,6 @@ from conspectus.runtime import DEFAULT_FOLDER, opened, public
 from conspectus.storage import TABLES, encode
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from typing_extensions import Unpack
 
     from conspectus import Index
@@ -164,9 +167,6 @@ def _with_folder(path: Path) -> Path:
 
 def arrow_tables(index: Index, only: str = "") -> Iterator[tuple[str, pa.Table]]:
     """Yield the name and the Arrow table of every table, or of the table `only`."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     for name, content in encode(index):
         if only in ("", name):
             yield name, pq.read_table(pa.BufferReader(pa.py_buffer(content)))
@@ -180,8 +180,6 @@ def write_parquet(index: Index, folder: Path) -> None:
 
 def write_graphrag(index: Index, folder: Path) -> None:
     """Write an output folder of Microsoft GraphRAG, with its columns only."""
-    import pyarrow.parquet as pq
-
     for name, table in arrow_tables(index):
         if name in SCHEMA:
             pq.write_table(table.select(list(SCHEMA[name])), _with_folder(folder / f"{name}.parquet"))
@@ -189,16 +187,12 @@ def write_graphrag(index: Index, folder: Path) -> None:
 
 def write_csv(index: Index, folder: Path) -> None:
     """Write one CSV file per table, lists and mappings as JSON."""
-    from pyarrow import csv
-
     for name, table in arrow_tables(index):
-        csv.write_csv(_with_json_columns(table), str(_with_folder(folder / f"{name}.csv")))
+        pyarrow.csv.write_csv(_with_json_columns(table), str(_with_folder(folder / f"{name}.csv")))
 
 
 def _with_json_columns(table: pa.Table) -> pa.Table:
     """Return a table whose nested columns are JSON texts."""
-    import pyarrow as pa
-
     for position, column in enumerate(table.schema):
         if pa.types.is_nested(column.type):
             values = [None if v is None else json.dumps(v, ensure_ascii=False) for v in table[column.name].to_pylist()]

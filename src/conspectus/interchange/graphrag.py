@@ -17,6 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from conspectus import Index, tokens
 from conspectus.errors import IndexDamaged
 from conspectus.indexing.given_graph import same_name, with_sentences
@@ -106,9 +109,6 @@ def read_graphrag(folder: Path, progress: Progress | None = None) -> Imported:
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         return pq.read_table(path).to_pylist()
     except (OSError, pa.ArrowException) as error:

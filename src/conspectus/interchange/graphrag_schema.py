@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.storage import store
 
@@ -77,8 +80,6 @@ def check_schema(folder: Path) -> list[Mismatch]:
 
 
 def _differences(table: str, file: Path) -> Iterator[Mismatch]:
-    import pyarrow.parquet as pq
-
     try:
         schema = pq.read_schema(file)
     except (OSError, ValueError) as error:
@@ -96,8 +97,6 @@ def _differences(table: str, file: Path) -> Iterator[Mismatch]:
 
 def _type(type_: Any) -> str:
     """Return an Arrow type as text, without differences that no reader sees (large texts, names of list elements)."""
-    import pyarrow as pa
-
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         return f"list<element: {_type(type_.value_type)}>"
     if pa.types.is_struct(type_):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from conspectus.readers.base import Options, ParsedDocument, Prose, iso_date, line
 from conspectus.readers.encodings import decode
 from conspectus.rows import EncodingWarning
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 _SKIPPED = (
@@ -68,8 +67,6 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
 
 def parse_html(text: str) -> LexborHTMLParser:
     """Return the tree of a page."""
-    from selectolax.lexbor import LexborHTMLParser, SelectolaxError
-
     try:
         return LexborHTMLParser(text)
     except SelectolaxError as error:  # anything is HTML, so there is but one reason

@@ -9,6 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import pypdfium2
+import pypdfium2.raw
+
 from conspectus.errors import DocumentError
 from conspectus.readers.archive import NO_PASSWORD, WRONG_PASSWORD
 from conspectus.readers.base import Options, ParsedDocument, Prose, pdf_date
@@ -22,8 +25,6 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
 
     Raises DocumentError: it is encrypted, scanned, damaged, cut off, or no PDF.
     """
-    import pypdfium2
-
     prose = Prose(path, options)
     document = _open(data, options)
     silent: list[str] = []
@@ -56,8 +57,6 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
 
 
 def _open(data: bytes, options: Options) -> Any:
-    import pypdfium2
-
     for password in (None, *options.passwords):
         try:
             return pypdfium2.PdfDocument(data, password=password)
@@ -78,8 +77,6 @@ def _reason_not_opened(data: bytes, error: str) -> str:
 
 
 def _has_pictures(page: Any) -> bool:
-    import pypdfium2.raw
-
     return any(True for _ in page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE], max_depth=3))
 
 

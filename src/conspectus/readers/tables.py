@@ -8,6 +8,8 @@ from io import BytesIO
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
+import python_calamine as calamine
+
 from conspectus.errors import DocumentError
 from conspectus.readers.archive import ENCRYPTED, OLE, decrypt, is_encrypted_office, refuse_encrypted
 from conspectus.readers.base import Options, ParsedDocument, Prose, row, too_large
@@ -42,8 +44,6 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
 
 def _sheets(data: bytes, options: Options, *, locked: bool = True) -> dict[str, Any]:
     """Return the sheets by their names; `locked` tells that a password may still open them (XLS)."""
-    import python_calamine as calamine
-
     _refuse_archives(data, options)
     try:
         book = calamine.CalamineWorkbook.from_filelike(BytesIO(data))

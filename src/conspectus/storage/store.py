@@ -37,7 +37,10 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.lib import format as npy
 
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, UsageError
 from conspectus.index import Index
@@ -47,9 +50,6 @@ from conspectus.storage.lazy import LazyMapping, Rows
 from conspectus.storage.locks import is_locked_here, writing
 from conspectus.storage.manifests import Manifest
 from conspectus.storage.manifests import current as _manifest
-
-if TYPE_CHECKING:
-    import numpy as np
 
 log = logging.getLogger("conspectus")
 
@@ -186,9 +186,6 @@ def _contents(index: Index) -> Iterator[tuple[str, str, list[bytes | memoryview]
 
 
 def _npy(name: str, array: np.ndarray[Any, Any]) -> list[bytes | memoryview]:
-    import numpy as np
-    from numpy.lib import format as npy
-
     if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
         raise UsageError(f"an array is named {name!r}; letters, digits, '.', '_' and '-' can be stored")
     if array.dtype.hasobject:
@@ -201,9 +198,6 @@ def _npy(name: str, array: np.ndarray[Any, Any]) -> list[bytes | memoryview]:
 
 def _read_npy(content: mmap.mmap | bytes) -> np.ndarray[Any, Any]:
     """Return a stored array, read-only, that is mapped into memory rather than read."""
-    import numpy as np
-    from numpy.lib import format as npy
-
     head = BytesIO(content[: 10 + int.from_bytes(content[8:10], "little")])
     npy.read_magic(head)
     shape, _, dtype = npy.read_array_header_1_0(head)
