@@ -11,10 +11,10 @@ when they are first read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, partial
-from itertools import chain, zip_longest
+from itertools import chain, compress, zip_longest
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,9 @@ def combine(parts: Sequence[Part], *, vectors: bool = True, condition: str = "")
     condition: what the documents were chosen by, for its snapshot.
     """
     tables = _Tables(parts)
-    arrays = set(parts[0].index.arrays).intersection(*(part.index.arrays for part in parts), {*COLUMNS, *LIST_OF})
-    names = [name for name in arrays if vectors or not name.startswith("vectors.")]
+    names = {*COLUMNS, *LIST_OF}.intersection(*(part.index.arrays for part in parts))
+    if not vectors:
+        names = {name for name in names if not name.startswith("vectors.")}
     array_parts = [(part.array, partial(tables.row_map, number)) for number, part in enumerate(parts)]
     snapshot = " + ".join(part.index.snapshot for part in parts)
     return replace(
@@ -79,7 +80,8 @@ class _Tables:
             start = sum(int(earlier.mask(axis).sum()) for earlier in self.parts[:part])
             return np.where(mask, start + np.cumsum(mask) - 1, -1)
         numbers = self.keys(axis)
-        return np.where(mask, [numbers.get(key, -1) for key in self.parts[part].keys(axis)], -1).astype(np.int64)
+        rows = np.array([numbers.get(key, -1) for key in self.parts[part].keys(axis)], np.int64)
+        return np.where(mask, rows, -1)
 
     def size(self, axis: str) -> int:
         """Return how many rows an axis has."""
@@ -97,13 +99,21 @@ class _Tables:
 
     def _keys(self, axis: str) -> Mapping[Any, int]:
         """Return by what rows of an axis are one, with their numbers: in the order met, names of the walk ascending."""
+        keys: dict[Any, None] = {}
         if axis == "phrases":
-            ends = ((row.head, row.tail) for row in self.triples), ((r.source, r.target) for r in self.relationships)
-            keys = chain.from_iterable(ends[0] if self._has_triples else ends[1])
+            keys = dict.fromkeys(self._ends())
         else:
-            keys = (key for p in self.parts for key, read in zip(p.keys(axis), p.mask(axis), strict=True) if read)
-        distinct = dict.fromkeys(keys)
-        return {key: i for i, key in enumerate(sorted(distinct) if axis == "names" else distinct)}
+            for part in self.parts:
+                keys |= dict.fromkeys(compress(part.keys(axis), part.mask(axis)))
+        return {key: i for i, key in enumerate(sorted(keys) if axis == "names" else keys)}
+
+    def _ends(self) -> Iterator[str]:
+        """Yield the names of the triple graph in its order."""
+        for triple in self.triples:
+            yield from (triple.head, triple.tail)
+        if not self._has_triples:
+            for relationship in self.relationships:
+                yield from (relationship.source, relationship.target)
 
     # Tables
 
@@ -153,15 +163,21 @@ class _Tables:
         alike = self._alike("relationships", lambda row: (row.source, row.target))
         rows = [_merged_relationship(same) for same in alike]
         degree = Counter(chain.from_iterable((r.source, r.target) for r in rows))
-        return [replace(r, number=i, combined_degree=degree[r.source] + degree[r.target]) for i, r in enumerate(rows)]
+        numbered: list[Relationship] = []
+        for number, row in enumerate(rows):
+            combined_degree = degree[row.source] + degree[row.target]
+            numbered.append(replace(row, number=number, combined_degree=combined_degree))
+        return numbered
 
     @cached_property
     def triples(self) -> list[Triple]:
         """One for each statement; where only some parts have any, the relationships of the others stand for theirs."""
         if not self._has_triples:
             return []
-        alike = self._alike("triples", lambda row: (row.head, row.relation, row.tail))
-        return [replace(same[0], number=i, chunk_ids=_joined(same, "chunk_ids")) for i, same in enumerate(alike)]
+        rows: list[Triple] = []
+        for same in self._alike("triples", lambda row: (row.head, row.relation, row.tail)):
+            rows.append(replace(same[0], number=len(rows), chunk_ids=_joined(same, "chunk_ids")))
+        return rows
 
     def _alike(self, table: str, key: Callable[[Row], Any]) -> Iterable[list[Row]]:
         groups: dict[Any, list[Row]] = {}
@@ -175,67 +191,90 @@ class _Tables:
         elsewhere: set[int] = set()
         """Entities that are in communities of earlier parts."""
         for number, part in enumerate(self.parts):
-            numbers = self.row_map(number, "communities").tolist()
-            entities = self.row_map(number, "entities").tolist()
-            relationships = self.row_map(number, "relationships").tolist()
             for old in part.rows("communities"):
-                members = [e for e in _moved(old.entity_numbers, entities) if e not in elsewhere]
-                names = {self.entities[e].name for e in members}
-                edges = [self.relationships[r] for r in _moved(old.relationship_numbers, relationships)]
-                rows.append(
-                    replace(
-                        old,
-                        number=numbers[old.number],
-                        parent=numbers[old.parent] if old.parent >= 0 else -1,
-                        children=tuple(_moved(old.children, numbers)),
-                        entity_numbers=tuple(members),
-                        relationship_numbers=tuple(e.number for e in edges if e.source in names and e.target in names),
-                    )
-                )
+                rows.append(self._community(number, old, elsewhere))
             elsewhere.update(entity for row in rows for entity in row.entity_numbers)
         return rows
 
+    def _community(self, part: int, old: Community, elsewhere: set[int]) -> Community:
+        """Return a community of a part in the new numbers, without the entities that are in communities elsewhere."""
+        numbers = self.row_map(part, "communities")
+        members = self._moved(part, "entities", old.entity_numbers)
+        members = tuple(entity for entity in members if entity not in elsewhere)
+        names = {self.entities[entity].name for entity in members}
+        edges = self._moved(part, "relationships", old.relationship_numbers)
+        return replace(
+            old,
+            number=int(numbers[old.number]),
+            parent=int(numbers[old.parent]) if old.parent >= 0 else -1,
+            children=self._moved(part, "communities", old.children),
+            entity_numbers=members,
+            relationship_numbers=tuple(edge for edge in edges if names.issuperset(self._names_of(edge))),
+        )
 
-def _moved(numbers: Sequence[int], rows: Sequence[int]) -> list[int]:
-    return [rows[n] for n in numbers if rows[n] >= 0]
+    def _moved(self, part: int, axis: str, numbers: Sequence[int]) -> tuple[int, ...]:
+        """Return the new numbers of rows, without those that are not read."""
+        new: list[int] = self.row_map(part, axis)[list(numbers)].tolist()
+        return tuple(number for number in new if number >= 0)
+
+    def _names_of(self, relationship: int) -> tuple[str, str]:
+        row = self.relationships[relationship]
+        return row.source, row.target
 
 
 class CombinedReports(Rows[Report]):
     """The reports of several parts, each made when it is first read: few of them are for most questions."""
 
     def __init__(self, tables: _Tables) -> None:
-        super().__init__(lambda: len(self._old), lambda start, stop: list(map(self._report, range(start, stop))))
+        super().__init__(lambda: len(self._old), self._reports)
         self._tables = tables
         self._report = cache(self._make_report)
 
+    def _reports(self, start: int, stop: int) -> list[Report]:
+        return [self._report(number) for number in range(start, stop)]
+
     @cached_property
     def _old(self) -> list[tuple[int, Report]]:
-        return [(number, row) for number, part in enumerate(self._tables.parts) for row in part.rows("reports")]
+        """Each report as it was, with the number of its part."""
+        old: list[tuple[int, Report]] = []
+        for number, part in enumerate(self._tables.parts):
+            old += ((number, report) for report in part.rows("reports"))
+        return old
 
     @cached_property
     def by_community(self) -> Mapping[int, Report]:
         """The same by the number of their community."""
-        numbers = {self._community(part, old).number: number for number, (part, old) in enumerate(self._old)}
+        numbers = {self._community(number).number: number for number in range(len(self))}
         return LazyMapping(numbers, lambda community: self._report(numbers[community]))
 
     def counts(self) -> tuple[int, int, int]:
         """Return how many reports are as they were, how many are written again, and how many are left out."""
         parts = self._tables.parts
+        every = sum(len(part.index.reports) for part in parts)
         unchanged = sum(parts[part].is_unchanged(old) for part, old in self._old)
-        return unchanged, len(self) - unchanged, sum(len(part.index.reports) for part in parts) - len(self)
+        return unchanged, len(self) - unchanged, every - len(self)
 
-    def _community(self, part: int, old: Report) -> Community:
-        return self._tables.communities[int(self._tables.row_map(part, "communities")[old.community])]
+    def _community(self, number: int) -> Community:
+        part, old = self._old[number]
+        row_map = self._tables.row_map(part, "communities")
+        return self._tables.communities[int(row_map[old.community])]
 
     def _make_report(self, number: int) -> Report:
         part, old = self._old[number]
-        community = self._community(part, old)
+        community = self._community(number)
         if not self._tables.parts[part].is_unchanged(old):
             return self._written_again(number, community)
-        findings = tuple(Finding(f.summary, self._renumbered(f.explanation, part)) for f in old.findings)
-        moved = replace(old, summary=self._renumbered(old.summary, part), findings=findings, number=number)
-        moved = replace(moved, community=community.number, parent=community.parent, children=community.children)
-        return replace(moved, n_tokens=tokens.count(moved.text))
+        findings = (Finding(f.summary, self._renumbered(f.explanation, part)) for f in old.findings)
+        report = replace(
+            old,
+            number=number,
+            community=community.number,
+            parent=community.parent,
+            children=community.children,
+            summary=self._renumbered(old.summary, part),
+            findings=tuple(findings),
+        )
+        return replace(report, n_tokens=tokens.count(report.text))
 
     def _renumbered(self, text: str, part: int) -> str:
         """Return a text with its references in the new numbers, without those that lead nowhere."""
@@ -250,10 +289,11 @@ class CombinedReports(Rows[Report]):
 
     def _written_again(self, number: int, community: Community) -> Report:
         part, old = self._old[number]
-        index = self._tables.parts[part].index
-        task = WriteReport(self._evidence.build(community, self.by_community), language=index.languages[0])
+        languages = self._tables.parts[part].index.languages
+        evidence = self._evidence.build(community, self.by_community)
+        task = WriteReport(evidence, language=languages[0])
         worth = self._tables.parts[part].sentences.worth
-        draft = report_with_references(task, worth, len(index.languages) > 1)
+        draft = report_with_references(task, worth, multilingual=len(languages) > 1)
         return replace(report_of(community, number, draft), id=old.id)
 
     @cached_property
@@ -261,7 +301,8 @@ class CombinedReports(Rows[Report]):
         tables = self._tables
         settings: Mapping[str, Any] = tables.parts[0].index.settings.get("reports", {})
         limit = settings.get("context_tokens", ReportSettings().context_tokens)
-        return CommunityContextBuilder(tables.communities, tables.entities, tables.relationships, limit, tables.claims)
+        rows = tables.communities, tables.entities, tables.relationships
+        return CommunityContextBuilder(*rows, limit, tables.claims)
 
 
 def _merged_entity(same: Sequence[Entity]) -> Entity:

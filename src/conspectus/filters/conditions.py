@@ -147,9 +147,8 @@ def _test(condition: Condition) -> Test:
         wanted = _parts(value)
         return lambda d: any(_parts(path)[-len(wanted) :] == wanted for path in (d.path, _file(d)))
     if field == "date" and not iso_date(value):
-        raise UsageError(
-            f"dates are written as 2023-01-31, 2023-01 or 2023, and not {value!r} (in --where {condition})"
-        )
+        form = "dates are written as 2023-01-31, 2023-01 or 2023"
+        raise UsageError(f"{form}, and not {value!r} (in --where {condition})")
     return lambda document: _compares(_value(document, field), comparison, value)
 
 
@@ -188,8 +187,11 @@ def _compares(own: str, comparison: str, value: str) -> bool:
         return compare(number, wanted_number)
     date, wanted_date = iso_date(own), iso_date(value)
     if wanted_date and (date or comparison != "="):
-        digits = len(wanted_date) if comparison == "=" else min(len(date or ""), len(wanted_date))
-        return date is not None and compare(date[:digits], wanted_date[:digits])  # a month and a day by their months
+        if date is None:
+            return False
+        # a month and a day compare by their months, but a month is not a day of it
+        digits = len(wanted_date) if comparison == "=" else min(len(date), len(wanted_date))
+        return compare(date[:digits], wanted_date[:digits])
     if not own or (wanted_number is not None and comparison != "="):
         return False
     return compare(*(" ".join(text.casefold().split()) for text in (own, value)))
@@ -230,6 +232,7 @@ def _there_is(documents: Sequence[Document], condition: Condition, given: Condit
         return f"did you mean {folded[near[0]]}?"
     if condition.comparison == "=" and any(wanted in value for value in folded):
         return f"did you mean {given.field}~{given.value}, which takes a part of it?"
-    common = [value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…" for value, _ in values.most_common(SHOWN)]
+    common = [value for value, _ in values.most_common(SHOWN)]
+    shown = [value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…" for value in common]
     more = f", and {len(values) - SHOWN:,} more" if len(values) > SHOWN else ""
-    return f"there are {', '.join(common)}{more}"
+    return f"there are {', '.join(shown)}{more}"

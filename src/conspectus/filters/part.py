@@ -43,7 +43,8 @@ class Part:
     def mask(self, axis: str) -> Array:
         """Return of each row of an axis (see `arrays`) whether it is in the part."""
         if axis not in self._masks:
-            self._masks[axis] = np.ones(len(self.keys(axis)), bool) if self.is_whole else self._mask(axis)
+            whole = np.ones(len(self.keys(axis)), bool)
+            self._masks[axis] = whole if self.is_whole else self._mask(axis)
         return self._masks[axis]
 
     def keys(self, axis: str) -> Sequence[Any]:
@@ -75,7 +76,8 @@ class Part:
                 return np.ones(len(self.keys(axis)), bool)
             case "communities":
                 entities = self.mask("entities")
-                return np.array([entities[list(c.entity_numbers)].any() for c in index.communities], bool)
+                members = (list(community.entity_numbers) for community in index.communities)
+                return np.array([entities[numbers].any() for numbers in members], bool)
             case _:
                 rows: Sequence[Row] = self.triples if axis == "triples" else getattr(index, axis)
                 return np.fromiter(map(self._includes, rows), bool, len(rows))

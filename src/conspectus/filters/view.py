@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conspectus.errors import UsageError
 from conspectus.filters import conditions
+from conspectus.filters.part import Part
 from conspectus.index import Index
 from conspectus.models.embedders import same_model
 from conspectus.storage.lazy import BoundedCache
@@ -45,16 +47,19 @@ class View:
 
     def notices(self, reads: Collection[str]) -> tuple[str, ...]:
         """Return what to say of an answer by a method that reads these parts of an index, a line each."""
-        unchanged, written, dropped = self.reports.counts() if self.reports and "reports" in reads else (0, 0, 0)
+        if self.reports is None or "reports" not in reads:
+            return self.remarks
+        unchanged, written, dropped = self.reports.counts()
         if not written and not dropped:
             return self.remarks
+        again = "also stood on others and were written anew from these, by selection and without a model"
         counted = {
             f"{unchanged:,} stand on these documents alone": unchanged,
-            f"{written:,} also stood on others and were written anew from these, "
-            "by selection and without a model": written,
+            f"{written:,} {again}": written,
             f"{dropped:,} are not used": dropped,
         }
-        return (*self.remarks, f"Of the reports, {'; '.join(text for text, count in counted.items() if count)}.")
+        text = "; ".join(text for text, count in counted.items() if count)
+        return (*self.remarks, f"Of the reports, {text}.")
 
 
 class Views:
@@ -83,63 +88,81 @@ def select_view(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> Vi
 
 def _view(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> View:
     from conspectus.filters.combine import combine  # not at the top: most questions are of one whole index
-    from conspectus.filters.part import Part
 
     documents = [index.documents for index in indexes]
     masks = conditions.matching(documents, where) if where else [[True] * len(rows) for rows in documents]
-    condition = " and ".join(map(str, where))
     matching, total = sum(map(sum, masks)), sum(map(len, masks))
-    remarks: list[str] = []
-    if matching < total:
-        remarks.append(f"Only {matching:,} of {total:,} documents are read: those where {condition}.")
-    elif len(indexes) == 1:
+    if matching == total and len(indexes) == 1:
         return View(indexes[0])
+    remarks: list[str] = []
+    condition = ""
+    if matching < total:
+        condition = f"where {' and '.join(map(str, where))}"
+        remarks.append(f"Only {matching:,} of {total:,} documents are read: those {condition}.")
     parts: list[Part] = []
     seen: set[str] = set()
-    for name, index, mask in zip(index_names([index.folder for index in indexes]), indexes, masks, strict=True):
+    names = index_names([index.folder for index in indexes])
+    for name, index, mask in zip(names, indexes, masks, strict=True):
         new = [met and row.id not in seen for met, row in zip(mask, index.documents, strict=True)]
-        seen.update(row.id for met, row in zip(new, index.documents, strict=True) if met)
+        seen.update(row.id for row in compress(index.documents, new))
         if any(new) or (not new and not where):  # a graph without text has no documents
             parts.append(Part(index, new, f"{name}:" if len(indexes) > 1 else ""))
     if doubled := matching - len(seen):
-        documents_are = "document in several indexes is" if doubled == 1 else "documents in several indexes are"
-        remarks.append(f"{doubled:,} {documents_are} read once.")
-    no_vectors = _no_vectors({part.prefix: part.index for part in parts})
-    index = combine(parts, vectors=not no_vectors, condition=f"where {condition}" if matching < total else "")
+        subject = "document in several indexes is" if doubled == 1 else "documents in several indexes are"
+        remarks.append(f"{doubled:,} {subject} read once.")
+    no_vectors = _no_vectors(parts)
+    if no_vectors:
+        remarks.append(no_vectors)
+    index = combine(parts, vectors=not no_vectors, condition=condition)
     reports: Any = index.reports
-    settings = tuple(index.settings for index in indexes)
-    return View(index, (*remarks, *filter(None, [no_vectors])), no_vectors, settings, reports)
+    return View(index, tuple(remarks), no_vectors, tuple(index.settings for index in indexes), reports)
 
 
-def _no_vectors(indexes: Mapping[str, Index]) -> str:
+def _no_vectors(parts: Sequence[Part]) -> str:
     """Return why vectors of some indexes do not compare: by several embedders, or not in all; "" where they do."""
-    made = {name: _embedding(index) for name, index in indexes.items()}
-    first = next((embedding for embedding in made.values() if embedding[0]), ("", 0, ""))
-    differing = [n for n, (model, *form) in made.items() if not same_model(model, first[0]) or form != [*first[1:]]]
-    if not differing:
+    made = [_Embedding.of(part.index) for part in parts]
+    first = next((embedding for embedding in made if embedding.model), made[0])
+    other = next((part for part, embedding in zip(parts, made, strict=True) if not embedding.compares(first)), None)
+    if other is None:
         return ""
-    embedders = ", ".join(
-        f"{name.rstrip(':')} has {f'{model} ({size} numbers)' if model else 'none'}"
-        for name, (model, size, _) in made.items()
-    )
-    by = next(index for index in indexes.values() if _embedding(index) == first).settings["vectors"].get("embedder")
+    embedders = ", ".join(f"{part.prefix[:-1]} has {by}" for part, by in zip(parts, made, strict=True))
     return (
         f"Vectors are left out, since they do not compare ({embedders}); make them alike: "
-        f"conspectus embed --index {indexes[differing[0]].folder or 'DIR'} --embedder {by or 'local'}"
+        f"conspectus embed --index {other.index.folder or 'DIR'} --embedder {first.embedder}"
     )
 
 
-def _embedding(index: Index) -> tuple[str, int, str]:
-    """Return the model of an index's vectors, how many numbers they have, and what stood before the texts."""
-    if "vectors.chunks" not in index.arrays:
-        return "", 0, ""
-    made: Mapping[str, Any] = index.settings.get("vectors", {})
-    return str(made.get("model")), int(index.arrays["vectors.chunks"].shape[1]), str(made.get("passage_prefix") or "")
+@dataclass(frozen=True)
+class _Embedding:
+    """What the vectors of an index were made by."""
+
+    model: str = ""
+    size: int = 0
+    """How many numbers they have."""
+    prefix: str = ""
+    """What stood before the texts."""
+    embedder: str = "local"
+    """What the option `--embedder` is given."""
+
+    @classmethod
+    def of(cls, index: Index) -> _Embedding:
+        if "vectors.chunks" not in index.arrays:
+            return cls()
+        made: Mapping[str, Any] = index.settings.get("vectors", {})
+        size = int(index.arrays["vectors.chunks"].shape[1])
+        return cls(str(made.get("model")), size, made.get("passage_prefix") or "", made.get("embedder") or "local")
+
+    def compares(self, other: _Embedding) -> bool:
+        """Tell whether vectors of both can be compared."""
+        return same_model(self.model, other.model) and (self.size, self.prefix) == (other.size, other.prefix)
+
+    def __str__(self) -> str:
+        return f"{self.model} ({self.size} numbers)" if self.model else "none"
 
 
 def index_names(folders: Sequence[Path | None]) -> list[str]:
     """Return a short name for each index: that of its folder, or of the one that holds a hidden one; each another."""
-    paths = [tuple(_shown(folder)) if folder else (str(number),) for number, folder in enumerate(folders, 1)]
+    paths = [_shown_parts(folder, number) for number, folder in enumerate(folders, 1)]
     for length in range(1, max(map(len, paths)) + 1):
         names = ["/".join(parts[-length:]) for parts in paths]
         if len(set(names)) == len(names):
@@ -147,7 +170,9 @@ def index_names(folders: Sequence[Path | None]) -> list[str]:
     return [f"{parts[-1]}#{number}" for number, parts in enumerate(paths, 1)]
 
 
-def _shown(folder: Path) -> Iterator[str]:
-    parts = folder.resolve().parts
-    hidden = next((i for i, part in enumerate(reversed(parts)) if not part.startswith(".")), 0)
-    yield from parts[: len(parts) - hidden]
+def _shown_parts(folder: Path | None, number: int) -> list[str]:
+    """Return the parts of a path without those at its end that are hidden."""
+    parts = list(folder.resolve().parts) if folder else [str(number)]
+    while len(parts) > 1 and parts[-1].startswith("."):
+        parts.pop()
+    return parts
