@@ -222,7 +222,7 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
         return []
     chosen, built = settings or load().settings, _settings_in(folder)
     base_url = chosen.llm.base_url or built.get("llm", {}).get("base_url", "")
-    ledger = Budget({**_prices(built), **chosen.prices}, base_url=base_url)
+    budget = Budget({**_prices(built), **chosen.prices}, base_url=base_url)
     replies = ResponseCache(folder / FILE_NAME)
     try:
         rows = replies.spent()
@@ -231,7 +231,7 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
     return [
         Spending(
             r.task, r.model, r.calls, r.prompt_tokens, r.completion_tokens,
-            ledger.cost(r.model, r.prompt_tokens, r.completion_tokens) if ledger.price(r.model) else None,
+            budget.cost(r.model, r.prompt_tokens, r.completion_tokens) if budget.price(r.model) else None,
         )
         for r in rows
     ]  # fmt: skip

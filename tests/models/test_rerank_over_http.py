@@ -28,12 +28,12 @@ async def scored(
     *,
     folder: Path | None = None,
     environ: dict[str, str] | None = None,
-    ledger: Budget | None = None,
+    budget: Budget | None = None,
     **settings: Any,
 ) -> list[float]:
     replies = ResponseCache(folder / FILE_NAME) if folder else None
     llm = ModelSettings(**settings)
-    async with CachingSender(llm, replies, ledger, environ=environ or {}) as sender:
+    async with CachingSender(llm, replies, budget, environ=environ or {}) as sender:
         return await sender.rerank(QUESTION, passages, name)
 
 
@@ -56,15 +56,15 @@ async def test_a_server_that_wants_texts_gets_texts():
 
 
 async def test_a_passage_is_scored_once_for_a_question(tmp_path: Path):
-    ledger = Budget()
+    budget = Budget()
     with SimulatedServer(Behaviour(keep_bodies=True)) as server:
         assert await scored(server.url, folder=tmp_path) == SCORES
-        assert await scored(server.url, (*PASSAGES, "Owls hoot."), folder=tmp_path, ledger=ledger) == [*SCORES, 0.5]
+        assert await scored(server.url, (*PASSAGES, "Owls hoot."), folder=tmp_path, budget=budget) == [*SCORES, 0.5]
 
     assert [body["documents"] for body in server.bodies] == [list(PASSAGES), ["Owls hoot."]]
-    assert ledger.usage()["Rerank"].cached_calls == 3
-    assert ledger.usage()["Rerank"].calls == 1
-    assert ledger.usage()["Rerank"].prompt_tokens > 0
+    assert budget.usage()["Rerank"].cached_calls == 3
+    assert budget.usage()["Rerank"].calls == 1
+    assert budget.usage()["Rerank"].prompt_tokens > 0
 
 
 async def test_many_passages_go_in_several_requests_and_equal_ones_once():

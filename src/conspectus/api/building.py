@@ -270,8 +270,8 @@ def _with_own_embedder(request: BuildRequest, update: Update) -> Resolved:
 
 def _rest_fits(session: Session, settings: Settings, progress: Progress | None) -> Check | None:
     """Return what estimates the rest when extraction is done, and checks the budget; None where nobody needs it."""
-    ledger = session.sender.ledger
-    if not ledger.limited and not (progress and progress.shown):
+    budget = session.sender.budget
+    if not budget.limited and not (progress and progress.shown):
         return None
     from conspectus.indexing.estimate import NONE, Estimator, in_words
 
@@ -280,7 +280,7 @@ def _rest_fits(session: Session, settings: Settings, progress: Progress | None) 
         if progress:
             progress.note(f"The graph took {in_words(session.total)}; the rest will take {in_words(rest)}.")
         if session.total.calls:  # who runs again when all of it is bought has been told, and wants to go on
-            ledger.check_room(rest.tokens.low, (rest.cost or NONE).low)
+            budget.check_room(rest.tokens.low, (rest.cost or NONE).low)
 
     return check
 

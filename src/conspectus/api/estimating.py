@@ -192,6 +192,6 @@ def _of_texts(
     count = float(sum(tokens.count(text, vocabulary(name)) for text in new.values()))
     counts = Range(count, count).plus(Range(extracted, extracted).times(TRIPLES))
     calls = sum(len(batches([(key, text) for key, text in array.items() if key in new])) for array in arrays)
-    ledger = Budget(settings.prices, base_url=settings.llm.embedder_base_url or settings.llm.base_url)
-    cost = Range(*(ledger.cost(name, round(n), 0) for n in counts)) if ledger.price(name) else None
+    budget = Budget(settings.prices, base_url=settings.llm.embedder_base_url or settings.llm.base_url)
+    cost = Range(*(budget.cost(name, round(n), 0) for n in counts)) if budget.price(name) else None
     return TaskEstimate(TASK, name, Range(calls, calls), counts, Range(0, 0), cost)

@@ -199,8 +199,8 @@ def perform(
 
     async def run() -> Result[Value]:
         async with session_for(settings, folder, model) as session:
-            if session and session.sender.ledger.limited:
-                check_budget(await cost(session), session.sender.ledger)
+            if session and session.sender.budget.limited:
+                check_budget(await cost(session), session.sender.budget)
             performer = model or (session.model if session else None)
             with locks.writing(folder, lock) if folder and lock else nullcontext():
                 value = await work(performer, session)

@@ -265,7 +265,7 @@ class Estimator:
     def row(self, task: str, calls: Range, prompts: Range, replies: Range) -> TaskEstimate:
         """Return the estimate of a task from its calls and the tokens of its prompts and replies."""
         model = self._settings.llm.tasks.get(task, self._settings.model)
-        budget, prompts, replies = self._sender.ledger, prompts.whole(), replies.whole()
+        budget, prompts, replies = self._sender.budget, prompts.whole(), replies.whole()
         ends = zip(prompts, replies, strict=True)
         cost = Range(*(budget.cost(model, int(p), int(r)) for p, r in ends)) if budget.price(model) else None
         return TaskEstimate(task, model, calls.whole(), prompts, replies, cost)

@@ -63,7 +63,7 @@ def using(
     act: Callable[[CachingSender], Awaitable[R]],
     folder: Path | None = None,
     *,
-    ledger: Budget | None = None,
+    budget: Budget | None = None,
     environ: dict[str, str] | None = None,
     **settings: Any,
 ) -> R:
@@ -73,7 +73,7 @@ def using(
         url = server if isinstance(server, str) else server.url
         chosen = ModelSettings(**{"base_url": url, "timeout": 10.0, **settings})
         replies = ResponseCache(folder / FILE_NAME) if folder else None
-        async with CachingSender(chosen, replies, ledger, environ=environ or {}) as sender:
+        async with CachingSender(chosen, replies, budget, environ=environ or {}) as sender:
             return await act(sender)
 
     return asyncio.run(run())
@@ -371,10 +371,10 @@ def test_a_missing_key_is_told_without_asking_anybody():
 
 def test_keys_show_in_no_error_and_in_no_file(tmp_path: Path):
     key = "sk-very-secret-0123456789"
-    ledger = Budget(trace=Trace(tmp_path / "trace.jsonl"))
+    budget = Budget(trace=Trace(tmp_path / "trace.jsonl"))
 
     with SimulatedServer(Behaviour(key="another")) as server, pytest.raises(BadKey) as caught:
-        send(server, ask(), tmp_path, ledger=ledger, environ={"CONSPECTUS_API_KEY": key})
+        send(server, ask(), tmp_path, budget=budget, environ={"CONSPECTUS_API_KEY": key})
 
     assert "does not accept the key in CONSPECTUS_API_KEY" in str(caught.value)
     assert "Incorrect API key provided: [key]" in str(caught.value)
@@ -385,8 +385,8 @@ def test_keys_show_in_no_error_and_in_no_file(tmp_path: Path):
 def test_the_trace_tells_of_calls_of_failures_and_of_kept_replies(tmp_path: Path):
     with SimulatedServer(Behaviour(errors=0.5, seed=2)) as server:
         for _ in range(2):
-            ledger = Budget(trace=Trace(tmp_path / "trace.jsonl"))
-            using(server, lambda s: send_all(s, 4), tmp_path, ledger=ledger, attempts=12)
+            budget = Budget(trace=Trace(tmp_path / "trace.jsonl"))
+            using(server, lambda s: send_all(s, 4), tmp_path, budget=budget, attempts=12)
 
     lines = [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
     told = Counter((line["task"], line["status"], line["cached"]) for line in lines)
@@ -481,14 +481,14 @@ def test_a_budget_of_tokens_stops_before_the_call_that_would_pass_it_and_goes_on
 
 
 def test_a_budget_of_money_is_kept_by_the_price_table(tmp_path: Path):
-    ledger = Budget({MODEL: Price(input=1000.0, output=2000.0)}, budget=1.0)  # 0.001 and 0.002 a token
+    budget = Budget({MODEL: Price(input=1000.0, output=2000.0)}, budget=1.0)  # 0.001 and 0.002 a token
 
     with SimulatedServer(Behaviour()) as server:
-        replies = using(server, lambda s: send_all(s, 30, max_tokens=200), tmp_path, ledger=ledger)
+        replies = using(server, lambda s: send_all(s, 30, max_tokens=200), tmp_path, budget=budget)
         spent = server.prompt_tokens * 0.001 + server.completion_tokens * 0.002
 
     assert 0.5 < spent <= 1.0
-    assert abs(ledger.total().cost - spent) < 1e-9
+    assert abs(budget.total().cost - spent) < 1e-9
     reached = next(r for r in replies if isinstance(r, BudgetReached))
     assert "of 1.0000 USD" in str(reached)
     assert "the same command goes on" in str(reached)
@@ -579,18 +579,18 @@ def test_what_was_cut_by_a_budget_that_does_not_reach_is_not_paid_for_again(tmp_
 
 def test_a_budget_of_money_without_a_price_is_told_before_anything_is_spent(tmp_path: Path):
     with SimulatedServer(Behaviour()) as server:
-        ledger = Budget(budget=5.0, base_url="https://models.example.org/v1")
+        budget = Budget(budget=5.0, base_url="https://models.example.org/v1")
         with pytest.raises(UsageError, match=MODEL):
-            using(server, lambda s: send_all(s, 1), tmp_path, ledger=ledger)
+            using(server, lambda s: send_all(s, 1), tmp_path, budget=budget)
         assert server.counts["requests"] == 0
 
 
 def test_a_server_on_this_machine_is_free_so_that_no_budget_of_money_stops_at_it(tmp_path: Path):
     with SimulatedServer(Behaviour()) as server:
-        ledger = Budget(budget=0.01, base_url=server.url)
-        replies = using(server, lambda s: send_all(s, 3), tmp_path, ledger=ledger)
+        budget = Budget(budget=0.01, base_url=server.url)
+        replies = using(server, lambda s: send_all(s, 3), tmp_path, budget=budget)
     assert not any(isinstance(reply, Exception) for reply in replies)
-    assert ledger.total().cost == 0
+    assert budget.total().cost == 0
 
 
 def test_the_budget_of_an_index_counts_what_earlier_runs_on_it_took(tmp_path: Path):
@@ -598,11 +598,11 @@ def test_the_budget_of_an_index_counts_what_earlier_runs_on_it_took(tmp_path: Pa
     taken = 0.0
     with SimulatedServer(Behaviour()) as server:
         for first in (0, 30, 60):  # three runs, each with other requests
-            ledger = Budget(prices, index_budget=1.0)
+            budget = Budget(prices, index_budget=1.0)
             work = partial(send_all, number=30 + first, max_tokens=200)
-            replies = using(server, work, tmp_path, ledger=ledger)
+            replies = using(server, work, tmp_path, budget=budget)
             assert any(isinstance(reply, BudgetReached) for reply in replies)
-            taken += ledger.total().cost
+            taken += budget.total().cost
         assert 0.5 < taken <= 1.0
         assert abs(taken - server.prompt_tokens * 0.001 - server.completion_tokens * 0.002) < 1e-9
 

@@ -135,7 +135,7 @@ class ServedEmbedder:
     def __init__(self, name: str, settings: Settings, folder: Path | None = None, spent: Usage | None = None) -> None:
         self.name = name
         self._usage = Usage()
-        self._ledger: Budget | None = None
+        self._budget: Budget | None = None
         self._spent = spent or Usage()
         self._settings = settings
         self._folder = folder
@@ -144,7 +144,7 @@ class ServedEmbedder:
     @property
     def usage(self) -> Usage:
         """What it took of its server so far, calls that just ended included."""
-        return self._usage + self._ledger.total() if self._ledger else self._usage
+        return self._usage + self._budget.total() if self._budget else self._usage
 
     @property
     def dimension(self) -> int:
@@ -168,14 +168,14 @@ class ServedEmbedder:
         return 0.0
 
     async def _request(self, texts: Sequence[str], tick: Tick) -> NDArray[np.float32]:
-        ledger = llm.open_budget(self._settings, before=self._spent + self.usage, embedding=True)
-        ledger.check(self.name)
-        self._ledger = ledger
-        async with llm.open_sender(self._settings.llm, self._folder, ledger, embedder=self.name) as sender:
+        budget = llm.open_budget(self._settings, before=self._spent + self.usage, embedding=True)
+        budget.check(self.name)
+        self._budget = budget
+        async with llm.open_sender(self._settings.llm, self._folder, budget, embedder=self.name) as sender:
             try:
                 return await sender.embed(texts, self.name, tick=tick)
             finally:
-                self._usage, self._ledger = self.usage, None
+                self._usage, self._budget = self.usage, None
 
 
 def _in_thread(work: Coroutine[Any, Any, T]) -> T:

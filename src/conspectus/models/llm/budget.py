@@ -326,7 +326,7 @@ def _reached(limit: _Limit, attempt: Attempt) -> BudgetReached:
 
 
 def open_budget(settings: Settings, before: Usage | None = None, *, embedding: bool = False) -> Budget:
-    """Return a new ledger as the settings say, with a trace where they name one; `embedding` is for the embedder."""
+    """Return a new budget as the settings say, with a trace where they name one; `embedding` is for the embedder."""
     llm = settings.llm
     return Budget(
         settings.prices,

@@ -60,12 +60,12 @@ class CachingSender:
         self,
         settings: ModelSettings,
         replies: ResponseCache | None,
-        ledger: Budget | None = None,
+        budget: Budget | None = None,
         *,
         environ: Mapping[str, str] = os.environ,
         embedder: str = "",
     ) -> None:
-        self.ledger = ledger or Budget(
+        self.budget = budget or Budget(
             budget=settings.budget, budget_tokens=settings.budget_tokens, base_url=settings.base_url
         )
         self.replies = replies
@@ -75,10 +75,10 @@ class CachingSender:
         self._under_way: dict[str, asyncio.Future[None]] = {}
         self._stopped: Unusable | None = None
         self._failures = 0
-        if replies is not None and self.ledger.limited:
-            self.ledger.add_earlier_runs(replies.spent())
+        if replies is not None and self.budget.limited:
+            self.budget.add_earlier_runs(replies.spent())
             for longest in replies.longest():
-                self.ledger.expect(*longest)
+                self.budget.expect(*longest)
 
     async def __aenter__(self) -> Self:
         return self
@@ -91,8 +91,8 @@ class CachingSender:
         await self.clients.aclose()
         if self.replies is not None:
             await self.replies.aclose()
-        if self.ledger.trace is not None:
-            self.ledger.trace.close()
+        if self.budget.trace is not None:
+            self.budget.trace.close()
 
     # Replies
 
@@ -175,8 +175,8 @@ class CachingSender:
     def _cached(self, request: Request) -> Completion | None:
         cached = self.replies.get(request.key) if self.replies is not None else None
         if cached is not None:
-            self.ledger.count_cached(request.task)
-            if self.ledger.trace:
+            self.budget.count_cached(request.task)
+            if self.budget.trace:
                 self._record(self._call(request), "ok", (cached.prompt_tokens, cached.completion_tokens), 0.0, cached)
         return cached
 
@@ -261,7 +261,7 @@ class CachingSender:
         for key, text in texts.items():
             if self.replies is not None and (data := self.replies.get_bytes(key)) is not None:
                 cached[key] = data
-                self.ledger.count_cached(task)
+                self.budget.count_cached(task)
                 tick()
             else:
                 missing.append((key, text))
@@ -309,11 +309,11 @@ class CachingSender:
 
     @property
     def _counts_tokens(self) -> bool:
-        return self.ledger.limited or self._limiter.counts_tokens
+        return self.budget.limited or self._limiter.counts_tokens
 
     def _call(self, request: Request) -> Call:
         count = prompt_tokens(request) if self._counts_tokens else 0
-        traced = self.ledger.trace is not None
+        traced = self.budget.trace is not None
         prompt = "\n\n".join(f"[{m.role}] {m.content}" for m in request.messages) if traced else ""
         return Call(request.key, request.model, request.task, count, request.max_tokens, request.priority, prompt)
 
@@ -347,12 +347,12 @@ class CachingSender:
             await self._failed(attempt, failure, backoff)
 
     async def _enter(self, call: Call) -> Attempt:
-        attempt = self.ledger.estimate(call)
+        attempt = self.budget.estimate(call)
         attempt.entered = await self._limiter.enter(call.priority, taken := attempt.tokens)
         try:
             if self._stopped:
                 raise self._stopped
-            await self.ledger.reserve(attempt)
+            await self.budget.reserve(attempt)
         except BaseException as error:
             if isinstance(error, Unusable):
                 self._stopped = error
@@ -365,7 +365,7 @@ class CachingSender:
     def _leave(self, attempt: Attempt, failure: ModelError | None) -> None:
         """Make room for the next call, and book what this one took."""
         lost = failure is None or (isinstance(failure, CallFailed) and failure.charged)
-        self.ledger.settle(attempt, lost=lost)
+        self.budget.settle(attempt, lost=lost)
         if attempt.used is None:
             self._limiter.leave(0 if lost else attempt.tokens)
         else:
@@ -400,8 +400,8 @@ class CachingSender:
             await self.replies.add(replies)
 
     def _record(self, call: Call, status: Status, used: tuple[int, int], seconds: float, outcome: Any = None) -> None:
-        if self.ledger.trace is not None:
-            self.ledger.trace.write(call, status, used, seconds, outcome)
+        if self.budget.trace is not None:
+            self.budget.trace.write(call, status, used, seconds, outcome)
 
 
 def _unfinished(request: Request, reply: Completion) -> str:
@@ -414,10 +414,10 @@ def _unfinished(request: Request, reply: Completion) -> str:
 
 
 def open_sender(
-    settings: ModelSettings, folder: Path | None, ledger: Budget | None = None, embedder: str = ""
+    settings: ModelSettings, folder: Path | None, budget: Budget | None = None, embedder: str = ""
 ) -> CachingSender:
     """Return a sender whose replies are cached in an index's folder (nowhere, for None)."""
-    return CachingSender(settings, ResponseCache(folder / FILE_NAME) if folder else None, ledger, embedder=embedder)
+    return CachingSender(settings, ResponseCache(folder / FILE_NAME) if folder else None, budget, embedder=embedder)
 
 
 def embedding_key(model: str, text: str) -> str:

@@ -33,17 +33,17 @@ class Session:
     @property
     def usage(self) -> dict[str, Usage]:
         """What each task took so far."""
-        return self.sender.ledger.usage()
+        return self.sender.budget.usage()
 
     @property
     def total(self) -> Usage:
         """What all tasks took so far."""
-        return self.sender.ledger.total()
+        return self.sender.budget.total()
 
     @property
     def budget_notices(self) -> tuple[str, ...]:
         """Which models the budget of money does not limit."""
-        return tuple(self.sender.ledger.notices.values())
+        return tuple(self.sender.budget.notices.values())
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -67,10 +67,10 @@ async def open_session(settings: Settings, folder: Path | None, *, to_ask: bool 
     Raises UsageError where the name of a model leads nowhere or a budget cannot be kept, BadKey where a key
     is missing, SettingsError where a prompt of the user's is wrong: all before anything is read or asked.
     """
-    ledger = open_budget(settings)
-    async with open_sender(settings.llm, folder, ledger) as sender:
+    budget = open_budget(settings)
+    async with open_sender(settings.llm, folder, budget) as sender:
         for name in (settings.model, *settings.llm.tasks.values()) if to_ask else ():
-            ledger.check(name)
+            budget.check(name)
             sender.clients.of(name)
         yield Session(ChatModel(sender, settings), sender)
 

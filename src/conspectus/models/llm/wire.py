@@ -36,7 +36,7 @@ class Message:
 class Request:
     """One chat completion; `model` is the whole name, `openai/gpt-4.1-mini`.
 
-    `task`, `size_setting` (see `Task`) and `priority` are for our own books, errors and order (the highest priority
+    `task`, `size_setting` (see `Task`) and `priority` are for our own budget, errors and order (the highest priority
     goes first); all else is its identity.
     """
 

@@ -80,7 +80,7 @@ async def open_reranker(
             yield rating
     else:  # the settings have refused what is none of these
         async with _sender(settings, folder, session) as sender:
-            sender.ledger.check(name)
+            sender.budget.check(name)
             sender.clients.reranker(name)
             yield Served(name, sender)
 
@@ -94,7 +94,7 @@ class Served:
 
     @property
     def usage(self) -> Usage:
-        return self._sender.ledger.total()
+        return self._sender.budget.total()
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float | None]:
         """Return the scores of a server; see `Reranker.scores`."""

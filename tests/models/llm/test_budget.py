@@ -17,66 +17,66 @@ from conspectus.settings import Price
 PRICES = {"m": Price(input=2.0, output=8.0)}
 
 
-async def reserve(ledger: Budget, prompt: int, most: int, task: str = "T") -> Attempt:
-    attempt = ledger.estimate(Call("key", "m", task, prompt, most))
-    await ledger.reserve(attempt)
+async def reserve(budget: Budget, prompt: int, most: int, task: str = "T") -> Attempt:
+    attempt = budget.estimate(Call("key", "m", task, prompt, most))
+    await budget.reserve(attempt)
     return attempt
 
 
-def settle(ledger: Budget, attempt: Attempt, prompt: int, reply: int) -> None:
+def settle(budget: Budget, attempt: Attempt, prompt: int, reply: int) -> None:
     attempt.used = (prompt, reply)
-    ledger.settle(attempt)
+    budget.settle(attempt)
 
 
-async def call(ledger: Budget, prompt: int, reply: int, *, most: int | None = None, task: str = "T") -> None:
-    attempt = await reserve(ledger, prompt, most if most is not None else reply, task)
+async def call(budget: Budget, prompt: int, reply: int, *, most: int | None = None, task: str = "T") -> None:
+    attempt = await reserve(budget, prompt, most if most is not None else reply, task)
     await asyncio.sleep(0)
-    settle(ledger, attempt, prompt, reply)
+    settle(budget, attempt, prompt, reply)
 
 
 def test_usage_is_kept_by_task():
-    async def run(ledger: Budget) -> None:
-        await call(ledger, 1000, 500, task="A")
-        await call(ledger, 3000, 0, task="B")
-        ledger.count_cached("B")
+    async def run(budget: Budget) -> None:
+        await call(budget, 1000, 500, task="A")
+        await call(budget, 3000, 0, task="B")
+        budget.count_cached("B")
 
-    ledger = Budget(PRICES)
-    asyncio.run(run(ledger))
-    assert ledger.usage() == {"A": Usage(1, 0, 1000, 500, 0.006), "B": Usage(1, 1, 3000, 0, 0.006)}
-    assert ledger.total() == Usage(2, 1, 4000, 500, 0.012)
+    budget = Budget(PRICES)
+    asyncio.run(run(budget))
+    assert budget.usage() == {"A": Usage(1, 0, 1000, 500, 0.006), "B": Usage(1, 1, 3000, 0, 0.006)}
+    assert budget.total() == Usage(2, 1, 4000, 500, 0.012)
 
 
 def test_a_model_of_no_known_price_counts_tokens_only():
-    ledger = Budget()
-    asyncio.run(call(ledger, 1000, 500))
-    assert ledger.total() == Usage(1, 0, 1000, 500, 0.0)
+    budget = Budget()
+    asyncio.run(call(budget, 1000, 500))
+    assert budget.total() == Usage(1, 0, 1000, 500, 0.0)
 
 
 @given(
     calls=st.lists(st.tuples(st.integers(1, 500), st.integers(0, 300), st.integers(0, 300)), max_size=30),
-    budget=st.integers(0, 4000),
+    limit=st.integers(0, 4000),
 )
-def test_a_budget_is_never_passed_however_calls_overlap(calls: list[tuple[int, int, int]], budget: int):
+def test_a_budget_is_never_passed_however_calls_overlap(calls: list[tuple[int, int, int]], limit: int):
     async def run() -> Budget:
-        ledger = Budget(PRICES, budget=budget * 8e-6, budget_tokens=budget)
-        work = (call(ledger, prompt, min(reply, most), most=most) for prompt, reply, most in calls)
+        budget = Budget(PRICES, budget=limit * 8e-6, budget_tokens=limit)
+        work = (call(budget, prompt, min(reply, most), most=most) for prompt, reply, most in calls)
         results = await asyncio.gather(*work, return_exceptions=True)
         assert all(result is None or isinstance(result, BudgetReached) for result in results)
-        return ledger
+        return budget
 
     total = asyncio.run(run()).total()
-    assert total.prompt_tokens + total.completion_tokens <= budget
-    assert total.cost <= budget * 8e-6 + 1e-12
+    assert total.prompt_tokens + total.completion_tokens <= limit
+    assert total.cost <= limit * 8e-6 + 1e-12
 
 
 def test_a_call_waits_for_those_under_way_before_it_is_refused():
     async def run() -> None:
-        ledger = Budget(budget_tokens=1100)
-        attempt = await reserve(ledger, 10, 900)
-        waiting = asyncio.create_task(reserve(ledger, 10, 900))
+        budget = Budget(budget_tokens=1100)
+        attempt = await reserve(budget, 10, 900)
+        waiting = asyncio.create_task(reserve(budget, 10, 900))
         await asyncio.sleep(0)
         assert not waiting.done()
-        settle(ledger, attempt, 10, 20)  # it took far less than it might have
+        settle(budget, attempt, 10, 20)  # it took far less than it might have
         await asyncio.wait_for(waiting, 1)
 
     asyncio.run(run())
@@ -84,25 +84,25 @@ def test_a_call_waits_for_those_under_way_before_it_is_refused():
 
 def test_a_model_whose_tokens_are_more_than_were_counted_is_held_to_what_it_takes():
     async def run() -> None:
-        ledger = Budget(budget_tokens=1000)
-        attempt = await reserve(ledger, 100, 0)
-        settle(ledger, attempt, 300, 0)  # it counts three times as many
+        budget = Budget(budget_tokens=1000)
+        attempt = await reserve(budget, 100, 0)
+        settle(budget, attempt, 300, 0)  # it counts three times as many
         with pytest.raises(BudgetReached, match=r"1,000 tokens.* 300 "):
-            await reserve(ledger, 240, 0)
+            await reserve(budget, 240, 0)
 
     asyncio.run(run())
 
 
 def test_calls_that_wait_are_held_to_what_the_replies_before_them_took():
     async def run() -> Budget:
-        ledger = Budget(budget_tokens=1000)
-        attempt = await reserve(ledger, 100, 700)
-        waiting = asyncio.gather(*(reserve(ledger, 200, 100) for _ in range(3)), return_exceptions=True)
+        budget = Budget(budget_tokens=1000)
+        attempt = await reserve(budget, 100, 700)
+        waiting = asyncio.gather(*(reserve(budget, 200, 100) for _ in range(3)), return_exceptions=True)
         await asyncio.sleep(0)
-        settle(ledger, attempt, 300, 50)  # it counts three times as many as we
+        settle(budget, attempt, 300, 50)  # it counts three times as many as we
         for result in await waiting:
             assert isinstance(result, BudgetReached)
-        return ledger
+        return budget
 
     total = asyncio.run(run()).total()
     assert total.prompt_tokens + total.completion_tokens <= 1000
@@ -110,10 +110,10 @@ def test_calls_that_wait_are_held_to_what_the_replies_before_them_took():
 
 def test_a_lost_call_counts_against_the_budget():
     async def run() -> None:
-        ledger = Budget(budget_tokens=1000)
-        ledger.settle(await reserve(ledger, 100, 700), lost=True)
+        budget = Budget(budget_tokens=1000)
+        budget.settle(await reserve(budget, 100, 700), lost=True)
         with pytest.raises(BudgetReached):
-            await reserve(ledger, 100, 200)
+            await reserve(budget, 100, 200)
 
     asyncio.run(run())
 
