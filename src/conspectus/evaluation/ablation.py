@@ -23,7 +23,7 @@ from conspectus import Index, __version__, build
 from conspectus import estimate as estimate_build
 from conspectus.errors import UsageError
 from conspectus.evaluation import charts, communities, run
-from conspectus.evaluation.answers import AnswerOptions, Laid, answer_laid, lay_out, possible, summary
+from conspectus.evaluation.answers import AnswerOptions, AnswerPlan, make_answers, plan_answers, possible, summary
 from conspectus.evaluation.answers import estimate as estimate_answers
 from conspectus.evaluation.conditions import Work, digest, model_options, snapshot_of
 from conspectus.evaluation.jsonl_table import ConditionAnswer, JsonlTable, answers_in
@@ -166,16 +166,16 @@ class _Experiment:
         rows = self.index.documents
         return {"documents": [{"id": row.path, "title": row.title, "text": row.text} for row in rows], "folder": folder}
 
-    def lay_out(self, variant: Variant, index: Index, settings: Settings) -> Laid:
+    def lay_out(self, variant: Variant, index: Index, settings: Settings) -> AnswerPlan:
         """Lay out the answers of a variant, its conditions named after it."""
         names = self.options.get("conditions") or default_conditions(index, settings)
         options = AnswerOptions(names, self.options.get("sample"))
-        laid = lay_out(self.folder, self.questions, options, index, settings)
+        planned = plan_answers(self.folder, self.questions, options, index, settings)
 
         def renamed(work: Work) -> Work:
             return replace(work, condition=replace(work.condition, name=f"{work.condition.name}@{variant.label}"))
 
-        return replace(laid, works=tuple(map(renamed, laid.works)))
+        return replace(planned, works=tuple(map(renamed, planned.works)))
 
     def measure(self, variant: Variant, settings: Settings) -> tuple[Usage, list[str]]:
         """Index and answer by one variant and save what was measured; return what it took, and notices."""
@@ -188,11 +188,11 @@ class _Experiment:
             notices += built.notices
             errors.update(failure.error for failure in built.failures)
         if self.questions:
-            laid = self.lay_out(variant, opened(index), settings)
-            result = answer_laid(laid, _within_budget(settings, usage), None, progress)
+            planned = self.lay_out(variant, opened(index), settings)
+            result = make_answers(planned, _within_budget(settings, usage), None, progress)
             usage += result.usage
-            notices += [*laid.notices, *result.notices]
-            errors.update(row.error for work in laid.works if (row := laid.kept.get(work.key)) and row.error)
+            notices += [*planned.notices, *result.notices]
+            errors.update(row.error for work in planned.works if (row := planned.table.get(work.key)) and row.error)
         self.table.add(replace(variant, figures=figures, errors=dict(errors)))
         return usage, notices
 
@@ -200,8 +200,8 @@ class _Experiment:
         """Return what a variant would take; answers from an index that is to be built, by the one that exists."""
         costs = [estimate_build(**self.sources(), settings=settings)] if self.rebuilds else []
         if self.questions:
-            laid = self.lay_out(variant, self.index, settings)
-            answers = run.preview(settings, self.folder, partial(estimate_answers, laid))
+            planned = self.lay_out(variant, self.index, settings)
+            answers = run.preview(settings, self.folder, partial(estimate_answers, planned))
             costs += [answers] if answers else []
         return run.total(costs)
 

@@ -259,8 +259,8 @@ DEFAULTS = AnswerOptions()
 
 
 @dataclass(frozen=True)
-class Laid:
-    """A run laid out: all questions of the folder, and the answers that are to be there."""
+class AnswerPlan:
+    """A run planned out: all questions of the folder, and the answers that are to be there."""
 
     folder: Path
     questions: tuple[Question, ...]
@@ -268,7 +268,7 @@ class Laid:
     index: Index
     settings: Settings
     works: tuple[Work, ...]
-    kept: JsonlTable[ConditionAnswer]
+    table: JsonlTable[ConditionAnswer]
     notices: tuple[str, ...] = ()
 
     @property
@@ -279,21 +279,18 @@ class Laid:
     @property
     def left(self) -> list[Work]:
         """The answers that are not there, failed, or were made with something else."""
-        return [work for work in self.works if not self.kept.done(work.key, work.made_with)]
+        return [work for work in self.works if not self.table.done(work.key, work.made_with)]
 
     def summaries(self) -> list[Summary]:
         """Return a summary of each condition, over those of its answers that are there."""
-        rows: dict[str, list[ConditionAnswer]] = {name: [] for name in self.conditions}
-        for work in self.works:
-            row = self.kept.get(work.key)
-            if row is not None and row.made_with == work.made_with:
-                rows[work.condition.name].append(row)
-        return [summary(name, found) for name, found in rows.items()]
+        pairs = [(work, row) for work in self.works if (row := self.table.get(work.key)) is not None]
+        rows = [row for work, row in pairs if row.made_with == work.made_with]
+        return [summary(name, [row for row in rows if row.condition == name]) for name in self.conditions]
 
     def outdated(self) -> list[str]:
         """Return a line on each condition that has answers to other questions, made with something else."""
         made_with = {work.condition.name: work.made_with for work in self.works}
-        rows = self.kept.rows.values()
+        rows = self.table.rows.values()
         other = Counter(row.condition for row in rows if row.made_with != made_with.get(row.condition, row.made_with))
         return [
             f"{n} answers of {name} to other questions were made with another index, model or settings; "
@@ -302,15 +299,15 @@ class Laid:
         ]
 
 
-def lay_out(
+def plan_answers(
     folder: Path,
     questions: Sequence[Question],
     options: AnswerOptions,
     index: Index,
     settings: Settings,
     model: Model | None = None,
-) -> Laid:
-    """Lay out the answers of a model (by default that of the settings), question by question.
+) -> AnswerPlan:
+    """Return the answers that a model (by default that of the settings) is to make, question by question.
 
     Raises UsageError where a condition cannot be asked, samples are asked of a model that does not vary, or the folder
     is a comparison of other questions.
@@ -341,7 +338,7 @@ def lay_out(
     )
     if twice := len(questions) - len(listed):
         notices.append(f"{twice} questions came twice and are asked once")
-    return Laid(
+    return AnswerPlan(
         folder, tuple(joined(listed, folder)), len(asked), index, settings, works, answers_in(folder), tuple(notices)
     )
 
@@ -359,20 +356,20 @@ def possible(index: Index, settings: Settings, generative: bool) -> tuple[list[C
     return conditions, lines
 
 
-async def estimate(laid: Laid, session: Session) -> Estimate:
+async def estimate(planned: AnswerPlan, session: Session) -> Estimate:
     """Return what the answers that are left will take, a row for each task of each condition.
 
     A few questions are tried where what is read depends on the question.
     """
-    index = replace(laid.index)  # what methods cache of this copy is none of the run's
+    index = replace(planned.index)  # what methods cache of this copy is none of the run's
     extractive = ExtractiveModel.of_index(index)
 
     async def work(one: Work, model: Model) -> None:
         await _answer(one, index, AnswerModel(model, one, index.languages, Tally()))
 
     rows: list[TaskEstimate] = []
-    for name in laid.conditions:
-        works = [one for one in laid.left if one.condition.name == name]
+    for name in planned.conditions:
+        works = [one for one in planned.left if one.condition.name == name]
         if works:
             fixed = (
                 works[0].condition.method in ("global", "source-summary") and works[0].settings.global_.level != "auto"
@@ -382,28 +379,28 @@ async def estimate(laid: Laid, session: Session) -> Estimate:
     return Estimate(tuple(rows))
 
 
-def answer_laid(
-    laid: Laid, settings: Settings, model: Model | None = None, progress: Progress | None = None
+def make_answers(
+    planned: AnswerPlan, settings: Settings, model: Model | None = None, progress: Progress | None = None
 ) -> run.Result[None]:
     """Make the answers that are left and save them; one that fails is saved with its error.
 
     Raises Unusable, when what is under way has ended, where nothing more can be asked of the model.
     """
-    left = laid.left
+    left = planned.left
 
     async def work(performer: Model | None, session: Session | None) -> None:
-        chosen = performer or ExtractiveModel.of_index(laid.index)
-        metered = metered_by(session, laid.settings, chosen)
-        write_list(laid.questions, laid.folder)
-        save_set_up(laid.works, laid.index, laid.settings.model if session else chosen.name, laid.folder)
+        chosen = performer or ExtractiveModel.of_index(planned.index)
+        metered = metered_by(session, planned.settings, chosen)
+        write_list(planned.questions, planned.folder)
+        save_set_up(planned.works, planned.index, planned.settings.model if session else chosen.name, planned.folder)
 
         async def make(numbered: tuple[int, Work]) -> None:
             number, one = numbered
-            laid.kept.add(await answer(one, laid.index, metered, ahead=len(left) - number))
+            planned.table.add(await answer(one, planned.index, metered, ahead=len(left) - number))
 
-        await each(enumerate(left), make, run.tick_of(progress, "answers", len(left)), laid.settings.llm.concurrency)
+        await each(enumerate(left), make, run.tick_of(progress, "answers", len(left)), planned.settings.llm.concurrency)
 
-    return run.perform(settings, laid.folder, model, lambda session: estimate(laid, session), work)
+    return run.perform(settings, planned.folder, model, lambda session: estimate(planned, session), work)
 
 
 # The API
@@ -433,9 +430,9 @@ def preview_answers(
 ) -> run.Preview:
     """Return what `answer_questions` would do and take; no model is asked, and answers that are there are taken off."""
     chosen = resolved(settings)
-    laid = lay_out(path_of(folder), questions_of(questions), options, opened(index), chosen)
-    cost = run.preview(chosen, None, lambda session: estimate(laid, session))
-    return run.Preview(len(laid.works), len(laid.left), cost)
+    planned = plan_answers(path_of(folder), questions_of(questions), options, opened(index), chosen)
+    cost = run.preview(chosen, None, lambda session: estimate(planned, session))
+    return run.Preview(len(planned.works), len(planned.left), cost)
 
 
 def answer_questions(
@@ -456,11 +453,11 @@ def answer_questions(
     Example: `answer_questions("questions.txt", "idx", "study", options=AnswerOptions(["C0", "TS"]))`
     """
     chosen, target = resolved(settings), path_of(folder)
-    laid = lay_out(target, questions_of(questions), options, opened(index), chosen, model)
-    result = answer_laid(laid, chosen, model, progress)
-    units = tuple(row for row in table2(laid.index) if row.condition in laid.conditions)
-    notices = (*laid.notices, *laid.outdated(), *result.notices)
-    return Answered(target, laid.asked, tuple(laid.summaries()), units, notices, result.usage)
+    planned = plan_answers(target, questions_of(questions), options, opened(index), chosen, model)
+    result = make_answers(planned, chosen, model, progress)
+    units = tuple(row for row in table2(planned.index) if row.condition in planned.conditions)
+    notices = (*planned.notices, *planned.outdated(), *result.notices)
+    return Answered(target, planned.asked, tuple(planned.summaries()), units, notices, result.usage)
 
 
 def units_read(index: Index | str | Path = DEFAULT_FOLDER) -> list[Units]:

@@ -81,17 +81,19 @@ def asked_answers(folder: Path, conditions: Sequence[str] = (), sample: int | No
         raise UsageError(f"there are no answers in {folder}: make them with conspectus eval answers")
     questions = read_list(folder)
     check_questions(folder, (key[:2] for key in rows), questions)
-    there = sorted({condition for condition, _, _ in rows}, key=place_of)
+    answered = sorted({condition for condition, _, _ in rows}, key=place_of)
     for name in conditions:
-        if name not in there:
-            raise UsageError(f"there is no condition {name!r} with answers in {folder}; there are {', '.join(there)}")
+        if name not in answered:
+            raise UsageError(
+                f"there is no condition {name!r} with answers in {folder}; there are {', '.join(answered)}"
+            )
     wanted = {one.id for one in drawn(questions)[:sample]}
     samples = range(1, 1 + max(sample for _, _, sample in rows))
     return [
         AskedAnswer(
             rows[name, one.id, 0], one.text, tuple(rows[name, one.id, n] for n in samples if (name, one.id, n) in rows)
         )
-        for name in conditions or there
+        for name in conditions or answered
         for one in questions
         if one.id in wanted and (name, one.id, 0) in rows
     ]

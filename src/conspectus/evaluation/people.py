@@ -359,14 +359,14 @@ def _agreement(raters: Mapping[str, Labels]) -> list[Agreement]:
     first, *others = raters.values()
     shared = [unit for unit in first if all(unit in other for other in others)]
     criteria = list(dict.fromkeys(criterion for _, criterion, _ in shared))
-    found: list[Agreement] = []
+    agreements: list[Agreement] = []
     for name in [*criteria, *([ALL_CRITERIA] if len(criteria) > 1 else [])]:
         units = [unit for unit in shared if name in (ALL_CRITERIA, unit[1])]
         rows = [(unit[2], tuple(own[unit] for own in raters.values())) for unit in units]
         decided = [row for row in rows if TIE not in row[1]]
         figures = (bounded(share, rows), bounded(kappa, rows), len(decided), bounded(kappa, decided))
-        found.append(Agreement(tuple(raters), name, len(rows), *figures))
-    return found
+        agreements.append(Agreement(tuple(raters), name, len(rows), *figures))
+    return agreements
 
 
 Rows = Sequence[tuple[str, tuple[str, ...]]]

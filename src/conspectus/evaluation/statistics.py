@@ -142,12 +142,12 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
 
     A comparison without one (None) gets none, but counts among the family: leaving it out would favour the others.
     """
-    known = sorted((p, place) for place, p in enumerate(ps) if p is not None)
+    ordered = sorted((p, n) for n, p in enumerate(ps) if p is not None)
     corrected: list[float | None] = [None] * len(ps)
     least = 0.0
-    for rank, (p, place) in enumerate(known):
+    for rank, (p, n) in enumerate(ordered):
         least = max(least, min(1.0, (len(ps) - rank) * p))
-        corrected[place] = least
+        corrected[n] = least
     return corrected
 
 
