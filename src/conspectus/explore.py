@@ -208,9 +208,9 @@ def find_entity(name: str, index: Index) -> Entity:
         return index.entities[index.entity_of_name[name]]
     key = name_key(name)
     first, _, last = key.rpartition(" ")
-    for known in (key, f"{first} {stem(last)}".strip()):
-        if known in index.derive(entity_keys):
-            return index.entities[index.derive(entity_keys)[known]]
+    for form in (key, f"{first} {stem(last)}".strip()):
+        if form in index.derive(entity_keys):
+            return index.entities[index.derive(entity_keys)[form]]
     if sharing := [e.name for e in index.entities if key in map(name_key, e.aliases)]:
         raise NotFound(f"{name!r} may be any of {', '.join(sharing)}; name one of them")
     near = suggestions(name, index)
@@ -270,14 +270,14 @@ def report_tree(index: Index | str | Path = DEFAULT_FOLDER, deepest: int | None 
     reported = index.report_of_community
 
     def branches(numbers: Iterable[int]) -> list[Branch]:
-        found: list[Branch] = []
+        tree: list[Branch] = []
         for community in (index.communities[n] for n in numbers):
             if deepest is not None and community.level > deepest:
                 continue
             below = branches(community.children)
             report = reported.get(community.number)  # without one, its parts stand in its place
-            found += [Branch(report, tuple(below))] if report else below
-        return sorted(found, key=lambda b: (-b.report.rating, b.report.number))
+            tree += [Branch(report, tuple(below))] if report else below
+        return sorted(tree, key=lambda b: (-b.report.rating, b.report.number))
 
     return branches(c.number for c in index.communities if c.parent < 0)
 

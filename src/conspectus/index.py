@@ -179,8 +179,8 @@ class Index:
     def reports_of(self, communities: Iterable[int]) -> list[Report]:
         """Return the reports of communities, by their numbers; in the place of one without, those of its parts."""
         reported = self.report_of_community
-        found = ([reported[n]] if n in reported else self.reports_of(self.communities[n].children) for n in communities)
-        return [report for reports in found for report in reports]
+        parts = ([reported[n]] if n in reported else self.reports_of(self.communities[n].children) for n in communities)
+        return [report for reports in parts for report in reports]
 
     @cached_property
     def entity_of_name(self) -> Mapping[str, int]:

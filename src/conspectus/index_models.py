@@ -1,8 +1,8 @@
 """What an index remembers of the models that it was built with, and when a later command uses them.
 
 The manifest of a snapshot holds the settings that it was built by: the language model, the address of its server, the
-embedder, and never a key. Whoever asks the index, or builds it again, gets the same models unless they are told
-otherwise: by a flag, an environment variable, `conspectus.toml`, or settings in Python. `extractive` stands for none.
+embedder, and never a key. Whoever asks the index, or builds it again, gets the same models unless the caller
+names others: by a flag, an environment variable, `conspectus.toml`, or settings in Python; `extractive` is none.
 
 An index may come from somebody else, so an address that it names is used only if
 
@@ -177,7 +177,7 @@ def _of_embedder(resolved: Resolved, memory: IndexModels, base_url: str, *, buil
     try:
         address = checked_address(memory.embedder, "" if names_address else memory.embedder_base_url)
     except UsageError:
-        return {}  # whoever compares meanings will be told: see `query.vector.embedder_of`
+        return {}  # methods that compare vectors say so: see `retrieval.vector.embedder_of`
     values: dict[str, Any] = {"llm.embedder_base_url": address} if address != base_url else {}
     if builds:
         values |= {"vectors.embedder": memory.embedder}

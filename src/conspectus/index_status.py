@@ -92,7 +92,7 @@ class VectorFigures:
     """Whether there are enough that looking at all of them takes long."""
     query_prefix: str = ""
     passage_prefix: str = ""
-    """What stands before a question and before a passage when they are embedded."""
+    """What is put before a question and before a passage when they are embedded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +254,8 @@ def _cost(index: Index) -> float | None:
     settings, llm = index.settings, index.settings.get("llm", {})
     embedder = settings.get("vectors", {}).get("embedder", "")
     models: Mapping[str, str] = {"Embed": embedder, **llm.get("tasks", {})}
-    asked = {models.get(task, settings.get("model", "")) for task, u in index.usage.items() if u.calls and not u.cost}
-    if any(price_of(model, _prices(settings), llm.get("base_url", "")) is None for model in asked):
+    paid = {models.get(task, settings.get("model", "")) for task, u in index.usage.items() if u.calls and not u.cost}
+    if any(price_of(model, _prices(settings), llm.get("base_url", "")) is None for model in paid):
         return None
     return sum(index.usage.values(), Usage()).cost
 

@@ -84,7 +84,7 @@ def rewrite(text: str, replace: Callable[[list[Reference]], str]) -> str:
 
 
 def between(text: str) -> list[str]:
-    """Return what stands before each block of references, from the one before it on, and after the last."""
+    """Return the text before each block of references, from the one before it on, and after the last."""
     return _BLOCK.split(text)[::2]
 
 

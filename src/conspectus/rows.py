@@ -44,7 +44,7 @@ class Span(NamedTuple):
 class Place(NamedTuple):
     """A page, slide, sheet, chapter, section or time: `p. 4`, `slide 2`, `“Methods”`, `0:12:40`.
 
-    The text of its document stands there from character `start` on, to the next place.
+    It holds the text of its document from character `start` on, to the next place.
     """
 
     start: int
@@ -112,7 +112,7 @@ class Entity:
     description: str
     chunk_ids: tuple[str, ...] = ()
     spans: tuple[Span, ...] = ()
-    """Where the text that names it stands, the most telling first."""
+    """Where it is named, the most telling first."""
     aliases: tuple[str, ...] = ()
     degree: int = 0
 
@@ -311,13 +311,13 @@ LEFT_OUT = {
     "ignored": "by .gitignore or .conspectusignore",
     "excluded": "by --exclude or --include",
 }
-"""The kinds of `Skipped` that are left out on purpose, and how that is told after their number."""
+"""The kinds of `Skipped` that are left out on purpose, and how a message says so after their number."""
 
 
 def left_out(skipped: Iterable[Skipped]) -> dict[str, int]:
     """Return how many files and folders were left out on purpose, by kind."""
-    found = Counter(row.kind for row in skipped)
-    return {kind: found[kind] for kind in LEFT_OUT if found[kind]}
+    counts = Counter(row.kind for row in skipped)
+    return {kind: counts[kind] for kind in LEFT_OUT if counts[kind]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +329,7 @@ class EncodingWarning:
     invalid_bytes: int = 0
     """How many there are; they were read as U+FFFD."""
     first_offset: int = -1
-    """Where the first of them stands, in bytes from the start; -1 where there is none."""
+    """Where the first of them is, in bytes from the start; -1 where there is none."""
 
 
 # What queries return
@@ -355,7 +355,7 @@ class Hit:
     score: float
     text: str
     place: str = ""
-    """The page, slide, sheet or section it stands on, `p. 4`; empty where the document has none."""
+    """The page, slide, sheet or section it is on, `p. 4`; empty where the document has none."""
 
     def __repr__(self) -> str:
         """Return score, document and start of the text on one line."""
@@ -365,14 +365,14 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Characters of a document that a statement stands on."""
+    """Characters of a document that support a statement."""
 
     document: str
     start: int
     end: int
     text: str
     place: str = ""
-    """The page, slide, sheet or section they stand on, `p. 4`; empty where the document has none."""
+    """The page, slide, sheet or section they are on, `p. 4`; empty where the document has none."""
 
     def __repr__(self) -> str:
         """Return where it is, and the start of the text, on one line."""
@@ -425,7 +425,7 @@ class Usage:
 class Answer:
     question: str
     text: str
-    """Markdown, with `[1]` where a citation stands."""
+    """Markdown, with `[1]` for a citation."""
     method: str
     citations: tuple[Citation, ...] = ()
     level: int | None = None
@@ -441,7 +441,7 @@ class Answer:
     short: tuple[str, ...] = ()
     """The answer alone (names, dates, yes or no), the best first, where the method gives one."""
     reasoning_paths: tuple[ReasoningPath, ...] = ()
-    """The paths of triples it stands on, where the method goes along a graph."""
+    """The paths of triples that support it, where the method goes along a graph."""
     language: str = "en"
     """The language of the question, or where it tells none that of the corpus: headings and notices are in it."""
 

@@ -17,7 +17,7 @@ Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
 @dataclass(frozen=True)
 class Step:
-    """One edge as it is gone along: `inverse` where it leads from the tail of its triple to the head."""
+    """One edge as it is followed: `inverse` where it leads from the tail of its triple to the head."""
 
     triple: int
     relation: int
@@ -47,21 +47,21 @@ class TripleGraph:
     @classmethod
     def _made(cls, index: Index) -> TripleGraph:
         if len(index.triples):
-            said = [(t.head, t.relation, t.tail, t.chunk_ids) for t in index.triples]
+            statements = [(t.head, t.relation, t.tail, t.chunk_ids) for t in index.triples]
         else:
-            said = [(r.source, r.description, r.target, r.chunk_ids) for r in index.relationships]
+            statements = [(r.source, r.description, r.target, r.chunk_ids) for r in index.relationships]
         names: dict[str, int] = {}
         relations: dict[str, int] = {}
-        rows = np.zeros((len(said), 3), np.int64)
-        place = {chunk.id: chunk.number for chunk in index.chunks}
+        rows = np.zeros((len(statements), 3), np.int64)
+        number_of_chunk = {chunk.id: chunk.number for chunk in index.chunks}
         chunks: list[tuple[int, ...]] = []
-        for i, (head, relation, tail, chunk_ids) in enumerate(said):
+        for i, (head, relation, tail, chunk_ids) in enumerate(statements):
             rows[i] = (
                 names.setdefault(head, len(names)),
                 relations.setdefault(relation, len(relations)),
                 names.setdefault(tail, len(names)),
             )
-            chunks.append(tuple(place[c] for c in chunk_ids if c in place))
+            chunks.append(tuple(number_of_chunk[c] for c in chunk_ids if c in number_of_chunk))
         return cls(tuple(names), tuple(relations), rows[:, 0], rows[:, 1], rows[:, 2], tuple(chunks))
 
     def __len__(self) -> int:
@@ -103,7 +103,7 @@ class TripleGraph:
         return starts, edges[order]
 
     def degree(self, name: int) -> int:
-        """Return in how many triples a name stands."""
+        """Return how many triples a name has."""
         starts, _ = self._around
         return int(starts[name + 1] - starts[name])
 
@@ -161,7 +161,7 @@ class Ways:
         if way not in self._follow:
             arrived = self.names(way ^ 1)
             counts = np.asarray(self._of_name[arrived].sum(axis=0)).ravel()
-            there = np.flatnonzero(counts)
-            shares = counts[there] / max(len(arrived), 1)
-            self._follow[way] = dict(zip(there.tolist(), shares.tolist(), strict=True))
+            ways = np.flatnonzero(counts)
+            shares = counts[ways] / max(len(arrived), 1)
+            self._follow[way] = dict(zip(ways.tolist(), shares.tolist(), strict=True))
         return self._follow[way]

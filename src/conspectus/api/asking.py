@@ -124,6 +124,7 @@ async def aask(
 
 
 ask = synchronous(aask)
+"""Answer a question from an index; see `aask`."""
 
 
 @public
@@ -172,6 +173,7 @@ async def acontext(question: str, index: Asked = DEFAULT_FOLDER, **options: Unpa
 
 
 context = synchronous(acontext)
+"""Gather what `ask` would answer from; see `acontext`."""
 
 
 @public
@@ -207,6 +209,7 @@ async def asearch(
 
 
 search = synchronous(asearch)
+"""Return the chunks that rank highest for a question; see `asearch`."""
 
 
 @dataclass(frozen=True)

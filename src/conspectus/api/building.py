@@ -157,7 +157,7 @@ async def abuild(
     progress: True shows on standard error how far it is, in terminals and notebooks; or an object that shows it.
     agree: is called with the estimate before a server is asked for anything, and stops the build by raising.
 
-    An index that stands in the folder is replaced when the new one is whole; until then it stays readable. Where
+    An index that is in the folder is replaced when the new one is complete; until then it stays readable. Where
     neither documents nor settings changed, it is what is returned. Its communities are carried on, and with them
     their reports, as far as they did not change; not with `fresh`.
 
@@ -171,6 +171,7 @@ async def abuild(
 
 
 build = synchronous(abuild)
+"""Read files, folders or documents from memory into an index; see `abuild`."""
 
 
 async def build_read(read: Read, request: BuildRequest) -> Built:
@@ -279,7 +280,7 @@ def _rest_fits(session: Session, settings: Settings, progress: Progress | None) 
         rest = await Estimator(session.model, session.sender, settings).rest(made, language)
         if progress:
             progress.note(f"The graph took {in_words(session.total)}; the rest will take {in_words(rest)}.")
-        if session.total.calls:  # who runs again when all of it is bought has been told, and wants to go on
+        if session.total.calls:  # with all replies cached the user has seen this before, and wants to go on
             budget.check_room(rest.tokens.low, (rest.cost or NONE).low)
 
     return check
@@ -301,7 +302,7 @@ def is_free(settings: Settings) -> bool:
     """Tell whether every server that a build by these settings asks is known to cost nothing, as local ones do."""
     llm, embedder = settings.llm, settings.vectors.embedder
     models = () if settings.model == "extractive" else (settings.model, *llm.tasks.values())
-    asked = [(name, llm.base_url) for name in models if name != "extractive"]
+    servers = [(name, llm.base_url) for name in models if name != "extractive"]
     if is_served(embedder):
-        asked.append((embedder, llm.embedder_base_url or llm.base_url))
-    return all(budget.is_free(name, settings.prices, base_url) for name, base_url in asked)
+        servers.append((embedder, llm.embedder_base_url or llm.base_url))
+    return all(budget.is_free(name, settings.prices, base_url) for name, base_url in servers)

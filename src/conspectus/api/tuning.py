@@ -111,8 +111,8 @@ async def write_prompts(
         raise UsageError("there is no text to tune to")
     own = "zh" if language.startswith("zh") else "en"
     sample = _sample(chunks, sample_tokens)
-    found = await model.perform(ProfileCorpus(tuple(sample), language=language))
-    profile = Profile(_plain(found.domain), _plain(found.persona), tuple(map(_plain, found.entity_types)))
+    drafted = await model.perform(ProfileCorpus(tuple(sample), language=language))
+    profile = Profile(_plain(drafted.domain), _plain(drafted.persona), tuple(map(_plain, drafted.entity_types)))
     made = await _examples(sample, profile, model, language, examples)
     files = [_write(folder / own / f"{name}.md", _personal(name, own, profile)) for name in WITH_PERSONA]
     path = folder / own / "ExtractGraph.md"
@@ -142,7 +142,7 @@ async def _examples(
     drawn = random.Random(SEED).sample(sample, min(len(sample), 6 * most))
     tasks = [ExtractGraph(_excerpt(chunk), profile.entity_types, language=language) for chunk in drawn]
 
-    async def one(task: ExtractGraph) -> Extraction:
+    async def graph_of(task: ExtractGraph) -> Extraction:
         try:
             return await model.perform(task)
         except Unusable:
@@ -152,7 +152,7 @@ async def _examples(
 
     pairs = [
         (task, graph)
-        for task, graph in zip(tasks, await together(map(one, tasks)), strict=True)
+        for task, graph in zip(tasks, await together(map(graph_of, tasks)), strict=True)
         if graph.relationships and tokens.at_most(dump(task, graph), EXAMPLE_REPLY_TOKENS)
     ]
     return sorted(pairs, key=lambda pair: (-len(pair[1].relationships), pair[0].chunk.id))[:most]
@@ -183,11 +183,16 @@ def _with_examples(prompt: str, made: Sequence[tuple[ExtractGraph, Extraction]],
     """Return a prompt with the examples at the end of each of its formats."""
     for form in ("json", "tuples"):
         marker = f"<!-- format: {form} -->"
-        before, found, after = prompt.partition(marker)
+        before, _, after = prompt.partition(marker)
         section, following, rest = after.partition("\n<!-- ")
         shown = "\n\n".join(_example(task, graph, form, own) for task, graph in made)
         prompt = (
-            before + found + "\n\n".join(filter(None, (section.rstrip(), shown))) + "\n" + following.lstrip("\n") + rest
+            before
+            + marker
+            + "\n\n".join(filter(None, (section.rstrip(), shown)))
+            + "\n"
+            + following.lstrip("\n")
+            + rest
         )
     return prompt
 
