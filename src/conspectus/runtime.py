@@ -293,8 +293,10 @@ def run_of(
     }
     more = {key: value for key, value in given.items() if value is not None}
     settings = options.get("settings")
-    if isinstance(settings, Settings | Resolved):
-        resolved = configuration.completed(resolved_for(settings, ()), more, "given")
+    if isinstance(settings, Settings):
+        settings = Resolved(settings, {})
+    if isinstance(settings, Resolved):
+        resolved = configuration.completed(settings, more, "given")
     else:
         loaded = configuration.load({**(settings or {}), **more})
         asks = language_model if language_model is not None else loaded.settings.rerank.by == "model"
@@ -313,16 +315,7 @@ def _named_model(model: object) -> str | None:
 
 def resolved(settings: Given) -> Settings:
     """Return settings in full."""
-    return resolved_for(settings, ()).settings
-
-
-def resolved_for(settings: Given, built: Sequence[Mapping[str, Any]], *, language_model: bool = True) -> Resolved:
-    """Return settings in full, completed as `run_of` does; those that are given in full are taken as they are."""
-    if isinstance(settings, Resolved):
-        return settings
-    if isinstance(settings, Settings):
-        return Resolved(settings, {})
-    return with_index_models(configuration.load(settings), built, language_model=language_model)
+    return run_of({"settings": settings}).settings
 
 
 @asynccontextmanager

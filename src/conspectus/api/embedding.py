@@ -30,7 +30,7 @@ from conspectus.runtime import (
     path_of,
     public,
     resolved,
-    resolved_for,
+    run_of,
     run_sync,
     shown,
 )
@@ -95,7 +95,11 @@ def embed(
     """
     target = path_of(folder)
     now = store.read(target)  # first: no folder is made where there is none
-    chosen = resolved(settings) if embedder else resolved_for(settings, [now.settings], language_model=False).settings
+    chosen = (
+        resolved(settings)
+        if embedder
+        else run_of({"settings": settings}, [now.settings], language_model=False).settings
+    )
     opened = OpenEmbedder.of(embedder or usual_embedder(now, chosen), chosen, target)
     with shown(progress) as bars, store.writing(target):
         existing = store.read(target)
@@ -173,7 +177,8 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
         if has_vectors(existing):
             made = existing.settings["vectors"]
             prefixes = Prefixes(made.get("query_prefix", ""), made.get("passage_prefix", ""))
-            by = embedder_of(existing, resolved_for(settings, [existing.settings], language_model=False).settings)
+            run = run_of({"settings": settings}, [existing.settings], language_model=False)
+            by = embedder_of(existing, run.settings)
             index = vectors.with_vectors(index, by, made["embedder"], existing, prefixes=prefixes)
         store.commit(target, index, settings=index.settings, usage=index.usage)
     return store.read(target)
