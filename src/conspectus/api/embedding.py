@@ -95,11 +95,8 @@ def embed(
     """
     target = path_of(folder)
     now = store.read(target)  # first: no folder is made where there is none
-    chosen = (
-        resolved(settings)
-        if embedder
-        else run_of({"settings": settings}, [now.settings], language_model=False).settings
-    )
+    built = [] if embedder else [now.settings]
+    chosen = run_of({"settings": settings}, built, language_model=False).settings
     opened = OpenEmbedder.of(embedder or usual_embedder(now, chosen), chosen, target)
     with shown(progress) as bars, store.writing(target):
         existing = store.read(target)
