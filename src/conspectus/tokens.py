@@ -5,33 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from conspectus.errors import UsageError
 
 DEFAULT = "cl100k_base"
 NAMES = ("cl100k_base", "o200k_base")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-class Encoding(Protocol):
-    """A vocabulary. Lone surrogates, which no token spells, count as U+FFFD; special tokens are mere text."""
-
-    def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text; decoding them gives the text back."""
-        ...
-
-    def decode(self, ids: list[int]) -> str | None:
-        """Return the text of tokens, or None where they begin or end inside a character."""
-        ...
-
-    def count(self, text: str) -> int:
-        """Return the number of tokens of a text."""
-        ...
-
-    def count_up_to(self, text: str, limit: int) -> int | None:
-        """Return the number of tokens of a text, or None as soon as it is known to be over the limit."""
-        ...
 
 
 def well_formed(text: str) -> str:
@@ -46,6 +26,32 @@ def well_formed(text: str) -> str:
     return text
 
 
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A vocabulary. Lone surrogates, which no token spells, count as U+FFFD; special tokens are mere text."""
+
+    tokenizer: Any
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text; decoding them gives the text back."""
+        return self.tokenizer.encode(well_formed(text))
+
+    def decode(self, ids: list[int]) -> str | None:
+        """Return the text of tokens, or None where they begin or end inside a character."""
+        try:
+            return self.tokenizer.decode(ids)
+        except ValueError:  # bpe-openai raises where rs-bpe returns None
+            return None
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of a text."""
+        return self.tokenizer.count(well_formed(text))
+
+    def count_up_to(self, text: str, limit: int) -> int | None:
+        """Return the number of tokens of a text, or None as soon as it is known to be over the limit."""
+        return self.tokenizer.count_till_limit(well_formed(text), limit)
+
+
 @cache
 def encoding(name: str = DEFAULT) -> Encoding:
     """Return a vocabulary by its name, loaded once in a process.
@@ -55,7 +61,7 @@ def encoding(name: str = DEFAULT) -> Encoding:
     """
     if name not in NAMES:
         raise UsageError(f"unknown token vocabulary {name!r}; there are {' and '.join(NAMES)}")
-    return _Vocabulary(_tokenizer(name))
+    return Encoding(_tokenizer(name))
 
 
 def count(text: str, name: str = DEFAULT) -> int:
@@ -68,26 +74,6 @@ def at_most(text: str, limit: int, name: str = DEFAULT) -> bool:
     if len(text.encode("utf-8", "surrogatepass")) <= limit:  # a token is at least one byte
         return True
     return limit >= 0 and encoding(name).count_up_to(text, limit) is not None
-
-
-@dataclass(frozen=True, slots=True)
-class _Vocabulary:
-    tokenizer: Any
-
-    def encode(self, text: str) -> list[int]:
-        return self.tokenizer.encode(well_formed(text))
-
-    def decode(self, ids: list[int]) -> str | None:
-        try:
-            return self.tokenizer.decode(ids)
-        except ValueError:  # bpe-openai raises where rs-bpe returns None
-            return None
-
-    def count(self, text: str) -> int:
-        return self.tokenizer.count(well_formed(text))
-
-    def count_up_to(self, text: str, limit: int) -> int | None:
-        return self.tokenizer.count_till_limit(well_formed(text), limit)
 
 
 def _tokenizer(name: str) -> Any:
