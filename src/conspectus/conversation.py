@@ -215,8 +215,9 @@ def _continued(bare: str, before: str, index: Index) -> RewrittenQuestion | None
     rest = _ABOUT.sub("", bare)
     named, old = entities_in(rest, index), entities_in(before, index)
     alike = [e for e in old if named and e.type.lower() == named[0].type.lower()]
-    if alike and (written := _written(alike[0], before)):
-        return RewrittenQuestion(before.replace(written, named[0].name, 1), f"the last question, of {named[0].name}")
+    if alike and (mention := _mention(alike[0], before)):
+        question = f"{before[: mention.start()]}{named[0].name}{before[mention.end() :]}"
+        return RewrittenQuestion(question, f"the last question, of {named[0].name}")
     if old and named:
         return None
     space = "" if CJK.search(before) else " "
@@ -302,14 +303,12 @@ def _prose(answer: str) -> str:
     return re.sub(r"(?m)^- [^:\"]{2,40}: (?=\")|\[\d+\]", "", "\n".join(lines))
 
 
-def _written(entity: Entity, text: str) -> str:
-    """Return how an entity is written in a text, "" where it does not occur."""
-    for form in sorted((entity.name, *entity.aliases), key=len, reverse=True):
-        if match := re.search(re.escape(form), text, re.IGNORECASE):
-            return match[0]
-    return ""
+def _mention(entity: Entity, text: str) -> re.Match[str] | None:
+    """Return the first mention of an entity in a text, by the longest of its names that occurs."""
+    names = sorted((entity.name, *entity.aliases), key=len, reverse=True)
+    return next((m for name in names if (m := re.search(re.escape(name), text, re.IGNORECASE))), None)
 
 
 def _position(entity: Entity, text: str) -> int:
-    written = _written(entity, text)
-    return text.find(written) if written else len(text)
+    mention = _mention(entity, text)
+    return mention.start() if mention else len(text)
