@@ -37,6 +37,8 @@ FILL = 0.16
 """Share of the disc that the nodes cover."""
 SPREAD = 12
 """Steps that push overlapping nodes apart."""
+MARGIN = 1.15
+"""How far apart two nodes are at least, as a multiple of their radii."""
 
 
 @dataclass(frozen=True)
@@ -170,38 +172,27 @@ class _Mesh:
 
 
 def _apart(places: Floats, radius: Floats) -> Floats:
-    """Return the places with overlapping nodes pushed apart."""
+    """Return the places with overlapping nodes pushed apart, the smaller of two the farther."""
     from scipy.spatial import cKDTree
 
-    small = 2.2 * float(np.median(radius))
-    large = np.flatnonzero(2 * radius > small)
+    reach = 2 * MARGIN * float(radius.max())
     for _ in range(SPREAD):
-        tree = cKDTree(places)
-        pairs = tree.query_pairs(small, output_type="ndarray")
-        around = tree.query_ball_point(places[large], radius[large] + small)
-        sizes = [len(row) for row in around]
-        more = np.stack(
-            (np.repeat(large, sizes), np.fromiter((i for row in around for i in row), np.int64, sum(sizes))),
-            1,
-        )
-        low, high = np.concatenate((pairs, more)).astype(np.int64).T
-        code = np.unique(np.minimum(low, high) * len(places) + np.maximum(low, high))
-        a, b = code // len(places), code % len(places)
+        a, b = cKDTree(places).query_pairs(reach, output_type="ndarray").T
         gap = places[b] - places[a]
         distance = np.hypot(gap[:, 0], gap[:, 1])
-        overlap = 1.15 * (radius[a] + radius[b]) - distance
-        hit = (overlap > 0) & (a != b)
+        overlap = MARGIN * (radius[a] + radius[b]) - distance
+        hit = overlap > 0
         if not hit.any():
             break
         a, b, gap, distance, overlap = a[hit], b[hit], gap[hit], distance[hit], overlap[hit]
         same = distance < 1e-9
         gap[same] = np.stack((np.cos(2.4 * a[same]), np.sin(2.4 * a[same])), axis=1)
-        push = gap / np.where(same, 1, distance)[:, None] * (overlap / 2)[:, None]
-        heavy = (radius[a] / (radius[a] + radius[b]))[:, None]
+        push = gap / np.where(same, 1, distance)[:, None] * overlap[:, None]
+        share = (radius[b] / (radius[a] + radius[b]))[:, None]
         move = np.zeros_like(places)
         for axis in (0, 1):
-            move[:, axis] -= np.bincount(a, (2 * push * (1 - heavy))[:, axis], len(places))
-            move[:, axis] += np.bincount(b, (2 * push * heavy)[:, axis], len(places))
+            move[:, axis] -= np.bincount(a, (push * share)[:, axis], len(places))
+            move[:, axis] += np.bincount(b, (push * (1 - share))[:, axis], len(places))
         length = np.hypot(move[:, 0], move[:, 1])
-        places = places + move * np.minimum(1, 2 * small / np.maximum(length, 1e-12))[:, None]
+        places = places + move * np.minimum(1, reach / np.maximum(length, 1e-12))[:, None]
     return places
