@@ -70,6 +70,20 @@ def test_help_imports_few_modules_and_nothing_heavy(tmp_path: Path):
         assert f"\n  {name} " in done.stdout
 
 
+def test_a_question_without_a_model_imports_nothing_of_indexing_or_of_servers(tmp_path: Path, sampled: Path):
+    code = (
+        "import sys; from conspectus.cli import main\n"
+        f"sys.argv = ['conspectus', 'ask', 'What are the main themes?', '--index', {str(sampled)!r}]\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'aiohttp', 'scipy', 'graspologic_native', 'conspectus.indexing', 'conspectus.evaluation'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
+
+    assert "Sources" in done.stdout
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
 def test_the_package_runs_as_a_module_and_knows_its_version(tmp_path: Path):
     done = command("--version", cwd=tmp_path)
 
