@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,7 +34,7 @@ from conspectus.errors import CallFailed, Unusable, UsageError
 
 if TYPE_CHECKING:
     from conspectus import Conversation, QuestionContext
-    from conspectus.api import Context, Resolved, View
+    from conspectus.api import Context, View
     from conspectus.rows import Answer, Hit
 
 Method = Annotated[
@@ -96,9 +96,10 @@ class Asking:
     """What questions of one command are asked of and by, and how answers are printed."""
 
     view: View
-    settings: Resolved
-    method: str
-    level: int | Literal["auto"] | None
+    options: Mapping[str, Any]
+    """Method, level and settings, as the functions of the API take them."""
+    streams: bool
+    """Whether answers are shown while they are written."""
     json: bool
     lines: bool = False
     """Whether JSON is printed on one line, as several answers may follow each other."""
@@ -112,18 +113,13 @@ class Asking:
         if level is not None and level != "auto" and not level.isdecimal():
             raise UsageError(f"--level takes a number from 0, the root, or auto, and not {level!r}")
         number = level if level is None or level == "auto" else int(level)
-        return cls(view, given.with_index(view.built), method, number, json)
-
-    @property
-    def streams(self) -> bool:
-        """Whether answers are shown while they are written."""
-        return self.settings.settings.model != "extractive" and not self.json
+        settings = given.with_index(view.built)
+        streams = settings.settings.model != "extractive" and not json
+        return cls(view, {"method": method, "level": number, "settings": settings}, streams, json)
 
     def conversation(self, file: Path | None) -> Conversation:
         """Return a conversation, saved to a file where one is named."""
-        return conspectus.Conversation(
-            self.view, method=self.method, level=self.level, settings=self.settings, file=file
-        )
+        return conspectus.Conversation(self.view, file=file, **self.options)
 
     def ask(self, question: str, conversation: Conversation | None = None, *, brief: bool = False) -> Answer:
         """Answer a question, print the answer, and return it; `brief` leaves out its sources and how it was made."""
@@ -131,9 +127,7 @@ class Asking:
             if conversation:
                 answer = conversation.ask(question, on_text=stream)
             else:
-                answer = api.ask(
-                    question, self.view, method=self.method, level=self.level, settings=self.settings, on_text=stream
-                )
+                answer = api.ask(question, self.view, on_text=stream, **self.options)
         if self.json:
             row = asdict(answer)
             show.as_json({"question": row.pop("question"), "answer": row.pop("text"), **row}, lines=self.lines)
@@ -143,7 +137,7 @@ class Asking:
 
     def show_context(self, question: str) -> None:
         """Print what the answer to a question would be written from."""
-        context = api.context(question, self.view, method=self.method, level=self.level, settings=self.settings)
+        context = api.context(question, self.view, **self.options)
         if self.json:
             row = {f.name: getattr(context, f.name) for f in fields(context)}
             show.as_json(row | {"windows": [_window(w) for w in context.windows]}, lines=self.lines)

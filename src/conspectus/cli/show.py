@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from conspectus import api
+from conspectus import api, rows
 from conspectus.cli import terminal
 from conspectus.cli.terminal import line, printable
 
@@ -107,8 +107,7 @@ def size(n: int) -> str:
 
 def snippet(text: str, most: int = SNIPPET) -> str:
     """Return the start of a text on one line."""
-    start = line(text)
-    return start if len(start) <= most else f"{start[: most - 1].rstrip()}…"
+    return rows.snippet(line(text), most)
 
 
 # Lists and tables
