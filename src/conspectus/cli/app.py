@@ -7,6 +7,7 @@ import functools
 import inspect
 import logging
 import os
+import re
 import signal
 import sys
 import textwrap
@@ -192,7 +193,11 @@ def _written(argument: Any) -> str:
 
 
 def _filled(text: str) -> str:
-    """Fill in the methods where a help text lists them: they are looked up for help alone, to start quickly."""
+    """Fill in the methods where a help text lists them: they are looked up for help alone, to start quickly.
+
+    That a count is 0 or more goes without saying.
+    """
+    text = re.sub(r"  \[x>=[01]\]|; x>=[01](?=\])", "", text)
     for placeholder in (METHODS_LISTED, RANKINGS_LISTED):
         if placeholder in text:
             methods = [api.METHODS[name] for name in api.METHODS]

@@ -285,13 +285,13 @@ class Budget:
     def check_room(self, tokens: float, cost: float, instead: str = "as it is as far as that reaches") -> None:
         """Raise BudgetReached where work that takes at least so much would pass the budget, before it is begun.
 
-        `instead` is how else the same command goes on than with more.
+        `instead` is how else the same command goes on than with a higher budget.
         """
         if limit := self._passed(tokens, cost):
             raise BudgetReached(
                 f"the budget of {limit.name} does not reach: {limit.state()} and the rest will take"
                 f" {limit.amount(tokens if limit.in_tokens else cost)} at the least; replies are cached: the same"
-                f" command goes on with more, or {instead}"
+                f" command goes on with a higher budget, or {instead}"
             )
 
     def _passed_by(self, attempt: Attempt) -> _Limit | None:
@@ -317,7 +317,7 @@ def _reached(limit: _Limit, attempt: Attempt) -> BudgetReached:
     needed = attempt.tokens if limit.in_tokens else attempt.cost
     more = " with more than that one call takes" if needed > limit.limit else ""
     if limit.name == "the index":
-        more = " with a higher one"
+        more = " with a higher budget"
     call = f"the next call ({task_label(attempt.call.task)})" if attempt.call.task else "the next call"
     return BudgetReached(
         f"the budget of {limit.name} is reached: {limit.state()} and {call} may take {limit.amount(needed)};"
