@@ -164,12 +164,12 @@ def test_line_breaks_and_quotes_inside_a_text_are_kept() -> None:
     parsed = parse(EXTRACT, reply)
 
     assert parsed.reply.entities[0].description == 'Ada, "the owl" \nis a miller.'
-    assert parsed.repaired == ("errors in the JSON",)
+    assert parsed.repaired == ("quotes inside a text",)
 
 
 def test_what_was_mended_is_told() -> None:
-    assert parse(EXTRACT, MENDED["trailing commas"]).repaired == ("errors in the JSON",)
-    assert parse(EXTRACT, MENDED["closing brackets missing"]).repaired == ("errors in the JSON",)
+    assert parse(EXTRACT, MENDED["trailing commas"]).repaired == ("a comma too many",)
+    assert parse(EXTRACT, MENDED["closing brackets missing"]).repaired == ("closing brackets were missing",)
     assert parse(EXTRACT, SOUND).repaired == ()
 
 
@@ -199,10 +199,10 @@ def test_json_that_would_have_to_be_guessed_is_refused(reply: str) -> None:
         parse(EXTRACT, reply)
 
 
-@given(place=st.integers(1, len(SOUND) - 1))
-def test_the_beginning_of_a_reply_is_never_taken_for_a_part_of_it(place: int) -> None:
+@given(place=st.integers(1, len(SOUND) - 1), end=st.sampled_from(["", "\n\n[and so on]"]))
+def test_the_beginning_of_a_reply_is_never_taken_for_the_whole(place: int, end: str) -> None:
     try:
-        parsed = parse(EXTRACT, SOUND[:place])
+        parsed = parse(EXTRACT, SOUND[:place] + end)
     except BadReply:
         return
     assert parsed.reply == BOTH

@@ -248,19 +248,11 @@ def _proxy(url: str) -> str | None:
 
 
 class Client(Protocol):
-    """Asks one model, once per call: no cache, no retries, no limits."""
+    """Asks one model, once per call: no cache, no retries, no limits. `HttpClient` says what the methods return."""
 
-    async def ask(self, request: Request) -> Completion:
-        """Return the reply to a request."""
-        ...
-
-    def stream(self, request: Request) -> AsyncIterator[str | Completion]:
-        """Yield the pieces of the reply, and last the whole of it."""
-        ...
-
-    async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
-        """Return a vector for each text, and the tokens that they took."""
-        ...
+    async def ask(self, request: Request) -> Completion: ...
+    def stream(self, request: Request) -> AsyncIterator[str | Completion]: ...
+    async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]: ...
 
 
 class Clients:

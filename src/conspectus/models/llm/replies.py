@@ -13,17 +13,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
-from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from conspectus import tasks
 from conspectus.errors import BadReply, NotSupported
+from conspectus.models.llm import json_reader
 from conspectus.models.llm.reply_models import MODELS, Notes, Reply, line_of
 from conspectus.models.llm.wire import without_thinking
 from conspectus.tasks import Task
@@ -212,10 +210,10 @@ def _object_of(text: str, schema: Schema, notes: Notes) -> dict[str, Any]:
         )
 
     try:
-        value, repair = read_json(text, wanted)
-    except ValueError as why:
+        value, repairs = json_reader.read(text, wanted)
+    except json_reader.NotJson as why:
         raise BadReply(f"it cannot be read as JSON with the keys {', '.join(properties)}: {why}") from None
-    notes.repaired += [repair] if repair else []
+    notes.repaired += repairs
     return value
 
 
@@ -233,74 +231,6 @@ def _tuples_of(text: str, keys: Mapping[str, str], notes: Notes) -> tuple[dict[s
 def _compact(value: Any) -> str:
     """Return short JSON with no control token of a model's in it, such as a document may have brought in."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<|", "<\\u007c")
-
-
-# JSON with text around it, or with errors in it
-
-_OPENINGS = 3
-"""Braces at which an object with errors in it is tried to be read: the text before it may have some of its own."""
-
-
-def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError("a key is there twice")  # one of the values would be lost in silence
-    return fields
-
-
-_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_refuse_repeated_keys)
-
-
-def read_json(text: str, wanted: Callable[[Any], bool]) -> tuple[Any, str]:
-    """Return the one JSON object of a reply that is `wanted`, and what had to be mended to read it.
-
-    Raises ValueError where there is none, or are two that differ.
-    """
-    try:
-        value = _DECODER.decode(text)
-        if wanted(value):
-            return value, ""
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    except ValueError as error:
-        if not isinstance(error, json.JSONDecodeError):
-            raise
-    whole = [value for value in _sound_objects(text) if wanted(value)]
-    if any(value != whole[0] for value in whole):
-        raise ValueError("there are two replies in it that differ")
-    return (whole[0], "text around the JSON") if whole else (_repaired(text, wanted), "errors in the JSON")
-
-
-def _sound_objects(text: str) -> Iterator[Any]:
-    """Yield the objects of a text that are sound JSON, leaving out those inside other sound ones."""
-    position = 0
-    while (position := text.find("{", position)) >= 0:
-        try:
-            value, position = _DECODER.raw_decode(text, position)
-            yield value
-        except (ValueError, RecursionError):
-            position += 1
-
-
-def _repaired(text: str, wanted: Callable[[Any], bool]) -> Any:
-    """Return the object that a text with errors stands for; where it would have to be guessed, there is none."""
-    text = text.rstrip().removesuffix("```").rstrip()
-    if "{" not in text:
-        raise ValueError("there is no JSON in it")
-    if text[-1] not in "}]":  # after anything but a whole record more may have been to come
-        raise ValueError("it ends too early")
-    repair = import_module("json_repair")  # 0.04 seconds, for few replies
-    for opening in islice(re.finditer(r"\{", text), _OPENINGS):
-        with suppress(ValueError, RecursionError):
-            value = repair.loads(text[opening.start() :], skip_json_loads=True)
-            written = json.dumps(value, ensure_ascii="\\u" in text)
-            if wanted(value) and _letters(written) >= _letters(text[opening.start() :]):
-                return value
-    raise ValueError("it has not the keys that were asked for, or a part of it would be lost")
-
-
-def _letters(text: str) -> int:
-    return sum(map(str.isalnum, text))
 
 
 # The paper's format of records (GraphRAG appendix E.1): `("entity"<|>"NAME"<|>"TYPE"<|>"DESCRIPTION")`, with `##`
