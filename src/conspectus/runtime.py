@@ -199,11 +199,6 @@ def opened(index: Index | str | Path) -> Index:
     return index if isinstance(index, Index) else store.read(path_of(index))
 
 
-def folder_of(given: Index | str | Path, index: Index) -> Path | None:
-    """Return the folder of an index, where it is stored, for the replies that answering buys."""
-    return index.folder if isinstance(given, Index) else path_of(given)
-
-
 def settings_in(folder: Path) -> list[Mapping[str, Any]]:
     """Return the settings that the index in a folder was built by; none where there is no index that can be read."""
     try:
