@@ -38,7 +38,7 @@ def index(server: SimulatedServer, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def ask(server: SimulatedServer, index: Index, question: str = QUESTION, **more: Any) -> Answer:
-    known = {name: more.pop(name) for name in ("method", "level", "tell") if name in more}
+    known = {name: more.pop(name) for name in ("method", "level", "on_text") if name in more}
     return conspectus.ask(question, index, settings=settings(server.url, **more), **known)
 
 
