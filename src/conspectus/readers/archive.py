@@ -147,8 +147,8 @@ def _decrypt_with(data: bytes, password: str) -> bytes:
     from msoffcrypto.format.ooxml import OOXMLFile  # pyright: ignore[reportMissingTypeStubs]
 
     opened: Any = OfficeFile(BytesIO(data))
-    asked = {"verify_password": True} if isinstance(opened, OOXMLFile) else {}  # others verify it in any case
-    opened.load_key(password=password, **asked)
+    verification = {"verify_password": True} if isinstance(opened, OOXMLFile) else {}  # others verify it in any case
+    opened.load_key(password=password, **verification)
     content = BytesIO()
     opened.decrypt(content)
     return content.getvalue()

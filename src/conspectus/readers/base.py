@@ -211,8 +211,8 @@ _PDF = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d))?([Z+-])?(
 
 def iso_date(text: str) -> str | None:
     """Return a date in ISO 8601, None for any other text."""
-    found = _ISO.fullmatch(text)
-    return found[1].replace(" ", "T", 1) if found else None
+    match = _ISO.fullmatch(text)
+    return match[1].replace(" ", "T", 1) if match else None
 
 
 def mail_date(text: str) -> str | None:
@@ -225,10 +225,10 @@ def mail_date(text: str) -> str | None:
 
 def pdf_date(text: str) -> str | None:
     """Return the date of a PDF, such as `D:20240501123000+02'00'`, as ISO 8601."""
-    found = _PDF.match(text)
-    if not found or found[1] == "0000":
+    match = _PDF.match(text)
+    if not match or match[1] == "0000":
         return None
-    year, month, day, hour, minute, second, zone, zone_hour, zone_minute = found.groups()
+    year, month, day, hour, minute, second, zone, zone_hour, zone_minute = match.groups()
     date = "-".join(filter(None, (year, month, day)))
     if not (day and hour):
         return date

@@ -149,8 +149,8 @@ def _without_bom(data: bytes, stated: str) -> Decoded:
     valid = _beyond_ascii(utf8.text)
     if not utf8.invalid or valid >= utf8.invalid:
         return utf8
-    if (known := _codec_name(stated)) not in ("", "utf-8") and _damaged_share(
-        legacy := _decode_as(data, known)
+    if (codec := _codec_name(stated)) not in ("", "utf-8") and _damaged_share(
+        legacy := _decode_as(data, codec)
     ) <= _DAMAGED:
         return legacy
     return _as_legacy(data, utf8, valid / (valid + utf8.invalid))
@@ -237,12 +237,12 @@ def _detect(data: bytes) -> Decoded | None:
             "or save the file as UTF-8"
         ) from error
     for size in (_PIECE, _SMALL_PIECE):
-        found: Counter[str] = Counter()
+        votes: Counter[str] = Counter()
         for piece in _pieces(data, size):
             if best := from_bytes(piece).best():
-                found[best.encoding] += len(piece)
-        if found:
-            return _decode_as(data, found.most_common(1)[0][0])
+                votes[best.encoding] += len(piece)
+        if votes:
+            return _decode_as(data, votes.most_common(1)[0][0])
     return None
 
 
@@ -274,5 +274,5 @@ def _latin_share(text: str) -> float:
     words = _MARK.sub(" ", text)
     inside = sum(letter.isupper() for letter in _INSIDE.findall(words))
     letters = Counter(_OTHER.findall(words.lower()))
-    known = max(sum(count for letter, count in letters.items() if letter in alphabet) for alphabet in ALPHABETS)
-    return (marks + known - inside) / max(marks + letters.total(), 1)
+    codec = max(sum(count for letter, count in letters.items() if letter in alphabet) for alphabet in ALPHABETS)
+    return (marks + codec - inside) / max(marks + letters.total(), 1)

@@ -201,11 +201,11 @@ def _text(root: LexborNode) -> list[str]:
 
 def _row(cells: list[str]) -> str:
     """Return a row as a line; where it lays out a page, its cells as blocks."""
-    lines = [[said for text in cell.split("\n") if (said := text.strip())] for cell in cells]
-    if any(len(said) > _MAX_LINE_CHARS or _HEADING in said for cell in lines for said in cell):
+    lines = [[shown for text in cell.split("\n") if (shown := text.strip())] for cell in cells]
+    if any(len(shown) > _MAX_LINE_CHARS or _HEADING in shown for cell in lines for shown in cell):
         return "\n\n" + "\n\n".join(cells) + "\n\n"
-    said = " | ".join(map(", ".join, lines)) if any(lines) else ""
-    return f"\n{said}" if said else ""
+    shown = " | ".join(map(", ".join, lines)) if any(lines) else ""
+    return f"\n{shown}" if shown else ""
 
 
 def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:

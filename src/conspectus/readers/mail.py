@@ -48,7 +48,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
 def _message(path: str, headers: dict[str, str], body: str, attached: list[str], options: Options) -> ParsedDocument:
     """Return the document of a message."""
     prose = Prose(path, options)
-    prose.add("\n".join(f"{name}: {said}" for name, said in headers.items() if said))
+    prose.add("\n".join(f"{name}: {value}" for name, value in headers.items() if value))
     prose.add(body)
     about = {
         "author": headers["From"],
@@ -92,13 +92,13 @@ def _outlook_message(path: str, file: Any, options: Options) -> ParsedDocument:
     sent = HeaderParser().parsestr(_property(file, _HEADERS))
     address = _property(file, _ADDRESS)
     sender = f"{_property(file, _SENDER)} <{address}>" if "@" in address else _property(file, _SENDER)
-    known = {
+    properties = {
         "From": sender,
         "To": _property(file, _TO),
         "Cc": _property(file, _CC),
         "Subject": _property(file, _SUBJECT),
     }
-    headers = {name: known.get(name) or str(sent.get(name, "")) for name in HEADERS}
+    headers = {name: properties.get(name) or str(sent.get(name, "")) for name in HEADERS}
     body = _property(file, _BODY)
     if not body.strip() and (page := _binary(file, _HTML)):
         body = html_to_text(decode(page).text, options)

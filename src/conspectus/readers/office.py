@@ -50,12 +50,12 @@ def _with_properties(archive: Archive, prose: Prose) -> ParsedDocument:
     core = archive.optional("docProps/core.xml")
     if core is None:
         return prose.document()
-    told = {
+    properties = {
         "author": first_text(core, "creator"),
         "keywords": first_text(core, "keywords"),
         "subject": first_text(core, "subject"),
     }
-    return prose.document(first_text(core, "title"), iso_date(first_text(core, "created", "modified")), told)
+    return prose.document(first_text(core, "title"), iso_date(first_text(core, "created", "modified")), properties)
 
 
 # Text
@@ -73,8 +73,8 @@ def _pieces(element: Element) -> Iterator[str]:
     elif name in _MARKS:
         yield _MARKS[name]
     elif name not in _SKIPPED:
-        said = "".join(piece for child in element for piece in _pieces(child))
-        yield _MATHS.get(name, "") + said if said else ""
+        content = "".join(piece for child in element for piece in _pieces(child))
+        yield _MATHS.get(name, "") + content if content else ""
         if name == "p":  # one inside another: a text box
             yield "\n"
 
@@ -119,8 +119,8 @@ def _document(archive: Archive, prose: Prose) -> None:
             if attribute(note, "type") not in ("separator", "continuationSeparator", "continuationNotice"):
                 by = attribute(note, "author")
                 prose.set_location(f"“{title}”")
-                if said := _text_of(note).strip():
-                    prose.add(f"{by}: {said}" if by else said)
+                if content := _text_of(note).strip():
+                    prose.add(f"{by}: {content}" if by else content)
 
 
 def _slides(archive: Archive, prose: Prose) -> None:
@@ -221,8 +221,8 @@ def _rtf(data: bytes, prose: Prose) -> ParsedDocument:
 
 
 def _rtf_field(head: str, name: str) -> str:
-    found = re.search(rf"\{{\\{name}\s+((?:[^{{}}\\]|\\.)*)\}}", head, re.DOTALL)
-    return _rtf_text("{\\rtf1\\ansi " + found[1] + "}").strip() if found else ""
+    match = re.search(rf"\{{\\{name}\s+((?:[^{{}}\\]|\\.)*)\}}", head, re.DOTALL)
+    return _rtf_text("{\\rtf1\\ansi " + match[1] + "}").strip() if match else ""
 
 
 def _rtf_text(source: str) -> str:

@@ -46,14 +46,14 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
         page.close()
     if prose.empty:
         raise DocumentError(_reason_without_text(len(document), broken, pictures))
-    told: dict[str, str] = document.get_metadata_dict(skip_empty=True)
+    stated: dict[str, str] = document.get_metadata_dict(skip_empty=True)
     more = {
         "pages": str(len(document)),
         "pages_without_text": ", ".join(silent),
         "pages_broken": ", ".join(broken),
     }
-    about = {name: told.get(name.title(), "") for name in ("author", "subject", "keywords")}
-    yield prose.document(told.get("Title", ""), pdf_date(told.get("CreationDate", "")), about | more)
+    about = {name: stated.get(name.title(), "") for name in ("author", "subject", "keywords")}
+    yield prose.document(stated.get("Title", ""), pdf_date(stated.get("CreationDate", "")), about | more)
 
 
 def _open(data: bytes, options: Options) -> Any:

@@ -36,8 +36,8 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
         prose.set_location(f"sheet {name}")
         gap = "\n\n"
         for values in sheet.iter_rows() if sheet.height else ():
-            if said := row(map(_cell, values)):
-                prose.add(said, gap)
+            if text := row(map(_cell, values)):
+                prose.add(text, gap)
                 gap = "\n"
     yield prose.document()
 

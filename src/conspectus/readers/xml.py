@@ -61,7 +61,7 @@ def _item(name: str, item: Element, options: Options) -> ParsedDocument:
 def _child(element: Element, name: str) -> str:
     """Return the text of a child, one without a prefix before those of other vocabularies (`media:title`)."""
     texts = [(("}" in e.tag) and "Atom" not in e.tag, _text_of(e)) for e in element if local_name(e) == name]
-    return min(texts, key=lambda found: (not found[1], found[0]), default=(False, ""))[1]
+    return min(texts, key=lambda candidate: (not candidate[1], candidate[0]), default=(False, ""))[1]
 
 
 def _text_of(element: Element) -> str:
@@ -160,8 +160,8 @@ def attribute(element: Element, name: str) -> str:
 def first_text(element: Element, *names: str) -> str:
     """Return the text of the first element inside of one of the names, earlier names before later ones."""
     for name in names:
-        for found in elements(element, name):
-            if text := "".join(found.itertext()).strip():
+        for candidate in elements(element, name):
+            if text := "".join(candidate.itertext()).strip():
                 return text
     return ""
 

@@ -118,11 +118,11 @@ def chosen(folder: Path, snapshot: str) -> Manifest:
         snapshot = current(folder).before
         if not any(m.snapshot == snapshot for m in manifests):
             raise NotFound(f"{folder} keeps no snapshot before the current one; there are {names}")
-    found = [m for m in manifests if m.snapshot.startswith(snapshot)]
-    if len(found) != 1:
-        wrong = "no snapshot" if not found else f"{len(found)} snapshots"
+    matching = [m for m in manifests if m.snapshot.startswith(snapshot)]
+    if len(matching) != 1:
+        wrong = "no snapshot" if not matching else f"{len(matching)} snapshots"
         raise NotFound(f"{folder} keeps {wrong} whose id begins with {snapshot!r}; there are {names}")
-    return found[0]
+    return matching[0]
 
 
 def _earlier(folder: Path) -> Iterator[Manifest]:

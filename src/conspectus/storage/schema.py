@@ -65,8 +65,8 @@ def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
 
     Made of its buffers: where pandas is installed, `pa.array` imports it, at .2 s and 50 MB.
     """
-    known = np.fromiter((value is not None for value in values), np.bool_, len(values))
-    validity = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
+    present = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    validity = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
     if type_ in _DTYPES:
         return _numbers(np.array([value or 0 for value in values], _DTYPES[type_]), type_, validity)
     encoded = [(value or "").encode() for value in values]
@@ -163,20 +163,20 @@ def naming(table: str) -> Callable[[Index], Iterable[Any]]:
     """Return the column of chunks that holds the ids of the rows of a table that name the chunk."""
 
     def column(index: Index) -> Iterable[Any]:
-        found: dict[str, list[str]] = {}
+        ids_of: dict[str, list[str]] = {}
         for row in getattr(index, table):
             for chunk in row.chunk_ids:
-                found.setdefault(chunk, []).append(row.id)
-        return [found.get(c.id, ()) for c in index.chunks]
+                ids_of.setdefault(chunk, []).append(row.id)
+        return [ids_of.get(c.id, ()) for c in index.chunks]
 
     return column
 
 
 def chunks_of_documents(index: Index) -> Iterable[Any]:
-    found: dict[str, list[str]] = {}
+    ids_of: dict[str, list[str]] = {}
     for chunk in index.chunks:
-        found.setdefault(chunk.document_id, []).append(chunk.id)
-    return [found.get(d.id, ()) for d in index.documents]
+        ids_of.setdefault(chunk.document_id, []).append(chunk.id)
+    return [ids_of.get(d.id, ()) for d in index.documents]
 
 
 def ids(table: str, numbers: str) -> Callable[[Index], Iterable[Any]]:

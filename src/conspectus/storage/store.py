@@ -241,10 +241,10 @@ def _sync(*folders: Path) -> None:
 
 def _sweep(folder: Path, current: Manifest, earlier: Sequence[Manifest]) -> None:
     """Remove our files that no kept snapshot names; what others have put in the folder stays."""
-    kept = {*current.files, *(path for m in earlier for path in m.files)}
-    kept |= {f"{manifests.HISTORY}/{m.snapshot}.json" for m in earlier}
+    needed = {*current.files, *(path for m in earlier for path in m.files)}
+    needed |= {f"{manifests.HISTORY}/{m.snapshot}.json" for m in earlier}
     for path in (p for name in _FOLDERS for p in (folder / name).glob("*")):
-        if _OURS.fullmatch(path.name) and path.relative_to(folder).as_posix() not in kept:
+        if _OURS.fullmatch(path.name) and path.relative_to(folder).as_posix() not in needed:
             # Windows does not remove a file that a reader has mapped: a later commit will
             with suppress(PermissionError):
                 path.unlink()

@@ -82,8 +82,8 @@ def lay_out(area: Floats, edges: Edges, levels: list[Ints], seed: int = 0) -> Fl
         mass = np.bincount(group, area, minlength=size).astype(np.float64)
         parent = above[first]
         start = places[parent] + _scattered(parent, mass, random)
-        held = Edges(edges.source, edges.target, edges.weight * ACROSS**apart)
-        places = _relaxed(start, mass, held.between(group, size), [w[first] for w in within])
+        weakened = Edges(edges.source, edges.target, edges.weight * ACROSS**apart)
+        places = _relaxed(start, mass, weakened.between(group, size), [w[first] for w in within])
         if len(within) < DEPTH:
             within.append(group)
             apart += group[edges.source] != group[edges.target]
