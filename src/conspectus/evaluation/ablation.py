@@ -156,7 +156,11 @@ class _Experiment:
 
     def left(self) -> list[tuple[Variant, Settings]]:
         """Return the variants that have no result, a failed one, or one made with something else."""
-        return [pair for pair in self.variants() if not self.table.done(pair[0].label, pair[0].made_with)]
+        return [
+            (variant, settings)
+            for variant, settings in self.variants()
+            if not self.table.done(variant.label, variant.made_with)
+        ]
 
     def sources(self) -> dict[str, Any]:
         """Return what an index is built from, as arguments of `build`."""
@@ -222,7 +226,9 @@ class _Experiment:
 def short(value: Any) -> str:
     """Return a value as the name of a condition has it: `8k` for 8000."""
     text = str(value)
-    return f"{text[:-3]}k" if text.isdigit() and text.endswith("000") else text.replace("/", "-").replace("@", "-")
+    if text.isdigit() and text.endswith("000"):
+        return f"{text[:-3]}k"
+    return text.replace("/", "-").replace("@", "-")
 
 
 def with_values(settings: Settings, values: Values) -> Settings:
@@ -243,15 +249,20 @@ def with_values(settings: Settings, values: Values) -> Settings:
 
 def _within_budget(settings: Settings, spent: Usage) -> Settings:
     """Return settings whose budget is what earlier runs left of it."""
-    limits = {"budget": (settings.llm.budget, spent.cost), "budget_tokens": (settings.llm.budget_tokens, spent.tokens)}
-    left = {f"llm.{key}": max(0, limit - used) for key, (limit, used) in limits.items() if limit is not None}
+    left: dict[str, float] = {}
+    if settings.llm.budget is not None:
+        left["llm.budget"] = max(0, settings.llm.budget - spent.cost)
+    if settings.llm.budget_tokens is not None:
+        left["llm.budget_tokens"] = max(0, settings.llm.budget_tokens - spent.tokens)
     return with_values(settings, left)
 
 
 def default_conditions(index: Index, settings: Settings) -> list[str]:
     """Return the deepest of the paper's levels, TS and local: they read the most."""
-    names = [condition.name for condition in possible(index, settings, settings.model != "extractive")[0]]
-    return [*[name for name in names if name.startswith("C")][-1:], *(n for n in names if n == "TS"), "local"]
+    conditions, _ = possible(index, settings, settings.model != "extractive")
+    names = [condition.name for condition in conditions]
+    deepest = [name for name in names if name.startswith("C")][-1:]
+    return [*deepest, *(["TS"] if "TS" in names else []), "local"]
 
 
 def index_figures(index: Index) -> dict[str, Any]:

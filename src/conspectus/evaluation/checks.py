@@ -70,17 +70,21 @@ class Check(Generic[Row]):
         table = self.table(folder)
         checkers = names_in(row.made_with for row in table.rows.values())
         answers = asked_answers(folder)
-        keys = [a.key for a in answers if any(table.done(a.key, self._made_with(a, by)) for by in checkers)]
-        return {key: row for key in keys if (row := table.get(key)) is not None}
+
+        def is_current(answer: AskedAnswer) -> bool:
+            return any(table.done(answer.key, self._made_with(answer, by)) for by in checkers)
+
+        return {answer.key: table.rows[answer.key] for answer in answers if is_current(answer)}
 
     def preview(self, folder: str | Path, **options: Unpack[CheckOptions]) -> run.Preview:
         """Return what `run` would ask; no model is asked."""
         chosen, target = run_of(options), path_of(folder)
         answers, left, _ = self._plan(target, options, chosen)
-        cost = run.preview(
-            chosen.settings, target, lambda session: run.estimate(left, self.work, session, chosen.settings)
-        )
-        return run.Preview(len(answers), len(left), cost)
+
+        async def cost(session: Session) -> Estimate:
+            return await run.estimate(left, self.work, session, chosen.settings)
+
+        return run.Preview(len(answers), len(left), run.preview(chosen.settings, target, cost))
 
     def run(self, folder: str | Path, **options: Unpack[CheckOptions]) -> run.Result[list[Row]]:
         """Check the answers that have no result yet, and return the rows of all, failed ones with their errors.
@@ -109,7 +113,8 @@ class Check(Generic[Row]):
         self, folder: Path, options: CheckOptions, chosen: Run
     ) -> tuple[list[AskedAnswer], list[AskedAnswer], str]:
         """Return the answers to check, those of them that have no result yet, and who checks."""
-        answers, table = asked_answers(folder, options.get("conditions", ()), options.get("sample")), self.table(folder)
+        answers = asked_answers(folder, options.get("conditions", ()), options.get("sample"))
+        table = self.table(folder)
         by = chosen.model.name if chosen.model else found_by(chosen.settings, *self.tasks)
         return answers, [a for a in answers if not table.done(a.key, self._made_with(a, by))], by
 

@@ -57,15 +57,19 @@ def compare_methods(index: Index, settings: CommunitySettings, seeds: int) -> li
     if not len(index.relationships):
         raise UsageError("this index has no graph to divide")
     numbers = {entity.name: entity.number for entity in index.entities}
-    source, target = ([numbers[getattr(row, end)] for row in index.relationships] for end in ("source", "target"))
-    graph = adjacency(source, target, [row.weight for row in index.relationships], len(index.entities))
+    source = [numbers[row.source] for row in index.relationships]
+    target = [numbers[row.target] for row in index.relationships]
+    weights = [row.weight for row in index.relationships]
+    graph = adjacency(source, target, weights, len(index.entities))
     rows: list[dict[str, str | float]] = []
     for method, partition in METHODS.items():
         numbered = range(settings.seed, settings.seed + seeds)
         runs = [partition_figures(graph, partition(graph, RESOLUTION, seed)) for seed in numbered]
         means = {name: mean(run[name] for run in runs) for name in runs[0]}
-        means |= {"lowest": min(r["modularity"] for r in runs), "highest": max(r["modularity"] for r in runs)}
-        rows.append({"method": method, **{name: round(value, DIGITS.get(name, 1)) for name, value in means.items()}})
+        modularities = [run["modularity"] for run in runs]
+        means |= {"lowest": min(modularities), "highest": max(modularities)}
+        figures = {name: round(value, DIGITS.get(name, 1)) for name, value in means.items()}
+        rows.append({"method": method, **figures})
     return rows
 
 

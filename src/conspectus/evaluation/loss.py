@@ -171,10 +171,12 @@ def _described(row: Element) -> str:
 def _reports(index: Index, elements: Sequence[Element], view: set[int]) -> Iterator[str]:
     """Yield the parts of the reports on the communities of a view that the entities among elements belong to."""
     entities = [row.number for row in elements if isinstance(row, Entity)]
-    for number in sorted(view.intersection(c for entity in entities for c in index.communities_of(entity))):
+    communities = {number for entity in entities for number in index.communities_of(entity)}
+    for number in sorted(view & communities):
         if report := index.report_of_community.get(number):
             yield f"{report.title}\n{strip(report.summary)}"
-            yield from (f"{finding.summary}\n{strip(finding.explanation)}" for finding in report.findings)
+            for finding in report.findings:
+                yield f"{finding.summary}\n{strip(finding.explanation)}"
 
 
 class _CacheOnly(MeteredSender):
@@ -206,14 +208,18 @@ async def _extraction(index: Index, chunks: Sequence[Chunk]) -> tuple[Texts, lis
                     texts[chunk.id] = list(_extracted(extracted))
     except (ConspectusError, ValueError) as error:  # of its prompts or its cache; settings of another version
         return {}, [f"{unknown} {error}"]
-    missing = len(chunks) - len(texts)
-    return texts, [f"{unknown} of {missing} of {len(chunks)} the replies are not cached."] if missing else []
+    if missing := len(chunks) - len(texts):
+        return texts, [f"{unknown} of {missing} of {len(chunks)} the replies are not cached."]
+    return texts, []
 
 
 def _extracted(extracted: Extracted) -> Iterator[str]:
-    yield from (f"{entity.name}\n{entity.description}" for entity in extracted.graphs[0].entities)
-    yield from (f"{edge.source} - {edge.target}\n{edge.description}" for edge in extracted.graphs[0].relationships)
-    yield from (f"{claim.subject}\n{claim.description}" for claim in extracted.claims[0])
+    for entity in extracted.graphs[0].entities:
+        yield f"{entity.name}\n{entity.description}"
+    for edge in extracted.graphs[0].relationships:
+        yield f"{edge.source} - {edge.target}\n{edge.description}"
+    for claim in extracted.claims[0]:
+        yield f"{claim.subject}\n{claim.description}"
 
 
 # What becomes of facts
@@ -309,10 +315,12 @@ def asked_about(claims: Sequence[str], elements: Sequence[Element], chunks: int)
     """Return the names that the facts of a chunk are most about: those in many of them and in few of all chunks."""
 
     def worth(entity: Entity) -> float:
-        return sum(_names(claim, entity.name) for claim in claims) * log(1 + chunks / max(1, entity.frequency))
+        rarity = log(1 + chunks / max(1, entity.frequency))
+        return rarity * sum(_names(claim, entity.name) for claim in claims)
 
-    entities = [row for row in elements if isinstance(row, Entity) and worth(row)]
-    return [entity.name for entity in sorted(entities, key=lambda entity: (-worth(entity), entity.name))[:NAMES]]
+    named = {row.name: worth(row) for row in elements if isinstance(row, Entity)}
+    best = sorted(named, key=lambda name: (-named[name], name))
+    return [name for name in best[:NAMES] if named[name]]
 
 
 def _names(claim: str, name: str) -> bool:
@@ -325,7 +333,9 @@ async def follows(fact: str, texts: Sequence[str], model: Model, language: str =
     A language model reads those that have most of its words; by rules, one statement of them must have it.
     """
     near = list(nearest(fact, texts))
-    pieces = ["\n\n".join(near)] if model.generative and near else [line for text in near for line in split(text)]
+    pieces = [line for text in near for line in split(text)]
+    if model.generative and near:
+        pieces = ["\n\n".join(near)]
     replies = await model.perform_all([Entails(piece, fact, language=language) for piece in pieces])
     if failed := next((reply for reply in replies if isinstance(reply, CallFailed)), None):
         raise failed
@@ -336,9 +346,10 @@ def nearest(fact: str, texts: Sequence[str], limit: int = READ) -> Iterator[str]
     """Yield texts that have a key term of a fact, the fullest first: one at least, and more as far as they fit."""
     wanted = key_terms(fact)
     used = 0
-    for share, number in sorted((-len(wanted & all_terms(text)), number) for number, text in enumerate(texts)):
+    ranked = sorted((-len(wanted & all_terms(text)), number) for number, text in enumerate(texts))
+    for shared, number in ranked:
         size = tokens.count(texts[number])
-        if not share or (used and used + size > limit):
+        if not shared or (used and used + size > limit):
             return
         used += size
         yield texts[number]

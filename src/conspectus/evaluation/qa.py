@@ -338,16 +338,20 @@ class _Asker:
 
 def short_of(answer: Answer) -> tuple[str, ...]:
     """Return the short answers of an answer; its text where the method gives none."""
-    return answer.short or ((_MARKERS.sub("", answer.text).strip(),) if not says_nothing(answer.text) else ())
+    if answer.short or says_nothing(answer.text):
+        return answer.short
+    return (_MARKERS.sub("", answer.text).strip(),)
 
 
 def _scored(method: str, asked: Sequence[Asked], answered: Sequence[Answered], score: Score) -> Scored:
     good = [(one, row) for one, row in zip(asked, answered, strict=True) if not row.error]
     scores = [score(row.short, one) for one, row in good]
     names = dict.fromkeys(name for values in scores for name in values)
-    means = {name: float(np.mean([values[name] for values in scores if name in values])) for name in names}
+    columns = {name: [values[name] for values in scores if name in values] for name in names}
+    means = {name: float(np.mean(column)) for name, column in columns.items()}
     milliseconds = float(np.median([row.milliseconds for _, row in good])) if good else 0.0
-    return Scored(method, means, len(asked), {row.id: row.error for row in answered if row.error}, milliseconds)
+    failures = {row.id: row.error for row in answered if row.error}
+    return Scored(method, means, len(asked), failures, milliseconds)
 
 
 @public
