@@ -137,7 +137,7 @@ def tables_3_and_4(data: Path, work: Path) -> Table:
         data / "podcast" / "questions.csv",
         work / "podcast",
         study,
-        options=evaluation.AnswerOptions(CONDITIONS),
+        conditions=CONDITIONS,
         settings={},
     )
     counted = {one.condition: one for one in evaluation.extract_claims(study, settings={}).value.conditions}

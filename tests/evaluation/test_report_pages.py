@@ -132,9 +132,7 @@ def test_a_folder_without_answers_is_no_comparison(tmp_path: Path):
 def test_the_set_up_of_answers_is_recorded_and_shown(tmp_path: Path):
     index = an_index("Ada met Bo.", "Bo met Cy.", entities=["Ada", "Bo", "Cy"], reports=["Meetings"])
     settings = {"answer.context_tokens": 1000, "answer.general_knowledge": True}
-    evaluation.answer_questions(
-        QUESTIONS[:2], index, tmp_path, options=evaluation.AnswerOptions(["C0", "TS", "bm25"]), settings=settings
-    )
+    evaluation.answer_questions(QUESTIONS[:2], index, tmp_path, conditions=["C0", "TS", "bm25"], settings=settings)
 
     page, markdown = written(tmp_path, title="A & B")
 
@@ -148,9 +146,8 @@ def test_the_set_up_of_answers_is_recorded_and_shown(tmp_path: Path):
 
 def test_answers_made_with_something_else_are_counted_apart(tmp_path: Path):
     index = an_index("Ada met Bo.", entities=["Ada", "Bo"], reports=["Meetings"])
-    options = evaluation.AnswerOptions(["bm25"])
-    evaluation.answer_questions(QUESTIONS[:3], index, tmp_path, options=options, settings={})
-    evaluation.answer_questions(QUESTIONS[:1], index, tmp_path, options=options, settings={"search.k": 2})
+    evaluation.answer_questions(QUESTIONS[:3], index, tmp_path, conditions=["bm25"], settings={})
+    evaluation.answer_questions(QUESTIONS[:1], index, tmp_path, conditions=["bm25"], settings={"search.k": 2})
 
     assert "2 (and 1 made with something else)" in written(tmp_path)[1]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -156,14 +156,15 @@ def answers(
     settings = with_values(flags.settings, {key: value for key, value in values.items() if value is not None})
     in_comparison = source.is_dir() or source.name == "questions.json"
     target = out or ((source if source.is_dir() else source.parent) if in_comparison else COMPARISON)
-    options = evaluation.AnswerOptions(parts(conditions), sample, samples)
+    options: dict[str, Any] = {"conditions": parts(conditions), "sample": sample, "samples": samples}
+    options |= {"settings": settings}
     index = open_index(folder)
 
     def preview() -> Preview:
-        return evaluation.preview_answers(source, index, target, options=options, settings=settings)
+        return evaluation.preview_answers(source, index, target, **options)
 
     def work(bars: Bars) -> Answered:
-        return evaluation.answer_questions(source, index, target, options=options, settings=settings, progress=bars)
+        return evaluation.answer_questions(source, index, target, **options, progress=bars)
 
     done = carried_out(preview, work, "answer", target, replace(flags, settings=settings))
     if flags.json:
@@ -219,14 +220,15 @@ def judge(
     from conspectus import evaluation
     from conspectus.evaluation.judge import judge_settings
 
-    options = evaluation.JudgeOptions(parts(criteria), parts(pairs), replicates, sample)
     flags = Flags(judge_settings(settings, judge_model), dry_run, yes, json, quiet)
+    options: dict[str, Any] = {"criteria": parts(criteria), "pairs": parts(pairs), "replicates": replicates}
+    options |= {"sample": sample, "settings": flags.settings}
 
     def preview() -> Preview:
-        return evaluation.preview_judging(folder, options=options, settings=flags.settings)
+        return evaluation.preview_judging(folder, **options)
 
     def work(bars: Bars) -> Result[Comparison]:
-        return evaluation.judge_answers(folder, options=options, settings=flags.settings, progress=bars)
+        return evaluation.judge_answers(folder, **options, progress=bars)
 
     done = carried_out(preview, work, "judgement", folder, flags)
     _show_judgements(done.value, folder, json=json, quiet=quiet)

@@ -173,7 +173,7 @@ class _Experiment:
     def lay_out(self, variant: Variant, index: Index, settings: Settings) -> AnswerPlan:
         """Lay out the answers of a variant, its conditions named after it."""
         names = self.options.get("conditions") or default_conditions(index, settings)
-        options = AnswerOptions(names, self.options.get("sample"))
+        options = AnswerOptions(conditions=names, sample=self.options.get("sample"))
         planned = plan_answers(self.folder, self.questions, options, index, settings)
 
         def renamed(work: Work) -> Work:

@@ -44,12 +44,14 @@ from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.session import Session
 from conspectus.retrieval.model_wrappers import WithAnswerOptions
 from conspectus.rows import Answer, Chunk, Report, Usage
-from conspectus.runtime import DEFAULT_FOLDER, Given, opened, path_of, resolved
+from conspectus.runtime import DEFAULT_FOLDER, Options, Run, opened, path_of, public, run_of
 from conspectus.settings import Settings
 from conspectus.tasks import Task
 from conspectus.tasks.context import Context
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from conspectus.models.llm.sender import CachingSender
     from conspectus.models.llm.wire import Completion, Request
 else:
@@ -243,19 +245,19 @@ def summary(condition: str, rows: Sequence[ConditionAnswer]) -> Summary:
 # A run
 
 
-@dataclass(frozen=True)
-class AnswerOptions:
-    """What to answer: `conditions` as `C0`, `TS`, `SS` or methods (empty: the paper's, as far as the index has them).
+class AnswerOptions(Options, total=False):
+    """What is answered.
 
-    `sample` draws so many questions; `samples` are further answers to each, for self-consistency.
+    conditions: `C0`, `TS`, `SS` or methods; the paper's, as far as the index has them, if left out.
+    sample: a number of questions that are drawn by a seed.
+    samples: further answers to each question, for self-consistency.
+    progress: is told what is done.
     """
 
-    conditions: Sequence[str] = ()
-    sample: int | None = None
-    samples: int = 0
-
-
-DEFAULTS = AnswerOptions()
+    conditions: Sequence[str]
+    sample: int | None
+    samples: int
+    progress: Progress | None
 
 
 @dataclass(frozen=True)
@@ -312,7 +314,7 @@ def plan_answers(
     Raises UsageError where a condition cannot be asked, samples are asked of a model that does not vary, or the folder
     is a comparison of other questions.
     """
-    sample, samples = options.sample, options.samples
+    sample, samples, names = options.get("sample"), options.get("samples", 0), options.get("conditions", ())
     if (sample is not None and sample < 1) or samples < 0:
         raise UsageError("sampled questions are at least 1, and samples of answers not below 0")
     listed = once(questions)
@@ -320,9 +322,7 @@ def plan_answers(
     generative = model.generative if model else name != "extractive"
     if samples and not generative:
         raise UsageError("the extractive model answers the same each time: samples need a language model (--model)")
-    chosen, notices = (
-        (conditions_of(options.conditions), []) if options.conditions else possible(index, settings, generative)
-    )
+    chosen, notices = (conditions_of(names), []) if names else possible(index, settings, generative)
     ways: list[tuple[Condition, Settings, str]] = []
     for condition in chosen:
         own = settings_for(condition, settings, index)
@@ -420,44 +420,43 @@ class Answered:
     """What this run took of a language model."""
 
 
+@public
 def preview_answers(
     questions: Source,
     index: Index | str | Path = DEFAULT_FOLDER,
     folder: str | Path = COMPARISON,
-    *,
-    options: AnswerOptions = DEFAULTS,
-    settings: Given = None,
+    **options: Unpack[AnswerOptions],
 ) -> run.Preview:
     """Return what `answer_questions` would do and take; no model is asked, and answers that are there are taken off."""
-    chosen = resolved(settings)
-    planned = plan_answers(path_of(folder), questions_of(questions), options, opened(index), chosen)
-    cost = run.preview(chosen, None, lambda session: estimate(planned, session))
+    planned, chosen = _planned(questions, opened(index), path_of(folder), options)
+    cost = run.preview(chosen.settings, None, lambda session: estimate(planned, session))
     return run.Preview(len(planned.works), len(planned.left), cost)
 
 
+@public
 def answer_questions(
     questions: Source,
     index: Index | str | Path = DEFAULT_FOLDER,
     folder: str | Path = COMPARISON,
-    *,
-    options: AnswerOptions = DEFAULTS,
-    settings: Given = None,
-    model: Model | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[AnswerOptions],
 ) -> Answered:
     """Answer questions by each condition and save each answer in a folder (GraphRAG §4.1).
 
     The same call goes on from what is there and tries failures again. Raises UsageError, before anything is asked,
     where a condition cannot be answered.
 
-    Example: `answer_questions("questions.txt", "idx", "study", options=AnswerOptions(["C0", "TS"]))`
+    Example: `answer_questions("questions.txt", "idx", "study", conditions=["C0", "TS"])`
     """
-    chosen, target = resolved(settings), path_of(folder)
-    planned = plan_answers(target, questions_of(questions), options, opened(index), chosen, model)
-    result = make_answers(planned, chosen, model, progress)
+    planned, chosen = _planned(questions, opened(index), path_of(folder), options)
+    result = make_answers(planned, chosen.settings, chosen.model, options.get("progress"))
     units = tuple(row for row in table2(planned.index) if row.condition in planned.conditions)
     notices = (*planned.notices, *planned.outdated(), *result.notices)
-    return Answered(target, planned.asked, tuple(planned.summaries()), units, notices, result.usage)
+    return Answered(planned.folder, planned.asked, tuple(planned.summaries()), units, notices, result.usage)
+
+
+def _planned(questions: Source, index: Index, folder: Path, options: AnswerOptions) -> tuple[AnswerPlan, Run]:
+    chosen = run_of(options, [index.settings])
+    return plan_answers(folder, questions_of(questions), options, index, chosen.settings, chosen.model), chosen
 
 
 def units_read(index: Index | str | Path = DEFAULT_FOLDER) -> list[Units]:

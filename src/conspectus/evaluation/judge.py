@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conspectus.errors import UsageError
 from conspectus.evaluation import charts, run
@@ -23,9 +23,12 @@ from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.models.llm.session import Session
-from conspectus.runtime import Given, path_of, resolved
+from conspectus.runtime import Options, path_of, public, run_of
 from conspectus.settings import Settings
 from conspectus.text.language import AUTO, language_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 TOGETHER = 50
 """Judgements that are written together: the disk is slower than a judge. A kill loses fewer, and not their replies."""
@@ -98,36 +101,39 @@ def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
 # The API
 
 
-@dataclass(frozen=True)
-class JudgeOptions:
-    """What to judge of a folder: `criteria` by name or file, `pairs` as `C0:SS`; empty means all.
+class JudgeOptions(Options, total=False):
+    """What is judged, and by whom.
 
-    `sample` draws so many questions.
+    criteria: names of the paper's criteria, or files of one's own; the paper's if left out.
+    pairs: pairs of conditions, as `C0:SS`; all if left out.
+    replicates: the judgements of each comparison, 5 if left out.
+    sample: a number of questions that are drawn by a seed.
+    judge_model: the name of the language model that judges, in place of `model`.
+    progress: is told what is done.
     """
 
-    criteria: Sequence[str] = ()
-    pairs: Sequence[str] = ()
-    replicates: int = 5
-    sample: int | None = None
-
-
-ALL = JudgeOptions()
+    criteria: Sequence[str]
+    pairs: Sequence[str]
+    replicates: int
+    sample: int | None
+    judge_model: str | None
+    progress: Progress | None
 
 
 class _Run:
     """A run of judging: its settings, the comparisons, the judge, and the comparisons that it has not judged."""
 
-    def __init__(
-        self, folder: str | Path, options: JudgeOptions, settings: Given, judge_model: str | None, model: Model | None
-    ) -> None:
-        self.folder, self.options = path_of(folder), options
-        self.settings = resolved(settings) if model else judge_settings(resolved(settings), judge_model)
-        self.by = model.name if model else found_by(self.settings, "Judge")
+    def __init__(self, folder: Path, options: JudgeOptions) -> None:
+        chosen = run_of(options)
+        self.folder, self.model = folder, chosen.model
+        self.settings = chosen.settings if self.model else judge_settings(chosen.settings, options.get("judge_model"))
+        self.by = self.model.name if self.model else found_by(self.settings, "Judge")
         questions = read_list(self.folder)
-        chosen = self.settings.language
-        self.language = chosen if chosen != AUTO else language_of(one.text for one in questions)
-        criteria = criteria_of(options.criteria, self.language)
-        self.plan = plan(self.folder, questions, criteria, options.pairs, options.replicates, options.sample)
+        language = self.settings.language
+        self.language = language if language != AUTO else language_of(one.text for one in questions)
+        criteria = criteria_of(options.get("criteria", ()), self.language)
+        pairs, replicates = options.get("pairs", ()), options.get("replicates", 5)
+        self.plan = plan(self.folder, questions, criteria, pairs, replicates, options.get("sample"))
         self.left = self.plan.left(judgements_in(self.folder), self.by)
 
     async def cost(self, session: Session) -> Estimate:
@@ -151,24 +157,16 @@ def judge_settings(settings: Settings, judge_model: str | None) -> Settings:
     return settings
 
 
-def preview_judging(
-    folder: str | Path, *, options: JudgeOptions = ALL, judge_model: str | None = None, settings: Given = None
-) -> run.Preview:
+@public
+def preview_judging(folder: str | Path, **options: Unpack[JudgeOptions]) -> run.Preview:
     """Return what `judge_answers` would ask of its judge and what that would cost; no model is asked."""
-    judging = _Run(folder, options, settings, judge_model, None)
+    judging = _Run(path_of(folder), options)
     cost = run.preview(judging.settings, None, judging.cost)
     return run.Preview(len(judging.plan.comparisons), len(judging.left), cost)
 
 
-def judge_answers(
-    folder: str | Path,
-    *,
-    options: JudgeOptions = ALL,
-    judge_model: str | None = None,
-    settings: Given = None,
-    model: Model | None = None,
-    progress: Progress | None = None,
-) -> run.Result[Comparison]:
+@public
+def judge_answers(folder: str | Path, **options: Unpack[JudgeOptions]) -> run.Result[Comparison]:
     """Have a model judge the answers of a comparison's folder head to head, and test what it preferred (GraphRAG §4,
     G).
 
@@ -176,7 +174,7 @@ def judge_answers(
     this judge are written into the folder. Raises UsageError where there is nothing to compare or no judge, IndexBusy
     where another process writes there.
     """
-    judging = _Run(folder, options, settings, judge_model, model)
+    judging = _Run(path_of(folder), options)
     target, planned, by, language = judging.folder, judging.plan, judging.by, judging.language
 
     async def work(performer: Model | None, _: Session | None) -> Comparison:
@@ -185,10 +183,11 @@ def judge_answers(
         table = judgements_in(target)
         left = planned.left(table, by)
         ready = 2 * judging.settings.llm.concurrency  # so that one waits wherever a call ends
-        await judge(left, performer, table, by, language, ready, run.tick_of(progress, "judge", len(left)))
+        tick = run.tick_of(options.get("progress"), "judge", len(left))
+        await judge(left, performer, table, by, language, ready, tick)
         return judge_statistics(target, judge_model=by)
 
-    return run.perform(judging.settings, target, model, judging.cost, work)
+    return run.perform(judging.settings, target, judging.model, judging.cost, work)
 
 
 def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> Comparison:

@@ -38,10 +38,9 @@ def a_model(said: Any = None) -> ScriptedModel:
 
 
 def run(folder: Path, conditions: Sequence[str], model: Model | None = None, **more: Any) -> Any:
-    options = evaluation.AnswerOptions(conditions, more.pop("sample", None), more.pop("samples", 0))
     return evaluation.answer_questions(
         more.pop("questions", QUESTIONS), more.pop("index", small()), folder,
-        options=options, model=model, settings=more.pop("settings", {}), **more,
+        conditions=conditions, model=model, settings=more.pop("settings", {}), **more,
     )  # fmt: skip
 
 

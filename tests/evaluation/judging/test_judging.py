@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conspectus.errors import BadReply, BudgetReached, NotSupported, UsageError
-from conspectus.evaluation import JudgeOptions, charts, judge_answers, judge_statistics
+from conspectus.evaluation import charts, judge_answers, judge_statistics
 from conspectus.evaluation.jsonl_table import ConditionAnswer, Judgement, Question, answers_in, judgements_in
 from conspectus.evaluation.questions import write_list
 from conspectus.evaluation.verdicts import EQUAL, labels, named
@@ -43,8 +43,7 @@ def a_judge(said: Callable[[Judge], Any] = longest) -> ScriptedModel:
 
 def judged(folder: Path, model: ScriptedModel, **more: Any) -> Any:
     more.setdefault("criteria", ["diversity"])
-    kept = {name: more.pop(name) for name in ("settings", "judge_model") if name in more}
-    return judge_answers(folder, options=JudgeOptions(**more), model=model, **kept).value
+    return judge_answers(folder, model=model, **more).value
 
 
 def test_the_answer_that_the_judge_prefers_wins_wherever_it_is_shown(tmp_path: Path):
