@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from conspectus import api, evaluation
 from conspectus.cli import show
 from conspectus.cli.eval_options import (
     Conditions,
@@ -40,7 +41,6 @@ def claims(folder: Folder, conditions: Conditions = "", sample: Sample = None, *
 
     Example: conspectus eval claims comparison --model openai/gpt-4.1-mini
     """
-    from conspectus import evaluation
     from conspectus.evaluation import tables
     from conspectus.evaluation.claims import CLAIMS_BY_RULES
 
@@ -72,7 +72,6 @@ def grounding(folder: Folder, conditions: Conditions = "", sample: Sample = None
 
     Example: conspectus eval grounding comparison
     """
-    from conspectus import evaluation
     from conspectus.evaluation import tables
     from conspectus.evaluation.grounding import GROUNDED_BY_RULES
 
@@ -116,11 +115,10 @@ def loss(
 
     Example: conspectus eval loss --chunks 20
     """
-    from conspectus import evaluation, open_index
     from conspectus.evaluation.claims import CLAIMS_BY_RULES
     from conspectus.evaluation.grounding import GROUNDED_BY_RULES
 
-    opened = open_index(folder)
+    opened = api.open_index(folder)
     options: Any = {"chunks": chunks, "conditions": parts(conditions), "seed": seed, "settings": flags.settings}
     done = carried_out(
         lambda: evaluation.preview_loss(opened, **options),
@@ -189,8 +187,6 @@ def ablate(
 
     Example: conspectus eval ablate --set chunk.tokens=600,1200 --index idx
     """
-    from conspectus import evaluation
-
     if preset == "communities":
         _show_ablation(evaluation.compare_communities(folder, out, seeds=seeds, settings=flags.settings), flags)
     options: Any = {
@@ -210,8 +206,6 @@ def ablate(
 
 def _announce(folder: Path, out: Path, options: Any, flags: Flags) -> None:
     """Show what is left and what it would take, and ask whether to go on; a dry run ends there."""
-    from conspectus import evaluation
-
     if not flags.dry_run and flags.settings.model == "extractive":
         return
     variants, left, costs = evaluation.preview_ablation(folder, out, **options)

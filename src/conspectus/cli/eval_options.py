@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from conspectus import api
 from conspectus.cli import show
 from conspectus.cli.options import (
     COST,
@@ -44,10 +45,9 @@ COMPARISON = Path("comparison")
 def condition_names(incomplete: str) -> list[str]:
     """Return what a list of conditions may go on with; for completion by the shell."""
     from conspectus.evaluation.conditions import PAPER
-    from conspectus.retrieval import METHODS
 
     before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in (*PAPER, *METHODS) if name.startswith(last)]
+    return [f"{before}{comma}{name}" for name in (*PAPER, *api.METHODS) if name.startswith(last)]
 
 
 Folder = Annotated[
@@ -154,10 +154,8 @@ def step(
 
 def _built(index: Path | list[Path] | None) -> list[Mapping[str, Any]]:
     """Return the settings that the indexes in folders were built by."""
-    from conspectus.runtime import settings_in
-
     folders = index if isinstance(index, list) else [index] if index else []
-    return [settings for folder in folders for settings in settings_in(folder)]
+    return [settings for folder in folders for settings in api.settings_in(folder)]
 
 
 # How a step runs
@@ -199,10 +197,8 @@ def ended(done: Result[Any], errors: Mapping[str, int], rules: Sequence[str], fl
 @contextmanager
 def with_progress(folder: Path, *, quiet: bool) -> Generator[Bars]:
     """Show progress bars; an interruption ends the command and says where the results so far are."""
-    from conspectus.cli.show import Bars
-
     try:
-        with Bars(quiet=quiet) as bars:
+        with show.Bars(quiet=quiet) as bars:
             yield bars
     except KeyboardInterrupt:
         show.note(f"interrupted: the results so far are saved in {folder}; the same command goes on from there")

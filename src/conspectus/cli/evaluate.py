@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from conspectus import evaluation
 from conspectus.cli import eval_check, eval_compare, show
 from conspectus.cli.eval_options import Flags, step
 from conspectus.cli.options import (
@@ -64,8 +65,6 @@ def retrieval(
 
     Example: conspectus eval retrieval data/hotpotqa --methods bm25,walk,hippo
     """
-    from conspectus import evaluation
-
     try:
         ks = [int(part) for part in parts(k)]
     except ValueError:
@@ -157,8 +156,6 @@ def kgqa(
 
 def _answer(file: Path, folder: Path | list[Path], methods: str, flags: Flags, **options: Any) -> None:
     """Answer and print the measures; end with the exit code of that."""
-    from conspectus import evaluation
-
     results = evaluation.evaluate_answers(file, folder, parts(methods), settings=flags.settings, **options)
     if flags.json:
         show.as_json({s.method: s.as_row() | ({"failures": s.failures} if s.failures else {}) for s in results})
