@@ -38,7 +38,7 @@ UNKNOWN = ("[UNK]", "<unk>")
 POOLINGS = ("mean_tokens", "cls_token", "lasttoken")
 ENDPOINT = "https://huggingface.co"
 SECONDS = 20.0
-"""How long the hub may take to say what files a model has: it takes 1 where there is a way to it."""
+"""How long the hub may be silent when it is asked which files a model has; its library retries the files themselves."""
 MODEL, TOKENIZER, POOLING = "onnx/model.onnx", "tokenizer.json", "1_Pooling/config.json"
 OPTIONAL = ("modules.json", POOLING, "sentence_bert_config.json", "config.json")
 _FILES = ("model.onnx", MODEL, "model_quantized.onnx", "onnx/model_quantized.onnx")
