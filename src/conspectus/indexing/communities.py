@@ -43,16 +43,16 @@ def find_communities(
         start=_earlier(before, entities) if before else (),
     )
     rank = {chunk.id: place for place, chunk in enumerate(chunks)}
-    told = _pairs((entity.chunk_ids for entity in entities), rank)
-    linked = _pairs((relationship.chunk_ids for relationship in relationships), rank)
+    entity_chunks = _pairs((entity.chunk_ids for entity in entities), rank)
+    relationship_chunks = _pairs((relationship.chunk_ids for relationship in relationships), rank)
     inside: list[list[int]] = []
     mentioned: list[list[int]] = []
     for first, last in _levels(parts):
         part_of = _part_of(parts[first:last], len(entities))
-        held = np.where(part_of[source] == part_of[target], part_of[source], -1)
-        inside += _grouped(held, np.arange(len(relationships)), last - first)
-        owner = np.concatenate((part_of[told[0]], held[linked[0]]))
-        mentioned += _grouped(owner, np.concatenate((told[1], linked[1])), last - first)
+        part_of_relationship = np.where(part_of[source] == part_of[target], part_of[source], -1)
+        inside += _grouped(part_of_relationship, np.arange(len(relationships)), last - first)
+        owner = np.concatenate((part_of[entity_chunks[0]], part_of_relationship[relationship_chunks[0]]))
+        mentioned += _grouped(owner, np.concatenate((entity_chunks[1], relationship_chunks[1])), last - first)
     chunk_ids = list(rank)
     return [
         _community(

@@ -1,7 +1,7 @@
 """Describe: one description for each entity, relationship and claim, of those of its instances (GraphRAG §3.1.3).
 
-What has one description only keeps it: no task is asked for it. Where the model has to be waited for,
-descriptions come in one by one, and `ready` waits for those of one community alone.
+A row whose instances have only one description takes it without a task. Where the model has to be waited for,
+descriptions arrive one by one, and `ready` waits for those of one community.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from conspectus.tasks import DescribeElement
 
 R = TypeVar("R", Entity, Relationship, Claim)
 MOST_SPANS = 8
-"""Places kept for one row, the most telling first."""
+"""Spans stored for one row, those that its description rests on first; a row stays a few hundred bytes."""
 
 
 class Described(Generic[R]):
@@ -49,12 +49,7 @@ class Described(Generic[R]):
             if len(texts) > 1
         }
 
-    def drafts(self) -> list[R]:
-        """Return the rows as long as they can become: what is still to be described says all that it is made of."""
-        texts = zip(self.rows, self._texts, strict=True)
-        return [row if row.description else replace(row, description=" ".join(said)) for row, said in texts]
-
-    async def one(self, i: int, task: DescribeElement, model: Model, tick: Tick) -> None:
+    async def describe_row(self, i: int, task: DescribeElement, model: Model, tick: Tick) -> None:
         """Describe one row; where the model fails, it keeps the longest of its instances' descriptions."""
         try:
             made = await model.perform(task)
@@ -107,10 +102,6 @@ class DescribedGraph:
         """What could not be described, in the order of the rows."""
         return [table.failures[i] for table in self._tables() for i in sorted(table.failures)]
 
-    def drafts(self) -> tuple[list[Entity], list[Relationship], list[Claim]]:
-        """Return all rows as long as they can become."""
-        return self.entities.drafts(), self.relationships.drafts(), self.claims.drafts()
-
     def _tables(self) -> tuple[Described[Entity], Described[Relationship], Described[Claim]]:
         return self.entities, self.relationships, self.claims
 
@@ -138,7 +129,7 @@ async def describe(
 
     async def table(rows: Described[R], first: Sequence[float]) -> None:
         for i, task in rows.tasks(language, first).items():
-            work = rows.one(i, task, model, tick)
+            work = rows.describe_row(i, task, model, tick)
             if not model.generative:
                 await work
                 continue

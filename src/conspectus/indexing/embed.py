@@ -51,22 +51,25 @@ def with_vectors(
     """Return an index with vectors by an embedder, in place of those it has; `name` is what `open_embedder` opens.
 
     Texts that an index `before` has vectors of by the same embedder are not embedded again. Without `prefixes` they are
-    those that are known of the model.
+    those that are reusable of the model.
 
     Raises what the embedder does.
     """
     query, passage = prefixes if prefixes is not None else known_prefixes(embedder.name)
     texts = texts_of(index)
-    known = _known(before, embedder, passage) if before else {}
+    reusable = _reusable(before, embedder, passage) if before else {}
     tick = no_tick
     if progress:
-        new = (set(said).difference(known[array][0] if array in known else ()) for array, said in texts.items())
+        new = (
+            set(contents).difference(reusable[array][0] if array in reusable else ())
+            for array, contents in texts.items()
+        )
         tick = progress.stage("embed", sum(map(len, new)))
     linked = len(index.chunks) * embedder.dimension >= LARGE and find_spec("usearch") is not None
     arrays = {key: array for key, array in index.arrays.items() if not key.startswith(PREFIX)}
-    for array, said in texts.items():
+    for array, contents in texts.items():
         kind = np.float32 if array == CHUNKS and not linked else np.float16
-        arrays[array] = _vectors(said, embedder, kind, known.get(array), tick, passage)
+        arrays[array] = _vectors(contents, embedder, kind, reusable.get(array), tick, passage)
     unread = round(embedder.unread(_sample(texts[SENTENCES])), 3)
     made: dict[str, Any] = {
         "embedder": name, "model": embedder.name, "dimension": embedder.dimension, "unread": unread
@@ -123,30 +126,30 @@ def _titled(title: str, joint: str, text: str) -> str:
     return f"{title}{joint}{text}" if title else text
 
 
-Known = tuple[dict[str, int], Array]
+Reusable = tuple[dict[str, int], Array]
 """Places of texts, and the vectors at these places."""
 
 
-def _known(before: Index, embedder: Embedder, prefix: str) -> dict[str, Known]:
+def _reusable(before: Index, embedder: Embedder, prefix: str) -> dict[str, Reusable]:
     """Return the texts that an index has vectors of behind a prefix, and these, by the names of the arrays."""
     made: Mapping[str, Any] = before.settings.get("vectors", {})
     if not same_model(made.get("model", ""), embedder.name) or made.get("dimension") != embedder.dimension:
         return {}
     if made.get("passage_prefix", "") != prefix:
         return {}
-    known: dict[str, Known] = {}
-    for array, said in texts_of(before).items():
-        if array in before.arrays and len(before.arrays[array]) == len(said):
-            known[array] = {text: place for place, text in enumerate(said)}, before.arrays[array]
-    return known
+    reusable: dict[str, Reusable] = {}
+    for array, contents in texts_of(before).items():
+        if array in before.arrays and len(before.arrays[array]) == len(contents):
+            reusable[array] = {text: place for place, text in enumerate(contents)}, before.arrays[array]
+    return reusable
 
 
 def _vectors(
-    texts: Sequence[str], embedder: Embedder, kind: Any, known: Known | None, tick: Tick, prefix: str
+    texts: Sequence[str], embedder: Embedder, kind: Any, reusable: Reusable | None, tick: Tick, prefix: str
 ) -> Array:
-    """Return the vectors of texts: those that are known, and of the others each different one embedded once."""
+    """Return the vectors of texts: those that are reusable, and of the others each different one embedded once."""
     vectors = np.zeros((len(texts), embedder.dimension), kind)
-    places, old = known or ({}, vectors)
+    places, old = reusable or ({}, vectors)
     first: dict[str, int] = {}
     for place, text in enumerate(texts):
         if text in places:

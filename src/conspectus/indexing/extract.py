@@ -57,20 +57,20 @@ async def extract(
     """
 
     async def read(chunk: Chunk) -> tuple[Extraction, tuple[FoundClaim, ...], tuple[Failure, ...]]:
-        found: list[Extraction] = []
+        graphs: list[Extraction] = []
         claims: tuple[FoundClaim, ...] = ()
         failures: tuple[Failure, ...] = ()
         try:
             async for graph in _rounds(chunk, model, settings, language):
-                found.append(graph)
+                graphs.append(graph)
             if settings.claims and model.generative:
-                claims = await _claims(chunk, found, model, language)
+                claims = await _claims(chunk, graphs, model, language)
         except Unusable:
             raise
         except ModelError as error:
             failures = (_failure(chunk, error),)
         tick()
-        return _joined(found), claims, failures
+        return _joined(graphs), claims, failures
 
     extracted = Extracted()
     for graph, claims, failures in await performed(model, map(read, chunks)):
@@ -116,8 +116,8 @@ async def _open_triples(chunk: Chunk, model: Model, language: str) -> Extraction
     )
 
 
-async def _claims(chunk: Chunk, found: Sequence[Extraction], model: Model, language: str) -> tuple[FoundClaim, ...]:
-    names = tuple(dict.fromkeys(entity.name for graph in found for entity in graph.entities))
+async def _claims(chunk: Chunk, graphs: Sequence[Extraction], model: Model, language: str) -> tuple[FoundClaim, ...]:
+    names = tuple(dict.fromkeys(entity.name for graph in graphs for entity in graph.entities))
     return await model.perform(ExtractClaims(chunk, names, language=language)) if names else ()
 
 

@@ -291,7 +291,7 @@ def _ignores_above(root: str) -> Iterator[tuple[str, GitIgnoreSpec]]:
         if parent == folder:
             return  # in no repository
         above.append(folder := parent)
-    found = [(base, _ignore_file(base, ".gitignore")) for base in reversed(above)]
-    inside = _Folder(root, "", tuple(found))
+    ignore_files = [(base, _ignore_file(base, ".gitignore")) for base in reversed(above)]
+    inside = _Folder(root, "", tuple(ignore_files))
     if not inside.ignored(root, is_folder=True) and not inside.ignored(os.path.join(root, "any"), is_folder=False):
-        yield from found
+        yield from ignore_files

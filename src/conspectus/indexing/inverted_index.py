@@ -48,8 +48,8 @@ class _Numbered(dict[str, int]):
         self._terms = terms_known
 
     def __missing__(self, word: str) -> int:
-        found = terms(word)
-        self[word] = number = self._terms.setdefault(found[0], len(self._terms)) if found else -1
+        word_terms = terms(word)
+        self[word] = number = self._terms.setdefault(word_terms[0], len(self._terms)) if word_terms else -1
         return number
 
 

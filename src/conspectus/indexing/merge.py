@@ -102,13 +102,13 @@ def merge(extracted: Sequence[tuple[Chunk, Extraction]], names: Names) -> Merged
     return _rows(entities | ends, pairs, names)
 
 
-def _add(element: Element, found: FoundEntity | FoundRelationship, chunk: Chunk) -> bool:
+def _add(element: Element, instance: FoundEntity | FoundRelationship, chunk: Chunk) -> bool:
     """Add an instance; return whether it is a new one: the same words read twice are one."""
     element.chunk_ids[chunk.id] = None
-    key = (found.span, "") if found.span else (chunk.span, found.description)
+    key = (instance.span, "") if instance.span else (chunk.span, instance.description)
     if key in element.instances:
         return False
-    element.instances[key] = found.description
+    element.instances[key] = instance.description
     return True
 
 

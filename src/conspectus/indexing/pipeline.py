@@ -116,7 +116,6 @@ async def build_index(
         made = build_graph(
             replace(build, documents=documents), chunks, extracted, language, lambda name: show.stage(name, 0)
         )
-        graph = made.graph
         facts = made.corrected.facts
         documents, chunks = [*documents, *facts.documents], [*chunks, *facts.chunks]
         del extracted
@@ -129,14 +128,14 @@ async def build_index(
     return Index(
         documents=documents,
         chunks=chunks,
-        entities=graph.entities.rows,
-        relationships=graph.relationships.rows,
+        entities=made.graph.entities.rows,
+        relationships=made.graph.relationships.rows,
         triples=made.triples,
-        claims=graph.claims.rows,
+        claims=made.graph.claims.rows,
         communities=made.communities,
         reports=reports,
         joins=made.corrected.joins,
-        failures=[*build.failures, *failures, *made.corrected.failures, *graph.failures, *unwritten],
+        failures=[*build.failures, *failures, *made.corrected.failures, *made.graph.failures, *unwritten],
         words=words,
         arrays=arrays,
         settings={**settings.model_dump(mode="json", by_alias=True), "language": ",".join(languages)},
@@ -186,8 +185,10 @@ Check = Callable[[GraphBuild, str], Awaitable[None]]
 """Is given the graph and the language when extraction is done; may raise to stop there."""
 
 HEAD_START = 0.2
-"""Seconds in which the first calls go out before other work takes the processor."""
+"""Seconds in which the first calls go out before other work takes the processor: some 25 prompts are rendered in it."""
 SWITCH_SECONDS = 0.0005
+"""Seconds for which a thread may hold the interpreter meanwhile: a tenth of Python's default, for a reply that arrives
+takes several turns."""
 
 
 def _beside(work: Callable[[], T], aside: bool) -> Awaitable[T]:

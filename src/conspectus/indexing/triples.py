@@ -1,6 +1,4 @@
-"""Triples as rows: those a model found in chunks, those of an OpenIE file, and those of a graph given without
-text.
-"""
+"""Triples as rows: those that a model extracted from chunks, of an OpenIE file, and of a graph given without text."""
 
 from __future__ import annotations
 
@@ -42,19 +40,16 @@ class GivenGraph:
 
 
 def index_of(graph: GivenGraph, settings: CommunitySettings | None = None) -> Index:
-    """Return an index of a graph alone: names as entities, triples, what joins two names as relationships, and the
-    communities that these make.
-    """
+    """Return an index of a graph alone: names as entities, pairs of names as relationships, and their communities."""
     rows = graph_rows(graph)
     communities = find_communities(rows["entities"], rows["relationships"], settings or CommunitySettings())
     return Index(**rows, communities=communities, failures=graph.failures, **_no_text())
 
 
 def graph_rows(graph: GivenGraph) -> dict[str, Any]:
-    """Return the entities, relationships and triples of a graph that is given."""
-    rows = [Triple(content_id(*said), i, *said) for i, said in enumerate(graph.triples)]
-    told = graph.descriptions
-    entities = [replace(e, description=told[e.name]) if e.name in told else e for e in entities_of(rows)]
+    """Return the entities, relationships and triples of a given graph."""
+    rows = [Triple(content_id(*texts), i, *texts) for i, texts in enumerate(graph.triples)]
+    entities = [replace(e, description=graph.descriptions.get(e.name, e.description)) for e in entities_of(rows)]
     return {"entities": entities, "relationships": relationships_of(rows), "triples": rows}
 
 
@@ -66,9 +61,7 @@ def _no_text() -> dict[str, Any]:
 
 
 def entities_of(triples: Sequence[Triple]) -> list[Entity]:
-    """Return the names of triples as entities, in the order in which they are met; the degree counts
-    neighbours.
-    """
+    """Return the names of triples as entities, in the order in which they occur; the degree counts neighbours."""
     near: dict[str, set[str]] = {}
     chunks: dict[str, dict[str, None]] = {}
     for triple in triples:
@@ -78,21 +71,13 @@ def entities_of(triples: Sequence[Triple]) -> list[Entity]:
             chunks.setdefault(triple.head, {})[chunk] = None
             chunks.setdefault(triple.tail, {})[chunk] = None
     return [
-        Entity(
-            content_id("entity", name),
-            i,
-            name,
-            "",
-            "",
-            tuple(chunks.get(name, ())),
-            degree=len(others - {name}),
-        )
+        Entity(content_id("entity", name), i, name, "", "", tuple(chunks.get(name, ())), degree=len(others - {name}))
         for i, (name, others) in enumerate(near.items())
     ]
 
 
 def relationships_of(triples: Sequence[Triple]) -> list[Relationship]:
-    """Return what joins two names: one undirected relationship that says all triples between them."""
+    """Return an undirected relationship for each pair of names, with all triples between them as its description."""
     pairs: dict[tuple[str, str], list[Triple]] = {}
     degree: dict[str, int] = {}
     for triple in triples:
@@ -104,12 +89,12 @@ def relationships_of(triples: Sequence[Triple]) -> list[Relationship]:
                     degree[end] = degree.get(end, 0) + 1
             pairs[pair].append(triple)
     rows: list[Relationship] = []
-    for i, ((source, target), said) in enumerate(pairs.items()):
-        text = "; ".join(f"{t.head} {t.relation.replace('_', ' ')} {t.tail}" for t in said)
-        chunks = tuple(dict.fromkeys(c for t in said for c in t.chunk_ids))
+    for i, ((source, target), between) in enumerate(pairs.items()):
+        text = "; ".join(f"{t.head} {t.relation.replace('_', ' ')} {t.tail}" for t in between)
+        chunks = tuple(dict.fromkeys(c for t in between for c in t.chunk_ids))
         rows.append(
             Relationship(
-                content_id("relationship", source, target), i, source, target, text, float(len(said)),
+                content_id("relationship", source, target), i, source, target, text, float(len(between)),
                 chunk_ids=chunks, combined_degree=degree[source] + degree[target],
             )
         )  # fmt: skip
@@ -119,18 +104,18 @@ def relationships_of(triples: Sequence[Triple]) -> list[Relationship]:
 # Triples of chunks
 
 
-def triples_of(found: Iterable[tuple[str, Sequence[FoundTriple]]]) -> list[Triple]:
-    """Return the rows of what was found in chunks, given by their ids; what several chunks say is one row."""
+def triples_of(extracted: Iterable[tuple[str, Sequence[FoundTriple]]]) -> list[Triple]:
+    """Return the triples of chunks, given by their ids, as rows; a triple of several chunks is one row."""
     chunks: dict[TripleText, dict[str, None]] = {}
-    for chunk, triples in found:
+    for chunk, triples in extracted:
         for triple in triples:
             chunks.setdefault((triple.head, triple.relation, triple.tail), {})[chunk] = None
-    return [Triple(content_id(*said), i, *said, tuple(ids)) for i, (said, ids) in enumerate(chunks.items())]
+    return [Triple(content_id(*texts), i, *texts, tuple(ids)) for i, (texts, ids) in enumerate(chunks.items())]
 
 
 @dataclass(frozen=True)
 class OpenIe:
-    """What an OpenIE file says of one passage; `dropped` counts what is no triple of three texts."""
+    """The triples of one passage in an OpenIE file; `dropped` counts entries that are no triple of three texts."""
 
     id: str
     triples: tuple[FoundTriple, ...]
@@ -138,8 +123,7 @@ class OpenIe:
 
 
 def read_openie(path: Path) -> list[OpenIe]:
-    """Read named entities and triples of passages, a JSON object a line: `_id`, `entities`, `triples` as
-    lists of 3.
+    """Read named entities and triples of passages, a JSON object a line: `_id`, `entities`, `triples` as lists of 3.
 
     Raises DocumentError, naming the line, where a line is no such object.
     """
@@ -155,21 +139,19 @@ def read_openie(path: Path) -> list[OpenIe]:
             record = cast("Mapping[str, Any]", json.loads(line))
             given = cast("list[Any]", record["triples"])
             lists = (cast("list[Any]", t) for t in given if isinstance(t, list))
-            good = [t for t in lists if len(t) == 3]
-            triples = [FoundTriple(*(" ".join(str(part).split()) for part in t)) for t in good]
-            kept = tuple(t for t in triples if t.head and t.relation and t.tail)
-            read.append(OpenIe(str(record["_id"]), kept, len(given) - len(kept)))
+            triples = [FoundTriple(*(" ".join(str(part).split()) for part in t)) for t in lists if len(t) == 3]
+            whole = tuple(t for t in triples if t.head and t.relation and t.tail)
+            read.append(OpenIe(str(record["_id"]), whole, len(given) - len(whole)))
         except (ValueError, KeyError, TypeError) as error:
             raise DocumentError(f"{path}, line {n}: not an object with _id and triples ({error})") from None
     return read
 
 
 def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> Index:
-    """Return the index with the triples of passages in place of its own; its graph and reports stay what they
-    are.
+    """Return the index with the triples of passages in place of its own; its graph and reports stay as they are.
 
-    A passage is the document whose record had its `_id` (or `id`), and its triples are said by all its
-    chunks. What has no document, or is no triple, is a failure of stage `import`.
+    A passage is the document whose record had its `_id` (or `id`), and its triples belong to all its chunks. What has
+    no document, or is no triple, is a failure of stage `import`.
 
     Raises UsageError where no passage has a document.
     """
@@ -179,23 +161,22 @@ def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> I
     documents = {
         key: d for d in index.documents for key in (d.metadata.get("_id"), d.metadata.get("id"), d.path) if key
     }
-    known = [p for p in passages if p.id in documents]
-    if not known:
+    matched = [p for p in passages if p.id in documents]
+    if not matched:
         raise UsageError(
             f"none of the {len(passages)} passages of {source or 'the file'} is a document of this index; "
             "index the corpus whose records have their _id first"
         )
-    found = [(chunk, p.triples) for p in known for chunk in chunks.get(documents[p.id].id, ())]
-    lost = [p for p in passages if p.id not in documents]
-    dropped = sum(p.dropped for p in known)
+    by_chunk = [(chunk, p.triples) for p in matched for chunk in chunks.get(documents[p.id].id, ())]
+    unmatched = [p for p in passages if p.id not in documents]
+    dropped = sum(p.dropped for p in matched)
     failures = [f for f in index.failures if f.stage != "import"]
-    if lost:
-        failures.append(
-            Failure("import", f"{len(lost)} passages have no document here, the first {lost[0].id}", source)
-        )
+    if unmatched:
+        missing = f"{len(unmatched)} passages have no document here, the first {unmatched[0].id}"
+        failures.append(Failure("import", missing, source))
     if dropped:
         failures.append(Failure("import", f"{dropped} entries are no triples of head, relation and tail", source))
-    return replace(index, triples=triples_of(found), failures=failures, origin={**index.origin, OPENIE: source})
+    return replace(index, triples=triples_of(by_chunk), failures=failures, origin={**index.origin, OPENIE: source})
 
 
 def with_openie_of(before: Index, index: Index) -> tuple[Index, tuple[str, ...]]:
@@ -204,14 +185,14 @@ def with_openie_of(before: Index, index: Index) -> tuple[Index, tuple[str, ...]]
     """
     if OPENIE not in before.origin or index.triples:
         return index, ()
-    source, known = before.origin[OPENIE], {chunk.id for chunk in index.chunks}
-    rows = ((t, tuple(chunk for chunk in t.chunk_ids if chunk in known)) for t in before.triples)
-    kept = [(triple, chunks) for triple, chunks in rows if chunks]
-    triples = [replace(triple, number=i, chunk_ids=chunks) for i, (triple, chunks) in enumerate(kept)]
-    lost = sum(chunk.id not in known for chunk in before.chunks)
-    new = len(known) - (len(before.chunks) - lost)
-    told = (
-        f"Imported triples were kept of {len(known) - new:,} chunks that are the same; {lost:,} chunks are gone with "
-        f"theirs, and {new:,} new ones have none: conspectus import openie {source or 'FILE'} brings them.",
+    source, present = before.origin[OPENIE], {chunk.id for chunk in index.chunks}
+    rows = ((t, tuple(chunk for chunk in t.chunk_ids if chunk in present)) for t in before.triples)
+    remaining = [(triple, chunks) for triple, chunks in rows if chunks]
+    triples = [replace(triple, number=i, chunk_ids=chunks) for i, (triple, chunks) in enumerate(remaining)]
+    removed = sum(chunk.id not in present for chunk in before.chunks)
+    new = len(present) - (len(before.chunks) - removed)
+    notice = (
+        f"Imported triples were kept of {len(present) - new:,} chunks that are the same; {removed:,} chunks are gone "
+        f"with theirs, and {new:,} new ones have none: conspectus import openie {source or 'FILE'} brings them.",
     )
-    return replace(index, triples=triples, origin={**index.origin, OPENIE: source}), told if lost or new else ()
+    return replace(index, triples=triples, origin={**index.origin, OPENIE: source}), notice if removed or new else ()

@@ -61,7 +61,7 @@ def changes_of(before: Sequence[Document], now: Sequence[Document]) -> Changes:
     return Changes(
         added=tuple(d.path for d in new),
         edited=tuple(path for _, path in edited),
-        renamed=tuple((one.path, other.path) for one, other in renamed),
+        renamed=tuple((before.path, after.path) for before, after in renamed),
         deleted=tuple(d.path for d in old),
         unchanged=unchanged,
     )
@@ -83,15 +83,15 @@ def _paired(
     for document in old:
         waiting[key(document)].append(document)
     pairs: list[tuple[Document, Document]] = []
-    left: list[Document] = []
+    rest: list[Document] = []
     for document in new:
         alike = waiting.get(key(document))
         if alike:
             pairs.append((alike.popleft(), document))
         else:
-            left.append(document)
-    taken = {document.number for document, _ in pairs}
-    old[:], new[:] = [d for d in old if d.number not in taken], left
+            rest.append(document)
+    paired = {document.number for document, _ in pairs}
+    old[:], new[:] = [d for d in old if d.number not in paired], rest
     return pairs
 
 
@@ -155,16 +155,15 @@ def update_of(
         return Update(rebuild_reasons=(str(error).partition(":")[0],))
     documents = in_languages(documents, settings.language)
     try:
-        standing = store.read(folder)
-        changes = changes_of(source_documents(standing.documents), documents)
+        existing = store.read(folder)
+        changes = changes_of(source_documents(existing.documents), documents)
     except IndexDamaged as error:
         return Update(rebuild_reasons=(str(error).partition(";")[0],))
     if fresh:
-        return Update(standing, changes, ("it was asked for",))
-    left = _pending(standing, documents, failures, settings, corrections)
-    return Update(
-        standing, changes, tuple(_rebuild_reasons(standing, documents, settings)), () if changes else tuple(left)
-    )
+        return Update(existing, changes, ("it was asked for",))
+    reasons = tuple(_rebuild_reasons(existing, documents, settings))
+    pending = _pending(existing, documents, failures, settings, corrections)
+    return Update(existing, changes, reasons, () if changes else tuple(pending))
 
 
 def origin_of(settings: Settings, corrections: Sequence[Entry] = ()) -> dict[str, str]:
@@ -184,20 +183,20 @@ def _prompts(settings: Settings) -> str:
     return digest.hexdigest()[:16]
 
 
-def _rebuild_reasons(standing: Index, documents: Sequence[Document], settings: Settings) -> Iterator[str]:
+def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: Settings) -> Iterator[str]:
     """Yield why an index by these settings is another one, whichever of its documents changed."""
-    if not standing.settings or "conspectus" not in standing.origin:
-        yield "the graph that stood there was imported (conspectus rollback returns to it)"
+    if not existing.settings or "conspectus" not in existing.origin:
+        yield "the graph there was imported (conspectus rollback returns to it)"
         return
-    told = {"conspectus": "{} made it, this is Conspectus {}", "prompts": "the prompts are others than they were"}
+    reasons = {"conspectus": "{} made it, this is Conspectus {}", "prompts": "the prompts are others than they were"}
     now = origin_of(settings)
-    for name, words in told.items():
-        if (was := standing.origin.get(name)) != now.get(name) and was and name in now:
-            yield words.format(was, now[name])
-    language = str(standing.settings.get("language", "")).partition(",")[0]
+    for name, reason in reasons.items():
+        if (was := existing.origin.get(name)) != now.get(name) and was and name in now:
+            yield reason.format(was, now[name])
+    language = str(existing.settings.get("language", "")).partition(",")[0]
     if language != (spoken := corpus_language(documents, settings.language)):
         yield f"its language was {language} and is {spoken}"
-    was, will = (_flat(of) for of in (standing.settings, settings.model_dump(mode="json", by_alias=True)))
+    was, will = (_flat(of) for of in (existing.settings, settings.model_dump(mode="json", by_alias=True)))
     usual = _flat(Settings().model_dump(mode="json", by_alias=True))
     extractive = "extractive" in (was.get("model"), will.get("model"))
     for key, value in will.items():
@@ -230,26 +229,26 @@ def _in_words(value: Any) -> str:
 
 
 def _pending(
-    standing: Index,
+    existing: Index,
     documents: Sequence[Document],
     failures: Sequence[Failure],
     settings: Settings,
     corrections: Sequence[Entry],
 ) -> Iterator[str]:
     """Yield what an index lacks though its documents are the same."""
-    if standing.origin.get("corrections", "") != marks(corrections):
+    if existing.origin.get("corrections", "") != marks(corrections):
         yield "what people corrected since"
-    failed = sum(failure.stage in RETRIED for failure in standing.failures)
+    failed = sum(failure.stage in RETRIED for failure in existing.failures)
     if failed:
         yield f"{failed:,} calls that failed"
-    if [f for f in standing.failures if f.stage == "read"] != list(failures):
+    if [f for f in existing.failures if f.stage == "read"] != list(failures):
         yield "what could not be read"
-    if [(d.id, d.path) for d in source_documents(standing.documents)] != [(d.id, d.path) for d in documents]:
-        yield "where the documents stand"
-    if settings.vectors.embedder not in ("none", own_embedder(standing)):
+    if [(d.id, d.path) for d in source_documents(existing.documents)] != [(d.id, d.path) for d in documents]:
+        yield "the paths of documents"
+    if settings.vectors.embedder not in ("none", own_embedder(existing)):
         yield f"vectors by {settings.vectors.embedder}"
-    elif own_embedder(standing):
-        made: Mapping[str, str] = standing.settings.get("vectors", {})
+    elif own_embedder(existing):
+        made: Mapping[str, str] = existing.settings.get("vectors", {})
         for prefix in PREFIXES:
             if getattr(settings.vectors, prefix) not in (None, made.get(prefix, "")):
                 yield f"another vectors.{prefix}"
