@@ -149,7 +149,6 @@ def answers(
     Example: conspectus eval answers questions.txt --conditions C0,C2,TS
     """
     from conspectus import evaluation, open_index
-    from conspectus.evaluation import tables
     from conspectus.evaluation.ablation import with_values
 
     values = {"answer.context_tokens": window, "answer.response": response}
@@ -167,6 +166,12 @@ def answers(
         return evaluation.answer_questions(source, index, target, **options, progress=bars)
 
     done = carried_out(preview, work, "answer", target, replace(flags, settings=settings))
+    _show_answers(done, flags)
+
+
+def _show_answers(done: Answered, flags: Flags) -> None:
+    from conspectus.evaluation import tables
+
     if flags.json:
         show.as_json(asdict(done) | {"folder": str(done.folder)})
     else:

@@ -337,7 +337,7 @@ def plan_answers(
         for number in range(samples + 1)
     )
     if twice := len(questions) - len(listed):
-        notices.append(f"{twice} questions came twice and are asked once")
+        notices.append(f"{twice:,} of {len(questions):,} questions came twice and are asked once")
     return AnswerPlan(
         folder, tuple(joined(listed, folder)), len(asked), index, settings, works, answers_in(folder), tuple(notices)
     )

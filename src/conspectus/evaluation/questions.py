@@ -361,7 +361,8 @@ def list_questions(source: Source, folder: str | Path = COMPARISON) -> QuestionL
     questions = tuple(once(given))
     save_questions(questions, path_of(folder))
     twice = len(given) - len(questions)
-    return QuestionList(questions, (f"{twice} questions came twice and are listed once",) if twice else ())
+    notice = f"{twice:,} of {len(given):,} questions came twice and are listed once"
+    return QuestionList(questions, (notice,) if twice else ())
 
 
 def save_questions(questions: Sequence[Question], folder: Path) -> None:
