@@ -36,7 +36,7 @@ from urllib.request import urlopen
 import numpy as np
 
 from conspectus import api
-from conspectus.algorithms.leiden import hierarchical_leiden, memberships, modularity
+from conspectus.algorithms.leiden import adjacency, hierarchical_leiden, memberships, modularity
 from conspectus.index import Index
 from conspectus.references import strip
 from conspectus.rows import Report
@@ -192,7 +192,8 @@ def modularities(index: Index) -> tuple[list[float], list[tuple[float, float]]]:
     edges = [(place[r.source], place[r.target], r.weight) for r in index.relationships]
     source, target, weight = (np.array(column) for column in zip(*edges, strict=True))
     n = len(place)
-    fresh = [memberships(hierarchical_leiden(source, target, weight, n, seed=seed), n) for seed in SEEDS]
+    graph = adjacency(source, target, weight, n)
+    fresh = [memberships(hierarchical_leiden(graph, seed=seed), n) for seed in SEEDS]
     ratios: list[float] = []
     ranges: list[tuple[float, float]] = []
     for level in index.levels:
