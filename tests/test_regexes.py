@@ -15,12 +15,11 @@ ALLOWED = {
     "evaluation/pages.py": "tags of HTML",
     "readers": "tags, declarations and bytes of files",
     "models/llm": "escapes of JSON, names of fields, keys of servers",
-    "models/extractive/candidates.py": "units and numerals of English",
-    "models/extractive/rank_sentences.py": "how English says what a thing is",
+    "models/extractive/rank_sentences.py": "units and numerals of English, and how it says what a thing is",
     "storage/store.py": "names of our files",
     "tasks/base.py": "names of classes",
     "text/lexicon.py": "names of files",
-    "text/intent.py": "questions in English; those in other languages are read by `asking`",
+    "text/question.py": "questions in English; those in other languages are read by `asking`",
     "text/sentence_table.py": "names of files",
 }
 """Files, or folders, whose patterns may hold such letters, and what they read."""

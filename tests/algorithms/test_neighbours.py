@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.algorithms import neighbours
-from conspectus.algorithms.fusion import fused, highest, scaled
 from conspectus.algorithms.neighbours import NeighbourGraph, nearest, products
+from conspectus.algorithms.ranking import fused, highest, scaled
 
 scores = st.lists(st.sampled_from([0.0, -1.0, 0.25, 0.5, 1.0, 2.0]), max_size=30).map(lambda s: np.array(s, np.float32))
 

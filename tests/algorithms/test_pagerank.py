@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from conspectus.algorithms.pagerank import personalized_pagerank
+from conspectus.algorithms.ranking import personalized_pagerank
 
 Floats = NDArray[np.float64]
 

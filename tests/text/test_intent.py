@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conspectus.text.intent import Intent
+from conspectus.text.question import Intent
 
 ABOUT_ALL = """
 What are the main themes of these documents?

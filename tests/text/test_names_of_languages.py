@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from making import some_documents
 
 from conspectus.rows import Document
-from conspectus.text.function_words import GRAMMARS
-from conspectus.text.language import with_languages
+from conspectus.text.language import GRAMMARS, with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.names import find_names
 from conspectus.text.vocabulary import read_vocabulary

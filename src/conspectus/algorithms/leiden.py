@@ -8,14 +8,16 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import cast
 
 import numpy as np
+from graspologic_native import leiden as native_leiden  # type: ignore[import-untyped]
+from graspologic_native import leiden_csr as native_leiden_csr  # type: ignore[import-untyped]
 
-from conspectus.algorithms.division import divide, leiden
-from conspectus.algorithms.graph import Graph, Ints, adjacency, components, inside, modularity
-from conspectus.algorithms.warm_start import divided, warm_start
+from conspectus.algorithms.graph import Graph, Ints, adjacency, components, connected, dense, inside, modularity
 
 __all__ = ["Ints", "Part", "adjacency", "hierarchical_leiden", "memberships", "modularity"]
 
@@ -108,3 +110,166 @@ def _next_level(
         for places in components(inner, labels)
         if labels[places[0]] >= 0
     ]
+
+
+FACTORS = (1, 2, 4, 8, 16, 32, 64)  # unexplained
+"""What the resolution is multiplied by, one after the other, while a community comes back whole."""
+
+Partition = Callable[[Graph, float, int], Ints]
+"""Gives each node of a graph the label of a community, by a resolution and a seed."""
+
+ITERATIONS = 3  # unexplained
+"""Of Leiden where it starts from nothing: the second gains about .01 of modularity, and what has settled
+moves less when a later run starts from it."""
+
+
+def leiden(graph: Graph, resolution: float, seed: int, start: Ints | None = None) -> Ints:
+    """Return the community of each node as Leiden finds it, from `start` (-1: alone) where given."""
+    labels = np.arange(graph.n)
+    if not graph.data.size:  # the native function does not take a graph without edges
+        return labels
+    if start is None or (start == start[0]).all():
+        _, found = cast(
+            "tuple[float, dict[int, int]]",
+            native_leiden_csr(*graph, graph.n, resolution, iterations=ITERATIONS, seed=seed),
+        )
+        labels[list(found)] = list(found.values())
+        return labels
+    start = connected(graph, singletons(start))  # on one that is not connected the native function panics
+    rows = graph.rows
+    upper = rows < graph.indices
+    ends = (map(str, end[upper].tolist()) for end in (rows, graph.indices))
+    linked = np.flatnonzero(np.diff(graph.indptr))  # the native function knows only these
+    before = dict(zip(map(str, linked.tolist()), dense(start[linked]).tolist(), strict=True))
+    edges = list(zip(*ends, graph.data[upper].tolist(), strict=True))
+    _, after = cast(
+        "tuple[float, dict[str, int]]",
+        native_leiden(edges, starting_communities=before, resolution=resolution, seed=seed),
+    )
+    labels[linked] = [after[node] for node in before]
+    labels[np.diff(graph.indptr) == 0] += graph.n
+    return labels
+
+
+def divide(graph: Graph, resolution: float, seed: int, by: Partition = leiden) -> Ints | str:
+    """Return the community of each node of a connected graph, from 0, or why there is but one."""
+    degrees = np.diff(graph.indptr)
+    if degrees.sum() == 2 * (graph.n - 1) and degrees.max() == graph.n - 1:
+        return "a star around one node"
+    for weighted in (graph, _balanced(graph)):
+        for factor in FACTORS:
+            labels = dense(by(weighted, factor * resolution, seed))
+            if labels.max() == graph.n - 1:  # each node alone, as it will be at any higher resolution
+                break
+            labels = merge_singletons(weighted, labels)
+            if (labels != labels[0]).any():
+                return labels
+    if degrees.min() == graph.n - 1:
+        return "a clique"
+    return f"no division found at resolution {FACTORS[-1] * resolution:g}"
+
+
+def merge_singletons(graph: Graph, labels: Ints) -> Ints:
+    """Move each node that is a community of its own into the community it has the most weight to.
+
+    A node alone is nothing to report on, and what a high resolution parts from a hub is mostly such nodes. The graph
+    is connected, and some community has two nodes.
+    """
+    while True:
+        lone = np.bincount(labels)[labels] == 1
+        if not lone.any():
+            return dense(labels)
+        rows = graph.rows
+        ties = np.flatnonzero(lone[rows] & ~lone[graph.indices])
+        pair, which = np.unique(rows[ties] * graph.n + labels[graph.indices[ties]], return_inverse=True)
+        pair = pair[np.argsort(np.bincount(which, graph.data[ties]), kind="stable")]
+        labels[pair // graph.n] = pair % graph.n  # the strongest, which is the last, stays
+
+
+def singletons(labels: Ints) -> Ints:
+    """Return labels in which each node that has none (-1) has one of its own."""
+    return np.where(labels < 0, labels.max(initial=-1) + 1 + np.arange(labels.size), labels)
+
+
+def _balanced(graph: Graph) -> Graph:
+    """Return the graph with each weight divided by the geometric mean of the strengths of its two ends."""
+    root = np.sqrt(graph.strengths)
+    return graph._replace(data=graph.data / (root[graph.rows] * root[graph.indices]))
+
+
+TOLERANCE = 0.01  # unexplained
+"""Share of the modularity of a new partition that one that is carried on may lack."""
+
+Way = Callable[[], Ints | str]
+"""Makes a partition; says in words why not, where it cannot."""
+
+
+def warm_start(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
+    """Return the community of each node of a graph, given those of an earlier one (-1: it was not there).
+
+    They stay; new nodes join them, or form others. Where that is not good enough, Leiden moves every node, beginning
+    with what there was; where even that is not, it begins with nothing.
+    """
+    fresh = leiden(graph, resolution, seed)
+    if (start < 0).all():
+        return fresh
+    stay = partial(_grown, graph, start, resolution, seed) if (start < 0).any() else partial(connected, graph, start)
+    return _first_that_stands(graph, (stay, partial(leiden, graph, resolution, seed, start)), fresh, resolution)
+
+
+def divided(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints | str:
+    """Do what `divide` does, given the parts that the nodes were in before (-1: it was not there).
+
+    The parts stay, and a new node joins the one it has the most weight to. Where that is not good enough, it goes on
+    as in `continued`.
+    """
+    fresh = divide(graph, resolution, seed)
+    if isinstance(fresh, str) or (start == start[0]).all():
+        return fresh
+    move = partial(divide, graph, resolution, seed, partial(leiden, start=start))
+    return _first_that_stands(graph, (partial(_joined, graph, start), move), fresh, resolution)
+
+
+def _first_that_stands(graph: Graph, ways: Sequence[Way], fresh: Ints, resolution: float) -> Ints:
+    """Return the first partition that is as good as a new one but for the tolerance, or else the new one."""
+    wanted = _modularity(graph, fresh, resolution)
+    least = wanted - TOLERANCE * abs(wanted)
+    for way in ways:
+        labels = way()
+        if not isinstance(labels, str) and _modularity(graph, labels, resolution) >= least:
+            return labels
+    return fresh
+
+
+def _joined(graph: Graph, start: Ints) -> Ints | str:
+    labels = connected(graph, singletons(start))
+    if labels.max() == graph.n - 1:
+        return "no two nodes are left of any part"
+    labels = merge_singletons(graph, labels)
+    return labels if labels.any() else "one part is left"
+
+
+def _grown(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
+    """Run Leiden on the graph whose nodes are the earlier communities and the new nodes.
+
+    Such a community is two nodes, tied by all the weight inside it: the native function ignores the diagonal.
+    """
+    whole = connected(graph, singletons(start))
+    count = int(whole.max()) + 1
+    rows, columns = whole[graph.rows], whole[graph.indices]
+    upper, within = graph.rows < graph.indices, rows == columns
+    inner = np.bincount(rows[upper & within], graph.data[upper & within], count)
+    held = np.flatnonzero(inner)
+    across = upper & ~within
+    source = np.concatenate((rows[across], held))
+    target = np.concatenate((columns[across], count + np.arange(held.size)))
+    weight = np.concatenate((graph.data[across], inner[held]))
+    return leiden(adjacency(source, target, weight, count + held.size), resolution, seed)[whole]
+
+
+def _modularity(graph: Graph, labels: Ints, resolution: float) -> float:
+    labels, total = dense(labels), float(graph.data.sum())
+    if not total:
+        return 0.0
+    within = graph.data[labels[graph.rows] == labels[graph.indices]].sum()
+    return float(within / total - resolution * np.square(np.bincount(labels, graph.strengths) / total).sum())

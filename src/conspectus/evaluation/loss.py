@@ -30,10 +30,9 @@ from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.extract import Extracted, extract
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model
-from conspectus.models.extractive.facts import all_terms, key_terms
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore
-from conspectus.models.extractive.statements import split
+from conspectus.models.extractive.statements import all_terms, key_terms, split
 from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.session import Session, open_session
 from conspectus.readers import list_generated

@@ -8,7 +8,7 @@ from typing import Literal
 from conspectus.index import Index
 from conspectus.retrieval.local import entities_in
 from conspectus.rows import Entity
-from conspectus.text.intent import ASKING_ZH, Intent
+from conspectus.text.question import ASKING_ZH, Intent
 
 Choice = Literal["global", "rollup", "local", "walk", "bm25", "tog"]
 """The methods that it chooses among."""

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from conspectus import tokens
-from conspectus.algorithms.fusion import highest
+from conspectus.algorithms.ranking import highest
 from conspectus.errors import ModelError, NotSupported
 from conspectus.index import Index
 from conspectus.messages import wording

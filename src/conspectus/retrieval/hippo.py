@@ -21,8 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from conspectus.algorithms.bm25 import Postings, bm25, postings
-from conspectus.algorithms.fusion import highest, scaled
-from conspectus.algorithms.pagerank import personalized_pagerank
+from conspectus.algorithms.ranking import highest, personalized_pagerank, scaled
 from conspectus.algorithms.similarity import Grams, pairs_of_texts, pairs_of_vectors
 from conspectus.errors import UsageError
 from conspectus.index import Index

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from conspectus.algorithms.bm25 import idf
-from conspectus.algorithms.fusion import highest, scaled
+from conspectus.algorithms.ranking import highest, scaled
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.fusion import fused, highest
 from conspectus.algorithms.neighbours import NeighbourGraph, nearest, products
+from conspectus.algorithms.ranking import fused, highest
 from conspectus.algorithms.sentence_walk import sentences_of
 from conspectus.errors import UsageError
 from conspectus.index import Index

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from conspectus.algorithms.bm25 import Postings, gains, idf
-from conspectus.algorithms.fusion import highest, scaled
+from conspectus.algorithms.ranking import highest, scaled
 from conspectus.algorithms.sentence_walk import (
     Incidence,
     around,

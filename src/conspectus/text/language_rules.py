@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from conspectus.text import chinese_words
-from conspectus.text.function_words import function_words_of
-from conspectus.text.language import ENGLISH
+from conspectus.text.language import ENGLISH, function_words_of
 from conspectus.text.tokenize import tag_of
 from conspectus.text.words import STOPWORDS, VAGUE, stem, stopwords
 

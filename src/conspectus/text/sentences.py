@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from conspectus.text.function_words import function_words_of
-from conspectus.text.language import ENGLISH
+from conspectus.text.language import ENGLISH, function_words_of
 from conspectus.text.words import CJK, SMALL
 
 _WIDE = re.compile(rf"[。！？；…]+[”’」』）》]*|(?<={CJK.pattern})[!?]+[”’」』）》]*(?={CJK.pattern})")

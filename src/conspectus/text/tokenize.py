@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from conspectus.lazy import lazy_module
-from conspectus.text.function_words import function_words_of
+from conspectus.text.language import function_words_of
 from conspectus.text.words import CHINESE_STOPWORDS, CJK, ELIDED, ELIDING, TOKEN, WORDS_CACHED, tokens_in
 
 if TYPE_CHECKING:

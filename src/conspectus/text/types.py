@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from conspectus.text import gazetteer as known
-from conspectus.text.function_words import function_words_of
-from conspectus.text.language import ENGLISH
+from conspectus.text.language import ENGLISH, function_words_of
 from conspectus.text.language_rules import PARTICLES, SLAVIC, UNCASED
 from conspectus.text.words import stem
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from conspectus.text.function_words import FunctionWords, function_words_of
+from conspectus.text.language import FunctionWords, function_words_of
 from conspectus.text.names import Mention
 from conspectus.text.tokenize import joined
 from conspectus.text.types import CONCEPT, LOCATION, ORGANIZATION, PERSON

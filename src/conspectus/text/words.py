@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from conspectus.lazy import lazy_module
 from conspectus.rows import Entity
-from conspectus.text.function_words import function_words_of
-from conspectus.text.language import ENGLISH, Languages, language_of
+from conspectus.text.language import ENGLISH, Languages, function_words_of, language_of
 
 if TYPE_CHECKING:
     import rjieba

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conspectus.models.extractive.facts import HELD, held
 from conspectus.models.extractive.model import ExtractiveModel
+from conspectus.models.extractive.statements import HELD, held
 from conspectus.tasks import ClearSentences, Entails, FactualClaims, Numbered, SelectFactual
 
 model = ExtractiveModel()
