@@ -134,7 +134,7 @@ def test_reports_of_a_mixed_corpus_are_in_the_language_of_what_they_tell(mixed: 
 
 def settings(server: SimulatedServer, trace: Path, **more: str) -> dict[str, Any]:
     return {
-        "model": "simulated", "llm.base_url": server.url, "llm.trace": str(trace),
+        "model": "simulated", "llm.base_url": server.url, "llm.trace": str(trace), "llm.trace_texts": True,
         **more,
     }  # fmt: skip
 

@@ -295,6 +295,7 @@ class ModelSettings(Section):
         default=None, ge=0, description="Maximum tokens of all runs on one index together, prompts and responses"
     )
     trace: str = Field(default="", description="File to which every model call is appended as a line of JSON")
+    trace_texts: bool = Field(default=False, description="Also write prompts and responses to the trace file")
 
     @model_validator(mode="after")
     def _addresses_hold_no_password(self) -> ModelSettings:

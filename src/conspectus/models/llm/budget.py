@@ -35,7 +35,7 @@ class Call:
     """What budget, rate limiter and cache need to know of a request of any kind.
 
     `max_tokens` is the stated maximum of the reply; 0 for what has no text, None where none is stated. `prompt` is the
-    text for the trace.
+    text for the trace, where that has texts.
     """
 
     key: str
@@ -98,9 +98,10 @@ class _Limit:
 
 
 class Trace:
-    """A file of JSON lines, one for each call, with the texts of its request and reply."""
+    """A file of JSON lines, one for each call; texts of requests and replies only where asked for."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, texts: bool = False) -> None:
+        self.texts = texts
         try:
             self._file: IO[str] = path.open("a", encoding="utf-8", buffering=1)
         except OSError as error:
@@ -118,9 +119,9 @@ class Trace:
             "prompt_tokens": used[0],
             "completion_tokens": used[1],
             "seconds": round(seconds, 4),
-            "request": call.prompt,
-            "reply": reply.text if reply else "",
         }
+        if self.texts:
+            facts |= {"request": call.prompt, "reply": reply.text if reply else ""}
         if isinstance(outcome, Exception):
             facts["error"] = str(outcome)
         self._file.write(json.dumps(facts) + "\n")
@@ -332,7 +333,7 @@ def open_budget(settings: Settings, before: Usage | None = None, *, embedding: b
         settings.prices,
         llm.budget,
         llm.budget_tokens,
-        Trace(Path(llm.trace)) if llm.trace else None,
+        Trace(Path(llm.trace), texts=llm.trace_texts) if llm.trace else None,
         before or Usage(),
         (embedding and llm.embedder_base_url) or llm.base_url,
         llm.index_budget,

@@ -313,7 +313,7 @@ class CachingSender:
 
     def _call(self, request: Request) -> Call:
         count = prompt_tokens(request) if self._counts_tokens else 0
-        traced = self.budget.trace is not None
+        traced = self.budget.trace is not None and self.budget.trace.texts
         prompt = "\n\n".join(f"[{m.role}] {m.content}" for m in request.messages) if traced else ""
         return Call(request.key, request.model, request.task, count, request.max_tokens, request.priority, prompt)
 
