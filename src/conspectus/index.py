@@ -87,6 +87,12 @@ class Index:
         lines = [f"**Index** `{self.folder or 'not stored'}` {self.snapshot}", "", "| table | rows |", "| --- | ---: |"]
         return "\n".join([*lines, *(f"| {name} | {count:,} |" for name, count in self._counts())])
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise AttributeError that names the function of the package which is meant."""
+            raise AttributeError(f"'Index' has no attribute {name!r}{conspectus.hint(name)}")
+
     def _counts(self) -> list[tuple[str, int]]:
         tables = ("documents", "chunks", "entities", "relationships", "triples", "claims", "communities", "reports")
         return [(name, count) for name in tables if (count := len(getattr(self, name)))]

@@ -451,7 +451,9 @@ class Answer:
 
     def __repr__(self) -> str:
         """Return method and start of the text on one line."""
-        return f"<Answer by {self.method}: {snippet(self.text)!r}, {len(self.citations)} citations>"
+        count = len(self.citations)
+        cited = f"{count} citation{'' if count == 1 else 's'}"
+        return f"<Answer by {self.method}: {snippet(_first_sentence(self.text))!r}, {cited}>"
 
     def _repr_markdown_(self) -> str:
         return _answer_markdown(self)
@@ -462,6 +464,18 @@ class Answer:
 
 
 # How answers show themselves
+
+_PREAMBLE = re.compile(r"\*[^*\n]+\*\n+|#+ [^\n]*\n+|[-*] ")
+"""A notice, a heading and the mark of a list, each of which may stand before the first sentence of an answer."""
+
+
+def _first_sentence(text: str) -> str:
+    """Return an answer from its first sentence on."""
+    start = 0
+    while match := _PREAMBLE.match(text, start):
+        start = match.end()
+    return text[start:] or text
+
 
 SNIPPET = 200
 """Characters of a source that are shown."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from making import a_built_index
@@ -71,3 +73,35 @@ def test_the_graph_is_one_of_networkx_where_that_is_installed():
     graph = INDEX.to_networkx()
     assert set(graph) == {entity.name for entity in INDEX.entities}
     assert graph.number_of_edges() == len(INDEX.relationships)
+
+
+def test_what_a_build_returns_is_asked_like_its_index(tmp_path: Path):
+    built = conspectus.build(documents=[chunk.text for chunk in INDEX.chunks], folder=tmp_path)
+    assert built.ask(QUESTION).text == built.index.ask(QUESTION).text
+    assert built.search("Tarn") == built.index.search("Tarn")
+    assert built.entities == built.index.entities  # type: ignore[attr-defined]
+    assert "entities" in built._repr_markdown_()  # pyright: ignore[reportPrivateUsage]
+    assert "1 notice>" in repr(replace(built, notices=("one",)))
+    assert copy.copy(built) == built
+    with pytest.raises(AttributeError, match="no attribute 'index'"):
+        _ = built.__class__.__new__(built.__class__).index
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("context", "context(question, index)"),
+        ("report", "report_view(name, index)"),
+        ("draw_map", "draw_map(index, path)"),
+        ("status", "status_of(index)"),
+    ],
+)
+def test_an_index_names_the_function_that_is_meant(name: str, call: str):
+    with pytest.raises(AttributeError) as error:
+        getattr(INDEX, name)
+    assert f"conspectus.{call}" in str(error.value)
+    assert not hasattr(INDEX, "_repr_html_")
+
+
+def test_an_answer_in_short_is_its_first_sentence():
+    assert "Tarn Works was founded by Ruben Vale" in repr(INDEX.ask(QUESTION))

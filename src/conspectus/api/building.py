@@ -22,7 +22,7 @@ from conspectus.indexing.update import Update, origin_of, own_embedder, update_o
 from conspectus.models.base import Model
 from conspectus.models.embedders import NONE, PREFIXES, is_served
 from conspectus.models.llm import budget
-from conspectus.rows import LEFT_OUT, Document, EncodingWarning, Failure, Skipped, Usage, left_out
+from conspectus.rows import LEFT_OUT, Document, EncodingWarning, Failure, Skipped, Usage, escaped, left_out
 from conspectus.runtime import (
     DEFAULT_FOLDER,
     Options,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from conspectus.indexing.pipeline import Check, GraphBuild, Progress
     from conspectus.indexing.read import Read
     from conspectus.models.llm.session import Session
+    from conspectus.rows import Answer, Hit
     from conspectus.text.lexicon import Lexicon
 
 MOST_REASONS = 20
@@ -81,10 +82,36 @@ class Built:
 
     def __repr__(self) -> str:
         """Return the index, its folder and how much needs a look, on one line."""
-        parts = (("failure", self.failures), ("skipped file", self.skipped), ("warning", self.warnings))
-        listed = "".join(f", {len(rows)} {name}{'' if len(rows) == 1 else 's'}" for name, rows in parts if rows)
-        notices = f", {len(self.notices)} notices" if self.notices else ""
-        return f"<Built {self.index!r} in {str(self.folder)!r}{listed}{notices}>"
+        parts = (
+            ("failure", self.failures),
+            ("skipped file", self.skipped),
+            ("warning", self.warnings),
+            ("notice", self.notices),
+        )
+        counts = ((len(rows), name) for name, rows in parts if rows)
+        listed = "".join(f", {count} {name}{'' if count == 1 else 's'}" for count, name in counts)
+        return f"<Built {self.index!r} in {str(self.folder)!r}{listed}>"
+
+    def _repr_markdown_(self) -> str:
+        """Return what the index holds, and the notices, as Markdown."""
+        notices = "".join(f"\n\n> {escaped(notice)}" for notice in self.notices)
+        return self.index._repr_markdown_() + notices  # pyright: ignore[reportPrivateUsage]
+
+    def ask(self, question: str, **how: Any) -> Answer:
+        """Answer a question from the index; see `Index.ask`."""
+        return self.index.ask(question, **how)
+
+    def search(self, question: str, **how: Any) -> list[Hit]:
+        """Return the chunks that rank highest for a question; see `Index.search`."""
+        return self.index.search(question, **how)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return what the index has of that name."""
+            if name.startswith("_") or name == "index":
+                raise AttributeError(f"'Built' has no attribute {name!r}")
+            return getattr(self.index, name)
 
     @property
     def failures(self) -> tuple[Failure, ...]:
