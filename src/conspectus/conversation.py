@@ -51,7 +51,7 @@ class Conversation:
     """Asks an index question after question.
 
     `file` stores the conversation; one that it holds already is continued. Raises UsageError where it holds something
-    else, and what `open_index` raises.
+    else or cannot be saved, and what `open_index` raises.
     """
 
     @public
@@ -62,6 +62,11 @@ class Conversation:
         self._run = run_of(options, self._view.built)
         self._options = options
         self._file = Path(file) if file is not None else None
+        if self._file:  # before a question is asked
+            try:
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise UsageError(f"the conversation {file} cannot be saved: {error.strerror or error}") from None
         self.turns: list[Turn] = _read(self._file) if self._file and self._file.exists() else []
 
     def __repr__(self) -> str:

@@ -249,6 +249,15 @@ def test_words_that_people_type_to_leave_or_for_help_are_no_questions(run: Run, 
     assert ("/sources" in result.stderr) == ("help" in word)
 
 
+def test_the_folder_of_a_conversation_is_created_or_refused_before_anything_is_asked(run: Run, indexed: Path):
+    run("chat", "--index", indexed, "--conversation", "new/notes.jsonl", input="What is the Orran Mill?\n")
+    assert Path("new/notes.jsonl").is_file()
+
+    refused = run("chat", "--index", indexed, "--conversation", "new/notes.jsonl/a.jsonl", input="Who?\n", code=2)
+    assert "cannot be saved" in refused.stderr
+    assert not refused.stdout
+
+
 def test_a_question_that_begins_with_help_is_asked(run: Run, indexed: Path):
     assert "# help Ada Brook" in run("chat", "--index", indexed, input="help Ada Brook\n").stdout
 

@@ -167,6 +167,26 @@ def test_an_interrupt_ends_at_once_and_leaves_the_index_that_was_there(tmp_path:
     assert api.open_index(tmp_path / "kept").snapshot == before
 
 
+WHILE_INDEXING_WORDS = """
+import os, signal
+from conspectus.cli import main
+from conspectus.indexing import pipeline
+
+pipeline._arrays = lambda *_: os.kill(os.getpid(), signal.SIGINT)
+main()
+"""
+
+
+@unix
+def test_an_interrupt_of_work_beside_the_reports_shows_no_traceback(tmp_path: Path, corpus: Path):
+    done = subprocess.run(
+        [sys.executable, "-c", WHILE_INDEXING_WORDS, "index", str(corpus)],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (130, "interrupted: no index was written\n")
+
+
 AT_START = """
 import os, signal, sys
 from conspectus.cli import main

@@ -199,6 +199,7 @@ def test_no_export_is_read_as_a_document(tmp_path: Path, monkeypatch: pytest.Mon
         "neo4j": "neo4j",
         "graphml": "g.graphml",
         "graphrag": "graphrag",
+        "csv": "csv",
         "cypher": "c.cypher",
     }.items():
         run("export", kind, "-o", str(docs / name), "--index", index)
@@ -207,7 +208,7 @@ def test_no_export_is_read_as_a_document(tmp_path: Path, monkeypatch: pytest.Mon
 
     assert paths(after, docs) == [*before, "vault/mine.md"]
     own = [path for path, kind in kinds(after, docs).items() if kind == "own"]
-    assert {"map.html", "index.json", "vault/Start.md", "neo4j/import.txt"} <= set(own)
+    assert {"map.html", "index.json", "vault/Start.md", "neo4j/import.txt", "csv/text_units.csv"} <= set(own)
     assert not after.failures
 
 

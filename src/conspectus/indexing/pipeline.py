@@ -202,7 +202,15 @@ def _beside(work: Callable[[], T], aside: bool) -> Awaitable[T]:
     async def now() -> T:
         return work()
 
-    return asyncio.ensure_future(later() if aside else now())
+    task = asyncio.ensure_future(later() if aside else now())
+    task.add_done_callback(_retrieved)
+    return task
+
+
+def _retrieved(task: asyncio.Future[Any]) -> None:
+    """Take note of the error of a task that an interrupt or another error kept from being awaited."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _lexicon(documents: Sequence[Document], settings: Settings) -> Lexicon:

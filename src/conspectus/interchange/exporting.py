@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
@@ -24,7 +25,7 @@ from conspectus.interchange.graphrag_schema import SCHEMA
 from conspectus.interchange.map import page, scene_of
 from conspectus.interchange.neo4j import cypher, write_neo4j
 from conspectus.interchange.obsidian import write_vault
-from conspectus.readers import GENERATED
+from conspectus.readers import GENERATED, list_generated
 from conspectus.rows import Report
 from conspectus.runtime import DEFAULT_FOLDER, opened, public
 from conspectus.storage import TABLES, encode
@@ -69,10 +70,13 @@ def export(
     source = opened(index)
     _check_level(source, level)
     target = Path(path) if path is not None else Path(FORMATS[format])
-    if format == "graphml":
-        _write_file(target, graphml(scene_of(source), level or 0))
-    else:
-        _WRITERS[format](source, target)
+    with _writing(target):
+        if format in FOLDERS:  # before any table is read
+            target.mkdir(parents=True, exist_ok=True)
+        if format == "graphml":
+            _write_file(target, graphml(scene_of(source), level or 0))
+        else:
+            _WRITERS[format](source, target)
     return target
 
 
@@ -142,24 +146,24 @@ def _title(index: Index) -> str:
 
 def _write_file(path: Path, parts: Iterable[str | bytes]) -> None:
     """Write a file through a temporary one, so that it is never half-written."""
-    temporary = _with_folder(path).with_name(path.name + ".part")
-    try:
-        with temporary.open("wb") as file:
-            file.writelines(part.encode() if isinstance(part, str) else part for part in parts)
-        temporary.replace(path)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}; name another path") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    temporary = path.with_name(path.name + ".part")
+    with _writing(path):
+        try:
+            with temporary.open("wb") as file:
+                file.writelines(part.encode() if isinstance(part, str) else part for part in parts)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
-def _with_folder(path: Path) -> Path:
-    """Create the folder of a path; return the path."""
+@contextmanager
+def _writing(path: Path) -> Generator[None]:
+    """Create the folder of an output; raise UsageError where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        yield
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}; name another path") from None
-    return path
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}; name another path") from None
 
 
 # Tables
@@ -175,20 +179,26 @@ def arrow_tables(index: Index, only: str = "") -> Iterator[tuple[str, pa.Table]]
 def write_parquet(index: Index, folder: Path) -> None:
     """Write one Parquet file per table."""
     for name, content in encode(index):
-        _with_folder(folder / f"{name}.parquet").write_bytes(content)
+        _listed_file(folder, f"{name}.parquet").write_bytes(content)
 
 
 def write_graphrag(index: Index, folder: Path) -> None:
     """Write an output folder of Microsoft GraphRAG, with its columns only."""
     for name, table in arrow_tables(index):
         if name in SCHEMA:
-            pq.write_table(table.select(list(SCHEMA[name])), _with_folder(folder / f"{name}.parquet"))
+            pq.write_table(table.select(list(SCHEMA[name])), _listed_file(folder, f"{name}.parquet"))
 
 
 def write_csv(index: Index, folder: Path) -> None:
     """Write one CSV file per table, lists and mappings as JSON."""
     for name, table in arrow_tables(index):
-        pyarrow.csv.write_csv(_with_json_columns(table), str(_with_folder(folder / f"{name}.csv")))
+        pyarrow.csv.write_csv(_with_json_columns(table), str(_listed_file(folder, f"{name}.csv")))
+
+
+def _listed_file(folder: Path, name: str) -> Path:
+    """Return the path of a file in an output folder, listed there as generated, so that it is not indexed."""
+    list_generated(folder, [name])
+    return folder / name
 
 
 def _with_json_columns(table: pa.Table) -> pa.Table:
@@ -209,7 +219,7 @@ def write_duckdb(index: Index, path: Path) -> None:
             "a DuckDB database needs duckdb: pip install 'conspectus[duckdb]'. Without it, DuckDB reads the tables as"
             " they are: SELECT * FROM '.conspectus/tables/entities.parquet'"
         ) from None
-    temporary = _with_folder(path).with_name(f"{path.name}.part")
+    temporary = path.with_name(f"{path.name}.part")
     temporary.unlink(missing_ok=True)
     try:
         with duckdb.connect(str(temporary)) as database:
@@ -325,6 +335,8 @@ FORMATS: Mapping[str, str] = {
     "graphrag": "output",
 }
 """The formats, each with its default path."""
+FOLDERS = frozenset(("parquet", "csv", "neo4j", "obsidian", "graphrag"))
+"""The formats that are a folder of files."""
 _WRITERS: Mapping[str, Callable[[Index, Path], object]] = {
     "parquet": write_parquet,
     "csv": write_csv,
