@@ -168,6 +168,61 @@ def test_functions_of_one_name_that_hold_different_things_have_different_names()
     assert register(named) == "python/mine"
 
 
+NESTED = """
+async def hop(messages):
+    return " ".join([x for x in ["one"]])
+"""
+INNER = """
+def hop(messages):
+    def inner():
+        return "one"
+    return inner()
+"""
+READ = """
+WORD = "one"
+def hop(messages):
+    return WORD
+"""
+CALLED = """
+def helper():
+    return {"a": WORD}["a"]
+WORD = "one"
+def hop(messages):
+    return [helper() for _ in "x"][0]
+"""
+DEFAULT = """
+def hop(messages, word="one"):
+    return word
+"""
+CLASS = """
+class Hop:
+    def __call__(self, messages):
+        return self.word()
+    def word(self):
+        return "one"
+hop = Hop()
+"""
+
+
+def of_a_script(source: str) -> Callable[..., Any]:
+    values: dict[str, Any] = {"__name__": "__main__"}
+    exec(source, values)  # noqa: S102
+    return values["hop"]
+
+
+@pytest.mark.parametrize("source", [NESTED, INNER, READ, CALLED, DEFAULT, CLASS])
+def test_a_function_that_was_edited_or_reads_another_value_is_another_model(source: str):
+    assert register(of_a_script(source)) == register(of_a_script(source))
+    assert register(of_a_script(source)) != register(of_a_script(source.replace("one", "two")))
+
+
+def test_a_function_that_counts_its_calls_stays_the_same_model():
+    hop = of_a_script("calls = 0\ndef hop(messages):\n    global calls\n    calls += 1\n    return 'one'")
+    name = register(hop)
+    hop([])
+    assert register(hop) == name
+
+
 def test_an_index_of_a_function_says_that_this_process_lacks_it(tmp_path: Path):
     index = conspectus.build(documents=TEXTS, folder=tmp_path).index
     with pytest.raises(UsageError, match="give the function itself"):

@@ -10,8 +10,9 @@ Who has a gateway of their own gives a function for it:
 
 A function is asked through the same cache, budget, concurrency and retries as a server, under a name: `python/` and
 its module and name. Replies are cached under that name, so a function that asks another model from now on needs another
-one: `gateway.model_name = "gpt-5"`. What a lambda, a closure, a `functools.partial` or an object holds (numbers, texts)
-is part of its name; so is the code of a lambda, and of a function of a notebook or script.
+one: `gateway.model_name = "gpt-5"`. Numbers and texts that a function reads or holds (global variables, a closure,
+defaults, a `functools.partial`, an object) are part of its name, as are those of functions of its module that it calls;
+so is the code of a lambda, and of a function of a notebook or script.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dis import get_instructions
 from functools import partial
 from importlib import import_module
+from types import CodeType, FunctionType
 from typing import Any, cast
 
 from conspectus.errors import (
@@ -74,24 +77,67 @@ def _name_of(function: Callable[..., Any]) -> str:
         inner = bound.func
     owner = getattr(inner, "__self__", None)
     inner = getattr(inner, "__func__", inner)
-    code: Any = getattr(inner, "__code__", None)
-    if code is None:
+    if not isinstance(inner, FunctionType):
         owner, inner = inner, cast("Any", type(inner))
+    seen: set[int] = set()
     if owner is not None:
         details += map(repr, _plain(getattr(owner, "__dict__", {})))
-    cells = {n: cell.cell_contents for n, cell in enumerate(getattr(inner, "__closure__", None) or ())}
-    details += map(repr, _plain(cells))
+        kind = cast("type[Any]", type(owner))
+        methods: Mapping[str, Any] = vars(kind) if kind.__module__ == "__main__" else {}
+        details += [fact for m in methods.values() if isinstance(m, FunctionType) for fact in _facts(m, seen)]
+    if isinstance(inner, FunctionType):
+        details += _facts(inner, seen)
     name = f"{inner.__module__}.{inner.__qualname__}".replace("<locals>.", "")
-    # Functions of a notebook or script are edited and run again under the same name:
-    if code is not None and ("<lambda>" in name or inner.__module__ == "__main__"):
-        constants = dict(enumerate(cast("tuple[Any, ...]", code.co_consts)))
-        details += [code.co_code.hex(), repr(code.co_names), *map(repr, _plain(constants))]
     return f"{name}@{digest(details)[:8]}" if details else name
+
+
+def _facts(function: FunctionType, seen: set[int]) -> Iterator[str]:
+    """Yield what tells a function from others of its name: its code, and the values that it holds and reads."""
+    if id(function) in seen:
+        return
+    seen.add(id(function))
+    codes = list(_codes(function.__code__))
+    # Functions of a notebook or script are edited and run again under the same name:
+    if "<lambda>" in function.__qualname__ or function.__module__ == "__main__":
+        for code in codes:
+            yield f"{code.co_code.hex()} {code.co_names} {_constant(code.co_consts)}"
+    steps = [step for code in codes for step in get_instructions(code)]
+    changed = {step.argval for step in steps if step.opname in ("STORE_GLOBAL", "STORE_DEREF")}  # such as counters
+    used = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    values: dict[Any, Any] = dict(enumerate(function.__defaults__ or ())) | (function.__kwdefaults__ or {})
+    values |= {name: function.__globals__[name] for name in sorted(used) if name in function.__globals__}
+    values |= {name: cell.cell_contents for name, cell in cells}
+    values = {name: value for name, value in values.items() if name not in changed}
+    yield from map(repr, _plain(values))
+    for name, value in values.items():
+        if isinstance(value, FunctionType):
+            yield f"{name} {value.__module__}.{value.__qualname__}"
+            if value.__module__ == function.__module__:  # what a library does is known by its name
+                yield from _facts(value, seen)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code and those of the functions and comprehensions inside."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _constant(value: object) -> str:
+    """Return a constant as text, the same in every process."""
+    if isinstance(value, CodeType):
+        return value.co_name  # what is in it comes by itself
+    if isinstance(value, tuple | frozenset):
+        parts = [_constant(part) for part in cast("tuple[object, ...]", value)]
+        return f"({', '.join(parts if isinstance(value, tuple) else sorted(parts))})"
+    return repr(value)
 
 
 def _plain(values: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
     """Return those values that are the same in every process."""
-    return [(key, value) for key, value in values.items() if isinstance(value, str | int | float | bool)]
+    return [(key, value) for key, value in values.items() if isinstance(value, str | int | float | bool | None)]
 
 
 class FunctionClient:
