@@ -127,9 +127,15 @@ def _check_arguments(
     names = [p.name for p in parameters]
     for unknown in (n for n in kwargs if n not in names):
         raise TypeError(f"{name}() has no argument {unknown!r}; {_hint(unknown, names)}")
-    positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "self"]
+    by_position = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    positional = [n for n in by_position if n != "self"]
     given = {**dict(zip(names, args, strict=False)), **kwargs}
     call = f"{name}({', '.join(positional)})"
+    if twice := [n for n in by_position[: len(args)] if n in kwargs]:
+        raise UsageError(f"{call}: {twice[0]} was given twice; an index is asked by index.ask(question)")
+    if len(args) > len(by_position):
+        several = "; several indexes go as a list, [one, other]" if "index" in names else ""
+        raise UsageError(f"{call}: the other arguments are given by their names{several}")
     index = given.get("index")
     for parameter, value in given.items():
         if parameter in ("self", "index", "correction") or (parameter == "folder" and isinstance(value, Index)):
@@ -170,14 +176,16 @@ def check_question(question: str) -> None:
 def named(methods: Mapping[str, T], name: str) -> T:
     """Return a method by its name; raise UsageError where there is none."""
     if name not in methods:
-        raise UsageError(f"there is no method {name!r}; there are {', '.join(methods)}")
+        near = difflib.get_close_matches(str(name).lower(), methods, n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(f"there is no method {name!r}{meant}; there are {', '.join(methods)}")
     return methods[name]
 
 
 # Indexes and sources
 
 
-def path_of(given: str | Path | Index) -> Path:
+def path_of(given: object) -> Path:
     """Return a path, `~` at its start as the home folder: shells leave it alone in quotes and after `=`.
 
     An index is taken for its folder; raises UsageError where it is not stored.
@@ -186,6 +194,8 @@ def path_of(given: str | Path | Index) -> Path:
         if given.folder is None:
             raise UsageError("this index is not stored in a folder: build it into one")
         return given.folder
+    if not isinstance(given, str | os.PathLike):
+        raise UsageError(f"one index or its folder is expected, and not {type(given).__name__}")
     return Path(os.path.expanduser(given))
 
 
@@ -216,10 +226,12 @@ def read_sources(
     """Read files and folders, or documents from memory; raise UsageError where one is given as the other."""
     from conspectus.indexing.read import read, read_texts
 
-    paths = [sources] if isinstance(sources, str | Path) else list(sources)
+    single = isinstance(sources, str | Path | Mapping) or hasattr(sources, "to_dict")  # else its columns were files
+    paths: list[Any] = [sources] if single else [*cast("Sequence[str | Path]", sources)]
     _check_are_paths(paths)
     if bool(paths) == (documents is not None):
-        raise UsageError("name files or folders to index, or give documents from memory, and not both")
+        both = ", and not both" if paths else ": build('my-documents') or build(documents=[...])"
+        raise UsageError(f"name files or folders to index, or give documents from memory{both}")
     if isinstance(documents, str | Path) and (os.path.exists(documents) or len(str(documents).split()) < LEAST_WORDS):
         raise UsageError(f"documents are texts; build({str(documents)!r}) reads a file or folder")
     if documents is None:
@@ -237,8 +249,8 @@ def _check_are_paths(sources: Sequence[object]) -> None:
         if text or not isinstance(source, str | Path):
             shown = " ".join(words)[:60] if text else type(source).__name__
             raise UsageError(
-                f"files or folders are expected first, and {shown!r} is none; texts from memory are given as"
-                " documents: build(documents=[...])"
+                f"files or folders are expected first, and {shown!r} is none; texts and tables from memory are given"
+                " as documents: build(documents=[...])"
             )
 
 
@@ -282,9 +294,9 @@ def run_of(
     model = options.get("model")
     performer = None if model is None or isinstance(model, str) or not hasattr(model, "perform") else model
     given = {
-        "model": None if performer else _named_model(model),
+        "model": None if performer else named_model(model),
         "llm.base_url": options.get("base_url"),
-        "vectors.embedder": _named_model(options.get("embedder")),
+        "vectors.embedder": named_model(options.get("embedder")),
     }
     more = {key: value for key, value in given.items() if value is not None}
     settings = options.get("settings")
@@ -299,7 +311,7 @@ def run_of(
     return Run(resolved, cast("Model | None", performer))
 
 
-def _named_model(model: object) -> str | None:
+def named_model(model: object) -> str | None:
     """Return the name of a model or an embedder; a function gets one."""
     if model is None or isinstance(model, str):
         return model

@@ -10,7 +10,7 @@ import pytest
 from making import a_built_index
 
 import conspectus
-from conspectus.errors import SettingsError, UsageError
+from conspectus.errors import ModelError, NothingToIndex, SettingsError, UsageError
 from conspectus.models.llm.budget import Budget
 
 TEXTS = ("Orran Mill was founded by Ada Brook in 1901.", "Tarn Works was founded by Ruben Vale in 1850.")
@@ -154,3 +154,64 @@ def test_a_budget_of_money_is_refused_without_a_price_and_said_to_be_idle_for_a_
     local = Budget(budget=1.0, base_url="http://localhost:8080/v1")
     local.check("someone/some-model")
     assert "budget_tokens" in local.notices["someone/some-model"]
+
+
+class Column(list[str]):
+    """What pandas calls a Series, as far as it is read here."""
+
+    ndim = 1
+
+    def to_dict(self) -> dict[int, str]:
+        return dict(enumerate(self))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        (lambda: call.build(Column(TEXTS)), "documents="),
+        (lambda: call.build({"text": TEXTS[0]}), "documents="),
+        (lambda: call.build(), r"build\(documents="),
+        (lambda: call.ask("Who?", INDEX, level="high"), "'high'"),
+        (lambda: call.draw_map([INDEX, INDEX]), "list"),
+        (lambda: INDEX.ask(question="Who?", index="x"), "index was given twice"),
+        (lambda: call.ask("Who?", INDEX, INDEX), "list"),
+        (lambda: call.correct("ix", "rename"), "Rename"),
+        (lambda: call.search("Who?", INDEX, method="local"), "hybrid"),
+        (lambda: call.ask("Who?", INDEX, method="lokal"), "did you mean local"),
+        (lambda: call.ask("Who?", INDEX, method="Local"), "did you mean local"),
+    ],
+)
+def test_what_makes_no_sense_is_an_error_of_ours_that_says_what_to_do(wrong: Callable[[], object], expected: str):
+    with pytest.raises(UsageError, match=expected):
+        wrong()
+
+
+def test_no_documents_are_said_to_be_none():
+    with pytest.raises(NothingToIndex) as error:
+        call.preview(documents=[])
+    assert "empty" in str(error.value)
+    assert ".docx" not in str(error.value)
+
+
+def test_a_column_of_a_table_is_a_list_of_texts(tmp_path: Path):
+    assert call.preview(documents=Column(TEXTS)).documents == 2
+
+
+def test_a_level_may_be_a_text_of_digits(tmp_path: Path):
+    index = conspectus.build(documents=[f"{TEXTS[0]} Orran Mill stands in Hollin."], folder=tmp_path).index
+    contexts = [call.context("Who?", index, method="global", level=level) for level in ("0", 0)]
+    assert contexts[0] == contexts[1]
+
+
+def test_vectors_are_made_by_a_function_later_too(tmp_path: Path):
+    def vectors(texts: list[str]) -> list[list[float]]:
+        return [[float(len(text)), 1.0] for text in texts]
+
+    built = conspectus.build(documents=TEXTS, folder=tmp_path)
+    assert call.embed(built.index, vectors).arrays["vectors.chunks"].shape == (2, 2)
+
+
+def test_a_function_of_one_vector_is_refused_before_anything_is_built(tmp_path: Path):
+    with pytest.raises(ModelError, match="for 2 texts"):
+        conspectus.build(documents=TEXTS, folder=tmp_path, embedder=lambda texts: [[1.0, 2.0]])
+    assert not (tmp_path / "manifest.json").exists()

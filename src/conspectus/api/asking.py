@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from conspectus.corrections import added_fact_notices
 from conspectus.errors import UsageError
@@ -196,6 +196,9 @@ async def asearch(
     """
     check_question(question)
     view = viewed(index, where)
+    if method in METHODS and method not in RANKINGS:
+        ranked = ", ".join(RANKINGS)
+        raise UsageError(f"{method} answers questions (ask) and ranks no chunks; those that rank are {ranked}")
     ranking = named(RANKINGS, method)
     view.check(METHODS[method].needs)
     settings = run_of(options, view.built, language_model=None).settings
@@ -236,7 +239,7 @@ class Request:
     @classmethod
     def on(cls, question: str, view: View, run: Run, options: AskOptions, began: float) -> Request:
         """Choose the method for a question of an open index."""
-        method, level = options.get("method") or "auto", options.get("level")
+        method, level = options.get("method") or "auto", _level_of(options.get("level"))
         settings, why = _with_level(run.settings, method, level), ""
         if method == "auto":
             method, why = ("global", "a level was given") if level is not None else auto.choose(question, view.index)
@@ -302,6 +305,15 @@ def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> Vi
     if not indexes:
         raise UsageError("name an index to ask")
     return select_view(list(map(opened, indexes)), where)
+
+
+def _level_of(level: Any) -> Level:
+    """Return a level, which may be a number as a text; raise UsageError for what is none."""
+    if isinstance(level, str) and level.isdecimal():
+        return int(level)
+    if level not in (None, "auto") and not isinstance(level, int):
+        raise UsageError(f"a level is a number from 0, the root, or 'auto', and not {level!r}")
+    return level
 
 
 def _with_level(settings: Settings, method: str, level: Level) -> Settings:

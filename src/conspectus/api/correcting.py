@@ -79,6 +79,9 @@ def correct(
     Raises NotFound, with suggestions, where the index has no entity of a name; UsageError where the correction makes
     no sense, changes nothing, or the index was imported.
     """
+    if type(correction) not in records.KINDS.values():
+        kinds = ", ".join(kind.__name__ for kind in records.KINDS.values())
+        raise UsageError(f"a correction is one of conspectus.corrections ({kinds}), and not {correction!r}")
     target = path_of(folder)
     index = _built_here(target)
     path = _file(target, file, settings)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from conspectus.errors import ModelError, StoreError, UsageError
 from conspectus.index import Index
+from conspectus.index_models import FUNCTION
 from conspectus.indexing import embed as vectors
 from conspectus.indexing.triples import read_openie, with_openie
 from conspectus.indexing.update import own_embedder
@@ -27,6 +28,7 @@ from conspectus.rows import Failure, Usage
 from conspectus.runtime import (
     DEFAULT_FOLDER,
     Given,
+    named_model,
     path_of,
     public,
     resolved,
@@ -39,6 +41,7 @@ from conspectus.storage import store
 
 if TYPE_CHECKING:
     from conspectus.indexing.pipeline import Progress
+    from conspectus.models.llm.adapters import EmbedFunction
     from conspectus.models.llm.session import Checked
 
 BLOCKS = "embedding"
@@ -80,20 +83,22 @@ class OpenEmbedder:
 @public
 def embed(
     folder: str | Path = DEFAULT_FOLDER,
-    embedder: str = "",
+    embedder: str | EmbedFunction = "",
     *,
     settings: Given = None,
     progress: Progress | bool | None = None,
 ) -> Index:
     """Give the index in a folder vectors by an embedder, in place of those it has, and return it.
 
-    Without a name it is that of the settings, or the index's own, or `local`; `none` takes its vectors away. Texts
+    embedder: a name, or a function from texts to vectors, as `build` takes it.
+
+    Without one it is that of the settings, or the index's own, or `local`; `none` takes its vectors away. Texts
     that it has vectors of by the same embedder keep them.
 
     Raises UsageError where there is no such embedder or what it needs is missing, ModelError where its server fails:
     the index then stays what it was.
     """
-    target = path_of(folder)
+    target, embedder = path_of(folder), named_model(embedder) or ""
     now = store.read(target)  # first: no folder is made where there is none
     built = [] if embedder else [now.settings]
     chosen = run_of({"settings": settings}, built, language_model=False).settings
@@ -122,6 +127,8 @@ def check_embedder(settings: Settings, folder: Path) -> None:
     """
     if opened := OpenEmbedder.of(settings.vectors.embedder, settings, folder):
         assert opened.embedder.dimension > 0
+        if opened.name.startswith(FUNCTION):
+            opened.embedder.embed(["one text", "another"])  # a function may be made for one text only
 
 
 def with_vectors(

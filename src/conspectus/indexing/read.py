@@ -86,7 +86,7 @@ def read_texts(documents: str | Fields | Frame | Iterable[str | Fields], setting
 def _listed(sources: Any) -> list[Any]:
     if isinstance(sources, str | Path | Mapping):
         return [cast("Any", sources)]
-    if hasattr(sources, "to_dict"):
+    if hasattr(sources, "to_dict") and getattr(sources, "ndim", 2) > 1:  # a column of a table is a list of texts
         return list(sources.to_dict("records"))
     return list(sources)
 
@@ -110,8 +110,10 @@ def _placed(outcomes: list[Outcome], paths: list[str]) -> Read:
 
 def _nothing(failures: list[Failure], skipped: list[Skipped], paths: list[str]) -> str:
     reasons = [f"{f.document}: {f.error}" for f in failures] + [f"{s.document}: {s.reason}" for s in skipped]
+    if not reasons and not paths:
+        return "no document was given: the list of documents is empty"
     if not reasons:
-        named = ", ".join(paths[:3]) or "what was given"
+        named = ", ".join(paths[:3])
         return f"no document could be read: there is none in {named}; what is read are {_known()}"
     more = [f"and {len(reasons) - 3:,} more"] if len(reasons) > 3 else []
     known = [f"what is read are {_known()}"] if skipped else []
