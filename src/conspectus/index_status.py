@@ -15,7 +15,7 @@ from conspectus.corrections import is_added_facts, source_documents
 from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.index import Index
 from conspectus.models.llm.budget import Budget, price_of
-from conspectus.models.llm.cache import FILE_NAME, ResponseCache
+from conspectus.models.llm.cache import FILE_NAME, ResponseCache, begun_in
 from conspectus.rows import Failure, Usage
 from conspectus.runtime import DEFAULT_FOLDER, opened, path_of, public
 from conspectus.settings import Price
@@ -238,11 +238,11 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
 
 
 def _settings_in(folder: Path) -> Mapping[str, Any]:
-    """Return the settings that the index in a folder was built with; none where it is not built yet."""
+    """Return the settings that the index in a folder was built with, or that its build began with."""
     try:
         return store.read(folder).settings
     except IndexMissing:
-        return {}
+        return begun_in(folder) or {}
 
 
 def _prices(settings: Mapping[str, Any]) -> dict[str, Price]:

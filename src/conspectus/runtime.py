@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypedDict, TypeVar, ca
 
 from conspectus import configuration
 from conspectus.configuration import Resolved
-from conspectus.errors import BadKey, ServerDown, StoreError, UnknownModel, Unusable, UsageError
+from conspectus.errors import BadKey, IndexMissing, ServerDown, StoreError, UnknownModel, Unusable, UsageError
 from conspectus.index import Index
 from conspectus.index_models import advice, with_index_models
 from conspectus.models import llm
@@ -210,9 +210,17 @@ def opened(index: Index | str | Path) -> Index:
 
 
 def settings_in(folder: Path) -> list[Mapping[str, Any]]:
-    """Return the settings that the index in a folder was built by; none where there is no index that can be read."""
+    """Return the settings that the index in a folder was built by; none where there is no index that can be read.
+
+    Before there is one, they are those of the interrupted build whose replies are cached in the folder.
+    """
     try:
         return [manifests.current(folder).settings]
+    except IndexMissing:
+        from conspectus.models.llm.cache import begun_in  # here: who has an index need not wait for its import
+
+        begun = begun_in(folder)
+        return [begun] if begun else []
     except StoreError:
         return []
 

@@ -13,6 +13,8 @@ from llm_corpus import documents
 from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
 
+from conspectus import api
+
 Run = Callable[..., Result]
 Told = Callable[..., Any]
 
@@ -123,6 +125,21 @@ def test_a_larger_budget_goes_on_where_a_smaller_one_stopped_and_asks_for_nothin
         run("index", papers, "--budget-tokens", 10**6, *using(server))
         assert server.counts["asked again"] == 0
         assert server.counts["requests"] == whole.counts["requests"]
+
+
+def test_a_build_that_stopped_goes_on_with_its_model_where_none_is_named(run: Run, papers: Path):
+    with SimulatedServer(Behaviour()) as server:
+        run("index", papers, "--budget-tokens", 6_000, *using(server), code=1)
+        missing = run("ask", "Who met Ada Byrne?", "--index", ".conspectus", code=1).stderr
+        assert "conspectus index FOLDER" in missing
+        assert "simulated" in run("status").stderr
+
+        said = run("index", papers, "--budget-tokens", 10**6).stderr
+
+        assert "simulated" in said
+        assert server.url in said
+        assert server.counts["asked again"] == 0
+    assert api.open_index(".conspectus").settings["model"] == "simulated"
 
 
 def test_a_key_shows_nowhere(run: Run, papers: Path, monkeypatch: pytest.MonkeyPatch):

@@ -239,6 +239,8 @@ async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[I
         if session:
             if progress:
                 progress.watch(lambda: session.total)
+            if session.sender.replies:
+                session.sender.replies.record_build(settings.model_dump(mode="json", by_alias=True))
             index = await build_index(inputs, session.model, progress, _rest_fits(session, settings, progress))
             index, notices, spent = replace(index, usage=session.usage), session.notices, session.total
         else:

@@ -57,7 +57,9 @@ def status(
     except IndexMissing:
         if not spent:
             raise
-        show.note(f"There is no index in {folder} yet, but cached responses that its build can go on with.")
+        begun = [str(settings["model"]) for settings in api.settings_in(folder)]
+        by = f" of {begun[0]}" if begun else ""
+        show.note(f"There is no index in {folder} yet, but cached replies{by} that its build can go on with.")
         if json:
             show.as_json({"spent": [asdict(row) for row in spent]})
         else:

@@ -24,6 +24,8 @@ MOST_LISTED = 1000
 FORMAT, VERSION, OLDEST = "conspectus-index", 3, 2
 """The format that is written, and the oldest that is read: 2 had the stored tables in the folder `tables`."""
 NAME, HISTORY = "manifest.json", "history"
+REPLIES = "replies.sqlite"
+"""The cache of replies of language models: see `models.llm.cache`."""
 GRAPHRAG = ("entities.parquet", "create_final_entities.parquet")
 """Files by which an output folder of Microsoft GraphRAG is known, since 1.0 and before."""
 
@@ -72,9 +74,14 @@ def _advice(folder: Path) -> str:
     for output in (folder, folder / "output"):
         if any((output / name).is_file() for name in GRAPHRAG):
             return f"{folder} holds an index of Microsoft GraphRAG; bring it in: conspectus import graphrag {folder}"
+    option = "" if folder == Path(USUAL) else f" --index {folder}"
+    if (folder / REPLIES).is_file():
+        return (
+            f"there is no index in {folder} yet, but replies of a language model are cached there:"
+            f" conspectus index FOLDER{option}, with the folder of the documents, goes on from them"
+        )
     if near := _nearest(folder):
         return f"there is no index in {folder}; the nearest is in {near}: --index {near}"
-    option = "" if folder == Path(USUAL) else f" --index {folder}"
     return f"there is no index in {folder}; make one: conspectus index FOLDER{option}"
 
 

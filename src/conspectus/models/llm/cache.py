@@ -7,10 +7,11 @@ the same. Several processes may have it open at once.
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -40,6 +41,7 @@ CREATE TABLE IF NOT EXISTS features (
     server TEXT NOT NULL, model TEXT NOT NULL, feature TEXT NOT NULL, accepted INTEGER NOT NULL,
     PRIMARY KEY (server, model, feature)
 );
+CREATE TABLE IF NOT EXISTS build (id INTEGER PRIMARY KEY, settings TEXT NOT NULL);
 """
 _ADD = (
     "INSERT INTO replies (key, model, task, status, reply, finish_reason, prompt_tokens, completion_tokens,"
@@ -184,6 +186,19 @@ class ResponseCache:
         rows = self._reader.execute("SELECT model, feature, accepted FROM features WHERE server = ?", (server,))
         return {(model, feature): bool(accepted) for model, feature, accepted in rows}
 
+    def record_build(self, settings: Mapping[str, Any]) -> None:
+        """Store the settings of a build that begins: until it has made an index, only they say how to go on."""
+        try:
+            self._writer.execute("INSERT OR REPLACE INTO build VALUES (1, ?)", (json.dumps(settings),))
+        except sqlite3.OperationalError as error:
+            raise self._unwritable(error) from None
+
+    def begun_build(self) -> dict[str, Any] | None:
+        """Return the settings of the last build that began, None where there is none or no reply is cached."""
+        begun = "SELECT settings FROM build WHERE EXISTS (SELECT 1 FROM replies WHERE status = 'ok')"
+        row = self._reader.execute(begun).fetchone()
+        return json.loads(row[0]) if row else None
+
     def _write(self, sql: str, values: Sequence[Any]) -> asyncio.Future[None]:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
@@ -325,6 +340,17 @@ def cached_in(folder: Path) -> int:
     replies = ResponseCache(folder / FILE_NAME)
     try:
         return replies.stats().by_status.get("ok", 0)
+    finally:
+        replies.close()
+
+
+def begun_in(folder: Path) -> dict[str, Any] | None:
+    """Return the settings of a build that began in a folder and cached replies; None where there was none."""
+    if not (folder / FILE_NAME).exists():
+        return None
+    replies = ResponseCache(folder / FILE_NAME)
+    try:
+        return replies.begun_build()
     finally:
         replies.close()
 
