@@ -139,6 +139,20 @@ def test_a_function_that_does_not_do_what_it_should_is_named(tmp_path: Path, ret
         conspectus.ask(QUESTION, index, method="local", model=gateway, settings={**QUICK, "llm.attempts": 1})
 
 
+@pytest.mark.parametrize(("error", "calls"), [(ValueError("a bug"), 1), (ConnectionResetError("gone"), 3)])
+def test_only_an_error_of_a_connection_has_a_function_called_again(tmp_path: Path, error: Exception, calls: int):
+    called: list[int] = []
+
+    async def gateway(messages: list[dict[str, str]]) -> str:
+        called.append(1)
+        raise error
+
+    index = conspectus.build(documents=TEXTS, folder=tmp_path).index
+    with pytest.raises(ModelError, match=f"gateway.*{type(error).__name__}: {error}"):
+        conspectus.ask(QUESTION, index, method="local", model=gateway, settings={**QUICK, "llm.attempts": 3})
+    assert len(called) == calls
+
+
 def test_vectors_that_are_none_are_named(tmp_path: Path):
     with pytest.raises(ModelError, match="returned a list of 2 for 1 texts"):
         conspectus.build(

@@ -30,6 +30,7 @@ from typing import Any, cast
 
 from conspectus.errors import (
     BadKey,
+    CallFailed,
     ModelError,
     RateLimited,
     Refused,
@@ -206,7 +207,18 @@ class FunctionClient:
             return BadKey(message)
         if status == 429:
             return RateLimited(message)
-        return Refused(message) if isinstance(status, int) and 400 <= status < 500 else ServerFailed(message)
+        if isinstance(status, int):
+            return Refused(message) if 400 <= status < 500 else ServerFailed(message)
+        return ServerFailed(message) if _of_a_connection(error) else CallFailed(message)
+
+
+def _of_a_connection(error: BaseException | None) -> bool:
+    """Tell whether an error, or one that it came of, is of a connection or a file: such pass, others come again."""
+    while error is not None and not isinstance(error, OSError):
+        if any(kind.__name__ == "TransportError" for kind in type(error).__mro__):  # httpx, which we do not import
+            return True
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _is_asynchronous(function: Callable[..., Any]) -> bool:
