@@ -86,7 +86,7 @@ def test_a_dry_run_knows_extraction_and_gives_a_range_for_what_depends_on_it(
     for task, row in spent.items():
         for figure in ("calls", "prompt_tokens", "completion_tokens", "cost"):
             low, high = known[task][figure]
-            assert low <= row[figure] <= high, (task, figure)
+            assert low <= row[figure] <= high, (task, figure, low, row[figure], high)
     low, high = known["AnyMissed"]["prompt_tokens"]
     assert low < high
 
