@@ -98,7 +98,13 @@ def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does
     if origin == INDEX:
         others = sorted(set(resolved.settings.llm.tasks.values()) - {name})
         more = f" (and {', '.join(others)} for some tasks)" if others else ""
-        parts += [f"Model {name}{at}{more}, as this index was built (--model {EXTRACTIVE} {does} without one)."]
+        built_as = f"as this index was built (--model {EXTRACTIVE} {does} without one)"
+        address_from = resolved.origins.get("llm.base_url", "default")
+        if at and address_from not in ("default", INDEX):
+            address_from = "--base-url" if address_from == "given" else address_from
+            parts += [f"Model {name}{more}, {built_as},{at} ({address_from})."]
+        else:
+            parts += [f"Model {name}{at}{more}, {built_as}."]
     elif resolved.origins.get("llm.base_url") == INDEX and at:
         parts += [f"Model {name}{at}, the address that this index was built with."]
     elif memories and memories[0].base_url and not at and name not in (EXTRACTIVE, *models) and origin == "given":

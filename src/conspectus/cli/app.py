@@ -41,7 +41,7 @@ from conspectus.cli.options import (
     LogFile,
     start_log,
 )
-from conspectus.errors import ConspectusError, UsageError
+from conspectus.errors import BudgetReached, CacheFailed, ConspectusError, Unusable, UsageError
 
 EXAMPLE = "Example: "
 """A line of a docstring that begins with this is an example: shown in a section of its own, never wrapped."""
@@ -378,16 +378,21 @@ def interrupted(state: str = "", folder: Path | None = None) -> NoReturn:
 
     They are counted in the folder of an index where one is given, else those of this run are.
     """
+    parts = filter(None, (state, _cached(folder)))
+    show.note(": ".join(filter(None, ("interrupted", "; ".join(parts)))))
+    raise typer.Exit(INTERRUPTED) from None
+
+
+def _cached(folder: Path | None = None) -> str:
+    """Return how many replies of language models are cached, in a folder or by this run, if there are any."""
     cached = 0
     if cache := sys.modules.get("conspectus.models.llm.cache"):  # else no model was asked
         cached = cache.cached_in(folder) if folder else cache.cached_by_this_process()
-    parts = [state] if state else []
-    if cached:
-        count = "1 reply of a language model is" if cached == 1 else f"{cached:,} replies of language models are"
-        where = f" in {folder}" if folder else ""
-        parts.append(f"{count} cached{where}, and the same command goes on from there")
-    show.note(": ".join(filter(None, ("interrupted", "; ".join(parts)))))
-    raise typer.Exit(INTERRUPTED) from None
+    if not cached:
+        return ""
+    count = "1 reply of a language model is" if cached == 1 else f"{cached:,} replies of language models are"
+    where = f" in {folder}" if folder else ""
+    return f"{count} cached{where}, and the same command goes on from there"
 
 
 def one_line(error: Exception) -> str:
@@ -403,7 +408,9 @@ def reported() -> Generator[None]:
         yield
     except ConspectusError as error:
         log.debug("ended by an error", exc_info=True)
-        show.note(f"error: {one_line(error)}")
+        says_itself = isinstance(error, (BudgetReached, CacheFailed))
+        more = "" if says_itself or not isinstance(error, Unusable) else _cached()
+        show.note("; ".join(filter(None, (f"error: {one_line(error)}", more))))
         raise typer.Exit(USAGE if isinstance(error, UsageError) else FAILED) from None
     except KeyboardInterrupt:
         log.debug("interrupted", exc_info=True)

@@ -350,6 +350,9 @@ def _address_hint(at: Endpoint) -> str:
 
 def unreachable(at: Endpoint, reason: str) -> ServerDown:
     """Return the error for a server that nothing answers for, with what starts it or leads to it."""
+    if re.search("WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE", reason):
+        plain = redact(at.base_url).replace("https://", "http://", 1)
+        return ServerDown(f"{server_name(at)} speaks http, not https: try --base-url {plain}")
     if at.preset.dialect == "ollama" and at.local:
         advice = "start it with `ollama serve`"
     elif at.local:
