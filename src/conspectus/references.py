@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 TABLES = ("Reports", "Sources", "Entities", "Relationships", "Claims")
@@ -91,6 +92,10 @@ def between(text: str) -> list[str]:
 def strip(text: str) -> str:
     """Return the text without its references."""
     return rewrite(text, lambda _: "")
+
+
+removed_by_model: ContextVar[list[int]] = ContextVar("removed_by_model")
+"""Where a model adds how many references of a reply led nowhere, for who set it: the text has no sign of them."""
 
 
 def translate(text: str, to: Callable[[Reference], Reference | None]) -> tuple[str, int]:

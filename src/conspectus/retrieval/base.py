@@ -16,6 +16,7 @@ from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
+from conspectus.references import removed_by_model
 from conspectus.retrieval.citations import cite
 from conspectus.rows import Answer, Chunk, Claim, Entity, Hit, Relationship, Report
 from conspectus.settings import AnswerSettings
@@ -31,14 +32,22 @@ WRITTEN = wording(ENGLISH).written
 
 async def finish(task: Task[str], draft: Answer, index: Index, model: Model) -> Answer:
     """Perform the final task, and return the draft of the answer with its text, citations and notices."""
-    text, citations, removed = cite(await model.perform(task), index)
+    before: list[int] = []  # those that the model did not pass on; `cite` knows of the others
+    token = removed_by_model.set(before)
+    try:
+        reply = await model.perform(task)
+    finally:
+        removed_by_model.reset(token)
+    text, citations, removed = cite(reply, index)
     if not text.strip():
         return replace(draft, text=wording(question_language(draft.question, index)).nothing, notices=())
     notices = draft.notices
     if model.generative:
         words = wording(question_language(draft.question, index))
         notices = (*notices, words.written if citations else words.uncited)
-    return replace(draft, text=text.strip(), citations=citations, removed_references=removed, notices=notices)
+    return replace(
+        draft, text=text.strip(), citations=citations, removed_references=removed + sum(before), notices=notices
+    )
 
 
 def nothing_found(

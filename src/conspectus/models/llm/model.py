@@ -266,6 +266,7 @@ class ChatModel:
     def _note_removed(self, task: Task[Any], citations: _Citations) -> None:
         if citations.removed:
             self._note(task, f"left out: {citations.removed} references that lead nowhere")
+            references.removed_by_model.get([]).append(citations.removed)
 
 
 class _Citations:
