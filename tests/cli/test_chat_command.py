@@ -214,7 +214,7 @@ def test_at_a_terminal_sources_are_shown_when_asked_for_and_fit_it(tmp_path: Pat
     chat.type("/sources\n")
     sources = chat.until("\n? ")
     chat.type("/method\n")
-    assert "tokens read" in " ".join(chat.until("\n? ").split())
+    assert "--method NAME" in " ".join(chat.until("\n? ").split())
     chat.type(CTRL_D)
 
     assert chat.ended() == 0
@@ -241,7 +241,9 @@ def test_at_a_terminal_without_colours_nothing_but_text_is_shown(tmp_path: Path,
     assert max(cell_len(line) for line in shown.split("\n")) <= columns
 
 
-@pytest.mark.parametrize("word", ["exit", "quit", "/exit", "/quit", "EXIT", "quit()", "help", "/help"])
+@pytest.mark.parametrize(
+    "word", ["exit", "quit", "/exit", "/quit", "EXIT", "quit()", "bye", "quit now", "help", "/help"]
+)
 def test_words_that_people_type_to_leave_or_for_help_are_no_questions(run: Run, indexed: Path, word: str):
     result = run("chat", "--index", indexed, input=f"{word}\nexit\nWho is Ada Brook?\n")
 
@@ -256,6 +258,11 @@ def test_the_folder_of_a_conversation_is_created_or_refused_before_anything_is_a
     refused = run("chat", "--index", indexed, "--conversation", "new/notes.jsonl/a.jsonl", input="Who?\n", code=2)
     assert "cannot be saved" in refused.stderr
     assert not refused.stdout
+
+
+@pytest.mark.parametrize("line", ["method bm25", "/method bm25", "sources 1"])
+def test_commands_with_what_belongs_to_them_are_no_questions(run: Run, indexed: Path, line: str):
+    assert run("chat", "--index", indexed, input=f"{line}\n").stdout == ""
 
 
 def test_a_question_that_begins_with_help_is_asked(run: Run, indexed: Path):

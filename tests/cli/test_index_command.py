@@ -7,11 +7,14 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+import typer
 from typer.testing import Result
 
 from conspectus import api
+from conspectus.cli import options
 from conspectus.settings import Settings
 
 Run = Callable[..., Result]
@@ -67,6 +70,28 @@ def test_failures_are_told_and_recorded_and_end_with_3(run: Run, told: Told, mes
     assert failure["document"] == f"{messy}/empty.txt"
     assert failure["stage"] == "read"
     assert failure["error"]
+
+
+@pytest.mark.parametrize("answer", ["n\n", "y\n"])
+def test_a_person_is_asked_before_other_documents_replace_those_of_an_index(
+    run: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+):
+    Path("other").mkdir()
+    Path("other/a.txt").write_text("Vera Stone lives in Kell.")
+    run("index", "other")
+    before = api.open_index(".conspectus").snapshot
+    confirm = Mock(return_value=answer == "y\n")
+    monkeypatch.setattr(typer, "confirm", confirm)
+    monkeypatch.setattr(options, "sys", Mock(**{"stdin.isatty.return_value": True, "stderr.isatty.return_value": True}))
+
+    run("index", corpus, "--dry-run")
+    run("index", "other")
+    assert not confirm.called
+    result = run("index", corpus, code=0 if answer == "y\n" else 1)
+
+    assert "conspectus index A B" in result.stderr
+    assert confirm.called
+    assert (api.open_index(".conspectus").snapshot == before) == (answer == "n\n")
 
 
 def test_json_names_what_failed_and_what_was_skipped(told: Told, messy: Path):

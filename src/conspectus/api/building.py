@@ -182,7 +182,8 @@ async def abuild(
     sources: files and folders.
     folder: where the index is put.
     progress: True shows on standard error how far it is, in terminals and notebooks; or an object that shows it.
-    agree: is called with the estimate before a server is asked for anything, and stops the build by raising.
+    agree: is called with the estimate before a server is asked for anything, or other documents take the place of all
+        that an index holds, and stops the build by raising.
 
     An index that is in the folder is replaced when the new one is complete; until then it stays readable. Where
     neither documents nor settings changed, it is what is returned. Its communities are carried on, and with them
@@ -205,13 +206,8 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
     """Do what `build` does with what was read."""
     folder, settings = request.folder, request.settings
     skipped, warnings = tuple(read.skipped), tuple(read.warnings)
-    if request.agree and costs(settings):  # before the lock: others may write while a question waits for its answer
-        update = request.update(read.documents, read.failures)
-        if not update.up_to_date:
-            _warn_of_replacement(update, request.progress)
-            from conspectus.api.estimating import estimated_build  # with aiohttp, which takes long to import
-
-            request.agree(await estimated_build(read.documents, update, request.with_own_embedder(update)))
+    if request.agree:  # before the lock: others may write while a question waits for its answer
+        await _ask_to_agree(read, request, request.agree)
     with store.writing(folder):
         update = request.update(read.documents, read.failures)
         if update.up_to_date and (existing := update.existing):
@@ -219,7 +215,7 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
             return Built(existing, existing.snapshot, folder, skipped, warnings, update=update)
         request = request.with_own_embedder(update)
         settings = request.settings
-        warning = _warn_of_replacement(update, request.progress) if not (request.agree and costs(settings)) else ""
+        warning = _warn_of_replacement(update, request.progress) if not request.agree else ""
         index, notices, spent = await _indexed(read, request, update)
         index, lost = with_vectors(index, settings, folder, spent, request.progress)
         snapshot = store.commit(folder, index, settings=index.settings, usage=index.usage)
@@ -227,6 +223,18 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
         notices = (*notices, warning)
     index = replace(index, snapshot=snapshot, folder=folder)
     return Built(index, snapshot, folder, skipped, warnings, (*notices, *lost), update)
+
+
+async def _ask_to_agree(read: Read, request: BuildRequest, agree: Agree) -> None:
+    """Ask before anything is spent, and before all documents of an index are replaced."""
+    update = request.update(read.documents, read.failures)
+    replaced = bool(_warn_of_replacement(update, request.progress))
+    if update.up_to_date or not (replaced or costs(request.settings)):
+        return
+    from conspectus.api.estimating import estimated_build  # with aiohttp, which takes long to import
+
+    estimate = await estimated_build(read.documents, update, request.with_own_embedder(update))
+    agree(replace(estimate, replaced_documents=update.replaced_documents if replaced else 0))
 
 
 async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[Index, tuple[str, ...], Usage]:
@@ -263,9 +271,12 @@ def _warn_of_replacement(update: Update, progress: Progress | None) -> str:
     source = os.path.commonpath(folders) if len({os.path.isabs(folder) for folder in folders}) == 1 else ""
     count = update.replaced_documents
     documents = f"the {count:,} documents of {source}" if source else f"all {count:,} documents of the index"
+    if count == 1:
+        documents = "the only document"
     warning = (
         f"This takes {documents} out of the index and puts others in their place."
-        " conspectus rollback returns to them; --index DIR makes an index of its own."
+        " conspectus rollback returns to them; --index DIR makes an index of its own, and"
+        " conspectus index A B one of both."
     )
     if progress:
         progress.note(warning)

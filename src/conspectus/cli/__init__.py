@@ -117,7 +117,7 @@ def shown_at_once(arguments: Sequence[str]) -> int | None:
         return None
     match arguments:
         case ["--help" | "-h" | "help"] | []:
-            text, code = overview(), 0 if arguments else 2
+            text, code = overview(), 0
         case ["--version" | "-V" | "version"]:
             text, code = f"conspectus {conspectus.__version__}", 0
         case _:

@@ -184,7 +184,7 @@ class Group(_Laid, TyperGroup):
         """Parse; without any argument, print the help to where it can be piped from."""
         if not args and self.no_args_is_help and not ctx.resilient_parsing:
             typer.echo(ctx.get_help())
-            ctx.exit(2)
+            ctx.exit(2 if ctx.parent else 0)
         return super().parse_args(ctx, args)
 
 

@@ -87,7 +87,7 @@ new       begin a new conversation, as clear does
 help      show this
 exit      end, as quit and Ctrl-D do
 Commands may begin with a slash: /sources. Ctrl-C stops an answer that is being written."""
-COMMAND_WORDS = frozenset(("clear", "exit", "help", "method", "new", "quit", "sources"))
+COMMAND_WORDS = frozenset(("bye", "clear", "exit", "help", "method", "new", "quit", "sources"))
 """Lines that are commands without a slash, too: alone they are no question."""
 
 
@@ -243,8 +243,10 @@ def _print_answer(answer: Answer, *, streamed: bool, brief: bool) -> None:
 
 
 def made_by(answer: Answer) -> str:
-    """Return how an answer was made, what it read, and what was removed from it."""
-    text = f"{how(answer)} ({show.counted(answer.context_tokens, 'token')} read, {answer.seconds:.2f} s)"
+    """Return how an answer was made, what a language model read for it, and what was removed from it."""
+    asked = answer.usage.calls or answer.usage.cached_calls
+    tokens = f"{show.counted(answer.context_tokens, 'token')} read, " if asked else ""
+    text = f"{how(answer)} ({tokens}{answer.seconds:.2f} s)"
     if answer.removed_references:
         removed = show.counted(answer.removed_references, "reference")
         text += f"\n{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed."
@@ -321,7 +323,7 @@ class Talk:
             match command_of(line):
                 case "":
                     self.ask(line)
-                case "quit" | "exit":
+                case "quit" | "exit" | "bye":
                     break
                 case command:
                     self.command(command)
@@ -364,6 +366,7 @@ class Talk:
                 show.note("There is no answer that cites anything yet.")
             case "method":
                 show.note(made_by(self.last) if self.last else "There is no answer yet.")
+                show.note("conspectus chat --method NAME asks by another method.")
             case _:
                 show.note(f"there is no command /{name}; help shows the commands")
 
@@ -372,7 +375,10 @@ def command_of(line: str) -> str:
     """Return the name of the command that a line is, "" where it is a question."""
     if line.startswith("/"):
         return line[1:].split(" ", 1)[0].lower()
-    word = line.rstrip(" .!;()").lower()
+    word, _, rest = line.rstrip(" .!;()").lower().partition(" ")
+    known = {"quit": ("now",), "exit": ("now",), "sources": map(str, range(100)), "method": api.METHODS}
+    if rest and rest not in known.get(word, ()):
+        return ""
     return word if word in COMMAND_WORDS else ""
 
 

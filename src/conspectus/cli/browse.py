@@ -94,7 +94,7 @@ def _print_counts(figures: Status) -> None:
     show.out()
     if figures.chunks:
         show.table(_levels(figures))
-        show.note("What a global answer from each level reads: its reports (C0 is the root), or all texts (TS).")
+        show.note("What a global answer from each level reads: its reports (0 is the root), or all texts.")
         if figures.unsplit:
             count = f"{len(figures.unsplit):,} of {show.counted(figures.communities, 'community')}"
             show.note(f"{count} cannot be split to the size asked for; --json says why of each.")
@@ -135,11 +135,11 @@ def _spent(row: Spending) -> list[str]:
 def _levels(figures: Status) -> Iterator[Sequence[str]]:
     """Yield the paper's Table 2: a column for the reports of each level, the last for the source texts."""
     levels = figures.levels
-    yield ["", *(f"C{r.level}" for r in levels), "TS"]
+    yield ["", *(f"level {r.level}" for r in levels), "texts"]
     yield ["Units", *(f"{r.communities:,}" for r in levels), f"{figures.chunks:,}"]
     yield ["  of this level", *(f"{r.own:,}" for r in levels), ""]
     yield ["Tokens", *(f"{r.tokens:,}" for r in levels), f"{figures.tokens:,}"]
-    yield ["% of source", *(f"{100 * r.share:.1f}" for r in levels), "100"]
+    yield ["% of the texts", *(f"{100 * r.share:.1f}" for r in levels), "100"]
 
 
 def _print_history(folder: Path, json: bool) -> None:
@@ -251,7 +251,7 @@ def _print_report(name: str, index: Index, json: bool) -> None:
         return
     entities = show.counted(report.size, "entity")
     show.markdown(text)
-    show.out(f"Level {report.level}, community {report.community}, {entities}. Rated {report.rating:g} of 10.")
+    show.out(f"\nLevel {report.level}, community {report.community}, {entities}. Rated {report.rating:g} of 10.")
     if report.rating_explanation:
         show.out(report.rating_explanation)
     show.out(f"\nPart of: {_line(view.above) if view.above else 'nothing, it is at the root'}")

@@ -52,13 +52,14 @@ def export(format: Format, out: Out = None, level: Level = None, folder: IndexFo
     """
     index = api.open_index(folder)
     path = conspectus.export(index, format, out, level=level)
-    show.out(f"{path}: {_summary(index, format, path)}")
+    folder_of = "a folder of " if path.is_dir() else ""
+    show.out(f"{path}: {folder_of}{_summary(index, format, path)}")
 
 
 def _summary(index: Index, format: str, path: Path) -> str:
     """Return what was written, and how it is read where that is not plain."""
     entities, relationships = len(index.entities), len(index.relationships)
-    files = show.counted(sum(p.is_file() for p in path.iterdir()), "file") if path.is_dir() else ""
+    files = show.counted(sum(p.name[0] != "." for p in path.iterdir()), "file") if path.is_dir() else ""
     counts = f"{show.counted(entities, 'entity')}, {show.counted(relationships, 'relationship')}"
     match format:
         case "graphml" | "duckdb":

@@ -33,6 +33,7 @@ from conspectus.cli.options import (
     agree_to,
     argument,
     option,
+    somebody_is_there,
     takes,
 )
 from conspectus.configuration import FILE_NAME, settings_file
@@ -142,7 +143,8 @@ def _build(sources: list[str], folder: Path, settings: Resolved, *, fresh: bool,
                 with bars.paused():
                     agree_to(estimate, settings.settings, yes=yes)
 
-            asks = None if api.is_free(settings.settings) else agree
+            free = api.is_free(settings.settings)
+            asks = agree if not free or (somebody_is_there() and not yes) else None
             return api.build(sources, folder, settings=settings, progress=bars, fresh=fresh, agree=asks)
     except KeyboardInterrupt:
         after = _snapshot(folder)
@@ -194,7 +196,14 @@ def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> Non
     if not update.up_to_date:
         show.spent(status.usage, show.out, cost=show.dollars(status.cost))
         if not quiet and sys.stdout.isatty():
-            show.note('Next: conspectus ask "What are the main themes?", conspectus report, conspectus map')
+            show.listed("Next:", _next(status))
+
+
+def _next(status: Status) -> list[str]:
+    """Return commands that have something to show of an index."""
+    if status.reports:
+        return ['conspectus ask "What are the main themes?"', "conspectus report", "conspectus map"]
+    return ['conspectus ask "Who is ...?"', *(["conspectus map"] if status.entities else [])]
 
 
 def _as_json(built: Built, status: Status, seconds: float) -> dict[str, Any]:

@@ -356,9 +356,14 @@ def parts(text: str) -> list[str]:
 # Agreeing to what is spent
 
 
+def somebody_is_there() -> bool:
+    """Tell whether there is a terminal to ask at."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def confirmed(*, yes: bool) -> None:
     """Ask whether to go on, where somebody is there to be asked; end the command where the answer is no."""
-    if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if yes or not somebody_is_there():
         return
     agreed = False
     with suppress(typer.Abort):  # Ctrl-C and Ctrl-D answer no
@@ -379,6 +384,8 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
     """
     cost, tokens = estimate.likely_cost, estimate.likely_tokens
     if tokens <= ASK_ABOVE_TOKENS if cost is None else cost <= ASK_ABOVE_USD:
+        if estimate.replaced_documents:
+            confirmed(yes=yes)
         return
     llm = settings.llm
     limits = (llm.budget, llm.budget_tokens, llm.index_budget, llm.index_budget_tokens)
@@ -386,7 +393,7 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
     if yes or any(limit is not None for limit in limits):
         show.note(f"This will take {likely}.")
         return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not somebody_is_there():
         raise UsageError(
             f"this will take {likely}, and there is no terminal to ask whether to go on: pass --yes to go on, or"
             " --budget USD or --budget-tokens N for a maximum (--dry-run shows the estimate)"

@@ -138,6 +138,8 @@ class Estimate:
     tasks: tuple[TaskEstimate, ...]
     seen: int = 0
     """Chunks with cached replies that the estimate of extraction is based on; 0 where it is based on the text."""
+    replaced_documents: int = 0
+    """All documents of the index, where the build puts others in their place."""
 
     @property
     def calls(self) -> Range:

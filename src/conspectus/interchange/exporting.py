@@ -140,8 +140,9 @@ def _title(index: Index) -> str:
     """Return the title of a page about an index: that of its only document, or the number of documents."""
     if len(index.documents) == 1:
         return index.documents[0].title
-    count, unit = (len(index.documents), "documents") if index.documents else (len(index.entities), "entities")
-    return f"{count:,} {unit}"
+    if index.documents:
+        return f"{len(index.documents):,} documents"
+    return "1 entity" if len(index.entities) == 1 else f"{len(index.entities):,} entities"
 
 
 def _write_file(path: Path, parts: Iterable[str | bytes]) -> None:
