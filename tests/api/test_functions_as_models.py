@@ -153,17 +153,23 @@ def test_only_an_error_of_a_connection_has_a_function_called_again(tmp_path: Pat
     assert len(called) == calls
 
 
+INVENTED = "A [Data: Sources (1, 77)]. B [Data: Entities (99)]. C [Data: Sources (78)]."
+
+
 @pytest.mark.parametrize("method", ["walk", "local"])
 def test_an_answer_says_how_many_references_of_a_model_led_nowhere(tmp_path: Path, method: Method):
     async def gateway(messages: list[dict[str, str]]) -> str:
-        return "A [Data: Sources (1, 77)]. B [Data: Entities (99)]. C [Data: Sources (78)]."
+        return INVENTED
 
     index = conspectus.build(documents=TEXTS, folder=tmp_path).index
-    pieces: list[str] = []
-    for on_text in (None, pieces.append):
-        answer = conspectus.ask(QUESTION, index, method=method, model=gateway, settings=QUICK, on_text=on_text)
-        assert answer.text == "".join(pieces or [answer.text]) == "A [1]. B. C."
-        assert answer.removed_references == 3
+    with SimulatedServer(Behaviour(), reply=lambda *_: INVENTED) as server:
+        addresses: list[Any] = [{"model": gateway}, {"model": "simulated", "base_url": server.url}]
+        for address in addresses:
+            pieces: list[str] = []
+            for on_text in (pieces.append, None):
+                answer = conspectus.ask(QUESTION, index, method=method, settings=QUICK, on_text=on_text, **address)
+                assert answer.text == "".join(pieces) == "A [1]. B. C."
+                assert answer.removed_references == 3
 
 
 def test_vectors_that_are_none_are_named(tmp_path: Path):

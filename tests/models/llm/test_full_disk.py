@@ -57,6 +57,19 @@ def test_where_there_is_no_room_for_replies_nothing_is_asked(tmp_path: Path, mon
     assert all(isinstance(reply, CacheFailed) for reply in replies)
 
 
+def test_an_error_at_which_sqlite_rolls_back_itself_is_the_one_that_is_told(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    cache = ResponseCache(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON replies BEGIN SELECT RAISE(ROLLBACK, 'database or disk is full'); END"
+        )
+    connection.close()
+    with pytest.raises(CacheFailed, match="database or disk is full"):
+        asyncio.run(cache.add([CachedReply("key", "simulated", "ExtractGraph", "ok", "a reply")]))
+    cache.close()
+
+
 def test_the_first_reply_that_cannot_be_stored_stops_the_run(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
     cache = ResponseCache(path)

@@ -264,7 +264,8 @@ class ResponseCache:
                 self._writer.execute(sql, values)
             self._writer.execute("COMMIT")
         except BaseException:
-            self._writer.execute("ROLLBACK")
+            with suppress(sqlite3.Error):  # SQLite may have rolled back itself; what is to be told is the first error
+                self._writer.execute("ROLLBACK")
             raise
 
     def stats(self) -> CacheStats:
