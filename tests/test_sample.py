@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ import pytest
 
 import conspectus
 from conspectus.index import Index
+from conspectus.retrieval.base import NOTHING
 from conspectus.retrieval.local import entities_in
 from conspectus.rows import Answer
+from conspectus.settings import AnswerSettings, Settings
+from conspectus.tasks import SHORT
 from conspectus.text.words import entity_keys, name_key
 
 ROOT = Path(__file__).parents[1]
@@ -89,6 +93,20 @@ def test_most_look_ups_quote_the_answer(index: Index):
     found = [q for q in WORLD["lookups"] if q["answer"].lower() in ask(q["question"], index).text.lower()]
 
     assert len(found) >= 9, [q["question"] for q in WORLD["lookups"] if q not in found]
+
+
+OF_A_STORM = ("When did the Candlemas storm happen?", "When did the storm break the quay?")
+
+
+@pytest.mark.parametrize("question", [*OF_A_STORM, *(q["question"] for q in WORLD["lookups"])])
+def test_a_short_answer_stands_in_the_passage_that_it_cites(index: Index, question: str):
+    answer = conspectus.ask(question, index, settings=Settings(answer=AnswerSettings(response=SHORT)))
+    answered = answer.text.removesuffix(" [1]")
+
+    whole = re.compile(rf"(?<!\w){re.escape(answered)}(?!\w)", re.IGNORECASE)
+
+    assert answer.citations or answer.text == NOTHING
+    assert all(whole.search(" ".join(s.text.split())) for c in answer.citations for s in c.sources)
 
 
 @pytest.mark.parametrize("question", WORLD["global_questions"])

@@ -81,6 +81,26 @@ def test_a_line_that_is_a_quotation_as_a_whole_is_one():
     assert shown(citation) == [SWARM]
 
 
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("They met on 27 February. It broke on 2 February.", "2 February"),
+        ("They met on 12 May 1953. It broke on 2 May 1953.", "2 May 1953"),
+    ],
+)
+def test_a_date_is_not_found_inside_another(text: str, date: str):
+    (citation,) = cited(f"{date} [Data: Sources (0)]", an_index(text, entities=["Quay"], edges=[]))
+
+    assert f" {date}" in f" {shown(citation)[0]}"
+    assert citation.sources[0].start > 0
+
+
+def test_a_quotation_that_is_cut_inside_a_word_is_found():
+    (citation,) = cited('- "Bees swarm in May when the hi" [Data: Sources (0)]')
+
+    assert shown(citation) == ["Bees swarm in May when the hi"]
+
+
 def test_quoted_words_are_found_whatever_the_white_space_and_case():
     (citation,) = cited(
         'Tolan: "the yellow WAX that the bees leave is sold by the pound in Quenda." [Data: Sources (1)]'

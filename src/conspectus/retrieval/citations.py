@@ -13,7 +13,7 @@ from conspectus.index import Index
 from conspectus.references import TABLES, Reference, between, find, rewrite, strip
 from conspectus.rows import Chunk, Citation, Claim, Entity, Relationship, Report, Source, Span
 from conspectus.text.sentences import sentences
-from conspectus.text.words import CJK, is_unspaced
+from conspectus.text.words import CJK, UNSPACED, is_unspaced
 
 MOST_SOURCES = 5
 """Places shown for one citation that quotes nothing."""
@@ -22,12 +22,13 @@ _QUOTED = re.compile(rf"[\"“]([^\"”]{{15,}}|(?=[^\"”]*{CJK.pattern})[^\"�
 _WHOLE = re.compile(rf"[\"“](.{{15,}}|(?=.*{CJK.pattern}).{{6,}})[\"”]", re.DOTALL)
 """From the first mark of quotation to the last: a quotation may hold another."""
 
-_OPENED = re.compile(r"^(?:[-*>#\d.]+\s+)+")
+_OPENED = re.compile(r"^(?:(?:[-*>#]+|\d+[.)])\s+)+")
+"""The marks of an item or a heading: "2." is one, though not the 2 of "2 February"."""
 FEW, LONGEST = 5, 60
 """Words, and characters, of a statement that is cited by the sentence that holds it."""
 UNSPACED_LEAST = 5
 """Characters of a quotation in a script without spaces that are too few to be told from others."""
-_NEIGHBOUR = rf"(?!{CJK.pattern})[^\W_]"
+_NEIGHBOUR = rf"(?!{UNSPACED.pattern})[^\W_]"
 
 Row = Report | Chunk | Entity | Relationship | Claim
 
@@ -136,22 +137,29 @@ def _locate(words: str, span: Span, index: Index) -> Span | None:
     parts = words.split()
     if len(parts) < 3 and not (is_unspaced(words) and len(words) > UNSPACED_LEAST):
         return None
-    text = index.document_of[span.document_id].text
-    match = re.compile(r"\s+".join(map(re.escape, parts)), re.IGNORECASE).search(text, span.start, span.end)
+    match = _search(parts, span, index)
     return Span(span.document_id, match.start(), match.end()) if match else None
+
+
+def _search(words: Sequence[str], span: Span, index: Index) -> re.Match[str] | None:
+    """Return where words stand in a row inside a span: a few as whole words, a long quotation may be cut in one."""
+    joined = r"\s+".join(map(re.escape, words))
+    few = len(words) <= FEW
+    before = rf"(?<!{_NEIGHBOUR})" if few and words[0][0].isalnum() else ""
+    after = rf"(?!{_NEIGHBOUR})" if few and words[-1][-1].isalnum() else ""
+    text = index.document_of[span.document_id].text
+    return re.compile(before + joined + after, re.IGNORECASE).search(text, span.start, span.end)
 
 
 def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
     """Return the first sentence inside a span that holds a statement of a few words: an answer of a name, a date."""
-    words = _OPENED.sub("", statement).strip(" *_.,;:").split()
-    if not 0 < len(words) <= FEW or sum(map(len, words)) > LONGEST:
-        return None
-    text = index.document_of[span.document_id].text
-    joined = r"\s+".join(map(re.escape, words))
-    pattern = rf"(?<!{_NEIGHBOUR}){joined}(?!{_NEIGHBOUR})"  # where no spaces are written, a neighbour is no part of it
-    match = re.compile(pattern, re.IGNORECASE).search(text, span.start, span.end)
+    texts = dict.fromkeys((statement, _OPENED.sub("", statement)))  # first as it is: "2. Februar" opens no list
+    short = [words for said in texts if 0 < len(words := said.strip(" *_.,;:").split()) <= FEW]
+    matches = (_search(words, span, index) for words in short if sum(map(len, words)) <= LONGEST)
+    match = next(filter(None, matches), None)
     if match is None:
         return None
+    text = index.document_of[span.document_id].text
     start = max(text.rfind("\n\n", span.start, match.start()), span.start)
     end = text.find("\n\n", match.end(), span.end)
     for a, b in sentences(text, start, end if end >= 0 else span.end):
