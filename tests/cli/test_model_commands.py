@@ -142,12 +142,18 @@ def test_a_build_that_stopped_goes_on_with_its_model_where_none_is_named(run: Ru
     assert api.open_index(".conspectus").settings["model"] == "simulated"
 
 
+def test_a_mistyped_extractive_is_named(run: Run, indexed: Path):
+    assert "did you mean extractive" in run("ask", "Who?", "--model", "extractiv", "--index", indexed, code=2).stderr
+
+
 def test_a_server_that_is_gone_leaves_what_is_cached_and_another_address_is_said_to_be_given(run: Run, papers: Path):
     with SimulatedServer(Behaviour()) as server:
         run("index", papers, *using(server))
         https = server.url.replace("http:", "https:")
         assert "http, not https" in run("models", "check", "--model", "simulated", "--base-url", https, code=3).stdout
-    gone = run("ask", "Who met Ada Byrne?", "--base-url", "http://127.0.0.1:1/v1", code=1).stderr
+        assert "call" in run("ask", "Who met Ada Byrne?").stderr.splitlines()[-1]
+        assert "from the cache" in run("ask", "Who met Ada Byrne?").stderr.splitlines()[-1]
+    gone = run("ask", "Who met Ada Byrne now?", "--base-url", "http://127.0.0.1:1/v1", code=1).stderr
 
     assert "http://127.0.0.1:1/v1 (--base-url)" in gone
     assert "cached" in gone.splitlines()[-1]

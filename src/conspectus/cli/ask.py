@@ -243,10 +243,11 @@ def _print_answer(answer: Answer, *, streamed: bool, brief: bool) -> None:
 
 
 def made_by(answer: Answer) -> str:
-    """Return how an answer was made, what a language model read for it, and what was removed from it."""
-    asked = answer.usage.calls or answer.usage.cached_calls
-    tokens = f"{show.counted(answer.context_tokens, 'token')} read, " if asked else ""
-    text = f"{how(answer)} ({tokens}{answer.seconds:.2f} s)"
+    """Return how an answer was made, what a language model took for it, and what was removed from it."""
+    used = answer.usage
+    paid = show.usage_line(used) if used.calls else "from the cache" if used.cached_calls else ""
+    read = f"{show.counted(answer.context_tokens, 'token')} read, " if paid else ""
+    text = f"{how(answer)} ({'; '.join(filter(None, (f'{read}{answer.seconds:.2f} s', paid)))})"
     if answer.removed_references:
         removed = show.counted(answer.removed_references, "reference")
         text += f"\n{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed."

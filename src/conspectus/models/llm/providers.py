@@ -161,7 +161,9 @@ def _naming(name: str) -> str:
     """Return how to name a model whose provider was left out."""
     known = f"name it as one of {'/…, '.join(PRESETS)}/…, or give the address of its server with --base-url"
     prefix, slash, rest = name.partition("/")
-    if slash:
+    if difflib.get_close_matches(name, ["extractive"], cutoff=0.8):
+        meant = "extractive, which asks no server"
+    elif slash:
         meant = next((f"{near}/{rest}" for near in difflib.get_close_matches(prefix, PRESETS, n=1) if rest), "")
     else:
         meant = next((f"{of}/{name}" for of, begins in _PROVIDERS.items() if begins.match(name.lower())), "")
