@@ -21,7 +21,7 @@ from conspectus.models.base import Model
 from conspectus.retrieval.base import extractive
 from conspectus.retrieval.local import entities_in
 from conspectus.rows import Answer, Entity
-from conspectus.runtime import DEFAULT_FOLDER, check_question, public, run_of, run_sync
+from conspectus.runtime import DEFAULT_FOLDER, check_question, named_model, public, run_of, run_sync
 from conspectus.tasks import Exchange, StandaloneQuestion
 from conspectus.text.language import language_of
 from conspectus.text.question import read_question
@@ -58,6 +58,7 @@ class Conversation:
     def __init__(
         self, index: Asked = DEFAULT_FOLDER, *, file: str | Path | None = None, **options: Unpack[AskOptions]
     ) -> None:
+        named_model(options.get("embedder"))
         self._view = viewed(index, options.get("where") or ())
         self._run = run_of(options, self._view.built)
         self._options = options

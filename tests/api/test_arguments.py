@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import simulated_replies
 from making import a_built_index
 
 import conspectus
 from conspectus.errors import ModelError, NothingToIndex, SettingsError, UsageError
+from conspectus.models.llm import adapters
 from conspectus.models.llm.budget import Budget
 
 TEXTS = ("Orran Mill was founded by Ada Brook in 1901.", "Tarn Works was founded by Ruben Vale in 1850.")
@@ -215,3 +217,48 @@ def test_a_function_of_one_vector_is_refused_before_anything_is_built(tmp_path: 
     with pytest.raises(ModelError, match="for 2 texts"):
         conspectus.build(documents=TEXTS, folder=tmp_path, embedder=lambda texts: [[1.0, 2.0]])
     assert not (tmp_path / "manifest.json").exists()
+
+
+def test_documents_of_one_id_are_told_apart_and_said_to_be(tmp_path: Path):
+    with pytest.warns(UserWarning, match="'1'"):
+        built = conspectus.build(documents=[{"id": 1, "text": text} for text in TEXTS], folder=tmp_path)
+    assert [document.path for document in built.index.documents] == ["1", "1#2"]
+
+
+def test_lists_and_objects_of_a_table_are_metadata(tmp_path: Path):
+    rows = [{"text": TEXTS[0], "tags": ["mill", "Hollin"], "more": {"page": 3}, "none": []}]
+    (document,) = conspectus.build(documents=rows, folder=tmp_path).index.documents
+    assert document.metadata["tags"] == '["mill", "Hollin"]'
+    assert document.metadata["more"] == '{"page": 3}'
+    assert "none" not in document.metadata
+
+
+def test_other_documents_in_the_place_of_all_are_warned_of(tmp_path: Path):
+    conspectus.build(documents=[{"text": TEXTS[0], "path": "a"}], folder=tmp_path)
+    with pytest.warns(UserWarning, match="folder="):
+        conspectus.build(documents=[{"text": TEXTS[1], "path": "b"}], folder=tmp_path)
+
+
+def test_a_citation_of_a_text_from_memory_shows_its_title(tmp_path: Path):
+    rows = [{"text": text, "title": f"Title {number}"} for number, text in enumerate(TEXTS)]
+    built = conspectus.build(documents=rows, folder=tmp_path)
+    assert "Title 1" in str(built.ask("Who founded Tarn Works?"))
+
+
+def test_an_index_of_functions_is_asked_where_they_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def vectors(texts: list[str]) -> list[list[float]]:
+        return [[float(len(text)), 1.0] for text in texts]
+
+    def reply(messages: list[dict[str, str]]) -> str:
+        return simulated_replies.reply_to(messages)
+
+    question = "Who founded Tarn Works?"
+    conspectus.build(documents=TEXTS, folder=tmp_path, embedder=vectors, model=reply)
+    monkeypatch.setattr(adapters, "_functions", {})  # as in another process
+    answer = conspectus.ask(question, tmp_path, method="walk")
+    assert "Ruben Vale" in answer.text
+    assert any("embedder=" in notice for notice in answer.notices)
+    assert any("reply" in notice and "model=" in notice for notice in answer.notices)
+    with pytest.raises(UsageError, match="embedder="):
+        conspectus.search(question, tmp_path, method="vector")
+    assert conspectus.search(question, tmp_path, method="vector", embedder=vectors)

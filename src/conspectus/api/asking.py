@@ -14,12 +14,16 @@ from conspectus.corrections import added_fact_notices
 from conspectus.errors import UsageError
 from conspectus.filters.view import View, select_view
 from conspectus.index import Index
+from conspectus.index_models import FUNCTION
+from conspectus.indexing.embed import without_vectors
 from conspectus.models.base import Model
+from conspectus.models.llm.adapters import is_registered
 from conspectus.retrieval import METHODS, RANKINGS, auto
 from conspectus.retrieval import Method as AnsweringMethod
 from conspectus.retrieval.base import extractive, unknown_name_notice
 from conspectus.retrieval.model_wrappers import ContextRecorder, StreamingModel, WithAnswerOptions
 from conspectus.retrieval.rerank import answer_reranked, rank_reranked, reranker_for
+from conspectus.retrieval.vector import has_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.runtime import (
     DEFAULT_FOLDER,
@@ -27,6 +31,7 @@ from conspectus.runtime import (
     Run,
     check_question,
     named,
+    named_model,
     opened,
     public,
     run_of,
@@ -195,6 +200,7 @@ async def asearch(
     where: conditions on the documents, as of `ask`.
     """
     check_question(question)
+    named_model(options.get("embedder"))
     view = viewed(index, where)
     if method in METHODS and method not in RANKINGS:
         ranked = ", ".join(RANKINGS)
@@ -233,6 +239,7 @@ class Request:
         """Check a question and its options, open what it is asked of, and choose the method."""
         began = time.perf_counter()
         check_question(question)
+        named_model(options.get("embedder"))  # a function is known from here on
         view = viewed(index, options.get("where") or ())
         return cls.on(question, view, run_of(options, view.built), options, began)
 
@@ -282,10 +289,18 @@ async def answer_question(request: Request, on_text: Callable[[str], None] | Non
         spending = session.budget_notices if session else ()
     absent = unknown_name_notice(question, index) if reads else ()
     facts = added_fact_notices(result.citations)
+    lacking = (*_forgotten_model(request.run, index), *missing(index))
     return replace(
         result,
         why="; ".join(part for part in (request.why, result.why) if part),
-        notices=(*request.view.notices(reads), *absent, *missing(index), *facts, *spending, *result.notices),
+        notices=(
+            *request.view.notices(reads),
+            *absent,
+            *lacking,
+            *facts,
+            *spending,
+            *result.notices,
+        ),
         seconds=time.perf_counter() - request.began,
         language=question_language(question, index),
     )
@@ -304,7 +319,29 @@ def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> Vi
     indexes = [index] if isinstance(index, Index | str | Path) else list(index)
     if not indexes:
         raise UsageError("name an index to ask")
-    return select_view(list(map(opened, indexes)), where)
+    whole = list(map(opened, indexes))
+    readable = [one.derive(without_vectors) if _unknown_embedder(one) else one for one in whole]
+    view = select_view(readable, where)
+    for name in {name for one in whole if (name := _unknown_embedder(one))}:
+        remark = (
+            f"Vectors are left out: they were made by the function {name}, which this process does not have;"
+            " give it as embedder=..."
+        )
+        view = replace(view, remarks=(*view.remarks, remark), no_vectors=remark)
+    return view
+
+
+def _unknown_embedder(index: Index) -> str:
+    """Return the name of the function that made the vectors of an index; "" where this process has it, or none did."""
+    name = str(index.settings.get("vectors", {}).get("embedder", ""))
+    return name if name.startswith(FUNCTION) and has_vectors(index) and not is_registered(name) else ""
+
+
+def _forgotten_model(run: Run, index: Index) -> Iterator[str]:
+    """Yield a line where a function built the index, and nobody says which model answers."""
+    name = str(index.settings.get("model", ""))
+    if name.startswith(FUNCTION) and run.model is None and run.resolved.origins.get("model") == "default":
+        yield f"The index was built with the function {name}, which is not remembered: model=... answers with it again."
 
 
 def _level_of(level: Any) -> Level:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -205,14 +206,14 @@ build = synchronous(abuild)
 async def build_read(read: Read, request: BuildRequest) -> Built:
     """Do what `build` does with what was read."""
     folder, settings = request.folder, request.settings
-    skipped, warnings = tuple(read.skipped), tuple(read.warnings)
+    skipped, guessed = tuple(read.skipped), tuple(read.warnings)
     if request.agree:  # before the lock: others may write while a question waits for its answer
         await _ask_to_agree(read, request, request.agree)
     with store.writing(folder):
         update = request.update(read.documents, read.failures)
         if update.up_to_date and (existing := update.existing):
             store.trim(folder, settings.model_dump(mode="json"))
-            return Built(existing, existing.snapshot, folder, skipped, warnings, update=update)
+            return Built(existing, existing.snapshot, folder, skipped, guessed, update=update)
         request = request.with_own_embedder(update)
         settings = request.settings
         warning = _warn_of_replacement(update, request.progress) if not request.agree else ""
@@ -221,8 +222,9 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
         snapshot = store.commit(folder, index, settings=index.settings, usage=index.usage)
     if warning and not request.progress:
         notices = (*notices, warning)
+        warnings.warn(warning, UserWarning, stacklevel=2)
     index = replace(index, snapshot=snapshot, folder=folder)
-    return Built(index, snapshot, folder, skipped, warnings, (*notices, *lost), update)
+    return Built(index, snapshot, folder, skipped, guessed, (*notices, *lost), update)
 
 
 async def _ask_to_agree(read: Read, request: BuildRequest, agree: Agree) -> None:
@@ -275,8 +277,8 @@ def _warn_of_replacement(update: Update, progress: Progress | None) -> str:
         documents = "the only document"
     warning = (
         f"This takes {documents} out of the index and puts others in their place."
-        " conspectus rollback returns to them; --index DIR makes an index of its own, and"
-        " conspectus index A B one of both."
+        " conspectus rollback (in Python, conspectus.rollback) returns to them; --index DIR (folder=DIR) makes an index"
+        " of its own, and conspectus index A B one of both."
     )
     if progress:
         progress.note(warning)

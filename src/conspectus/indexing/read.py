@@ -6,7 +6,9 @@ order of the sources and of the file system; documents from memory follow in the
 
 from __future__ import annotations
 
+import json
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -128,13 +130,30 @@ def _known() -> str:
 
 
 def _from_memory(values: Iterable[object], options: Options) -> Iterator[ParsedDocument | Failure]:
+    names: Counter[str] = Counter()
     for number, value in enumerate(values, start=1):
         name = f"memory#{number}"
         if isinstance(value, Mapping):
-            fields = dict(cast("Fields", value))
+            fields = {k: v if k == options.text_field else _as_text(v) for k, v in cast("Fields", value).items()}
             key = next((k for k in ("path", "id") if fields.get(k) not in (None, "")), None)
             name, value = (str(fields.pop(key)) if key else name), fields
+        names[name] += 1
+        if names[name] > 1:  # as the records of a file
+            name = f"{name}#{names[name]}"
         yield record(well_formed(name), value, options)
+    if equal := [name for name, count in names.items() if count > 1]:
+        examples = ", ".join(map(repr, equal[:3]))
+        message = f"documents share an id or path ({examples}): the further ones are called {equal[0]}#2 and so on"
+        warnings.warn(message, UserWarning, stacklevel=2)
+
+
+def _as_text(value: Any) -> Any:
+    """Return a list or an object as JSON, so that a column of a table is not lost; anything else as it is."""
+    return (
+        json.dumps(value, ensure_ascii=False, default=str)
+        if value and isinstance(value, list | tuple | dict)
+        else value
+    )
 
 
 # Files

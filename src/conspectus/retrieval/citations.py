@@ -24,6 +24,8 @@ _WHOLE = re.compile(rf"[\"“](.{{15,}}|(?=.*{CJK.pattern}).{{6,}})[\"”]", re.
 
 _OPENED = re.compile(r"^(?:(?:[-*>#]+|\d+[.)])\s+)+")
 """The marks of an item or a heading: "2." is one, though not the 2 of "2 February"."""
+_NUMBERED = re.compile(r"(?:memory#)?\d+")
+"""The path of a document from memory that says nothing to a reader."""
 FEW, LONGEST = 5, 60
 """Words, and characters, of a statement that is cited by the sentence that holds it."""
 UNSPACED_LEAST = 5
@@ -171,7 +173,10 @@ def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
 def _source(span: Span, index: Index) -> Source:
     document = index.document_of[span.document_id]
     text = document.text[span.start : span.end]
-    return Source(document.path, span.start, span.end, text, document.place(span.start, span.end))
+    place = document.place(span.start, span.end)
+    if not place and document.title and _NUMBERED.fullmatch(document.path):
+        place = f"“{document.title}”"
+    return Source(document.path, span.start, span.end, text, place)
 
 
 def _title(row: Row, index: Index) -> str:

@@ -68,6 +68,11 @@ def register(function: Callable[..., Any]) -> str:
     return name
 
 
+def is_registered(name: str) -> bool:
+    """Tell whether this process has the function of a name."""
+    return name in _functions
+
+
 def _name_of(function: Callable[..., Any]) -> str:
     """Return module and name of a function, and a digest of what else tells it from others of that name."""
     details: list[str] = []
