@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import string
@@ -66,12 +68,16 @@ class Asked:
 def read_questions(path: Path) -> list[Asked]:
     """Read a JSON file, whole or in lines, of one of the forms of `FORMS`; of a folder its `queries.jsonl`.
 
+    A .csv table has the columns `question` and `answer`, and `id` where it has one.
+
     Raises UsageError where it is missing, is not JSON, or is of none of these forms.
     """
     path = path / "queries.jsonl" if path.is_dir() else path
     forms = ", ".join(FORMS)
     try:
-        records = _records(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        is_table = path.suffix.lower() == ".csv"
+        records = list(csv.DictReader(io.StringIO(text, newline=""))) if is_table else _records(text)
         asked = [asked for n, record in enumerate(records) if (asked := _form(record)(record, n)).text.strip()]
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
