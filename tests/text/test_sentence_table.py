@@ -89,6 +89,29 @@ def test_a_label_that_returns_names_who_speaks():
     }  # fmt: skip
 
 
+def minutes(i: int, label: str) -> str:
+    """A record of one meeting: two of its six lines have a label."""
+    first, second = (f"{label}: that {told(i * 10 + n).lower()}" for n in (1, 2))
+    return "\n".join([f"Meeting {i} resolved this.", told(i * 10 + 3), first, told(i * 10 + 4), second])
+
+
+def test_an_ordinary_word_in_capitals_labels_lines_of_minutes_and_no_speaker():
+    assert set(said_by(*(minutes(i, "RESOLVED") for i in range(5))).values()) == {""}
+
+
+@pytest.mark.parametrize("name", ["ZORBA", "MARK"])
+def test_a_name_in_capitals_speaks_though_most_lines_have_no_label(name: str):
+    corpus = [*(minutes(i, name) for i in range(5)), "They made a mark on the wall."]
+
+    assert set(said_by(*corpus).values()) == {"", name}
+
+
+def test_an_ordinary_word_in_capitals_speaks_where_most_lines_have_a_label():
+    talk = f"The host is here.\nHOST: {told(1)}\nQUENDA: {told(2)}\nHOST: {told(3)}\nHOST: {told(4)}"
+
+    assert said_by(talk)[told(4)] == "HOST"
+
+
 def test_a_name_of_two_words_speaks_from_two_turns_on():
     assert said_by(f"Zorba Quenda: {told(1)}\nZorba Quenda (on a boat): {told(2)}") == {
         told(1): "Zorba Quenda", told(2): "Zorba Quenda",

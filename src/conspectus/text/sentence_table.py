@@ -18,6 +18,7 @@ import numpy as np
 from conspectus.rows import Document
 from conspectus.text.chinese import is_person
 from conspectus.text.chinese_words import ROLES
+from conspectus.text.gazetteer import GIVEN_NAMES
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.words import CJK
 
@@ -33,6 +34,7 @@ _MARK = re.compile(r"\s*(?:#{1,6}|[-*•–>]|\d{1,3}\))\s+")
 """Of a heading, an item of a list, or what a mail quotes: layout, and no part of what is said."""
 _ASIDE = re.compile(r"[(\[（【][^)\]）】]{1,60}[)\]）】][.!?。！？]?")
 _FILE_LIKE = re.compile(r"\S*(?:_\S*|\.[a-z]{2,5})(?:\s+[./\\]+)*\s+")
+_LOWER = re.compile(r"\b[^\W\d_A-Z][\w'’]*")
 _LETTER = re.compile(r"[^\W\d_]")
 
 IntArray = np.ndarray[tuple[int], np.dtype[np.int32]]
@@ -134,20 +136,37 @@ def _beginning_with(head: str, texts: Sequence[str]) -> Sequence[str]:
 
 
 def _speakers(documents: Sequence[Document], headers: Sequence[int]) -> set[str]:
-    """Return the labels of speakers: said again and again inside single documents, and written as names."""
+    """Return the labels of speakers: said again and again inside single documents, and written as names.
+
+    A word in capitals that the corpus also has in lower case ("RESOLVED:") is no name: it labels speakers ("HOST:")
+    only where most lines of a document open with labels.
+    """
     found: Counter[str] = Counter()
     most_in_one: Counter[str] = Counter()
+    in_capitals: set[str] = set()
+    in_transcripts: set[str] = set()
     for document, header in zip(documents, headers, strict=True):
         here: Counter[str] = Counter()
+        total = 0
         for start, end in lines(document.text):
             start = max(start, header)
             label = _LABEL.match(document.text, start, min(end, start + 60))
+            total += start < end
             if label and _written_as_name(label.group(1)):
-                here[_key(label.group(1))] += 1
+                here[key := _key(label.group(1))] += 1
+                if label.group(1).isupper():
+                    in_capitals.add(key)
         found += here
+        if 2 * here.total() > total:
+            in_transcripts |= here.keys()
         for key, count in here.items():
             most_in_one[key] = max(most_in_one[key], count)
-    return {key for key, count in found.items() if most_in_one[key] >= 2 and (count >= 3 or " " in key)}
+    recurring = {key for key, count in found.items() if most_in_one[key] >= 2 and (count >= 3 or " " in key)}
+    doubtful = (recurring & in_capitals) - in_transcripts
+    lower = {word for d in documents for word in _LOWER.findall(d.text)} if doubtful else set[str]()
+    return recurring - {
+        key for key in doubtful if lower.issuperset(words := key.split()) and words[0] not in GIVEN_NAMES
+    }
 
 
 def _written_as_name(label: str) -> bool:
