@@ -15,7 +15,6 @@ from conspectus.errors import UsageError
 from conspectus.filters.view import View, select_view
 from conspectus.index import Index
 from conspectus.index_models import FUNCTION
-from conspectus.indexing.embed import without_vectors
 from conspectus.models.base import Model
 from conspectus.models.llm.adapters import is_registered
 from conspectus.retrieval import METHODS, RANKINGS, auto
@@ -23,7 +22,6 @@ from conspectus.retrieval import Method as AnsweringMethod
 from conspectus.retrieval.base import extractive, unknown_name_notice
 from conspectus.retrieval.model_wrappers import ContextRecorder, StreamingModel, WithAnswerOptions
 from conspectus.retrieval.rerank import answer_reranked, rank_reranked, reranker_for
-from conspectus.retrieval.vector import has_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.runtime import (
     DEFAULT_FOLDER,
@@ -320,7 +318,7 @@ def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> Vi
     if not indexes:
         raise UsageError("name an index to ask")
     whole = list(map(opened, indexes))
-    readable = [one.derive(without_vectors) if _unknown_embedder(one) else one for one in whole]
+    readable = [_without_vectors(one) if _unknown_embedder(one) else one for one in whole]
     view = select_view(readable, where)
     for name in {name for one in whole if (name := _unknown_embedder(one))}:
         remark = (
@@ -334,7 +332,17 @@ def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> Vi
 def _unknown_embedder(index: Index) -> str:
     """Return the name of the function that made the vectors of an index; "" where this process has it, or none did."""
     name = str(index.settings.get("vectors", {}).get("embedder", ""))
-    return name if name.startswith(FUNCTION) and has_vectors(index) and not is_registered(name) else ""
+    if not name.startswith(FUNCTION) or is_registered(name):
+        return ""
+    from conspectus.retrieval.vector import has_vectors  # with scipy
+
+    return name if has_vectors(index) else ""
+
+
+def _without_vectors(index: Index) -> Index:
+    from conspectus.indexing.embed import without_vectors  # a question seldom needs any of indexing
+
+    return index.derive(without_vectors)
 
 
 def _forgotten_model(run: Run, index: Index) -> Iterator[str]:
