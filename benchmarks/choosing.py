@@ -152,7 +152,9 @@ def chosen(names: Sequence[str], values: Mapping[str, Sequence[Values]]) -> str:
     return best if mean > error else STANDING.name
 
 
-def across(names: Sequence[str], measured: Mapping[str, Mapping[str, Values]]) -> Iterator[tuple[str, str, Values]]:
+def across(
+    names: Sequence[str], measured: Mapping[str, Mapping[str, Values]]
+) -> Iterator[tuple[str, str, Values]]:
     """Yield each set, the variant chosen on the others, and its values there."""
     for held in SETS:
         others = [name for name in SETS if name != held]
@@ -160,7 +162,9 @@ def across(names: Sequence[str], measured: Mapping[str, Mapping[str, Values]]) -
         yield held, choice, measured[choice][held]
 
 
-def within(names: Sequence[str], measured: Mapping[str, Mapping[str, Values]]) -> Iterator[tuple[str, str, Values]]:
+def within(
+    names: Sequence[str], measured: Mapping[str, Mapping[str, Values]]
+) -> Iterator[tuple[str, str, Values]]:
     """Yield each set, the variants chosen on the other folds, and the values of each fold by its choice."""
     random = np.random.default_rng(SEED)
     fold_of = {s: random.permutation(len(measured[STANDING.name][s])) % FOLDS for s in SETS}
@@ -220,7 +224,8 @@ def _one_hop(arguments: argparse.Namespace, embedder: str, taken: Sequence[Varia
     for name, values in rows.items():
         _row(name, values)
     return {
-        name: dict(zip(names, (v.mean(axis=0).tolist() for v in values), strict=True)) for name, values in rows.items()
+        name: dict(zip(names, (v.mean(axis=0).tolist() for v in values), strict=True))
+        for name, values in rows.items()
     }
 
 

@@ -15,7 +15,9 @@ from conspectus.text.sentences import sentences
 
 BEFORE, AFTER = 8, 3
 """Words of the sentence that are kept before and after what is asked for."""
-_NAME = re.compile(r"(?<!^)(?<![.!?] )\b(?:[A-Z][\w'’-]+(?: (?:of|the|de|and) (?=[A-Z])| (?=[A-Z]))?)+|\b\d[\d,.]*\d\b")
+_NAME = re.compile(
+    r"(?<!^)(?<![.!?] )\b(?:[A-Z][\w'’-]+(?: (?:of|the|de|and) (?=[A-Z])| (?=[A-Z]))?)+|\b\d[\d,.]*\d\b"
+)
 _PRONOUN = re.compile(r"^(?:He|She|It|They|His|Her|Its|Their|The \w+)\b")
 
 
@@ -26,7 +28,10 @@ def single_hop(data: RetrievalData, count: int, seed: int = 7) -> RetrievalData:
     queries: list[Query] = []
     for passage in drawn.sample(passages, min(count, len(passages))):
         texts = [passage["text"][a:b] for a, b in sentences(passage["text"])]
-        for kind, text in (("said", _said(drawn.choice(texts), passage["title"], drawn)), ("whose", _whose(texts[0]))):
+        for kind, text in (
+            ("said", _said(drawn.choice(texts), passage["title"], drawn)),
+            ("whose", _whose(texts[0])),
+        ):
             if text:
                 queries.append(Query(f"{kind} {passage['id']}", text, {passage["id"]: 1.0}))
     return RetrievalData(f"{data.name}, one hop", data.passages, queries)

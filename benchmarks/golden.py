@@ -78,7 +78,9 @@ Hashes = dict[str, Any]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Record what the code computes, or compare with what was recorded.")
+    parser = argparse.ArgumentParser(
+        description="Record what the code computes, or compare with what was recorded."
+    )
     parser.add_argument("action", choices=("record", "compare"))
     parser.add_argument("--only", action="append", choices=list(CORPORA), help="a corpus; repeat for several")
     parser.add_argument("--hashes", type=Path, default=HASHES, help="the file of hashes")
@@ -110,7 +112,9 @@ def written(hashes: Hashes) -> str:
     for name, parts in hashes.items():
         groups: list[str] = []
         for part, rows in parts.items():
-            inner = ",\n".join(f"   {json.dumps(k, ensure_ascii=False)}: {json.dumps(v)}" for k, v in rows.items())
+            inner = ",\n".join(
+                f"   {json.dumps(k, ensure_ascii=False)}: {json.dumps(v)}" for k, v in rows.items()
+            )
             groups.append(f'  "{part}": {{\n{inner}\n  }}')
         lines.append(f' "{name}": {{\n' + ",\n".join(groups) + "\n }")
     return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -253,7 +257,9 @@ def of(value: Any) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
 
 
-def asked(index: Any, questions: Mapping[str, str], settings: Mapping[str, Any], hidden: Mapping[str, str]) -> Any:
+def asked(
+    index: Any, questions: Mapping[str, str], settings: Mapping[str, Any], hidden: Mapping[str, str]
+) -> Any:
     """Return what every method answers to every question, in parts: text, citations, remarks."""
     from conspectus.retrieval import METHODS
 
@@ -265,7 +271,9 @@ def asked(index: Any, questions: Mapping[str, str], settings: Mapping[str, Any],
     }
 
 
-def answered(question: str, index: Any, method: str, settings: Mapping[str, Any], hidden: Mapping[str, str]) -> Any:
+def answered(
+    question: str, index: Any, method: str, settings: Mapping[str, Any], hidden: Mapping[str, str]
+) -> Any:
     import conspectus
 
     try:
@@ -273,14 +281,19 @@ def answered(question: str, index: Any, method: str, settings: Mapping[str, Any]
     except conspectus.ConspectusError as error:
         return {"error": without(f"{type(error).__name__}: {error}", hidden)}
     citations = [
-        [c.marker, c.kind, c.id, *(f"{s.document}:{s.start}-{s.end}" for s in c.sources)] for c in answer.citations
+        [c.marker, c.kind, c.id, *(f"{s.document}:{s.start}-{s.end}" for s in c.sources)]
+        for c in answer.citations
     ]
     remarks = [
         answer.method, answer.level, answer.why, answer.notices, answer.short, answer.context_tokens,
         answer.removed_references, [[t.start, *t.names] for t in answer.reasoning_paths],
         answer.usage.prompt_tokens, answer.usage.completion_tokens,
     ]  # fmt: skip
-    return {"text": answer.text, "citations": citations, "remarks": json.loads(without(json.dumps(remarks), hidden))}
+    return {
+        "text": answer.text,
+        "citations": citations,
+        "remarks": json.loads(without(json.dumps(remarks), hidden)),
+    }
 
 
 def without(text: str, hidden: Mapping[str, str]) -> str:
@@ -348,7 +361,9 @@ def lines_of(sides: Sequence[Mapping[str, Any]], parts: Sequence[str]) -> Iterat
 
 
 def as_lines(value: Any) -> list[str]:
-    return value.splitlines() if isinstance(value, str) else [json.dumps(row, ensure_ascii=False) for row in value]
+    return (
+        value.splitlines() if isinstance(value, str) else [json.dumps(row, ensure_ascii=False) for row in value]
+    )
 
 
 if __name__ == "__main__":

@@ -63,7 +63,9 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
         "entities": len(built.index.entities),
         "relationships": len(built.index.relationships),
         "peak_mb": round(taken.ru_maxrss / 1024),
-        "by_task": {task: [u.calls, u.prompt_tokens, u.completion_tokens] for task, u in built.index.usage.items()},
+        "by_task": {
+            task: [u.calls, u.prompt_tokens, u.completion_tokens] for task, u in built.index.usage.items()
+        },
     }
 
 

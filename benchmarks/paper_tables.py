@@ -45,7 +45,10 @@ TABLE_2 = {
         "%": (2.3, 20.7, 57.4, 66.8, 100.0),
     },
 }
-TABLE_3 = {"Podcast": (32.21, 32.20, 32.46, 32.28, 31.39, 26.50), "News": (34.18, 32.50, 31.62, 33.14, 32.89, 25.23)}
+TABLE_3 = {
+    "Podcast": (32.21, 32.20, 32.46, 32.28, 31.39, 26.50),
+    "News": (34.18, 32.50, 31.62, 33.14, 32.89, 25.23),
+}
 """Claims an answer, of C0 to C3, TS and SS."""
 TABLE_4 = {
     "Podcast": {
@@ -84,7 +87,9 @@ def table_2(data: Path, work: Path) -> Table:
     """What a global answer reads at each level: the paper's two corpora, and two indexes of ours."""
     rows: list[tuple[str, str, Sequence[str]]] = []
     for corpus, figures in TABLE_2.items():
-        rows += [(f"{corpus}, {name}", "the paper's", [f"{n:,}" for n in values]) for name, values in figures.items()]
+        rows += [
+            (f"{corpus}, {name}", "the paper's", [f"{n:,}" for n in values]) for name, values in figures.items()
+        ]
     podcast = _built(data / "podcast" / "input", work / "podcast")
     rows += _of_index("Podcast", "here, reports without a model", podcast)
     carol = _imported(data / "graphrag-index" / "christmas-carol", work / "christmas-carol")
@@ -162,7 +167,9 @@ def tables_3_and_4(data: Path, work: Path) -> Table:
 
 def table_iv(data: Path, work: Path) -> Table:
     """Recall of the gold passages among the first two and five, without a language model or vectors."""
-    rows: list[tuple[str, str, Sequence[str]]] = [(method, "the paper's", cells) for method, cells in TABLE_IV.items()]
+    rows: list[tuple[str, str, Sequence[str]]] = [
+        (method, "the paper's", cells) for method, cells in TABLE_IV.items()
+    ]
     found = {
         name: evaluation.evaluate_retrieval(data / "docqa" / name, METHODS, index_folder=work / name, settings={})
         for name in SETS

@@ -59,7 +59,9 @@ def main() -> None:
         row = measured["cmrc-zh"].as_row()
         print(f"| {label} | {100 * row['R@1']:.1f}/{100 * row['R@5']:.1f} | {row['ms']:.1f} |")
     if arguments.json:
-        everything = {label: {name: m.as_row() for name, m in sets.items()} for label, sets in (rows | chinese).items()}
+        everything = {
+            label: {name: m.as_row() for name, m in sets.items()} for label, sets in (rows | chinese).items()
+        }
         arguments.json.write_text(json.dumps(everything, indent=1))
 
 

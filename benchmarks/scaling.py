@@ -52,7 +52,16 @@ def measure(files: list[Path], size: float, names: frozenset[str]) -> dict[str, 
                 text = file.read_text(encoding="utf-8")
                 text = renamed(text, names, copy) if copy else text
                 (corpus / f"{copy}-{file.name}").write_text(text, encoding="utf-8")
-        command = [sys.executable, "-m", "conspectus", "index", str(corpus), "--index", f"{folder}/index", "--json"]
+        command = [
+            sys.executable,
+            "-m",
+            "conspectus",
+            "index",
+            str(corpus),
+            "--index",
+            f"{folder}/index",
+            "--json",
+        ]
         done = subprocess.Popen(command, stdout=subprocess.PIPE)
         output = done.stdout.read() if done.stdout else b""
         _, status, used = os.wait4(done.pid, 0)

@@ -139,7 +139,13 @@ def run(work: Path, model: str, changes: list[str], corpus: Path) -> Iterator[di
         cpu = index(first, url)
         paid = calls(url)
     before = api.open_index(first)
-    yield {"model": model, "change": "first build", "cpu_seconds": round(cpu, 2), "calls": paid, **figures(before)}
+    yield {
+        "model": model,
+        "change": "first build",
+        "cpu_seconds": round(cpu, 2),
+        "calls": paid,
+        **figures(before),
+    }
     for change in changes:
         folder = work / f"{model} {change}"
         shutil.copytree(first, folder)
@@ -183,7 +189,11 @@ def compared(before: Index, after: Index) -> dict[str, Any]:
 
 def said(report: Report) -> tuple[str, ...]:
     """Return what a report says, without its references, whose numbers are those of one snapshot."""
-    return (report.title, strip(report.summary), *(f"{f.summary}\n{strip(f.explanation)}" for f in report.findings))
+    return (
+        report.title,
+        strip(report.summary),
+        *(f"{f.summary}\n{strip(f.explanation)}" for f in report.findings),
+    )
 
 
 def modularities(index: Index) -> tuple[list[float], list[tuple[float, float]]]:

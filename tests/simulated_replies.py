@@ -158,7 +158,9 @@ def graph(messages: Conversation) -> str:
     text = data_of(messages)
     types = _TYPES.search(said(messages, "system"))
     kinds = (
-        [kind.strip() for kind in re.split("[,，、]", types[1])] if types else ["person", "organization", "location"]
+        [kind.strip() for kind in re.split("[,，、]", types[1])]
+        if types
+        else ["person", "organization", "location"]
     )
     listed = said(messages, "assistant")
     entities: dict[str, dict[str, Any]] = {}
@@ -188,7 +190,9 @@ def is_missed(name: str) -> bool:
 def any_missed(messages: Conversation) -> str:
     text = data_of(messages)
     gleaned = sum(m["role"] == "assistant" for m in messages) > 1
-    return "yes" if not gleaned and any(is_missed(n) for s in sentences(text) for n in names_in(s, text)) else "no"
+    return (
+        "yes" if not gleaned and any(is_missed(n) for s in sentences(text) for n in names_in(s, text)) else "no"
+    )
 
 
 def named(messages: Conversation) -> str:
@@ -243,7 +247,9 @@ def claims(messages: Conversation) -> str:
     return formatted({"claims": rows}, {"claims": "claim"}, messages)
 
 
-def formatted(tables: Mapping[str, list[dict[str, Any]]], kinds: Mapping[str, str], messages: Conversation) -> str:
+def formatted(
+    tables: Mapping[str, list[dict[str, Any]]], kinds: Mapping[str, str], messages: Conversation
+) -> str:
     """Return rows as JSON, or as the paper's tuples where the system message shows their end mark."""
     if "<|COMPLETE|>" not in said(messages, "system"):
         return json.dumps(tables, ensure_ascii=False)
@@ -252,7 +258,9 @@ def formatted(tables: Mapping[str, list[dict[str, Any]]], kinds: Mapping[str, st
         return str(value) if isinstance(value, int) else f'"{value if value is not None else "NONE"}"'
 
     records = [
-        "<|>".join([f'("{kinds[table]}"', *map(cell, row.values())]) + ")" for table in tables for row in tables[table]
+        "<|>".join([f'("{kinds[table]}"', *map(cell, row.values())]) + ")"
+        for table in tables
+        for row in tables[table]
     ]
     return "\n##\n".join(records) + "\n<|COMPLETE|>"
 
@@ -381,7 +389,9 @@ def user_tasks(messages: Conversation) -> str:
 
 def global_questions(messages: Conversation) -> str:
     """Answer GlobalQuestions; one question in nine is the same whoever is asked, so that it comes twice."""
-    made = [f"{how} {word}?" for how, word in drawn(messages, ("How do all speak of", "Who cares for", "What of"))]
+    made = [
+        f"{how} {word}?" for how, word in drawn(messages, ("How do all speak of", "Who cares for", "What of"))
+    ]
     said_before = COMMON_QUESTION in said(messages, "user")
     common = [COMMON_QUESTION if not said_before and number(q) % COMMON_OF == 0 else q for q in made]
     return json.dumps({"questions": common}, ensure_ascii=False)
@@ -444,7 +454,9 @@ def probe(messages: Conversation) -> str:
     text = "\n\n".join(told)
     asked_of = said(messages, "user").partition("\n")[0]
     names = [n for s in sentences(text) for n in names_in(s, text) if n not in asked_of]
-    asked = [{"question": f"What is told of {n}?", "score": 80 - 10 * i} for i, n in enumerate(dict.fromkeys(names))]
+    asked = [
+        {"question": f"What is told of {n}?", "score": 80 - 10 * i} for i, n in enumerate(dict.fromkeys(names))
+    ]
     return json.dumps({"answer": text, "score": score, "follow_ups": asked[:2]}, ensure_ascii=False)
 
 

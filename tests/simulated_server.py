@@ -135,7 +135,9 @@ class Service:
     def _serving(self, handler: Callable[[web.Request, Body, str], Any]) -> Callable[[web.Request], Any]:
         async def serve(request: web.Request) -> web.StreamResponse:
             arrived = time.monotonic()
-            await asyncio.sleep(0)  # the arrival of others that are here already is noted before work begins on any
+            await asyncio.sleep(
+                0
+            )  # the arrival of others that are here already is noted before work begins on any
             body: Body = json.loads(await request.read())
             key = sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
             answered = self.answered[key]
@@ -220,7 +222,9 @@ class Service:
                 raise Refusal(400, said, "unsupported_parameter", name)
         if "max_tokens" in refuses and "max_tokens" in body:
             said = "Unsupported parameter: 'max_tokens' is not supported with this model."
-            raise Refusal(400, f"{said} Use 'max_completion_tokens' instead.", "unsupported_parameter", "max_tokens")
+            raise Refusal(
+                400, f"{said} Use 'max_completion_tokens' instead.", "unsupported_parameter", "max_tokens"
+            )
 
     def _hold_to_limit(self, limit: int, window: float) -> None:
         now = time.monotonic()
@@ -347,13 +351,17 @@ class Service:
         for n in range(0, len(text), 12):
             piece = {"message": {"role": "assistant", "content": text[n : n + 12]}, "done": False}
             await response.write(json.dumps(piece).encode() + b"\n")
-        await response.write(json.dumps({**whole, "message": {"role": "assistant", "content": ""}}).encode() + b"\n")
+        await response.write(
+            json.dumps({**whole, "message": {"role": "assistant", "content": ""}}).encode() + b"\n"
+        )
         return response
 
     async def ollama_embed(self, _: web.Request, body: Body, key: str) -> web.StreamResponse:
         self.answered[key] += 1
         used = sum(tokens.count(text) for text in body["input"])
-        return web.json_response({"embeddings": [self.vector(t) for t in body["input"]], "prompt_eval_count": used})
+        return web.json_response(
+            {"embeddings": [self.vector(t) for t in body["input"]], "prompt_eval_count": used}
+        )
 
     async def tell(self, _: web.Request) -> web.Response:
         return web.json_response(self.told())
@@ -380,7 +388,11 @@ def prompt_tokens(body: Body) -> int:
     name = vocabulary(body["model"])
     schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
     texts = [m["content"] for m in body["messages"]] if "messages" in body else list(body.get("input", ()))
-    return sum(tokens.count(t, name) + 4 for t in texts) + 3 + (tokens.count(json.dumps(schema), name) if schema else 0)
+    return (
+        sum(tokens.count(t, name) + 4 for t in texts)
+        + 3
+        + (tokens.count(json.dumps(schema), name) if schema else 0)
+    )
 
 
 class SimulatedServer(Service):
@@ -419,7 +431,9 @@ class SimulatedServer(Service):
 
 async def listen(service: Service, port: int = 0) -> tuple[web.AppRunner, int]:
     """Serve on this machine, on any free port; return what stops it, and the port."""
-    runner = web.AppRunner(service.application(), access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
+    runner = web.AppRunner(
+        service.application(), access_log=None, shutdown_timeout=0.1, handler_cancellation=True
+    )
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port, backlog=512)
     await site.start()

@@ -36,7 +36,9 @@ def example(first_line: str) -> dict[str, Any]:
 def test_the_example_of_a_method_ranks_and_answers():
     example("# retrieval/by_length.py")
     try:
-        index = a_built_index("Bees swarm in May.", "Bees swarm in June, and the keeper of Birrin is there to see it.")
+        index = a_built_index(
+            "Bees swarm in May.", "Bees swarm in June, and the keeper of Birrin is there to see it."
+        )
 
         assert "June" in conspectus.search("When do bees swarm?", index, method="by-length")[0].text
         assert conspectus.ask("When do bees swarm?", index, method="by-length").method == "by-length"

@@ -44,7 +44,8 @@ MICROSOFT: dict[str, dict[str, str]] = {
     "text_units": KEYS
     | {"text": S, "n_tokens": I, "document_id": S}
     | {"entity_ids": SS, "relationship_ids": SS, "covariate_ids": SS},
-    "entities": KEYS | {"title": S, "type": S, "description": S, "text_unit_ids": SS, "frequency": I, "degree": I},
+    "entities": KEYS
+    | {"title": S, "type": S, "description": S, "text_unit_ids": SS, "frequency": I, "degree": I},
     "relationships": KEYS
     | {"source": S, "target": S, "description": S, "weight": F, "combined_degree": I, "text_unit_ids": SS},
     "communities": KEYS
@@ -95,7 +96,9 @@ AN_INDEX = Index(
         Community("m0", 0, 0, -1, (1,), (0, 1), (0,), ("c0", "c1")),
         Community("m1", 1, 1, 0, (), (1,), unsplit="complete"),
     ],
-    reports=[Report("p0", 0, 0, 0, -1, (1,), "Ann", "A keeper.", 6.5, "Some.", (Finding("Met", "In May."),), 2, 9)],
+    reports=[
+        Report("p0", 0, 0, 0, -1, (1,), "Ann", "A keeper.", 6.5, "Some.", (Finding("Met", "In May."),), 2, 9)
+    ],
     joins=[AliasDecision("A.", "Ann", "initial", "only one A")],
     failures=[Failure("read", "encrypted", "x.pdf"), Failure("describe", "timeout")],
     words=["ann", "bee"],
@@ -225,7 +228,9 @@ def indexes(draw: st.DrawFn) -> Index:
     spans = few_of(draw(several(Span, ids, place, place)) if documents else ())
     whole_numbers, findings = few(whole), few(st.builds(Finding, text, text))
     entities = draw(several(Entity, text, whole, text, text, text, texts, spans, texts, whole))
-    relationships = draw(several(Relationship, text, whole, text, text, text, number, number, texts, spans, whole))
+    relationships = draw(
+        several(Relationship, text, whole, text, text, text, number, number, texts, spans, whole)
+    )
     members, edges = few_of(range(len(entities))), few_of(range(len(relationships)))
     return Index(
         documents=list(documents.values()),
@@ -234,7 +239,9 @@ def indexes(draw: st.DrawFn) -> Index:
         relationships=relationships,
         triples=draw(several(Triple, text, whole, text, text, text, texts)),
         claims=draw(several(Claim, text, whole, *[text] * 5, texts, spans, dates, dates)),
-        communities=draw(several(Community, text, whole, whole, whole, whole_numbers, members, edges, texts, text)),
+        communities=draw(
+            several(Community, text, whole, whole, whole, whole_numbers, members, edges, texts, text)
+        ),
         reports=draw(
             several(Report, text, *[whole] * 4, whole_numbers, text, text, number, text, findings, whole, whole)
         ),

@@ -250,8 +250,14 @@ def test_an_unknown_key_gets_the_nearest_or_the_known_ones(text: str, end: str):
         ({"chunk": {"overlpa": 3}}, "`chunk.overlpa` (given): did you mean `chunk.overlap`?"),
         ({"chnk.tokens": 3}, "`chnk.tokens` (given): did you mean `chunk`?"),
         ({"modle": "x"}, "`modle` (given): did you mean `model`?"),
-        ({"hippo.form": "2"}, 'it is `hippo.variant` now, which takes one of "hipporag", "hipporag2", "combined"'),
-        ({"global.context_tokens": 9000}, "`answer.context_tokens` now, which takes a whole number, at least 500"),
+        (
+            {"hippo.form": "2"},
+            'it is `hippo.variant` now, which takes one of "hipporag", "hipporag2", "combined"',
+        ),
+        (
+            {"global.context_tokens": 9000},
+            "`answer.context_tokens` now, which takes a whole number, at least 500",
+        ),
         ({"walk": {"damping": 0.9}}, "it is no longer a setting, but always 0.87; remove it"),
     ],
 )

@@ -32,7 +32,14 @@ from conspectus.settings import Settings
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(lambda t: " ".join(t.split()))
 NAMES = TEXTS.map(lambda text: f"N{text}".strip())
 FACTS = st.builds(
-    AddFact, NAMES.map("a{}".format), NAMES.map("b{}".format), NAMES, st.floats(1, 10), NAMES, TEXTS, st.booleans()
+    AddFact,
+    NAMES.map("a{}".format),
+    NAMES.map("b{}".format),
+    NAMES,
+    st.floats(1, 10),
+    NAMES,
+    TEXTS,
+    st.booleans(),
 )
 CORRECTIONS = st.one_of(
     st.builds(lambda names: Merge(tuple(f"{i}{n}" for i, n in enumerate(names))), st.lists(NAMES, min_size=2)),
@@ -54,7 +61,9 @@ def written(folder: Path, *corrections: Correction) -> Path:
     return path
 
 
-@given(st.lists(st.builds(Entry, st.just(0), CORRECTIONS, st.sampled_from(["2026-11-21", "spring"]), TEXTS, TEXTS)))
+@given(
+    st.lists(st.builds(Entry, st.just(0), CORRECTIONS, st.sampled_from(["2026-11-21", "spring"]), TEXTS, TEXTS))
+)
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, entries: list[Entry]):
     path = tmp_path_factory.mktemp("file") / FILE_NAME
     numbered = [Entry(n, e.correction, e.date, e.author, e.note) for n, e in enumerate(entries, 1)]

@@ -97,7 +97,9 @@ def test_citations_lead_to_the_sentence_that_is_quoted(built: tuple[str, Index])
     language, index = built
     answer = conspectus.ask(ASKED[language][1], index, method="bm25")
     cited = [source.text for citation in answer.citations for source in citation.sources]
-    quoted = [line.removeprefix("- ").rpartition(" [")[0] for line in answer.text.splitlines() if line.startswith("- ")]
+    quoted = [
+        line.removeprefix("- ").rpartition(" [")[0] for line in answer.text.splitlines() if line.startswith("- ")
+    ]
 
     assert [" ".join(text.split()) for text in cited] == quoted
 
@@ -105,9 +107,9 @@ def test_citations_lead_to_the_sentence_that_is_quoted(built: tuple[str, Index])
 def test_nothing_found_is_said_in_the_language_of_the_question(built: tuple[str, Index]):
     _, index = built
 
-    assert conspectus.ask("¿Quién y cuándo vio a las jirafas en el zoológico?", index, method="bm25").text.startswith(
-        (wording("es").nothing, f"*{wording('es').assembled}*")
-    )
+    assert conspectus.ask(
+        "¿Quién y cuándo vio a las jirafas en el zoológico?", index, method="bm25"
+    ).text.startswith((wording("es").nothing, f"*{wording('es').assembled}*"))
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +152,9 @@ def test_a_language_model_is_asked_in_the_language_of_the_corpus(tmp_path: Path,
     """By Chinese prompts for Chinese, and else by English ones that name the language to write in."""
     trace = tmp_path / "trace.jsonl"
     with SimulatedServer(Behaviour()) as server:
-        conspectus.build(documents=documents(language), folder=tmp_path / "index", settings=settings(server, trace))
+        conspectus.build(
+            documents=documents(language), folder=tmp_path / "index", settings=settings(server, trace)
+        )
     asked = [line for line in lines(trace) if "ExtractGraph" in line]
 
     assert asked

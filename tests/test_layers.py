@@ -130,7 +130,9 @@ def test_every_package_has_its_place() -> None:
 
 
 def test_nothing_imports_the_command_line() -> None:
-    files = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in ("cli", "__main__.py")]
+    files = [
+        path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in ("cli", "__main__.py")
+    ]
     assert [path for path in files if "cli" in imported(path)] == []
 
 

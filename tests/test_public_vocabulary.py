@@ -39,7 +39,9 @@ REMAINING = {
 
 def words(name: str) -> set[str]:
     """Return the words of a name in snake_case, camelCase or kebab-case."""
-    return {word.lower() for part in re.split(r"[_\W]+", name) for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", part)}
+    return {
+        word.lower() for part in re.split(r"[_\W]+", name) for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", part)
+    }
 
 
 def defined(node: ast.Module | ast.ClassDef, prefix: str) -> Iterator[str]:
@@ -94,7 +96,9 @@ def test_no_name_of_the_code_has_an_old_word():
     for name in offending(names_in_code()):
         by_package.setdefault(name.split(".")[0], []).append(name)
 
-    assert {package: names for package, names in by_package.items() if len(names) > REMAINING.get(package, 0)} == {}
+    assert {
+        package: names for package, names in by_package.items() if len(names) > REMAINING.get(package, 0)
+    } == {}
 
 
 def test_no_key_of_the_settings_has_an_old_word():

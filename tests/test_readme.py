@@ -31,7 +31,9 @@ def run(block: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run the commands of a block in the working directory and return what they print; each has to end with 0."""
     printed: list[str] = []
     for line in block.splitlines():
-        program, *arguments = shlex.split(line.removeprefix("$ "), comments=True) if line.startswith("$ ") else ("",)
+        program, *arguments = (
+            shlex.split(line.removeprefix("$ "), comments=True) if line.startswith("$ ") else ("",)
+        )
         if program == "export":
             monkeypatch.setenv(*arguments[0].split("="))
         elif program == "conspectus":

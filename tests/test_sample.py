@@ -38,7 +38,9 @@ def test_nine_of_ten_entities_are_found_by_their_names(index: Index):
 
 def test_three_of_four_have_their_type(index: Index):
     places = {e["name"]: index.derive(entity_keys).get(name_key(e["name"])) for e in ENTITIES}
-    wrong = [e["name"] for e in ENTITIES if (i := places[e["name"]]) is None or index.entities[i].type != e["type"]]
+    wrong = [
+        e["name"] for e in ENTITIES if (i := places[e["name"]]) is None or index.entities[i].type != e["type"]
+    ]
 
     assert len(wrong) <= 0.25 * len(ENTITIES), wrong
 

@@ -21,7 +21,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from conspectus.errors import IndexBusy, IndexDamaged, IndexMissing, IndexOutdated, NotFound, StoreError, UsageError
+from conspectus.errors import (
+    IndexBusy,
+    IndexDamaged,
+    IndexMissing,
+    IndexOutdated,
+    NotFound,
+    StoreError,
+    UsageError,
+)
 from conspectus.index import Index
 from conspectus.rows import Chunk, Document, Entity, Failure, Report, Span, Usage
 from conspectus.storage import TABLES, store
@@ -276,7 +284,9 @@ def test_an_index_of_the_format_before_opens_and_is_given_the_names(tmp_path: Pa
     (tmp_path / "manifest.json").write_text(text)
 
     assert {r.title for r in read(tmp_path).reports} == {"a"}
-    assert (tmp_path / "tables" / "entities.parquet").read_bytes() == table_files(tmp_path)["entities"].read_bytes()
+    assert (tmp_path / "tables" / "entities.parquet").read_bytes() == table_files(tmp_path)[
+        "entities"
+    ].read_bytes()
 
     put(tmp_path, an_index("b"), {"store": {"snapshots": 1}})
     assert published(tmp_path) == current_tables(tmp_path)

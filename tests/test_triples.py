@@ -31,7 +31,9 @@ def test_every_triple_is_a_step_from_both_its_ends(said: list[tuple[str, str, st
 def test_the_ways_that_follow_a_way_are_those_of_the_names_it_arrives_at(said: list[tuple[str, str, str]]):
     graph = TripleGraph.of(index_of(GivenGraph(said)))
     for way in range(graph.ways.size):
-        arrived = {s.to for n in range(len(graph.names)) for s in graph.steps(n) if 2 * s.relation + s.inverse == way}
+        arrived = {
+            s.to for n in range(len(graph.names)) for s in graph.steps(n) if 2 * s.relation + s.inverse == way
+        }
 
         assert set(graph.ways.names(way ^ 1).tolist()) == arrived
         shares = graph.ways.follow(way)

@@ -94,6 +94,8 @@ def test_a_question_about_the_whole_is_answered_by_its_themes(index: conspectus.
     assert answer.method == "global"
     assert len({source.document for c in answer.citations for source in c.sources}) >= 8
     found = [
-        theme["name"] for theme in WORLD["themes"] if any(k.lower() in answer.text.lower() for k in theme["keywords"])
+        theme["name"]
+        for theme in WORLD["themes"]
+        if any(k.lower() in answer.text.lower() for k in theme["keywords"])
     ]
     assert len(found) >= 5

@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    **dict.fromkeys(("EntityView", "entity_view", "path_between", "report_tree", "report_view"), "conspectus.explore"),
+    **dict.fromkeys(
+        ("EntityView", "entity_view", "path_between", "report_tree", "report_view"), "conspectus.explore"
+    ),
     **dict.fromkeys(("draw_map", "export", "import_graphrag"), "conspectus.interchange"),
     **dict.fromkeys(("Answer", "Citation", "Hit", "Report"), "conspectus.rows"),
     "ConspectusError": "conspectus.errors",
@@ -56,7 +58,13 @@ _HOME = {
     "status_of": "conspectus.index_status",
 }
 """Where the names are that are not in `conspectus.api`."""
-_NEAR = {"map": "draw_map", "status": "status_of", "entity": "entity_view", "report": "report_view", "query": "ask"}
+_NEAR = {
+    "map": "draw_map",
+    "status": "status_of",
+    "entity": "entity_view",
+    "report": "report_view",
+    "query": "ask",
+}
 """What is called otherwise here than on the command line, or elsewhere."""
 
 
@@ -66,7 +74,9 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_HOME.get(name, "conspectus.api")), name)
     from importlib.util import find_spec
 
-    if not name.startswith("_") and find_spec(f"conspectus.{name}"):  # whether or not something has imported it before
+    if not name.startswith("_") and find_spec(
+        f"conspectus.{name}"
+    ):  # whether or not something has imported it before
         return import_module(f"conspectus.{name}")
     hint = f"; did you mean {_NEAR[name]}?" if name in _NEAR else ""
     raise AttributeError(f"module 'conspectus' has no attribute {name!r}{hint}")

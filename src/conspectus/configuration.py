@@ -233,9 +233,13 @@ def _validated(tables: Mapping[str, Any], given: Mapping[str, Given]) -> Setting
 def _types(info: FieldInfo) -> list[tuple[Any, Sequence[Any]]]:
     """Return the types that a field may have, None aside, each with its bounds."""
     union = get_origin(info.annotation) in (Union, UnionType)
-    types = [kind for kind in (get_args(info.annotation) if union else (info.annotation,)) if kind is not NoneType]
+    types = [
+        kind for kind in (get_args(info.annotation) if union else (info.annotation,)) if kind is not NoneType
+    ]
     return [
-        (get_args(kind)[0], get_args(kind)[1].metadata) if get_origin(kind) is Annotated else (kind, info.metadata)
+        (get_args(kind)[0], get_args(kind)[1].metadata)
+        if get_origin(kind) is Annotated
+        else (kind, info.metadata)
         for kind in types
     ]
 
@@ -394,7 +398,9 @@ def _former(key: str) -> str:
 
 
 def _unknown_variable(name: str) -> SettingsError:
-    former = next((former for key in (*RENAMED, *REMOVED) if variable(key) == name and (former := _former(key))), "")
+    former = next(
+        (former for key in (*RENAMED, *REMOVED) if variable(key) == name and (former := _former(key))), ""
+    )
     rest = name.removeprefix(PREFIX).lower()
     table = next((f"{table}." for table in TABLES if rest.startswith(f"{table}_")), "")
     names = {key[len(table) :].replace(".", "_"): variable(key) for key in FIELDS if key.startswith(table)}

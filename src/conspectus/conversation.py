@@ -135,7 +135,9 @@ def _read(file: Path) -> list[Turn]:
             row: dict[str, Any] = json.loads(line)
             turns.append(Turn(*(str(row[key]) for key in ("question", "resolved", "answer", "method"))))
         except (ValueError, KeyError, TypeError):
-            raise UsageError(f"{file}, line {number}, is no exchange of a conversation; name another file") from None
+            raise UsageError(
+                f"{file}, line {number}, is no exchange of a conversation; name another file"
+            ) from None
     return turns
 
 

@@ -327,7 +327,9 @@ def remove(path: Path, number: int) -> Entry:
     entries = {entry.number: entry for entry in read_file(path)}
     if number not in entries:
         numbers = ", ".join(map(str, entries))
-        raise NotFound(f"{path} has no correction {number}; " + (f"there are {numbers}" if numbers else "it has none"))
+        raise NotFound(
+            f"{path} has no correction {number}; " + (f"there are {numbers}" if numbers else "it has none")
+        )
     head, *parts = _START.split(_text(path))
     place = list(entries).index(number)
     parts[place] = re.sub(r"^(?=[ \t]*[^#\s])", "# ", parts[place], flags=re.MULTILINE)

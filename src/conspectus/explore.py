@@ -157,7 +157,9 @@ def entity_view(
 
 
 @public
-def path_between(source: str, target: str, index: Index | str | Path = DEFAULT_FOLDER, *, places: int = 2) -> GraphPath:
+def path_between(
+    source: str, target: str, index: Index | str | Path = DEFAULT_FOLDER, *, places: int = 2
+) -> GraphPath:
     """Return the path between two things that is shortest by weight; without steps where there is none.
 
     A step costs 1 + 1 / weight: fewer steps go before more, unless those are stated far more often. Raises
@@ -222,7 +224,9 @@ def suggestions(name: str, index: Index, most: int = 5) -> list[str]:
     """Return names of entities that are spelt like a name, then of those that share a word with it."""
     numbers, key = index.derive(entity_keys), name_key(name)
     shared = {k: len(set(key.split()).intersection(k.split())) for k in numbers}
-    sharing = sorted(filter(shared.get, shared), key=lambda k: (-shared[k], -index.entities[numbers[k]].degree, k))
+    sharing = sorted(
+        filter(shared.get, shared), key=lambda k: (-shared[k], -index.entities[numbers[k]].degree, k)
+    )
     alike = difflib.get_close_matches(key, numbers, n=most, cutoff=0.7)
     return list(islice(dict.fromkeys(index.entities[numbers[k]].name for k in (*alike, *sharing)), most))
 
@@ -242,12 +246,16 @@ def _edge(relationship: Relationship, start: str, places: int, index: Index) -> 
 def sources_of(spans: Iterable[Span], index: Index) -> tuple[Source, ...]:
     """Return spans with the paths of their documents and their text."""
     documents = ((span, index.document_of[span.document_id]) for span in spans)
-    return tuple(Source(d.path, s.start, s.end, d.text[s.start : s.end], d.place(s.start, s.end)) for s, d in documents)
+    return tuple(
+        Source(d.path, s.start, s.end, d.text[s.start : s.end], d.place(s.start, s.end)) for s, d in documents
+    )
 
 
 def _membership(number: int, index: Index) -> Membership:
     report, level = index.report_of_community.get(number), index.communities[number].level
-    return Membership(number, level, report.number, report.title) if report else Membership(number, level, None, "")
+    return (
+        Membership(number, level, report.number, report.title) if report else Membership(number, level, None, "")
+    )
 
 
 def _mentions(entity: Entity, index: Index) -> list[Mention]:

@@ -74,7 +74,9 @@ class Index:
     """Where it is stored, if it is."""
     _derived: dict[object, Any] = field(default_factory=dict[object, Any], init=False, repr=False, compare=False)
     """See `derive`."""
-    further_reports: dict[int, Report] = field(default_factory=dict[int, Report], init=False, repr=False, compare=False)
+    further_reports: dict[int, Report] = field(
+        default_factory=dict[int, Report], init=False, repr=False, compare=False
+    )
     """Reports that were written for a question, by number; see `query.just_in_time`."""
 
     def __repr__(self) -> str:
@@ -84,7 +86,12 @@ class Index:
 
     def _repr_markdown_(self) -> str:
         """Return what it holds as a table in Markdown."""
-        lines = [f"**Index** `{self.folder or 'not stored'}` {self.snapshot}", "", "| table | rows |", "| --- | ---: |"]
+        lines = [
+            f"**Index** `{self.folder or 'not stored'}` {self.snapshot}",
+            "",
+            "| table | rows |",
+            "| --- | ---: |",
+        ]
         return "\n".join([*lines, *(f"| {name} | {count:,} |" for name, count in self._counts())])
 
     if not TYPE_CHECKING:
@@ -94,7 +101,16 @@ class Index:
             raise AttributeError(f"'Index' has no attribute {name!r}{conspectus.hint(name)}")
 
     def _counts(self) -> list[tuple[str, int]]:
-        tables = ("documents", "chunks", "entities", "relationships", "triples", "claims", "communities", "reports")
+        tables = (
+            "documents",
+            "chunks",
+            "entities",
+            "relationships",
+            "triples",
+            "claims",
+            "communities",
+            "reports",
+        )
         return [(name, count) for name in tables if (count := len(getattr(self, name)))]
 
     def ask(self, question: str, **how: Any) -> Answer:
@@ -185,7 +201,9 @@ class Index:
     def reports_of(self, communities: Iterable[int]) -> list[Report]:
         """Return the reports of communities, by their numbers; in the place of one without, those of its parts."""
         reported = self.report_of_community
-        parts = ([reported[n]] if n in reported else self.reports_of(self.communities[n].children) for n in communities)
+        parts = (
+            [reported[n]] if n in reported else self.reports_of(self.communities[n].children) for n in communities
+        )
         return [report for reports in parts for report in reports]
 
     @cached_property

@@ -112,9 +112,13 @@ def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does
     elif origin not in ("", "default", "given") and name != EXTRACTIVE:
         parts += [f"Model {name}{at}, from {origin}."]
     elif origin == "default" and len(models) > 1:
-        parts += [f"These indexes were built with different models ({', '.join(models)}); --model NAME names one."]
+        parts += [
+            f"These indexes were built with different models ({', '.join(models)}); --model NAME names one."
+        ]
     elif origin == "default" and models and models[0] != EXTRACTIVE:
-        parts += [f"This index was built with {models[0]}, of which no server is known; --model NAME names a model."]
+        parts += [
+            f"This index was built with {models[0]}, of which no server is known; --model NAME names a model."
+        ]
     if resolved.origins.get("vectors.embedder") == INDEX:
         embedder = resolved.settings.vectors.embedder
         parts += [f"Embedder {embedder}, as this index was built (--embedder {NONE} makes no vectors)."]

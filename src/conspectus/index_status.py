@@ -186,7 +186,10 @@ def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
             before=m.before,
             usage=sum((Usage(**used) for used in m.usage.values()), Usage()),
             documents=_documents(target, m),
-            **{table: m.counts[table] for table in ("entities", "relationships", "communities", "reports", "failures")},
+            **{
+                table: m.counts[table]
+                for table in ("entities", "relationships", "communities", "reports", "failures")
+            },
         )
         for m in store.history(target)
     ]
@@ -254,7 +257,9 @@ def _cost(index: Index) -> float | None:
     settings, llm = index.settings, index.settings.get("llm", {})
     embedder = settings.get("vectors", {}).get("embedder", "")
     models: Mapping[str, str] = {"Embed": embedder, **llm.get("tasks", {})}
-    paid = {models.get(task, settings.get("model", "")) for task, u in index.usage.items() if u.calls and not u.cost}
+    paid = {
+        models.get(task, settings.get("model", "")) for task, u in index.usage.items() if u.calls and not u.cost
+    }
     if any(price_of(model, _prices(settings), llm.get("base_url", "")) is None for model in paid):
         return None
     return sum(index.usage.values(), Usage()).cost

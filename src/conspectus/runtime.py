@@ -70,7 +70,14 @@ class Options(TypedDict, total=False):
     embedder: str | EmbedFunction | None
 
 
-SYNONYMS = {"query": "question", "folder": "index", "index": "folder", "top_k": "k", "llm": "model", "level": "deepest"}
+SYNONYMS = {
+    "query": "question",
+    "folder": "index",
+    "index": "folder",
+    "top_k": "k",
+    "llm": "model",
+    "level": "deepest",
+}
 """Arguments that are called otherwise in another function, or elsewhere."""
 PATHS = ("folder", "path", "file")
 """Parameters of the public functions that take the path of a file or folder."""
@@ -86,7 +93,9 @@ def public(function: F) -> F:
         options: Any = inspect.unwrap(function).__globals__[kind.removeprefix("Unpack[").removesuffix("]")]
         names = sorted(options.__annotations__, key=lambda name: name in Options.__annotations__)
         hints = {name: options.__annotations__[name].__forward_arg__ for name in names}
-        own += [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints[n]) for n in names]
+        own += [
+            inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints[n]) for n in names
+        ]
         more = options is not Options and "model" in options.__annotations__
         docs = (doc, options.__doc__, Options.__doc__ if more else "")
         doc = "\n\n".join(inspect.cleandoc(text) for text in docs if text)
@@ -140,7 +149,9 @@ def _check_arguments(
     for parameter, value in given.items():
         if parameter in ("self", "index", "correction") or (parameter == "folder" and isinstance(value, Index)):
             continue
-        swapped = isinstance(value, str) and is_index(Path(value)) and isinstance(index, str) and not is_index(index)
+        swapped = (
+            isinstance(value, str) and is_index(Path(value)) and isinstance(index, str) and not is_index(index)
+        )
         if isinstance(value, Index) or (swapped and parameter == positional[0]):
             first = f"the {positional[0]} comes first: " if "index" in positional else ""
             raise UsageError(f"{first}{call}; {value!r} was given as {parameter}")
@@ -234,13 +245,17 @@ def read_sources(
     """Read files and folders, or documents from memory; raise UsageError where one is given as the other."""
     from conspectus.indexing.read import read, read_texts
 
-    single = isinstance(sources, str | Path | Mapping) or hasattr(sources, "to_dict")  # else its columns were files
+    single = isinstance(sources, str | Path | Mapping) or hasattr(
+        sources, "to_dict"
+    )  # else its columns were files
     paths: list[Any] = [sources] if single else [*cast("Sequence[str | Path]", sources)]
     _check_are_paths(paths)
     if bool(paths) == (documents is not None):
         both = ", and not both" if paths else ": build('my-documents') or build(documents=[...])"
         raise UsageError(f"name files or folders to index, or give documents from memory{both}")
-    if isinstance(documents, str | Path) and (os.path.exists(documents) or len(str(documents).split()) < LEAST_WORDS):
+    if isinstance(documents, str | Path) and (
+        os.path.exists(documents) or len(str(documents).split()) < LEAST_WORDS
+    ):
         raise UsageError(f"documents are texts; build({str(documents)!r}) reads a file or folder")
     if documents is None:
         return read(paths, settings.read, progress)
@@ -452,7 +467,9 @@ class ProgressLine:
         line = f"{self._stage} {count:,}" if count > 1 else self._stage
         if used.calls:
             money = f", {used.cost:.4f} USD spent" if used.cost else ""
-            line += f": {used.calls:,} calls, {used.prompt_tokens + used.completion_tokens:,} tokens so far{money}"
+            line += (
+                f": {used.calls:,} calls, {used.prompt_tokens + used.completion_tokens:,} tokens so far{money}"
+            )
         self.note(f"{line} ({time.monotonic() - self._began:.1f} s)")
         self._stage = ""
 

@@ -29,7 +29,9 @@ class ReadSettings(Section):
     max_megabytes: float = Field(
         default=200.0, gt=0, description="Maximum size of a file in megabytes, also after unpacking"
     )
-    password_file: str = Field(default="", description="File with passwords for encrypted documents, one per line")
+    password_file: str = Field(
+        default="", description="File with passwords for encrypted documents, one per line"
+    )
     follow_symlinks: bool = Field(default=False, description="Follow symbolic links that lead out of a folder")
     include: tuple[str, ...] = Field(
         default=(), description='Patterns of files to read in folders, such as "*.md" or "docs/**"; all if empty'
@@ -93,7 +95,9 @@ class CommunitySettings(Section):
     """How the graph is divided (GraphRAG §3.1.4)."""
 
     max_size: int = Field(
-        default=10, ge=2, description="Maximum number of entities of a community; larger ones are split if they can be"
+        default=10,
+        ge=2,
+        description="Maximum number of entities of a community; larger ones are split if they can be",
     )
     seed: int = Field(default=42, ge=0, description="Random seed for Leiden")
 
@@ -218,7 +222,10 @@ class HippoSettings(Section):
         "(graph of hipporag2, seeds of hipporag)",
     )
     damping: float = Field(
-        default=0.5, ge=0, lt=1, description="Damping factor of Personalized PageRank: probability of following an edge"
+        default=0.5,
+        ge=0,
+        lt=1,
+        description="Damping factor of Personalized PageRank: probability of following an edge",
     )
 
 
@@ -270,7 +277,9 @@ class ModelSettings(Section):
         default=0.0, ge=0, description="Sampling temperature; if not set, the server's default"
     )
     max_tokens: int | None = Field(default=None, ge=1, description="Maximum tokens of a response")
-    seed: int | None = Field(default=None, ge=0, description="Random seed for sampling, if the server supports one")
+    seed: int | None = Field(
+        default=None, ge=0, description="Random seed for sampling, if the server supports one"
+    )
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = Field(
         default=None, description="Reasoning effort of a reasoning model"
     )
@@ -321,7 +330,9 @@ class Settings(Section):
     communities: CommunitySettings = CommunitySettings()
     reports: ReportSettings = ReportSettings()
     store: StoreSettings = StoreSettings()
-    global_: GlobalSettings = Field(default=GlobalSettings(), validation_alias="global", serialization_alias="global")
+    global_: GlobalSettings = Field(
+        default=GlobalSettings(), validation_alias="global", serialization_alias="global"
+    )
     answer: AnswerSettings = AnswerSettings()
     search: SearchSettings = SearchSettings()
     rerank: RerankSettings = RerankSettings()

@@ -23,7 +23,9 @@ def counted(texts: Sequence[Sequence[int]]) -> Postings:
     return postings(flat, owners, size=SIZE, texts=len(texts))
 
 
-def directly(texts: Sequence[Sequence[int]], query: Sequence[tuple[int, float]], k1: float, b: float) -> list[float]:
+def directly(
+    texts: Sequence[Sequence[int]], query: Sequence[tuple[int, float]], k1: float, b: float
+) -> list[float]:
     mean = sum(map(len, texts)) / max(len(texts), 1)
     scores: list[float] = []
     for text in texts:
@@ -39,7 +41,9 @@ def directly(texts: Sequence[Sequence[int]], query: Sequence[tuple[int, float]],
 
 
 @given(some_texts, a_query, st.floats(0, 3), st.floats(0, 1))
-def test_scores_are_those_of_the_formula(texts: list[list[int]], query: list[tuple[int, float]], k1: float, b: float):
+def test_scores_are_those_of_the_formula(
+    texts: list[list[int]], query: list[tuple[int, float]], k1: float, b: float
+):
     found = bm25(counted(texts), query, k1, b)
 
     assert found.tolist() == pytest.approx(directly(texts, query, k1, b), rel=1e-4, abs=1e-5)

@@ -17,7 +17,15 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from conspectus.algorithms.leiden import TOLERANCE, Ints, Part, adjacency, hierarchical_leiden, memberships, modularity
+from conspectus.algorithms.leiden import (
+    TOLERANCE,
+    Ints,
+    Part,
+    adjacency,
+    hierarchical_leiden,
+    memberships,
+    modularity,
+)
 
 
 def divided(source: ArrayLike, target: ArrayLike, weight: ArrayLike, n: int, **options: Any) -> list[Part]:

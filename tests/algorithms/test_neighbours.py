@@ -11,7 +11,9 @@ from conspectus.algorithms import neighbours
 from conspectus.algorithms.neighbours import NeighbourGraph, nearest, products
 from conspectus.algorithms.ranking import fused, highest, scaled
 
-scores = st.lists(st.sampled_from([0.0, -1.0, 0.25, 0.5, 1.0, 2.0]), max_size=30).map(lambda s: np.array(s, np.float32))
+scores = st.lists(st.sampled_from([0.0, -1.0, 0.25, 0.5, 1.0, 2.0]), max_size=30).map(
+    lambda s: np.array(s, np.float32)
+)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 40))

@@ -49,7 +49,9 @@ def test_where_every_sentence_and_name_leads_on_nothing_is_lost():
     pull = np.ones(6, np.float32)
 
     on_sentences = walk(incidence, pull, np.ones(6), np.ones(6), 0.85, 40)
-    turned = Incidence(incidence.inward, incidence.outward)  # with no pull the walk is the same seen from the names
+    turned = Incidence(
+        incidence.inward, incidence.outward
+    )  # with no pull the walk is the same seen from the names
     assert on_sentences.sum() == pytest.approx(0.5, abs=1e-4)
     assert turned.outward.shape == (6, 6)
 

@@ -15,8 +15,12 @@ TEXTS = st.lists(st.text("abc ", max_size=8), max_size=14)
 def test_pairs_of_texts_are_those_of_all_against_all(texts: list[str], threshold: float, block: int):
     grams = Grams.of(texts).matrix
     cosine = (grams @ grams.T).toarray()
-    sure = {(i, j) for i in range(len(texts)) for j in range(i + 1, len(texts)) if cosine[i, j] > threshold + 1e-5}
-    possible = {(i, j) for i in range(len(texts)) for j in range(i + 1, len(texts)) if cosine[i, j] > threshold - 1e-5}
+    sure = {
+        (i, j) for i in range(len(texts)) for j in range(i + 1, len(texts)) if cosine[i, j] > threshold + 1e-5
+    }
+    possible = {
+        (i, j) for i in range(len(texts)) for j in range(i + 1, len(texts)) if cosine[i, j] > threshold - 1e-5
+    }
 
     first, second, likeness = pairs_of_texts(texts, threshold, block=block)
     found = list(zip(first.tolist(), second.tolist(), strict=True))
@@ -40,7 +44,9 @@ def test_pairs_of_vectors_are_those_of_all_against_all(n: int, block: int, seed:
 def test_of_many_vectors_nearly_all_pairs_are_found_and_no_others():
     random = np.random.default_rng(3)
     centres = random.standard_normal((300, 24))
-    vectors = (centres[random.integers(0, 300, 2000)] + 0.35 * random.standard_normal((2000, 24))).astype(np.float32)
+    vectors = (centres[random.integers(0, 300, 2000)] + 0.35 * random.standard_normal((2000, 24))).astype(
+        np.float32
+    )
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     true = set(zip(*(part.tolist() for part in pairs_of_vectors(vectors, 0.8)[:2]), strict=True))
 

@@ -75,7 +75,9 @@ def corrected(before: Index, tmp_path_factory: pytest.TempPathFactory) -> Index:
     quote = next(d.text for d in before.documents if "Henshaw" in d.text)[:40]
     for correction in CORRECTIONS:
         chosen = (
-            replace(correction, quote=quote) if isinstance(correction, AddFact) and correction.quote else correction
+            replace(correction, quote=quote)
+            if isinstance(correction, AddFact) and correction.quote
+            else correction
         )
         api.correct(folder, chosen, author="Anna" if chosen is correction else "")
     made = api.apply_corrections(folder)
@@ -133,7 +135,9 @@ def test_a_renamed_entity_keeps_its_places_and_weights(before: Index, corrected:
         corrected.entities[corrected.entity_of_name["MV Lapwing"]],
     )
     weights = {
-        r.weight: r.spans for r in map(before.relationships.__getitem__, before.edges_of(old.number)) if r.weight > 1
+        r.weight: r.spans
+        for r in map(before.relationships.__getitem__, before.edges_of(old.number))
+        if r.weight > 1
     }
 
     assert (now.spans, now.chunk_ids, now.description, now.degree) == (
@@ -164,7 +168,9 @@ def test_a_deleted_entity_leaves_no_trace(before: Index, corrected: Index):
     for table in ("entities", "relationships", "claims", "joins", "triples", "failures"):
         for row in getattr(corrected, table):
             held = {
-                getattr(row, f.name) for f in fields(row) if f.name in ("name", "into", "source", "target", "subject")
+                getattr(row, f.name)
+                for f in fields(row)
+                if f.name in ("name", "into", "source", "target", "subject")
             }
             assert held.isdisjoint(names), row
     assert not any(set(report.title.split(", ")) & names for report in corrected.reports)
@@ -198,9 +204,9 @@ def test_a_fact_changes_nothing_else(before: Index, tmp_path: Path):
         return {f.name: getattr(row, f.name) for f in fields(row) if f.name not in numbered}
 
     assert list(map(told, after.entities)) == list(map(told, before.entities))
-    assert [told(r) for r in after.relationships if {r.source, r.target} != {"Ishbel Corran", "Corsey Viaduct"}] == [
-        told(r) for r in before.relationships
-    ]
+    assert [
+        told(r) for r in after.relationships if {r.source, r.target} != {"Ishbel Corran", "Corsey Viaduct"}
+    ] == [told(r) for r in before.relationships]
     assert [*after.documents][:-1] == [*before.documents]
     assert [*after.chunks][:-1] == [*before.chunks]
 
@@ -338,7 +344,10 @@ def test_an_imported_graph_is_not_corrected(tmp_path: Path):
         (Merge(("Ada Brook", "ada brook", "the Ada Brook")), "merge takes two names or more"),
         (Split("Ada Brook", "Ada"), "split takes documents"),
         (Split("Ada Brook", "Ada", documents=("*.pdf",)), r"no document is at \*.pdf"),
-        (Split("Ada Brook", "Ada", documents=("bridge.txt",)), "nothing of 'Ada Brook' is called Ada Brook in bridge"),
+        (
+            Split("Ada Brook", "Ada", documents=("bridge.txt",)),
+            "nothing of 'Ada Brook' is called Ada Brook in bridge",
+        ),
         (Split("Ada Brook", "Ada", aliases=("Mrs Brook",)), "nothing of 'Ada Brook' is called Mrs Brook"),
         (AddFact("Ada Brook", "Zork", "They met."), "there is no 'Zork' in the graph.*--create makes it"),
         (AddFact("Ada Brook", "Ruben Vale", "They met.", quote="they met"), "no document says 'they met'"),
@@ -374,7 +383,9 @@ def test_what_other_corrections_did_already_or_made_impossible_is_refused(
 def test_names_are_those_that_the_corrections_before_will_have_given(own: Path):
     api.correct(own / "index", Rename("Ada Brook", "Dame Ada"))
     api.correct(own / "index", Merge(("ADA BROOK", "Ruben Vale")))
-    api.correct(own / "index", AddFact("dame ada", "Hollin School", "Dame Ada founded Hollin School.", create=True))
+    api.correct(
+        own / "index", AddFact("dame ada", "Hollin School", "Dame Ada founded Hollin School.", create=True)
+    )
     api.correct(own / "index", Retype("hollin school", "school"))
 
     kept = [row.entry.correction for row in api.corrections(own / "index").rows]

@@ -126,7 +126,11 @@ def test_a_model_is_named_with_the_address_of_its_server(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("returned", "expected"),
-    [(None, "returned a NoneType"), (TypeError("takes 0 arguments"), "takes 0 arguments"), (ValueError("no"), "no")],
+    [
+        (None, "returned a NoneType"),
+        (TypeError("takes 0 arguments"), "takes 0 arguments"),
+        (ValueError("no"), "no"),
+    ],
 )
 def test_a_function_that_does_not_do_what_it_should_is_named(tmp_path: Path, returned: Any, expected: str):
     async def gateway(messages: list[dict[str, str]]) -> Any:
@@ -167,7 +171,9 @@ def test_an_answer_says_how_many_references_of_a_model_led_nowhere(tmp_path: Pat
         for address in addresses:
             pieces: list[str] = []
             for on_text in (pieces.append, None):
-                answer = conspectus.ask(QUESTION, index, method=method, settings=QUICK, on_text=on_text, **address)
+                answer = conspectus.ask(
+                    QUESTION, index, method=method, settings=QUICK, on_text=on_text, **address
+                )
                 assert answer.text == "".join(pieces) == "A [1]. B. C."
                 assert answer.removed_references == 3
 

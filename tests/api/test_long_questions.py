@@ -39,7 +39,9 @@ def index() -> Index:
     ],
     ids=["ask", "context", "search", "conversation"],
 )
-def test_a_question_over_the_limit_is_refused_with_the_limit(ask: Callable[[Index], object], index: Index) -> None:
+def test_a_question_over_the_limit_is_refused_with_the_limit(
+    ask: Callable[[Index], object], index: Index
+) -> None:
     with pytest.raises(UsageError, match=f"{LONGEST_QUESTION:,}"):
         ask(index)
 

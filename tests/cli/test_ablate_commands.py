@@ -66,7 +66,9 @@ def test_failures_end_with_code_3_and_the_next_run_mends_them(run: Run, told: To
 
 
 def test_sources_can_be_named_in_place_of_an_index(told: Told, corpus: Path):
-    table = told("eval", "ablate", "--source", corpus, "--set", "chunk.overlap=20", "--set", "chunk.tokens=40,240")
+    table = told(
+        "eval", "ablate", "--source", corpus, "--set", "chunk.overlap=20", "--set", "chunk.tokens=40,240"
+    )
 
     assert [row["chunk.tokens"] for row in table["rows"]] == ["40", "240"]
     assert all(row["chunks"] and row["entities"] for row in table["rows"])
@@ -106,6 +108,8 @@ def test_communities_need_no_model(run: Run, told: Told, sampled: Path):
 
 def test_what_cannot_be_varied_is_refused(run: Run, sampled: Path):
     for varied in ("chunk.tokens=600,big", "chunk.nothing=1,2"):
-        assert varied.partition("=")[0] in run("eval", "ablate", "--index", sampled, "--set", varied, code=2).stderr
+        assert (
+            varied.partition("=")[0] in run("eval", "ablate", "--index", sampled, "--set", varied, code=2).stderr
+        )
     assert "--set KEY=V1,V2" in run("eval", "ablate", "nothing", "--index", sampled, code=2).stderr
     assert "--questions" in run("eval", "ablate", "--index", sampled, "--set", "search.k=1,2", code=2).stderr

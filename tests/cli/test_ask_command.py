@@ -35,7 +35,9 @@ def text_of(path: str) -> str:
     ("method", "question"),
     [*((method, QUESTION) for method in (*METHODS, "auto")), ("global", WHOLE), ("auto", WHOLE)],
 )
-def test_json_carries_the_answer_and_its_chain_to_the_characters(told: Told, sampled: Path, method: str, question: str):
+def test_json_carries_the_answer_and_its_chain_to_the_characters(
+    told: Told, sampled: Path, method: str, question: str
+):
     said = told("ask", question, "--index", sampled, "--method", method)
 
     assert said["question"] == question

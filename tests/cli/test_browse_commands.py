@@ -77,7 +77,9 @@ def test_the_tree_cut_at_a_level_holds_every_report_above_it_once(told: Told, sa
     assert sorted(numbers(told("report", "--index", sampled)["reports"])) == [r.number for r in opened.reports]
 
 
-def test_a_person_sees_the_tree_down_to_the_usual_level_and_how_to_see_more(run: Run, sampled: Path, opened: Index):
+def test_a_person_sees_the_tree_down_to_the_usual_level_and_how_to_see_more(
+    run: Run, sampled: Path, opened: Index
+):
     result = run("report", "--index", sampled)
 
     usual = level_of(opened, GlobalSettings())

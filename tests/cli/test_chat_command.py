@@ -275,4 +275,7 @@ def test_commands_need_no_slash_where_they_stand_alone(run: Run, indexed: Path, 
 
     assert result.stdout == ""
     assert "no command" not in result.stderr
-    assert f"# {word} Ada Brook" in run("chat", "--index", indexed, input=f"{word} Ada Brook\n").stdout or "/" in word
+    assert (
+        f"# {word} Ada Brook" in run("chat", "--index", indexed, input=f"{word} Ada Brook\n").stdout
+        or "/" in word
+    )

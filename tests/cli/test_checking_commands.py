@@ -52,7 +52,8 @@ def test_known_replies_give_known_claims_and_clusters(folder: Path, told: Told) 
         assert server.counts["asked again"] == 0
 
     means = {
-        one["condition"]: [round(value["mean"], 6) for value in one["averages"].values()] for one in found["conditions"]
+        one["condition"]: [round(value["mean"], 6) for value in one["averages"].values()]
+        for one in found["conditions"]
     }
     assert means == {"C0": [4, 4, 4, 3, 3], "SS": [2, 2, 2, 2, 2]}
     assert found["unique"] == 3 + QUESTIONS
@@ -160,7 +161,9 @@ def test_facts_are_followed_through_an_index_that_a_model_built(tmp_path: Path, 
         result = run("eval", "loss", "--chunks", 3, "--out", "lost", *using(server))
         assert server.counts["ExtractGraph"] == built  # what was extracted is read from the replies that are kept
         asked = server.counts["requests"]
-        again = told("eval", "loss", "--chunks", 3, "--base-url", server.url)  # by the model that the index remembers
+        again = told(
+            "eval", "loss", "--chunks", 3, "--base-url", server.url
+        )  # by the model that the index remembers
         assert server.counts["requests"] == asked
 
     assert "Stage" in result.stdout

@@ -66,7 +66,9 @@ def test_a_dry_run_says_how_many_calls_there_will_be(told: Told, run: Run, serve
         ("UserTasks", [2, 2]),
         ("GlobalQuestions", [6, 6]),
     ]
-    assert "global questions" in run("eval", "questions", "--description", ABOUT, "--dry-run", *using(server)).stdout
+    assert (
+        "global questions" in run("eval", "questions", "--description", ABOUT, "--dry-run", *using(server)).stdout
+    )
     assert server.counts["requests"] == before
     assert not Path("comparison").exists()
 
@@ -124,13 +126,17 @@ def test_what_each_answer_took_adds_up_to_what_the_server_counted(told: Told, as
         assert sum(row["completion_tokens"] for row in answers) == server.completion_tokens
 
 
-def test_a_dry_run_tells_the_calls_of_each_condition_and_asks_nothing(told: Told, run: Run, asked: Path, papers: Path):
+def test_a_dry_run_tells_the_calls_of_each_condition_and_asks_nothing(
+    told: Told, run: Run, asked: Path, papers: Path
+):
     with SimulatedServer(Behaviour()) as server:
         options = ("--index", papers, "--conditions", "C0,TS,bm25", *using(server))
         seen = told("eval", "answers", asked, *options, "--dry-run", "--set", "prices={simulated={input=1.0}}")
         assert server.counts["requests"] == 0
         assert not Path("comparison").exists()
-        rows_of = {name: [t for t in seen["estimate"]["tasks"] if t["model"] == f"{name}: simulated"] for name in NAMES}
+        rows_of = {
+            name: [t for t in seen["estimate"]["tasks"] if t["model"] == f"{name}: simulated"] for name in NAMES
+        }
         calls = {name: sum(task["calls"][0] for task in tasks) for name, tasks in rows_of.items()}
         run("eval", "answers", asked, *options)
         assert server.counts["requests"] <= sum(calls.values())
@@ -168,7 +174,9 @@ def test_what_cannot_be_asked_is_told(run: Run, asked: Path, papers: Path):
     assert "no condition 'X'" in run(*options, "X", code=2).stderr
     assert "C5: this index has levels 0 to 0, and no level 5" in run(*options, "C0,C5", code=2).stderr
     assert "SS: the index has no vectors; make them: conspectus embed" in run(*options, "SS", code=2).stderr
-    assert "cot asks for what a language model knows" in run(*options, "cot", "--model", "extractive", code=2).stderr
+    assert (
+        "cot asks for what a language model knows" in run(*options, "cot", "--model", "extractive", code=2).stderr
+    )
     assert not Path("comparison").exists()
 
 

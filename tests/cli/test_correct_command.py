@@ -47,7 +47,9 @@ def test_each_kind_of_correction_is_kept_and_said_back(run: Run, own: Path):
 
     listed = run("correct", "list", "--index", own)
     assert listed.stdout.splitlines()[0].split() == ["State", "Correction"]
-    assert [line.split()[:2] for line in listed.stdout.splitlines()[1:7]] == [[str(n), "waiting"] for n in range(1, 7)]
+    assert [line.split()[:2] for line in listed.stdout.splitlines()[1:7]] == [
+        [str(n), "waiting"] for n in range(1, 7)
+    ]
     assert f"They are kept in {own / 'corrections.toml'}." in listed.stderr
 
     applied = run("correct", "apply", "--index", own)
@@ -83,7 +85,11 @@ def test_corrections_are_told_to_machines(told: Told, own: Path):
 @pytest.mark.parametrize(
     ("command", "code", "said"),
     [
-        (("rename", "Ada Brok", "Dame Ada"), 1, "error: there is no 'Ada Brok' in the graph; did you mean Ada Brook"),
+        (
+            ("rename", "Ada Brok", "Dame Ada"),
+            1,
+            "error: there is no 'Ada Brok' in the graph; did you mean Ada Brook",
+        ),
         (("merge", "Ada Brook"), 2, "error: merge takes two names or more"),
         (("split", "Ada Brook", "--into", "Ada"), 2, "error: split takes documents or aliases"),
         (("undo", "3"), 1, "has no correction 3; it has none"),
@@ -103,7 +109,9 @@ def test_a_new_type_is_pointed_out(run: Run, own: Path):
     assert "No entity is of type persn so far; there are" in result.stderr
 
 
-def test_a_correction_that_fails_is_listed_with_why_and_told_by_the_exit_code(run: Run, corpus: Path, tmp_path: Path):
+def test_a_correction_that_fails_is_listed_with_why_and_told_by_the_exit_code(
+    run: Run, corpus: Path, tmp_path: Path
+):
     files = Path(shutil.copytree(corpus, tmp_path / "corpus"))
     folder = tmp_path / "index"
     api.build(files, folder)

@@ -42,7 +42,9 @@ def test_each_source_is_a_file_in_the_folder(shown: tuple[Path, str]):
         assert 0 <= int(start) < int(end) <= len((folder / path).read_text(encoding="utf-8"))
 
 
-def test_the_index_of_a_model_is_whole_and_asks_no_model(shown: tuple[Path, str], monkeypatch: pytest.MonkeyPatch):
+def test_the_index_of_a_model_is_whole_and_asks_no_model(
+    shown: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+):
     folder, text = shown
     monkeypatch.chdir(folder)
 

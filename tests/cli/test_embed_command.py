@@ -48,11 +48,15 @@ def test_a_question_that_is_asked_again_is_paid_for_once(made: Path, run: Run, s
     assert server.counts["requests"] == asked
 
 
-def test_status_shows_model_dimension_and_what_was_spent(made: Path, run: Run, told: Told, server: SimulatedServer):
+def test_status_shows_model_dimension_and_what_was_spent(
+    made: Path, run: Run, told: Told, server: SimulatedServer
+):
     shown = run("status", "--index", made).stdout
     figures = told("status", "--index", made)
 
-    assert f"Vectors: 6 chunks and 18 sentences by {NAME}, 24 numbers each; the nearest are found exactly." in shown
+    assert (
+        f"Vectors: 6 chunks and 18 sentences by {NAME}, 24 numbers each; the nearest are found exactly." in shown
+    )
     assert figures["vectors"]["model"] == NAME
     assert figures["vectors"]["dimension"] == 24
     assert figures["usage"]["prompt_tokens"] == server.prompt_tokens - 1  # but for the word that tried the server

@@ -30,7 +30,8 @@ def blocks() -> dict[str, str]:
     """Return the commands under each heading of the guide."""
     parts = re.split(r"^## (.+)$", GUIDE.read_text(encoding="utf-8"), flags=re.M)[1:]
     told = {
-        head: re.findall(r"```bash\n(.*?)```", text, re.S) for head, text in zip(parts[::2], parts[1::2], strict=True)
+        head: re.findall(r"```bash\n(.*?)```", text, re.S)
+        for head, text in zip(parts[::2], parts[1::2], strict=True)
     }
     return {head: "\n".join(found) for head, found in told.items() if found}
 
@@ -38,7 +39,9 @@ def blocks() -> dict[str, str]:
 def small(commands: str) -> str:
     lines: list[str] = []
     for line in commands.splitlines():
-        more = next((extra for start, extra in SMALL.items() if line.removeprefix("conspectus ").startswith(start)), "")
+        more = next(
+            (extra for start, extra in SMALL.items() if line.removeprefix("conspectus ").startswith(start)), ""
+        )
         lines.append(line + more)
     return "\n".join(lines)
 
@@ -86,7 +89,9 @@ def test_the_commands_with_a_model_lead_from_a_corpus_to_a_report(place: Path):
         shell(small(blocks()["With a language model"]), place, **environment)
         for rater in ("ada", "bo"):
             text = (place / "raters" / "pilot.csv").read_text(encoding="utf-8")
-            (place / f"ratings-{rater}.csv").write_text(re.sub(",,,$", f",{rater},tie,", text, flags=re.M), "utf-8")
+            (place / f"ratings-{rater}.csv").write_text(
+                re.sub(",,,$", f",{rater},tie,", text, flags=re.M), "utf-8"
+            )
         shell(small(blocks()["People"]), place, **environment)
         ablations = [c for c in small(blocks()["Ablations"]).splitlines() if "ablate communities" not in c]
         shell("\n".join(ablations), place, **environment)

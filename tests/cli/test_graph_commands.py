@@ -32,11 +32,17 @@ def test_a_graph_is_imported_asked_and_measured(tmp_path: Path):
 def test_a_graph_and_its_documents_are_imported_and_asked(tmp_path: Path):
     kb, documents, folder = tmp_path / "kb.csv", tmp_path / "docs.jsonl", str(tmp_path / "index")
     kb.write_text("head,relation,tail\nRook,built_at,Kell\nRook,owned_by,Ada Byrne\n")
-    documents.write_text(json.dumps({"title": "Rook", "text": "The mast of Rook was cut from an Oslin pine."}) + "\n")
+    documents.write_text(
+        json.dumps({"title": "Rook", "text": "The mast of Rook was cut from an Oslin pine."}) + "\n"
+    )
 
     imported = RUN.invoke(app, ["import", "triples", str(kb), "--documents", str(documents), "--index", folder])
-    again = RUN.invoke(app, ["import", "triples", str(kb), "--documents", str(documents), "--index", folder, "--json"])
-    answered = RUN.invoke(app, ["ask", "From what was the mast of Rook cut?", "--method", "tog", "--index", folder])
+    again = RUN.invoke(
+        app, ["import", "triples", str(kb), "--documents", str(documents), "--index", folder, "--json"]
+    )
+    answered = RUN.invoke(
+        app, ["ask", "From what was the mast of Rook cut?", "--method", "tog", "--index", folder]
+    )
 
     assert imported.exit_code == 0, imported.output
     assert "Linked 1 of 1 document to 1 of 3 entities, by 1 link." in imported.output
@@ -47,7 +53,13 @@ def test_a_graph_and_its_documents_are_imported_and_asked(tmp_path: Path):
 def test_documents_that_nothing_links_are_told_what_links_them(tmp_path: Path):
     (tmp_path / "kb.txt").write_text("Rook|owner|Ada\n")
     (tmp_path / "bread.txt").write_text("Bread rises.")
-    given = [str(tmp_path / "kb.txt"), "--documents", str(tmp_path / "bread.txt"), "--index", str(tmp_path / "index")]
+    given = [
+        str(tmp_path / "kb.txt"),
+        "--documents",
+        str(tmp_path / "bread.txt"),
+        "--index",
+        str(tmp_path / "index"),
+    ]
 
     told = RUN.invoke(app, ["import", "triples", *given])
 
@@ -57,8 +69,12 @@ def test_documents_that_nothing_links_are_told_what_links_them(tmp_path: Path):
 
 def test_triples_of_passages_are_imported_into_their_index(tmp_path: Path):
     corpus, openie = tmp_path / "corpus.jsonl", tmp_path / "openie.jsonl"
-    corpus.write_text(json.dumps({"_id": "7", "title": "Rook", "text": "Rook was built at Kell for Ada Byrne."}) + "\n")
-    openie.write_text(json.dumps({"_id": "7", "entities": ["Rook"], "triples": [["Rook", "built at", "Kell"]]}) + "\n")
+    corpus.write_text(
+        json.dumps({"_id": "7", "title": "Rook", "text": "Rook was built at Kell for Ada Byrne."}) + "\n"
+    )
+    openie.write_text(
+        json.dumps({"_id": "7", "entities": ["Rook"], "triples": [["Rook", "built at", "Kell"]]}) + "\n"
+    )
     folder = str(tmp_path / "index")
     assert RUN.invoke(app, ["index", str(corpus), "--index", folder]).exit_code == 0
 

@@ -78,7 +78,9 @@ def test_the_examples_of_a_command_can_be_parsed(path: tuple[str, ...], command:
 
 
 @pytest.mark.parametrize(("path", "command"), ALL, ids=named)
-def test_every_option_and_argument_is_explained_in_words_of_the_field(path: tuple[str, ...], command: Any) -> None:
+def test_every_option_and_argument_is_explained_in_words_of_the_field(
+    path: tuple[str, ...], command: Any
+) -> None:
     for param in command.params:
         assert len(param.help or "") > 10, param.name
         assert param.help[0].isupper(), param.help
@@ -93,7 +95,9 @@ def test_help_shows_no_types_no_doubled_brackets_and_no_cut_sentences(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     root = ROOT.context_class(ROOT, info_name="conspectus", **ROOT.context_settings)
-    shown = ROOT.context_class(command, info_name=" ".join(path), parent=root).get_help() if path else root.get_help()
+    shown = (
+        ROOT.context_class(command, info_name=" ".join(path), parent=root).get_help() if path else root.get_help()
+    )
     usage = shown.partition("\n\n")[0].replace("[ARGS]...", "")
     assert not re.search(r"\{|\[\[|\]\.\.\.|\.\.\.\.", usage)
     assert not re.search(r"<\w+(?:\[\w+\])?>", shown)
@@ -124,7 +128,9 @@ def test_hints_name_commands_and_options_that_exist() -> None:
 
 
 def test_help_and_version_are_commands_too() -> None:
-    assert RUN.invoke(app, ["help", "eval", "judge"]).output == RUN.invoke(app, ["eval", "judge", "--help"]).output
+    assert (
+        RUN.invoke(app, ["help", "eval", "judge"]).output == RUN.invoke(app, ["eval", "judge", "--help"]).output
+    )
     assert __version__ in RUN.invoke(app, ["version"]).output
     assert __version__ in RUN.invoke(app, ["-V"]).output
     assert RUN.invoke(app, ["help", "nothing"]).exit_code == 2
@@ -147,7 +153,9 @@ def test_an_unquoted_question_is_joined_and_a_half_quoted_one_refused(monkeypatc
 
 
 def test_a_reranker_that_is_none_is_refused_whatever_the_method_is(indexed: Path) -> None:
-    result = RUN.invoke(app, ["ask", "Who is X?", "--index", str(indexed), "--method", "local", "--rerank", "foo"])
+    result = RUN.invoke(
+        app, ["ask", "Who is X?", "--index", str(indexed), "--method", "local", "--rerank", "foo"]
+    )
     assert result.exit_code == 2
     assert "foo" in result.stderr
     assert "local:FOLDER" in result.stderr

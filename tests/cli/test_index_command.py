@@ -82,7 +82,9 @@ def test_a_person_is_asked_before_other_documents_replace_those_of_an_index(
     before = api.open_index(".conspectus").snapshot
     confirm = Mock(return_value=answer == "y\n")
     monkeypatch.setattr(typer, "confirm", confirm)
-    monkeypatch.setattr(options, "sys", Mock(**{"stdin.isatty.return_value": True, "stderr.isatty.return_value": True}))
+    monkeypatch.setattr(
+        options, "sys", Mock(**{"stdin.isatty.return_value": True, "stderr.isatty.return_value": True})
+    )
 
     run("index", corpus, "--dry-run")
     run("index", "other")
@@ -307,7 +309,9 @@ def test_what_was_left_out_is_told_in_one_line_by_json_and_by_status(run: Run, t
         (tmp_path / f"draft{n}.txt").write_text("To do.")
     (tmp_path / "node_modules").mkdir()
 
-    (line,) = [line for line in run("index", tmp_path, "--exclude", "draft*").stderr.split("\n") if "node_mod" in line]
+    (line,) = [
+        line for line in run("index", tmp_path, "--exclude", "draft*").stderr.split("\n") if "node_mod" in line
+    ]
     assert "20 " in line
     told = json.loads(run("index", tmp_path, "--exclude", "draft*", "--json").stdout)
     assert told["left_out"] == {"tools": 1, "excluded": 20}

@@ -104,7 +104,9 @@ def test_the_cost_is_said_before_it_is_spent(folder: Path, run: Callable[..., An
     assert (plan["left"], plan["total"]) == (0, 144)
 
 
-def test_a_budget_that_is_too_small_stops_it_before_the_first_judgement(folder: Path, run: Callable[..., Any]) -> None:
+def test_a_budget_that_is_too_small_stops_it_before_the_first_judgement(
+    folder: Path, run: Callable[..., Any]
+) -> None:
     with SimulatedServer(Behaviour()) as server:
         result = run("eval", "judge", folder, *asking(server, *ONCE, "--budget-tokens", 20_000), code=1)
         assert "does not reach" in result.stderr
@@ -130,7 +132,9 @@ def test_p_values_are_corrected_for_all_pairs_that_were_judged_whatever_is_asked
 
     only = ("--criteria", "diversity")
     with SimulatedServer(Behaviour()) as server:
-        p, corrected = p_of(("C0", "SS"), told("eval", "judge", folder, *asking(server, *only, "--pairs", "C0:SS")))
+        p, corrected = p_of(
+            ("C0", "SS"), told("eval", "judge", folder, *asking(server, *only, "--pairs", "C0:SS"))
+        )
         assert corrected == p
         last = told("eval", "judge", folder, *asking(server, *only, "--pairs", "TS:SS"))
 
@@ -141,7 +145,9 @@ def test_p_values_are_corrected_for_all_pairs_that_were_judged_whatever_is_asked
     assert "for the 2 pairs that were judged" in (folder / "report.md").read_text()
 
 
-def test_stats_say_the_same_without_a_model(folder: Path, told: Callable[..., Any], run: Callable[..., Any]) -> None:
+def test_stats_say_the_same_without_a_model(
+    folder: Path, told: Callable[..., Any], run: Callable[..., Any]
+) -> None:
     with SimulatedServer(Behaviour()) as server:
         found = told("eval", "judge", folder, *asking(server, "--replicates", 2))
     assert told("eval", "stats", folder) == found
@@ -165,4 +171,6 @@ def test_another_pair_or_criterion_of_no_sense_is_a_usage_error(folder: Path, ru
 def test_without_a_model_one_line_says_what_to_do(folder: Path, run: Callable[..., Any]) -> None:
     stderr = run("eval", "judge", folder, code=2).stderr
 
-    assert stderr == "error: judging needs a language model: name one with --judge-model, as openai/gpt-4.1-mini\n"
+    assert (
+        stderr == "error: judging needs a language model: name one with --judge-model, as openai/gpt-4.1-mini\n"
+    )

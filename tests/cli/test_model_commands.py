@@ -81,7 +81,9 @@ def test_a_dry_run_knows_extraction_and_gives_a_range_for_what_depends_on_it(
     known = {row["task"]: row for row in estimate["tasks"]}
     assert known["ExtractGraph"]["calls"] == [spent["ExtractGraph"]["calls"]] * 2
     assert known["ExtractGraph"]["prompt_tokens"][0] == known["ExtractGraph"]["prompt_tokens"][1]
-    assert known["ExtractGraph"]["prompt_tokens"][0] == pytest.approx(spent["ExtractGraph"]["prompt_tokens"], rel=0.02)
+    assert known["ExtractGraph"]["prompt_tokens"][0] == pytest.approx(
+        spent["ExtractGraph"]["prompt_tokens"], rel=0.02
+    )
     assert known["AnyMissed"]["calls"] == [spent["AnyMissed"]["calls"]] * 2
     for task, row in spent.items():
         for figure in ("calls", "prompt_tokens", "completion_tokens", "cost"):
@@ -143,14 +145,21 @@ def test_a_build_that_stopped_goes_on_with_its_model_where_none_is_named(run: Ru
 
 
 def test_a_mistyped_extractive_is_named(run: Run, indexed: Path):
-    assert "did you mean extractive" in run("ask", "Who?", "--model", "extractiv", "--index", indexed, code=2).stderr
+    assert (
+        "did you mean extractive" in run("ask", "Who?", "--model", "extractiv", "--index", indexed, code=2).stderr
+    )
 
 
-def test_a_server_that_is_gone_leaves_what_is_cached_and_another_address_is_said_to_be_given(run: Run, papers: Path):
+def test_a_server_that_is_gone_leaves_what_is_cached_and_another_address_is_said_to_be_given(
+    run: Run, papers: Path
+):
     with SimulatedServer(Behaviour()) as server:
         run("index", papers, *using(server))
         https = server.url.replace("http:", "https:")
-        assert "http, not https" in run("models", "check", "--model", "simulated", "--base-url", https, code=3).stdout
+        assert (
+            "http, not https"
+            in run("models", "check", "--model", "simulated", "--base-url", https, code=3).stdout
+        )
         assert "call" in run("ask", "Who met Ada Byrne?").stderr.splitlines()[-1]
         assert "from the cache" in run("ask", "Who met Ada Byrne?").stderr.splitlines()[-1]
     gone = run("ask", "Who met Ada Byrne now?", "--base-url", "http://127.0.0.1:1/v1", code=1).stderr

@@ -153,8 +153,12 @@ main()
 
 
 @unix
-def test_an_interrupt_ends_at_once_and_leaves_the_index_that_was_there(tmp_path: Path, corpus: Path, indexed: Path):
-    before = api.build([corpus / "mill.txt", corpus / "flood.txt"], tmp_path / "kept", settings=Settings()).snapshot
+def test_an_interrupt_ends_at_once_and_leaves_the_index_that_was_there(
+    tmp_path: Path, corpus: Path, indexed: Path
+):
+    before = api.build(
+        [corpus / "mill.txt", corpus / "flood.txt"], tmp_path / "kept", settings=Settings()
+    ).snapshot
 
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, "index", str(corpus), "--index", "kept"],
@@ -203,7 +207,9 @@ main()
 
 
 @unix
-@pytest.mark.parametrize("imported", ["conspectus.cli.app", "typer", "conspectus.api", "numpy", "conspectus.index"])
+@pytest.mark.parametrize(
+    "imported", ["conspectus.cli.app", "typer", "conspectus.api", "numpy", "conspectus.index"]
+)
 def test_an_interrupt_while_something_is_imported_shows_no_traceback(imported: str, tmp_path: Path, corpus: Path):
     done = subprocess.run(
         [sys.executable, "-c", AT_START, imported, "index", str(corpus)],
@@ -330,7 +336,9 @@ def test_what_the_file_system_refuses_is_one_line_that_names_the_file(run: Run, 
 
     monkeypatch.setattr(api, "open_index", refuse)
 
-    assert run("status", code=1).stderr == "error: kept/manifest.json cannot be read or written: Permission denied\n"
+    assert (
+        run("status", code=1).stderr == "error: kept/manifest.json cannot be read or written: Permission denied\n"
+    )
 
 
 BROKEN = """

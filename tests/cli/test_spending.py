@@ -66,7 +66,9 @@ def test_a_little_is_spent_without_asking_and_the_last_line_says_how_much(
     assert "from the cache" in again
 
 
-def test_the_index_has_a_budget_that_the_same_command_does_not_pass(run: Run, server: SimulatedServer, papers: Path):
+def test_the_index_has_a_budget_that_the_same_command_does_not_pass(
+    run: Run, server: SimulatedServer, papers: Path
+):
     spent = 0
     for _ in range(3):
         before = server.prompt_tokens + server.completion_tokens
@@ -154,7 +156,9 @@ def test_what_wrote_nothing_leaves_nothing_behind(run: Run, server: SimulatedSer
     assert not Path(".conspectus").exists()
 
 
-def test_nobody_is_kept_from_writing_while_a_question_waits(server: SimulatedServer, papers: Path, tmp_path: Path):
+def test_nobody_is_kept_from_writing_while_a_question_waits(
+    server: SimulatedServer, papers: Path, tmp_path: Path
+):
     def agree(_: Estimate) -> None:
         with writing(tmp_path / "index"):
             raise UsageError("declined")
@@ -164,7 +168,9 @@ def test_nobody_is_kept_from_writing_while_a_question_waits(server: SimulatedSer
     assert not (tmp_path / "index").exists()
 
 
-def test_a_budget_of_money_for_what_is_free_is_said_to_limit_nothing(run: Run, server: SimulatedServer, papers: Path):
+def test_a_budget_of_money_for_what_is_free_is_said_to_limit_nothing(
+    run: Run, server: SimulatedServer, papers: Path
+):
     assert "--budget-tokens" in run("index", papers, *asking(server), "--budget", 1).stderr
     assert "--budget-tokens" not in run("index", papers, *asking(server), "--budget-tokens", 10**6).stderr
 

@@ -145,7 +145,9 @@ def test_nothing_of_control_characters_reaches_a_pipe(run: Callable[..., object]
         assert not CONTROL.search(result.stdout + result.stderr), command  # type: ignore[attr-defined]
 
 
-def test_json_holds_what_a_document_says_but_no_character_that_a_terminal_obeys(capsys: pytest.CaptureFixture[str]):
+def test_json_holds_what_a_document_says_but_no_character_that_a_terminal_obeys(
+    capsys: pytest.CaptureFixture[str],
+):
     show.as_json({"text": HOSTILE})
 
     printed = capsys.readouterr().out
@@ -196,7 +198,9 @@ def test_names_stay_on_one_line():
 
 @pytest.mark.parametrize("width", [20, 33, 60])
 def test_wrapped_lines_fit_keep_all_words_and_are_indented_as_their_text(width: int):
-    text = "[12] folder/another/a-file-with-a-name-that-is-longer-than-any-line-of-these.txt, characters 10-20 of it"
+    text = (
+        "[12] folder/another/a-file-with-a-name-that-is-longer-than-any-line-of-these.txt, characters 10-20 of it"
+    )
 
     lines = terminal.wrap(text, width)
 

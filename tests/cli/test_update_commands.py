@@ -54,7 +54,10 @@ def test_an_update_says_what_changed(changing: Path, run: Run, told: Told):
 
 
 def test_other_settings_say_why_all_is_made_anew(changing: Path, run: Run, told: Told):
-    assert "All was made anew: chunk.tokens was 600 and is 300." in run("index", "papers", "--chunk-tokens", 300).stdout
+    assert (
+        "All was made anew: chunk.tokens was 600 and is 300."
+        in run("index", "papers", "--chunk-tokens", 300).stdout
+    )
     assert told("index", "papers", "--fresh", "--chunk-tokens", 300)["rebuild_reasons"] == ["it was asked for"]
 
 

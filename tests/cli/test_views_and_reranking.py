@@ -131,7 +131,9 @@ def test_answers_say_how_their_chunks_were_chosen(told: Told, indexed: Path):
 def test_what_a_language_model_rates_is_on_the_books_of_the_answer(told: Told, indexed: Path):
     with SimulatedServer(Behaviour()) as server:
         model = ("--model", "vllm/m", "--set", f"llm.base_url={server.url}")
-        said = told("ask", "Who ran the sluice?", "--index", indexed, "--method", "bm25", "--rerank", "model", *model)
+        said = told(
+            "ask", "Who ran the sluice?", "--index", indexed, "--method", "bm25", "--rerank", "model", *model
+        )
 
         assert said["usage"]["calls"] == server.counts["requests"] == 2
 

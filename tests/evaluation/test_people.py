@@ -172,7 +172,9 @@ def judge(folder: Path, winner: Any, criteria: Any = None, replicates: int = 3) 
     rows: list[Judgement] = []
     for one in planned.comparisons:
         shown = one.first.condition, one.second.condition
-        rows.append(one.judged(winner(*shown, one.criterion.name, one.question.id, one.replicate), "Said.", by="judge"))
+        rows.append(
+            one.judged(winner(*shown, one.criterion.name, one.question.id, one.replicate), "Said.", by="judge")
+        )
     judgements_in(folder).add_all(rows)
 
 
@@ -372,7 +374,9 @@ def in_browser(text: str, tmp_path: Path, acts: str = "") -> str:
     wait = f"<script>setInterval(() => {{ {once} }}, 20)</script>"
     (tmp_path / "rate.html").write_text(text.replace("</body>", wait + "</body>"), "utf-8")
     command = [BROWSER, *QUIET, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
-    ended = subprocess.run([*command, (tmp_path / "rate.html").as_uri()], capture_output=True, timeout=120, check=False)
+    ended = subprocess.run(
+        [*command, (tmp_path / "rate.html").as_uri()], capture_output=True, timeout=120, check=False
+    )
     return ended.stdout.decode("utf-8")
 
 

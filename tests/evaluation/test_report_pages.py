@@ -132,7 +132,9 @@ def test_a_folder_without_answers_is_no_comparison(tmp_path: Path):
 def test_the_set_up_of_answers_is_recorded_and_shown(tmp_path: Path):
     index = an_index("Ada met Bo.", "Bo met Cy.", entities=["Ada", "Bo", "Cy"], reports=["Meetings"])
     settings = {"answer.context_tokens": 1000, "answer.general_knowledge": True}
-    evaluation.answer_questions(QUESTIONS[:2], index, tmp_path, conditions=["C0", "TS", "bm25"], settings=settings)
+    evaluation.answer_questions(
+        QUESTIONS[:2], index, tmp_path, conditions=["C0", "TS", "bm25"], settings=settings
+    )
 
     page, markdown = written(tmp_path, title="A & B")
 
@@ -229,12 +231,23 @@ def test_people_and_ablations_stand_in_the_report_where_there_are_any(folder: Pa
 
 
 def test_loss_is_shown_where_it_was_measured(folder: Path):
-    stage = {"stage": "descriptions", "facts": 4, "survive": {"mean": 0.5, "low": 0.25, "high": 0.75}, "first_lost": 2}
+    stage = {
+        "stage": "descriptions",
+        "facts": 4,
+        "survive": {"mean": 0.5, "low": 0.25, "high": 0.75},
+        "first_lost": 2,
+    }
     facts = [
         {"text": f"Fact {n}.", "chunk": n, "document": "mill.txt", "survives": {"descriptions": n > 1}}
         for n in range(4)
     ]
-    told = {"found_by": "extractive", "chunks": 2, "facts": facts, "stages": [stage], "notices": ["Of the stages."]}
+    told = {
+        "found_by": "extractive",
+        "chunks": 2,
+        "facts": facts,
+        "stages": [stage],
+        "notices": ["Of the stages."],
+    }
     (folder / "loss.json").write_text(json.dumps(told), encoding="utf-8")
     page, markdown = written(folder)
 

@@ -67,7 +67,9 @@ def test_one_index_joined_has_its_own_rows_under_its_name(halves: tuple[Index, I
         np.testing.assert_array_equal(alone.arrays[name], index.arrays[name], name)
 
 
-words = st.lists(st.sampled_from("river mill wheel council bridge school farm honey song flood".split()), min_size=1)
+words = st.lists(
+    st.sampled_from("river mill wheel council bridge school farm honey song flood".split()), min_size=1
+)
 texts = st.lists(words.map(" ".join), min_size=1, max_size=4, unique=True)
 
 
@@ -94,7 +96,9 @@ def test_the_parts_of_an_index_joined_again_rank_as_it_does():
 
     for question in ("Ruben Vale", "Who paid for the bridge?", "the river Tarn and the wheel"):
         apart = {hit.chunk: hit.score for hit in bm25.rank(question, combine(parts), SearchSettings(k=6))}
-        assert apart == {hit.chunk: pytest.approx(hit.score) for hit in bm25.rank(question, index, SearchSettings(k=6))}
+        assert apart == {
+            hit.chunk: pytest.approx(hit.score) for hit in bm25.rank(question, index, SearchSettings(k=6))
+        }
 
 
 def test_the_halves_joined_have_the_hits_of_both(both: Index):
@@ -267,7 +271,9 @@ def test_vectors_that_do_not_compare_are_left_out_and_methods_that_need_them_say
         ([None, "/d/a"], ["1", "a"]),
     ],
 )
-def test_an_index_is_named_by_its_folder_so_that_none_is_taken_for_another(folders: list[str | None], names: list[str]):
+def test_an_index_is_named_by_its_folder_so_that_none_is_taken_for_another(
+    folders: list[str | None], names: list[str]
+):
     assert index_names([Path(folder) if folder else None for folder in folders]) == names
 
 

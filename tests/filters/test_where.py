@@ -140,12 +140,16 @@ def test_all_conditions_have_to_hold():
 
 
 def test_an_unknown_field_is_told_with_the_nearest_and_all_there_are():
-    with pytest.raises(UsageError, match=r"'autor'; did you mean author\? There are path, folder, title, date, author"):
+    with pytest.raises(
+        UsageError, match=r"'autor'; did you mean author\? There are path, folder, title, date, author"
+    ):
         those(documents({"author": "Quill"}), "autor=Quill")
 
 
 def test_a_document_that_states_no_date_has_that_of_its_files_name():
-    named = documents({"path": "minutes/2021-09-09-council.txt"}, {"path": "a-2021-06-25.txt", "date": "2024"}, {})
+    named = documents(
+        {"path": "minutes/2021-09-09-council.txt"}, {"path": "a-2021-06-25.txt", "date": "2024"}, {}
+    )
 
     assert those(named, "date=2021") == [0]
     assert those(named, "date>=2021-06") == [0, 1]
@@ -189,7 +193,16 @@ def test_restricting_to_everything_is_the_index_itself(story: Index):
 def test_a_part_that_is_everything_has_the_rows_and_arrays_of_the_index(story: Index):
     part = subset_of(story, [True] * len(STORY))
 
-    for table in ("documents", "chunks", "entities", "relationships", "communities", "claims", "triples", "reports"):
+    for table in (
+        "documents",
+        "chunks",
+        "entities",
+        "relationships",
+        "communities",
+        "claims",
+        "triples",
+        "reports",
+    ):
         assert list(getattr(part, table)) == list(getattr(story, table)), table
     assert set(part.arrays) == set(story.arrays) <= {*COLUMNS, *LIST_OF}
     for name in part.arrays:
@@ -197,11 +210,15 @@ def test_a_part_that_is_everything_has_the_rows_and_arrays_of_the_index(story: I
         np.testing.assert_array_equal(part.arrays[name], story.arrays[name], name)
 
 
-words = st.lists(st.sampled_from("river mill wheel council bridge school farm honey song flood".split()), min_size=1)
+words = st.lists(
+    st.sampled_from("river mill wheel council bridge school farm honey song flood".split()), min_size=1
+)
 
 
 @given(texts=st.lists(words.map(" ".join), min_size=2, max_size=6), query=words.map(" ".join), data=st.data())
-def test_bm25_ranks_the_part_as_an_index_of_those_documents_alone(texts: list[str], query: str, data: st.DataObject):
+def test_bm25_ranks_the_part_as_an_index_of_those_documents_alone(
+    texts: list[str], query: str, data: st.DataObject
+):
     kept = data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts)).filter(any))
     settings = SearchSettings(k=len(texts))
 
@@ -340,7 +357,9 @@ def test_vectors_go_with_their_rows(story: Index):
     rng = np.random.default_rng(1)
     of_chunks = rng.normal(size=(len(story.chunks), 4)).astype(np.float32)
     of_sentences = rng.normal(size=(len(story.arrays["sentences.start"]), 4)).astype(np.float16)
-    index = replace(story, arrays={**story.arrays, "vectors.chunks": of_chunks, "vectors.sentences": of_sentences})
+    index = replace(
+        story, arrays={**story.arrays, "vectors.chunks": of_chunks, "vectors.sentences": of_sentences}
+    )
 
     part = subset_of(index, [False, True, False, False, True, True])
 
@@ -366,7 +385,9 @@ METHODS = ("global", "local", "bm25", "walk", "hippo", "ircot", "tog", "raptor",
 def test_every_method_answers_from_the_part_alone(marked: Index, method: str):
     where = ["path!=0.txt", "path!=3.txt"]
 
-    answer = api.ask("What did Ada Brook say to Ruben Vale?", marked, method=method, where=where, settings=Settings())
+    answer = api.ask(
+        "What did Ada Brook say to Ruben Vale?", marked, method=method, where=where, settings=Settings()
+    )
 
     assert answer.citations
     paths = {source.document for citation in answer.citations for source in citation.sources}

@@ -201,7 +201,9 @@ def test_an_entity_is_split_by_documents():
 
 
 def test_an_entity_is_split_by_what_it_is_called():
-    now = made(Merge(("Quicksilver", "Mercury"), "Mercury"), Split("Mercury", "Quicksilver", aliases=("quicksilver",)))
+    now = made(
+        Merge(("Quicksilver", "Mercury"), "Mercury"), Split("Mercury", "Quicksilver", aliases=("quicksilver",))
+    )
 
     assert now.entities == BEFORE.entities
 
@@ -321,7 +323,9 @@ def test_what_people_said_is_known_in_several_indexes_that_are_asked_as_one():
 
 
 def test_facts_that_do_not_name_their_ends_are_told_with_them():
-    now = made(AddFact("Ada Brook", "Mercury", "She discovered it."), AddFact("Sun", "Venus", "The Sun lights Venus."))
+    now = made(
+        AddFact("Ada Brook", "Mercury", "She discovered it."), AddFact("Sun", "Venus", "The Sun lights Venus.")
+    )
 
     first, second = (chunk.text for chunk in now.facts.chunks)
     assert first == 'A person (Ada Brook, Mercury): "She discovered it."'
@@ -337,7 +341,9 @@ def test_a_fact_adds_to_a_relationship_that_is_there():
 
 
 def test_a_quoted_fact_stands_in_the_document():
-    now = made(AddFact("Quicksilver", "lamp", "There is quicksilver in the lamp.", quote="mercury  FILLS the lamp"))
+    now = made(
+        AddFact("Quicksilver", "lamp", "There is quicksilver in the lamp.", quote="mercury  FILLS the lamp")
+    )
 
     edge = now.pairs["Quicksilver", "lamp"]
     (span, _), text = next(iter(now.merged.relationship_elements[edge.number].instances.items()))
@@ -351,7 +357,9 @@ def test_a_fact_that_quotes_an_instance_tells_it_anew():
 
     edge = now.pairs["Mercury", "lamp"]
     assert edge.weight == 1
-    assert list(now.merged.relationship_elements[edge.number].descriptions) == ["The lamp is filled with mercury."]
+    assert list(now.merged.relationship_elements[edge.number].descriptions) == [
+        "The lamp is filled with mercury."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -387,7 +395,8 @@ def test_facts_follow_what_becomes_of_their_ends():
     assert ("Ada Brook", "Hg") in now.pairs
     assert made(fact, Delete("Quicksilver")).problems[0] == "correction 2 deletes 'Quicksilver'"
     assert (
-        made(fact, Merge(("Quicksilver", "Ada Brook"), "X")).problems[0] == "'Quicksilver' and 'Ada Brook' are one now"
+        made(fact, Merge(("Quicksilver", "Ada Brook"), "X")).problems[0]
+        == "'Quicksilver' and 'Ada Brook' are one now"
     )
 
 

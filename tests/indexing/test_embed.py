@@ -126,7 +126,9 @@ def test_an_index_that_is_as_it_was_asks_for_nothing():
 
 def test_triples_and_their_names_have_vectors_too():
     index = an_index()
-    passage = OpenIe(index.documents[0].path, (FoundTriple("hens", "lay", "eggs"), FoundTriple("hens", "eat", "corn")))
+    passage = OpenIe(
+        index.documents[0].path, (FoundTriple("hens", "lay", "eggs"), FoundTriple("hens", "eat", "corn"))
+    )
     before, letters = with_vectors(index, Letters(), "letters"), Letters()
     after = with_vectors(with_openie(before, [passage]), letters, "letters", before)
 
@@ -197,7 +199,9 @@ def test_many_chunks_get_a_graph_of_neighbours_with_its_recall(large: Index, tmp
 
 
 @pytest.mark.parametrize("method", ["vector", "hybrid", "walk"])
-def test_rankings_by_the_graph_are_those_by_all_vectors(large: Index, method: str, monkeypatch: pytest.MonkeyPatch):
+def test_rankings_by_the_graph_are_those_by_all_vectors(
+    large: Index, method: str, monkeypatch: pytest.MonkeyPatch
+):
     from conspectus.retrieval import RANKINGS
 
     def top(index: Index) -> Sequence[str]:

@@ -56,7 +56,9 @@ def test_what_depends_on_replies_is_told_within_a_factor_of_five_from_the_text_a
     for task in (task for task in estimate.tasks if task.task in ("DescribeElement", "WriteReport")):
         taken = used[task.task]
         assert task.calls.low <= taken.calls <= task.calls.high < 6 * task.calls.low
-        assert task.prompt_tokens.low <= taken.prompt_tokens <= task.prompt_tokens.high < 6 * task.prompt_tokens.low
+        assert (
+            task.prompt_tokens.low <= taken.prompt_tokens <= task.prompt_tokens.high < 6 * task.prompt_tokens.low
+        )
         assert task.completion_tokens.low <= taken.completion_tokens <= task.completion_tokens.high
 
 
@@ -187,7 +189,9 @@ def test_the_rest_is_told_anew_when_extraction_is_done(tmp_path: Path):
     shown = Shown()
     with SimulatedServer(Behaviour()) as server:
         chosen = settings(server.url, prices=PRICES)
-        used = conspectus.build(documents=documents(), folder=tmp_path, settings=chosen, progress=shown).index.usage
+        used = conspectus.build(
+            documents=documents(), folder=tmp_path, settings=chosen, progress=shown
+        ).index.usage
     (note,) = shown.notes
     told = re.sub(r" \([^)]*\)", "", note)  # the money
     spent, tokens, calls, low, high = (int(n.replace(",", "")) for n in re.findall(r"\d[\d,]*", told))

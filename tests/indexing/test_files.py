@@ -83,7 +83,10 @@ def test_ignore_files_hold_for_their_folder_and_below_and_the_nearest_decides(tm
 
 
 def test_ignores_of_version_control_can_be_turned_off_and_ours_cannot(tmp_path: Path):
-    fill(tmp_path, {".gitignore": "a.txt", ".conspectusignore": "b.txt", "a.txt": TEXT, "b.txt": TEXT, "c.txt": TEXT})
+    fill(
+        tmp_path,
+        {".gitignore": "a.txt", ".conspectusignore": "b.txt", "a.txt": TEXT, "b.txt": TEXT, "c.txt": TEXT},
+    )
 
     assert paths(read([tmp_path], ReadSettings()), tmp_path) == ["c.txt"]
     assert paths(read([tmp_path], ReadSettings(gitignore=False)), tmp_path) == ["a.txt", "c.txt"]
@@ -130,7 +133,9 @@ def test_what_is_read_is_what_version_control_does_not_ignore(tmp_path: Path):
         ({"include": ("*.md",), "exclude": ("drafts",)}, ["a.md", "sub/c.md"]),
     ],
 )
-def test_patterns_of_the_settings_choose_files(tmp_path: Path, chosen: dict[str, tuple[str, ...]], expected: list[str]):
+def test_patterns_of_the_settings_choose_files(
+    tmp_path: Path, chosen: dict[str, tuple[str, ...]], expected: list[str]
+):
     fill(tmp_path, dict.fromkeys(("a.md", "b.txt", "sub/c.md", "drafts/d.md"), TEXT))
     found = read([tmp_path], ReadSettings.model_validate(chosen))
 
@@ -214,7 +219,8 @@ def test_no_export_is_read_as_a_document(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_files_that_a_list_names_as_written_by_conspectus_are_left_out_and_no_others(tmp_path: Path):
     fill(
-        tmp_path, {"a/answers.jsonl": '{"text": "x"}', "a/mine.txt": TEXT, "a/.conspectus-output": '["answers.jsonl"]'}
+        tmp_path,
+        {"a/answers.jsonl": '{"text": "x"}', "a/mine.txt": TEXT, "a/.conspectus-output": '["answers.jsonl"]'},
     )
     fill(tmp_path, {"b/mine.txt": "Another.", "b/.conspectus-output": json.dumps({"not": "a list"})})
 

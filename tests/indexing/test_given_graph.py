@@ -65,6 +65,8 @@ def test_a_unit_is_found_without_its_metadata_and_whatever_the_white_space():
 def test_a_quotation_of_several_parts_is_found_part_by_part():
     text = "It was cold that night. Nobody came. The river Tarn was frozen over."
 
-    found = list(find_quotation("It was cold that night; the river  Tarn was frozen", text, Span("d", 0, len(text))))
+    found = list(
+        find_quotation("It was cold that night; the river  Tarn was frozen", text, Span("d", 0, len(text)))
+    )
 
     assert [text[s.start : s.end] for s in found] == ["It was cold that night", "The river Tarn was frozen"]

@@ -22,7 +22,9 @@ def test_another_spelling_in_brackets_is_the_name_before_them():
 
 
 def test_the_longest_name_that_ends_at_the_brackets_is_meant():
-    assert joined("他在黑龙江省博物馆（HPM）工作。", "博物馆", "黑龙江省博物馆", "HPM") == {"hpm": "黑龙江省博物馆"}
+    assert joined("他在黑龙江省博物馆（HPM）工作。", "博物馆", "黑龙江省博物馆", "HPM") == {
+        "hpm": "黑龙江省博物馆"
+    }
 
 
 def test_a_short_name_that_may_end_a_longer_one_is_not_meant():

@@ -220,7 +220,9 @@ def test_requests_that_are_too_long_are_failures_that_name_the_document_and_what
 @pytest.mark.parametrize(
     ("count", "says"), [(2, "could not read any of the 4 chunks"), (12, "failed on all of the first 20 calls")]
 )
-@pytest.mark.parametrize("behaviour", [Behaviour(context_tokens=300), Behaviour(errors=1.0)], ids=["too long", "500"])
+@pytest.mark.parametrize(
+    "behaviour", [Behaviour(context_tokens=300), Behaviour(errors=1.0)], ids=["too long", "500"]
+)
 def test_where_no_call_succeeds_at_all_that_is_one_line_and_the_index_stays(
     behaviour: Behaviour, count: int, says: str, sound: Built, tmp_path: Path
 ):

@@ -129,7 +129,9 @@ def test_a_pair_of_one_entity_with_itself_is_dropped():
 
 
 def test_degrees_count_neighbours():
-    result = merged(Extraction(relationships=(pair("Bee", "Hive"), pair("Bee", "Wax"), pair("Bee", "Hive", "Again."))))
+    result = merged(
+        Extraction(relationships=(pair("Bee", "Hive"), pair("Bee", "Wax"), pair("Bee", "Hive", "Again.")))
+    )
 
     assert {e.name: e.degree for e in result.entities} == {"Bee": 2, "Hive": 1, "Wax": 1}
     assert {(r.source, r.target): r.combined_degree for r in result.relationships} == {
@@ -176,12 +178,16 @@ some_graphs = st.lists(
 
 
 def graph_of(
-    raw: tuple[list[tuple[str, str, str, tuple[int, int] | None]], list[tuple[str, str, str, tuple[int, int] | None]]],
+    raw: tuple[
+        list[tuple[str, str, str, tuple[int, int] | None]], list[tuple[str, str, str, tuple[int, int] | None]]
+    ],
     document: int,
 ) -> Extraction:
     entities, pairs = raw
     return Extraction(
-        tuple(bee(text, at(document, *span) if span else None, name, kind) for name, kind, text, span in entities),
+        tuple(
+            bee(text, at(document, *span) if span else None, name, kind) for name, kind, text, span in entities
+        ),
         tuple(pair(a, b, text, at(document, *span) if span else None) for a, b, text, span in pairs),
     )
 
@@ -217,5 +223,7 @@ def test_weights_add_up_to_the_distinct_instances_of_pairs(raw: list[Any]):
 
     assert [r.weight for r in result.relationships] == [len(e.instances) for e in result.relationship_elements]
     assert all(r.source < r.target for r in result.relationships)
-    assert {name for r in result.relationships for name in (r.source, r.target)} <= {e.name for e in result.entities}
+    assert {name for r in result.relationships for name in (r.source, r.target)} <= {
+        e.name for e in result.entities
+    }
     assert sum(e.degree for e in result.entities) == 2 * len(result.relationships)

@@ -22,6 +22,8 @@ async def test_the_named_entities_of_a_chunk_are_in_the_prompt_of_its_triples():
     graph, failed = found.graphs
     assert graph.triples == (owned,)
     assert [(e.name, e.type) for e in graph.entities] == [("Ada", "entity"), ("Rook", "concept")]
-    assert [(r.source, r.target, r.description) for r in graph.relationships] == [("Ada", "Rook", "Ada owned Rook")]
+    assert [(r.source, r.target, r.description) for r in graph.relationships] == [
+        ("Ada", "Rook", "Ada owned Rook")
+    ]
     assert failed.entities == ()
     assert [failure.stage for failure in found.failures] == ["extract"]

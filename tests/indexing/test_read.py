@@ -173,7 +173,9 @@ def test_an_empty_folder_has_nothing_to_index(tmp_path: Path):
         read([tmp_path], SETTINGS)
 
 
-def test_a_file_that_may_not_be_read_is_a_failure_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_file_that_may_not_be_read_is_a_failure_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     real = Path.read_bytes
 
     def read_bytes(self: Path) -> bytes:
@@ -241,7 +243,9 @@ def test_text_in_an_old_encoding_is_read_by_a_detector(tmp_path: Path):
     assert document.text == russian
 
 
-def test_without_the_detector_such_a_file_is_a_failure_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_without_the_detector_such_a_file_is_a_failure_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setitem(sys.modules, "charset_normalizer", None)
 
     assert "charset-normalizer" in only_failure(tmp_path, "a.txt", "пчёлы".encode("cp1251")).error

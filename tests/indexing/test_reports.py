@@ -34,7 +34,9 @@ def rows(pairs: Sequence[tuple[str, str]], words: int = 0) -> tuple[list[Entity]
     return entities, edges
 
 
-def a_community(number: int, entities: Sequence[int], edges: Sequence[Relationship] = (), **more: Any) -> Community:
+def a_community(
+    number: int, entities: Sequence[int], edges: Sequence[Relationship] = (), **more: Any
+) -> Community:
     held = {NAMES[e] for e in entities}
     inside = tuple(r.number for r in edges if {r.source, r.target} <= held)
     level, parent, children = more.get("level", 0), more.get("parent", -1), more.get("children", ())
@@ -136,7 +138,9 @@ def test_a_community_that_fits_is_written_from_its_elements_though_its_parts_hav
     communities, entities, edges = a_tree(words=0)
     reports = {1: a_report("First", 1), 2: a_report("Second", 2)}
 
-    assert CommunityContextBuilder(communities, entities, edges, 8000).build(communities[0], reports).reports == ()
+    assert (
+        CommunityContextBuilder(communities, entities, edges, 8000).build(communities[0], reports).reports == ()
+    )
 
 
 def test_what_does_not_fit_is_replaced_by_the_report_of_its_largest_part():
@@ -242,7 +246,9 @@ async def test_a_failed_report_is_recorded_and_its_gap_closed_in_numbers_and_ref
             return draft("Root", f"All of it [Data: Reports ({numbers})].")
         return BadReply("cut off") if task.context.entities[0].name not in ("Elk", "Fox") else draft("Last")
 
-    reports, failures = await written(communities, entities, edges, ScriptedModel({WriteReport: reply}), limit=700)
+    reports, failures = await written(
+        communities, entities, edges, ScriptedModel({WriteReport: reply}), limit=700
+    )
 
     assert [(r.number, r.title) for r in reports] == [(0, "Root"), (1, "Last")]
     assert reports[0].findings[0].explanation == "All of it [Data: Reports (1)]."

@@ -30,7 +30,9 @@ def corpus(texts: Sequence[str], paths: Sequence[str] = ()) -> tuple[list[Docume
     return documents, [whole_chunk(document) for document in documents]
 
 
-def resolved(*graphs: Extraction, texts: Sequence[str] = (), paths: Sequence[str] = (), how: str = "aliases") -> Names:
+def resolved(
+    *graphs: Extraction, texts: Sequence[str] = (), paths: Sequence[str] = (), how: str = "aliases"
+) -> Names:
     """The names of graphs, one of each document."""
     documents, chunks = corpus(texts or [f"text {i}" for i in range(len(graphs))], paths)
     return resolve(chunks, graphs, documents, ResolveSettings.model_validate({"resolve": how}))
@@ -81,7 +83,9 @@ def test_an_acronym_that_no_text_explains_joins_nothing():
 
 def test_an_acronym_that_stands_for_two_names_joins_neither():
     text = "The Orrin Rail Guild (ORG) and the Old Ropers Guild (ORG) met."
-    names = resolved(named(("Orrin Rail Guild", GUILD), ("Old Ropers Guild", GUILD), ("ORG", GUILD)), texts=[text])
+    names = resolved(
+        named(("Orrin Rail Guild", GUILD), ("Old Ropers Guild", GUILD), ("ORG", GUILD)), texts=[text]
+    )
 
     assert joined(names) == set()
 
@@ -168,7 +172,9 @@ def test_what_is_no_person_is_not_joined_by_its_last_word_as_one():
 
 
 def test_the_last_words_of_a_name_join_it_in_its_source():
-    names = resolved(named(("Port Orrin Town Council", GUILD), ("Town Council", GUILD)), named(("Town Council", GUILD)))
+    names = resolved(
+        named(("Port Orrin Town Council", GUILD), ("Town Council", GUILD)), named(("Town Council", GUILD))
+    )
 
     assert joined(names) == {("Town Council", "Port Orrin Town Council", "short form")}
     assert [name_in(names, "Town Council", i) for i in range(2)] == [
@@ -193,7 +199,9 @@ def test_a_chain_of_joins_ends_in_one_entity():
 
 def test_exact_joins_nothing():
     text = "The Orrin Valley Rail Association (OVRA) met Dr Mara Tolan and Tolan."
-    graph = named(("Orrin Valley Rail Association", GUILD), ("OVRA", GUILD), "Dr Mara Tolan", "Mara Tolan", "Tolan")
+    graph = named(
+        ("Orrin Valley Rail Association", GUILD), ("OVRA", GUILD), "Dr Mara Tolan", "Mara Tolan", "Tolan"
+    )
 
     assert resolved(graph, texts=[text], how="exact").joins == []
 
@@ -228,7 +236,9 @@ def test_the_order_of_the_documents_decides_nothing(graphs: list[list[str]], ran
     settings = ResolveSettings()
 
     ordered = resolve(chunks, found, documents, settings)
-    other = resolve([chunks[i] for i in places], [found[i] for i in places], [documents[i] for i in places], settings)
+    other = resolve(
+        [chunks[i] for i in places], [found[i] for i in places], [documents[i] for i in places], settings
+    )
 
     assert joined(other) == joined(ordered)
     for names, document in zip(graphs, documents, strict=True):

@@ -54,7 +54,8 @@ def up_to_the_graph(index: Index) -> dict[str, Any]:
 def some(*pairs: tuple[str, str], **stated: str) -> list[Document]:
     rows = ((path, path.partition("#")[0], text) for path, text in pairs)
     return [
-        Document(f"{path}{text}", i, title, text, path, metadata=stated) for i, (path, title, text) in enumerate(rows)
+        Document(f"{path}{text}", i, title, text, path, metadata=stated)
+        for i, (path, title, text) in enumerate(rows)
     ]
 
 
@@ -66,7 +67,10 @@ def test_documents_are_told_apart_by_their_content_and_not_by_their_order():
 
 
 def test_two_that_change_places_are_renamed():
-    assert changes_of(some(("a", "1"), ("b", "2")), some(("a", "2"), ("b", "1"))).renamed == (("b", "a"), ("a", "b"))
+    assert changes_of(some(("a", "1"), ("b", "2")), some(("a", "2"), ("b", "1"))).renamed == (
+        ("b", "a"),
+        ("a", "b"),
+    )
 
 
 def test_a_copy_is_added_and_its_removal_a_deletion():
@@ -93,7 +97,9 @@ paths = st.lists(st.sampled_from("abcdef"), unique=True).flatmap(
 
 
 @given(paths, paths)
-def test_every_document_is_in_one_of_the_lists(before: tuple[tuple[str, str], ...], now: tuple[tuple[str, str], ...]):
+def test_every_document_is_in_one_of_the_lists(
+    before: tuple[tuple[str, str], ...], now: tuple[tuple[str, str], ...]
+):
     changes = changes_of(some(*before), some(*now))
 
     left = changes.unchanged + len(changes.edited) + len(changes.renamed)
@@ -108,7 +114,11 @@ NAMES = ("Ada Brook", "Ruben Vale", "Orran Mill", "Tarn Bridge", "Hollin Council
 VERBS = ("met", "sued", "paid", "praised", "wrote to")
 name = st.sampled_from(NAMES)
 sentence = st.builds(
-    lambda a, verb, b, year: f"In {year} {a} {verb} {b}.", name, st.sampled_from(VERBS), name, st.integers(1900, 1920)
+    lambda a, verb, b, year: f"In {year} {a} {verb} {b}.",
+    name,
+    st.sampled_from(VERBS),
+    name,
+    st.integers(1900, 1920),
 )
 text = st.lists(sentence, min_size=2, max_size=8).map(" ".join)
 corpora = st.dictionaries(st.sampled_from([f"doc {i}" for i in range(8)]), text, min_size=1)
@@ -133,7 +143,9 @@ def test_an_update_equals_a_rebuild_up_to_the_graph(
 
 @hypothesis_settings(max_examples=6, deadline=None)
 @given(corpora, corpora)
-def test_the_same_update_gives_the_same_bytes(tmp_path_factory: pytest.TempPathFactory, before: Texts, now: Texts):
+def test_the_same_update_gives_the_same_bytes(
+    tmp_path_factory: pytest.TempPathFactory, before: Texts, now: Texts
+):
     folder = tmp_path_factory.mktemp("one") / "index"
     built(folder, before)
     other = folder.parent / "other"
@@ -228,7 +240,9 @@ def test_settings_that_change_no_table_make_nothing_anew(corpus: Path):
 def test_an_index_of_another_version_is_made_anew(corpus: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("conspectus.indexing.update.__version__", "9.9")
 
-    assert conspectus.build("corpus", "index").update.rebuild_reasons == ("0.1.0 made it, this is Conspectus 9.9",)
+    assert conspectus.build("corpus", "index").update.rebuild_reasons == (
+        "0.1.0 made it, this is Conspectus 9.9",
+    )
 
 
 def test_a_file_that_could_not_be_read_and_now_can_is_no_reason_to_stop(corpus: Path):
@@ -366,7 +380,9 @@ def written(families: int = 10, each: int = 4) -> dict[str, str]:
 PAPERS = written()
 
 
-def asked(folder: Path, texts: Texts, behaviour: Behaviour | None = None, **more: Any) -> tuple[Built, dict[str, int]]:
+def asked(
+    folder: Path, texts: Texts, behaviour: Behaviour | None = None, **more: Any
+) -> tuple[Built, dict[str, int]]:
     """Build with the simulated server, and return what it counted."""
     with SimulatedServer(behaviour or Behaviour()) as server:
         chosen = settings(server.url, **{"communities__max_size": 5, **more})
@@ -407,7 +423,9 @@ def test_a_renamed_document_costs_no_call(paid: Path):
 def test_an_added_document_is_read_alone(paid: Path, place: str):
     known = {report.id: report.title for report in api.open_index(paid).reports}
 
-    made, counts = asked(paid, {place: "Otto Zorn met Zuri Zane. Zuri Zane sued Otto Zorn with Ulf Zick.", **PAPERS})
+    made, counts = asked(
+        paid, {place: "Otto Zorn met Zuri Zane. Zuri Zane sued Otto Zorn with Ulf Zick.", **PAPERS}
+    )
 
     assert counts["ExtractGraph"] == 1
     assert counts["WriteReport"] == 1
@@ -512,7 +530,9 @@ for texts in json.loads(sys.argv[3]) * 2:
     with subprocess.Popen([sys.executable, "-c", code, *arguments]) as writer:
         while writer.poll() is None:
             index = api.open_index(tmp_path)
-            said = " ".join([conspectus.ask("Who met Rosa Field?", index).text, *(d.text for d in index.documents)])
+            said = " ".join(
+                [conspectus.ask("Who met Rosa Field?", index).text, *(d.text for d in index.documents)]
+            )
             (mark,) = (mark for mark in marks if mark in said)
             seen.add(mark)
     assert writer.returncode == 0

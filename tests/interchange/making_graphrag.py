@@ -32,7 +32,9 @@ def tables() -> dict[str, Rows]:
         for i, (name, kind) in enumerate(zip(names, ("PERSON", "GEO", "PERSON"), strict=True))
     ]
     return {
-        "documents": [{"id": "d0", "human_readable_id": 0, "title": "mill.txt", "text": TEXT, "text_unit_ids": ["u0"]}],
+        "documents": [
+            {"id": "d0", "human_readable_id": 0, "title": "mill.txt", "text": TEXT, "text_unit_ids": ["u0"]}
+        ],
         "text_units": [unit],
         "entities": entities,
         "relationships": [edge(0, "ADA BROOK", "ORRAN MILL", 8.0)],
@@ -99,7 +101,9 @@ def as_2x(rows: Mapping[str, Rows]) -> dict[str, Rows]:
     return {
         **rows,
         "documents": [row | {"metadata": {"author": "A. Brook", "year": None}} for row in rows["documents"]],
-        "text_units": [_but(row, "document_id") | {"document_ids": [row["document_id"]]} for row in rows["text_units"]],
+        "text_units": [
+            _but(row, "document_id") | {"document_ids": [row["document_id"]]} for row in rows["text_units"]
+        ],
         "entities": [row | {"x": 0.5, "y": -0.5, "degree": 1, "frequency": 1} for row in rows["entities"]],
     }
 

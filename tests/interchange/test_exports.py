@@ -132,7 +132,9 @@ def test_a_string_of_cypher_ends_where_it_ends(text: str):
 
     assert written[0] == written[-1] == "'"
     assert not re.search(r"(?<!\\)(?:\\\\)*'", inside)  # no quote that is not escaped
-    assert not re.search(r"(?<!\\)(?:\\\\)*\\u", inside)  # nor a backslash that Cypher would read with what follows
+    assert not re.search(
+        r"(?<!\\)(?:\\\\)*\\u", inside
+    )  # nor a backslash that Cypher would read with what follows
     assert "\n" not in inside
 
 

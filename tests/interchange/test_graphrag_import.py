@@ -69,7 +69,9 @@ def test_a_missing_end_becomes_an_entity_and_reversed_pairs_are_one(tmp_path: Pa
 def test_a_reference_to_a_merged_pair_leads_to_what_it_was_merged_into(tmp_path: Path):
     rows = tables()
     rows["relationships"].append(edge(1, "ORRAN MILL", "ADA BROOK"))
-    rows["community_reports"][0]["findings"][0]["explanation"] = "So it was [Data: Relationships (1); Entities (77)]."
+    rows["community_reports"][0]["findings"][0]["explanation"] = (
+        "So it was [Data: Relationships (1); Entities (77)]."
+    )
 
     got = imported(tmp_path, rows)
 
@@ -116,7 +118,9 @@ def test_numbers_of_communities_that_are_not_their_places_are_mapped(tmp_path: P
 
 def test_a_unit_that_is_in_no_document_becomes_one(tmp_path: Path):
     rows = tables()
-    rows["text_units"].append(rows["text_units"][0] | {"id": "u1", "human_readable_id": 1, "text": "Something else."})
+    rows["text_units"].append(
+        rows["text_units"][0] | {"id": "u1", "human_readable_id": 1, "text": "Something else."}
+    )
 
     got = imported(tmp_path, rows)
 

@@ -31,7 +31,14 @@ def with_levels() -> dict[str, Rows]:
     """Two communities, the second a part of the first, each with a report."""
     rows = tables()
     whole, report = rows["communities"][0] | {"children": [1]}, rows["community_reports"][0]
-    part = whole | {"id": "c1", "human_readable_id": 1, "community": 1, "level": 1, "parent": 0, "entity_ids": ["e0"]}
+    part = whole | {
+        "id": "c1",
+        "human_readable_id": 1,
+        "community": 1,
+        "level": 1,
+        "parent": 0,
+        "entity_ids": ["e0"],
+    }
     below = report | {"id": "r1", "human_readable_id": 1, "community": 1, "title": "Ada Brook"}
     return rows | {"communities": [whole, part | {"children": []}], "community_reports": [report, below]}
 
@@ -63,7 +70,11 @@ def test_what_2x_knows_of_a_document_is_its_metadata(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("raw", "told"),
-    [('{"author": "A. Brook", "text": "x"}', {"author": "A. Brook"}), ("by hand", {"metadata": "by hand"}), (None, {})],
+    [
+        ('{"author": "A. Brook", "text": "x"}', {"author": "A. Brook"}),
+        ("by hand", {"metadata": "by hand"}),
+        (None, {}),
+    ],
 )
 def test_what_3x_keeps_of_a_row_is_its_metadata(raw: str | None, told: dict[str, str], tmp_path: Path):
     rows = tables()

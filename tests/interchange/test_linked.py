@@ -74,7 +74,9 @@ def test_what_is_linked_to_nothing_stays_and_what_names_nothing_is_told(index: I
 def test_an_entity_has_the_places_that_name_it_in_its_own_documents(index: Index):
     (rook,) = (e for e in index.entities if e.name == "Rook")
 
-    assert [index.document_of[s.document_id].text[s.start : s.end] for s in rook.spans] == ["Rook is a barge of 1901."]
+    assert [index.document_of[s.document_id].text[s.start : s.end] for s in rook.spans] == [
+        "Rook is a barge of 1901."
+    ]
 
 
 def test_a_folder_of_texts_is_linked_by_the_names_of_its_files(folder: Path):
@@ -118,7 +120,10 @@ def test_links_that_cannot_be_read_are_an_error_before_anything_is_written(folde
     ):
         with pytest.raises(UsageError, match=why):
             interchange.import_triples(
-                folder / "kb.txt", folder / "x", documents=folder / documents if documents else (), links=folder / links
+                folder / "kb.txt",
+                folder / "x",
+                documents=folder / documents if documents else (),
+                links=folder / links,
             )
     with pytest.raises(DocumentError, match="holds no triples"):
         interchange.import_triples(folder / "docs.jsonl", folder / "x", documents=folder / "docs.jsonl")
@@ -158,7 +163,10 @@ async def test_the_search_along_the_graph_reads_what_is_linked_to_where_it_begin
 
     found = await tog.explore("Who owned Rook and what did she keep?", index, model, Settings())
 
-    assert {index.document_of[index.chunks[c].document_id].title for c, _ in found.chunks} >= {"rook", "On owners"}
+    assert {index.document_of[index.chunks[c].document_id].title for c, _ in found.chunks} >= {
+        "rook",
+        "On owners",
+    }
 
 
 def test_an_entity_without_documents_can_still_be_gone_through(index: Index):

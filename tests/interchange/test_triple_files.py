@@ -35,7 +35,9 @@ def read(folder: Path, name: str, text: str, encoding: str = "utf-8") -> GivenGr
         ("kb", "Rook\tbuilt at\tKell\nRook\tbuilt at\tKell\nRook\towned by\tByrne, Ada\n", "utf-8"),
     ],
 )  # fmt: skip
-def test_a_table_is_read_whatever_its_marks_header_and_encoding(tmp_path: Path, name: str, text: str, encoding: str):
+def test_a_table_is_read_whatever_its_marks_header_and_encoding(
+    tmp_path: Path, name: str, text: str, encoding: str
+):
     assert read(tmp_path, name, text, encoding) == GivenGraph(KELL, [])
 
 
@@ -47,7 +49,8 @@ def test_a_quotation_mark_that_is_left_open_is_a_character(tmp_path: Path):
 
 def test_a_record_that_is_no_triple_is_named(tmp_path: Path):
     text = (
-        '["Rook", "built at", "Kell"]\n["Rook", "built at"]\nnone\n{"head": "Rook", "relation": [], "tail": "Kell"}\n'
+        '["Rook", "built at", "Kell"]\n["Rook", "built '
+        'at"]\nnone\n{"head": "Rook", "relation": [], "tail": "Kell"}\n'
     )
     graph = read(tmp_path, "kb.jsonl", text)
 
@@ -132,7 +135,9 @@ def test_a_label_names_a_thing_the_english_one_before_others(tmp_path: Path):
         ("http://a.org/x/1", "http://b.org/x/1", False, ("1", "1 (http://b.org/x/1)")),
     ],
 )
-def test_two_things_of_one_name_stay_two(tmp_path: Path, one: str, other: str, labelled: bool, names: tuple[str, str]):
+def test_two_things_of_one_name_stay_two(
+    tmp_path: Path, one: str, other: str, labelled: bool, names: tuple[str, str]
+):
     labels = "".join(f'<{thing}> {LABEL} "Heat"@en .\n' for thing in (one, other)) if labelled else ""
     text = f'<{one}> {OWNED} "Ann" .\n<{one}> {BUILT} "Kell" .\n<{other}> {OWNED} "Bob" .\n{labels}'
 
@@ -141,7 +146,9 @@ def test_two_things_of_one_name_stay_two(tmp_path: Path, one: str, other: str, l
 
 def test_a_long_literal_describes_and_is_no_thing(tmp_path: Path):
     said = "Rook was a barge. " * 20
-    graph = read(tmp_path, "kb.nt", f'<http://a.org/Rook> {BUILT} "Kell" .\n<http://a.org/Rook> {OWNED} "{said}" .\n')
+    graph = read(
+        tmp_path, "kb.nt", f'<http://a.org/Rook> {BUILT} "Kell" .\n<http://a.org/Rook> {OWNED} "{said}" .\n'
+    )
 
     assert graph.triples == [("Rook", "built at", "Kell")]
     assert graph.descriptions == {"Rook": said.strip()}

@@ -109,7 +109,11 @@ def test_a_model_that_cannot_be_opened_is_named(tmp_path: Path):
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
-        ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}, "pools by max_tokens; known are mean_tokens"),
+        (
+            "1_Pooling/config.json",
+            {"pooling_mode_max_tokens": True},
+            "pools by max_tokens; known are mean_tokens",
+        ),
         ("modules.json", [{"type": "sentence_transformers.models.Dense"}], "a dense layer after its pooling"),
     ],
 )
@@ -187,7 +191,9 @@ def test_a_local_model_is_named_by_its_folder_and_its_bytes(local: LocalEmbedder
 NAME = "openai/text-embedding-3-small"
 
 
-def served(server: SimulatedServer, folder: Path | None = None, spent: Usage | None = None, **llm: object) -> Embedder:
+def served(
+    server: SimulatedServer, folder: Path | None = None, spent: Usage | None = None, **llm: object
+) -> Embedder:
     settings = Settings.model_validate({"llm": {"base_url": server.url, **llm}})
     embedder = open_embedder(NAME, settings, folder, spent)
     assert isinstance(embedder, ServedEmbedder)
@@ -281,7 +287,9 @@ def test_it_keeps_to_a_budget_of_which_a_part_is_spent():
     with SimulatedServer(Behaviour()) as server:
         served(server, budget_tokens=5000).embed(texts(300))
         with pytest.raises(BudgetReached, match="of 5,000 tokens, 4,900 tokens are spent"):
-            served(server, spent=Usage(prompt_tokens=4000, completion_tokens=900), budget_tokens=5000).embed(texts(300))
+            served(server, spent=Usage(prompt_tokens=4000, completion_tokens=900), budget_tokens=5000).embed(
+                texts(300)
+            )
 
 
 def test_the_budget_holds_over_several_calls():

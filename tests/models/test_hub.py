@@ -45,7 +45,9 @@ def test_the_files_of_a_model_are_fetched_once_the_model_last(cache: Path, monke
         requests = hub.requests
 
         assert folder == cache / "models" / "some" / "model"
-        assert contents(folder) == {name: content for name, content in FILES.items() if name != "onnx/model_O4.onnx"}
+        assert contents(folder) == {
+            name: content for name, content in FILES.items() if name != "onnx/model_O4.onnx"
+        }
         assert hub.fetched[-1] == "onnx/model.onnx"
         assert fetch(hub, monkeypatch) == folder
         assert hub.requests == requests

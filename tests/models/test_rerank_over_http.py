@@ -52,14 +52,20 @@ async def test_a_server_that_wants_texts_gets_texts():
     with SimulatedServer(Behaviour(texts=True, keep_bodies=True)) as server:
         assert await scored(server.url) == SCORES
 
-    assert [sorted(body) for body in server.bodies] == [["documents", "query", "top_n"], ["query", "texts", "truncate"]]
+    assert [sorted(body) for body in server.bodies] == [
+        ["documents", "query", "top_n"],
+        ["query", "texts", "truncate"],
+    ]
 
 
 async def test_a_passage_is_scored_once_for_a_question(tmp_path: Path):
     budget = Budget()
     with SimulatedServer(Behaviour(keep_bodies=True)) as server:
         assert await scored(server.url, folder=tmp_path) == SCORES
-        assert await scored(server.url, (*PASSAGES, "Owls hoot."), folder=tmp_path, budget=budget) == [*SCORES, 0.5]
+        assert await scored(server.url, (*PASSAGES, "Owls hoot."), folder=tmp_path, budget=budget) == [
+            *SCORES,
+            0.5,
+        ]
 
     assert [body["documents"] for body in server.bodies] == [list(PASSAGES), ["Owls hoot."]]
     assert budget.usage()["Rerank"].cached_calls == 3
@@ -93,12 +99,16 @@ async def test_a_wrong_key_is_told_and_never_shown():
 async def test_errors_name_the_flag_that_leads_to_the_server():
     with pytest.raises(ServerDown, match="or check --rerank"):
         await scored("http://127.0.0.1:1/v1", attempts=1)
-    with SimulatedServer(Behaviour(models=("a",))) as server, pytest.raises(UnknownModel, match=r"'b' .* --rerank"):
+    with (
+        SimulatedServer(Behaviour(models=("a",))) as server,
+        pytest.raises(UnknownModel, match=r"'b' .* --rerank"),
+    ):
         await scored(f"{server.url}#b")
 
 
 @pytest.mark.parametrize(
-    "body", ['{"results": []}', '{"results": [{"index": 0, "relevance_score": 1}]}', "[1]", "{}", "no JSON", "null"]
+    "body",
+    ['{"results": []}', '{"results": [{"index": 0, "relevance_score": 1}]}', "[1]", "{}", "no JSON", "null"],
 )
 async def test_a_reply_without_a_score_for_each_passage_is_a_failure(body: str):
     service = Service(Behaviour())

@@ -15,7 +15,8 @@ from conspectus.readers.encodings import decode
 from conspectus.settings import ReadSettings
 
 FRENCH = (
-    "Le conseil a décidé, après un débat animé, que l'école fermerait à la rentrée ; l'accueil est prévu à Orléans."
+    "Le conseil a décidé, après un débat animé, que l'école fermerait "
+    "à la rentrée ; l'accueil est prévu à Orléans."
 )
 SPANISH = "El señor Núñez vive en Málaga desde hace años. La compañía está en el corazón de la ciudad."
 GERMAN = "Die Straße in München ist größer als früher, sagte Jürgen Müller."

@@ -10,7 +10,9 @@ from conspectus.readers.records import delimiter_of
 
 
 def test_rows_of_a_workbook_are_lines_and_its_sheets_are_places():
-    book = document("a.xlsx", workbook(Hives=[["Name", "Bees"], ["North", 3.0], ["", ""]], Notes=[["All well", 1.5]]))
+    book = document(
+        "a.xlsx", workbook(Hives=[["Name", "Bees"], ["North", 3.0], ["", ""]], Notes=[["All well", 1.5]])
+    )
 
     assert book.text == "Name | Bees\nNorth | 3\n\nAll well | 1.5"
     assert (where(book, "North"), where(book, "well")) == ("sheet Hives", "sheet Notes")
@@ -32,7 +34,9 @@ def test_a_workbook_that_cannot_be_read_says_why():
     assert "is cut off or damaged" in reason("a.xlsx", workbook(A=[["x"]])[:-30])
     assert "holds no text" in reason("a.xlsx", workbook(A=[[""]]))
     assert "is no workbook" in reason("a.xlsx", "plain")
-    assert "unpacks to more than 0.001 MB" in reason("a.xlsx", workbook(A=[["x" * 5000]]), Options(max_bytes=1000))
+    assert "unpacks to more than 0.001 MB" in reason(
+        "a.xlsx", workbook(A=[["x" * 5000]]), Options(max_bytes=1000)
+    )
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -90,7 +94,9 @@ def test_front_matter_may_be_toml():
     assert found.metadata == {"tags": "a, b"}
 
 
-@pytest.mark.parametrize("text", ["---\nBees dance.\n---\nThey sleep.\n", "---\n\nBees\n", "Bees\n---\na: b\n---\n"])
+@pytest.mark.parametrize(
+    "text", ["---\nBees dance.\n---\nThey sleep.\n", "---\n\nBees\n", "Bees\n---\na: b\n---\n"]
+)
 def test_what_is_no_front_matter_stays_in_the_text(text: str):
     assert document("a.md", text).text == text
 

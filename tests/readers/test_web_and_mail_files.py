@@ -176,7 +176,8 @@ x
 def test_a_mail_is_its_headers_and_its_text_and_names_its_attachments(kind: str, body: str):
     mail = document("a.eml", MAIL.format(type=f"text/{kind}; charset=utf-8", body=body))
     head = (
-        "From: René <rene@example.org>\nTo: Ann <ann@example.org>\nDate: Mon, 09 Dec 2024 20:26:59 +0000\nSubject: Bees"
+        "From: René <rene@example.org>\nTo: Ann <ann@example.org>\nDate: "
+        "Mon, 09 Dec 2024 20:26:59 +0000\nSubject: Bees"
     )
 
     assert mail.text == f"{head}\n\nThey dance."

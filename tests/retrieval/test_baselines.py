@@ -39,7 +39,9 @@ async def test_what_most_chains_of_thought_come_to_is_the_answer(monkeypatch: py
 
     assert answer.short == ("Lune",)
     assert answer.why == "2 of 3 chains of thought say so"
-    assert [(task.stepwise, task.sample) for task in model.all_seen(DraftAnswer)] == [(True, n) for n in (1, 2, 3, 4)]
+    assert [(task.stepwise, task.sample) for task in model.all_seen(DraftAnswer)] == [
+        (True, n) for n in (1, 2, 3, 4)
+    ]
 
 
 async def test_a_failure_of_every_chain_is_a_failure_and_no_empty_answer(monkeypatch: pytest.MonkeyPatch):
@@ -58,7 +60,9 @@ async def test_what_a_model_knows_cannot_be_asked_without_one():
 
 
 async def test_a_direct_answer_says_that_it_stands_on_nothing():
-    answer = await closed_book.direct("Where?", Index(), ScriptedModel({DraftAnswer: [Draft("Kell")]}), Settings())
+    answer = await closed_book.direct(
+        "Where?", Index(), ScriptedModel({DraftAnswer: [Draft("Kell")]}), Settings()
+    )
 
     assert (answer.text, answer.short) == ("Kell", ("Kell",))
     assert closed_book.UNREAD in answer.notices

@@ -35,16 +35,25 @@ def settings(**more: int) -> Settings:
     return Settings(drift=DriftSettings(**more))
 
 
-async def test_the_best_follow_ups_of_each_step_are_asked_until_the_depth_is_reached(monkeypatch: pytest.MonkeyPatch):
+async def test_the_best_follow_ups_of_each_step_are_asked_until_the_depth_is_reached(
+    monkeypatch: pytest.MonkeyPatch,
+):
     monkeypatch.setattr(drift, "FOLLOW_UPS", 2)
-    primer = Probe("P.", 20, leads(("Who is Mara Tolan?", 10), ("Who is Zorba Orrin?", 90), ("Who is Ada Brook?", 50)))
+    primer = Probe(
+        "P.", 20, leads(("Who is Mara Tolan?", 10), ("Who is Zorba Orrin?", 90), ("Who is Ada Brook?", 50))
+    )
     further = leads(("Did Mara Tolan know Ada Brook?", 99))
     model = a_model(primer, lambda task: Probe(f"To {task.follow_up}", 60, further))
 
     answer = await drift.answer("Who?", INDEX, model, settings(depth=2))
 
     asked = [task.follow_up for task in model.all_seen(PursueFollowUp)]
-    assert asked == ["Who is Zorba Orrin?", "Who is Ada Brook?", "Did Mara Tolan know Ada Brook?", "Who is Mara Tolan?"]
+    assert asked == [
+        "Who is Zorba Orrin?",
+        "Who is Ada Brook?",
+        "Did Mara Tolan know Ada Brook?",
+        "Who is Mara Tolan?",
+    ]
     assert "“Who is Zorba Orrin?”" in answer.why
     assert answer.text == "All of it."
 

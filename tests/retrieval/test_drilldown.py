@@ -32,13 +32,16 @@ def a_tree() -> Index:
         for i, (level, parent, children, held) in enumerate(shape)
     ]
     reports = [
-        a_report(f"R{c.number}", c.number, level=c.level, parent=c.parent, children=c.children) for c in communities
+        a_report(f"R{c.number}", c.number, level=c.level, parent=c.parent, children=c.children)
+        for c in communities
     ]
     return an_index(*TEXTS, entities=NAMES, communities=communities, reports=reports)
 
 
 def rated(ratings: dict[int, Any]) -> ScriptedModel:
-    return ScriptedModel({RateReport: lambda task: ratings[task.report.number], AnswerFromContext: lambda _: "A."})
+    return ScriptedModel(
+        {RateReport: lambda task: ratings[task.report.number], AnswerFromContext: lambda _: "A."}
+    )
 
 
 async def ends(ratings: dict[int, Any], **settings: int) -> list[str]:

@@ -83,7 +83,9 @@ async def test_where_no_window_helps_nothing_is_written_and_nothing_cited():
 
 
 async def test_a_window_that_failed_is_told_and_the_others_answer():
-    model = ScriptedModel({MapAnswer: [BadReply("cut off"), partial("Swarm.", 10)], ReduceAnswer: ["They swarm."]})
+    model = ScriptedModel(
+        {MapAnswer: [BadReply("cut off"), partial("Swarm.", 10)], ReduceAnswer: ["They swarm."]}
+    )
 
     answer = await answered(long_reports("On bees", "On wax"), model)
 
@@ -93,7 +95,9 @@ async def test_a_window_that_failed_is_told_and_the_others_answer():
 
 async def test_where_every_window_failed_the_error_is_raised():
     with pytest.raises(BadReply, match="cut off"):
-        await answered(long_reports("On bees", "On wax"), ScriptedModel({MapAnswer: lambda _: BadReply("cut off")}))
+        await answered(
+            long_reports("On bees", "On wax"), ScriptedModel({MapAnswer: lambda _: BadReply("cut off")})
+        )
 
 
 async def test_the_final_reply_is_cited():
@@ -145,7 +149,9 @@ def a_hierarchy(*sizes: int) -> Index:
     communities: list[Community] = []
     for level, size in enumerate(sizes):
         children = (0,) if level + 1 < len(sizes) else ()
-        communities += (Community(f"{level}.{i}", len(communities) + i, level, -1, children, ()) for i in range(size))
+        communities += (
+            Community(f"{level}.{i}", len(communities) + i, level, -1, children, ()) for i in range(size)
+        )
     reports = [a_report(c.id, c.number, community=c.number, level=c.level) for c in communities]
     return an_index(reports=reports, communities=communities)
 

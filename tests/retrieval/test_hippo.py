@@ -76,7 +76,9 @@ def test_spellings_are_one_phrase_and_near_ones_are_joined_by_their_likeness(mon
     index = an_index()
     more = OpenIe("p3", (FoundTriple("ada byrnes", "of", "KELL"),))
     kept = [OpenIe(k, tuple(FoundTriple(*s) for s in t)) for k, t in TRIPLES.items() if k != "p3"]
-    phrases = PhraseGraph.of(with_openie(index, [*kept, more, OpenIe("p2", (FoundTriple("Kell", "near", "Lune"),))]))
+    phrases = PhraseGraph.of(
+        with_openie(index, [*kept, more, OpenIe("p2", (FoundTriple("Kell", "near", "Lune"),))])
+    )
     place = {key: i for i, key in enumerate(phrases.keys)}
 
     assert "kell" in place
@@ -137,6 +139,8 @@ def test_gpt_triples_of_musique_lift_recall_far_above_bm25_without_an_embedder(s
     index = index_passages(read_texts(data.passages, Settings().read)[0], Settings())
     index = with_openie(index, read_openie(shared / "docqa/musique/openie-gpt-3.5.jsonl"))
     chosen = Settings(hippo=HippoSettings(variant="hipporag"))
-    at5 = [recall([hit.document for hit in hippo.rank(q.text, index, chosen)], q.relevant, 5) for q in data.queries]
+    at5 = [
+        recall([hit.document for hit in hippo.rank(q.text, index, chosen)], q.relevant, 5) for q in data.queries
+    ]
 
     assert np.mean(at5) > 0.62  # BM25: 0.49

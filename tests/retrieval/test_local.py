@@ -150,13 +150,18 @@ def test_the_window_holds_claims_about_what_is_named():
     evidence = local.context("What did Mara Tolan do?", CLAIMED, AnswerSettings())
 
     assert [c.number for c in evidence.claims] == [0, 1]
-    assert [c.number for c in local.context("Mara Tolan and the weir?", CLAIMED, AnswerSettings()).claims] == [1, 0]
+    assert [c.number for c in local.context("Mara Tolan and the weir?", CLAIMED, AnswerSettings()).claims] == [
+        1,
+        0,
+    ]
 
 
 def test_claims_take_of_the_window_no_more_than_they_fill():
     texts = [f"Mara Tolan saw boat {i}. " + "word " * 90 for i in range(30)]
     paid = [a_claim("Mara Tolan", "Mara Tolan was paid. " * 9, i) for i in range(9)]
-    none, one, many = (an_index(*texts, entities=["Mara Tolan"], claims=claims) for claims in ((), paid[:1], paid))
+    none, one, many = (
+        an_index(*texts, entities=["Mara Tolan"], claims=claims) for claims in ((), paid[:1], paid)
+    )
 
     def chunks(index: Index) -> int:
         return len(local.context("What did Mara Tolan see?", index, AnswerSettings(context_tokens=2000)).sources)

@@ -119,7 +119,9 @@ async def test_a_task_of_indexing_has_the_same_reply_from_a_fresh_model_in_any_o
         return done[-1][1]
 
     monkeypatch.setattr(ExtractiveModel, "perform", recorded)
-    index = (await conspectus.abuild(SAMPLE, tmp_path / "index", settings={"model": "extractive", **settings})).index
+    index = (
+        await conspectus.abuild(SAMPLE, tmp_path / "index", settings={"model": "extractive", **settings})
+    ).index
     kinds = tasks_of_kind(done)
     fresh = ExtractiveModel.fit(index.documents, Settings().extract.entity_types)
 
@@ -166,7 +168,9 @@ def test_threads_that_ask_at_once_by_one_method_get_its_answer(folder: Path) -> 
             assert all(answer == expected for answer in pool.map(ask, range(12)))
 
 
-def test_an_index_has_one_model_however_many_are_asked_in_turn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_has_one_model_however_many_are_asked_in_turn(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     searched: list[Index] = []
 
     class Counted(Searcher):

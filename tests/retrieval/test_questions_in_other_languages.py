@@ -101,7 +101,9 @@ def test_what_something_is_can_be_asked_in_every_language(language: str, index: 
     assert answer.citations
 
 
-@pytest.mark.parametrize("question", ["Wer ist Albert Einstein?", "¿Quién es Albert Einstein?", "Кто такой Einstein?"])
+@pytest.mark.parametrize(
+    "question", ["Wer ist Albert Einstein?", "¿Quién es Albert Einstein?", "Кто такой Einstein?"]
+)
 def test_who_is_in_no_document_is_told_by_name(question: str, index: Index) -> None:
     answer = conspectus.ask(question, index)
     assert not answer.citations

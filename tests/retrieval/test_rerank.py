@@ -68,7 +68,9 @@ async def test_hits_are_put_in_the_order_of_their_scores_and_bear_them():
 
 
 async def test_what_could_not_be_scored_comes_last_in_its_old_order():
-    hits = await reranked("Who?", [a_hit("owl"), a_hit("bee"), a_hit("rook")], Fixed(owl=None, bee=None, rook=-2.0), 3)
+    hits = await reranked(
+        "Who?", [a_hit("owl"), a_hit("bee"), a_hit("rook")], Fixed(owl=None, bee=None, rook=-2.0), 3
+    )
 
     assert [(hit.text, hit.score) for hit in hits] == [("rook", -2.0), ("owl", -2.0), ("bee", -2.0)]
 
@@ -167,7 +169,9 @@ def test_a_language_model_reads_what_it_rated_highest():
     index = an_index(*TEXTS)
     model = ScriptedModel(
         {
-            RatePassages: lambda task: tuple(Rated(i, 9.0 * ("coward" in t)) for i, t in enumerate(task.passages)),
+            RatePassages: lambda task: tuple(
+                Rated(i, 9.0 * ("coward" in t)) for i, t in enumerate(task.passages)
+            ),
             AnswerFromContext: ["Ruben Vale did. [Data: Sources (2)]"],
         }
     )
@@ -201,13 +205,17 @@ def test_a_rating_that_fails_is_a_failure():
 def test_each_thought_of_a_chain_reads_the_best_chunks():
     model = ScriptedModel(
         {
-            RatePassages: lambda task: tuple(Rated(i, 9.0 * ("coward" in t)) for i, t in enumerate(task.passages)),
+            RatePassages: lambda task: tuple(
+                Rated(i, 9.0 * ("coward" in t)) for i, t in enumerate(task.passages)
+            ),
             NextThought: ["So the answer is Ruben Vale."],
             AnswerFromContext: ["Ruben Vale."],
         }
     )
 
-    api.ask("Ada Brook?", an_index(*TEXTS), method="ircot", settings=settings("model", search={"k": 1}), model=model)
+    api.ask(
+        "Ada Brook?", an_index(*TEXTS), method="ircot", settings=settings("model", search={"k": 1}), model=model
+    )
 
     assert [chunk.number for chunk in model.all_seen(NextThought)[0].context.sources] == [2]
 

@@ -42,7 +42,9 @@ def asked(question: str, index: Index, settings: Settings = CHOSEN) -> Answer:
 # Matching
 
 
-def test_a_question_matches_annotations_by_the_words_of_their_names_and_descriptions(monkeypatch: pytest.MonkeyPatch):
+def test_a_question_matches_annotations_by_the_words_of_their_names_and_descriptions(
+    monkeypatch: pytest.MonkeyPatch,
+):
     index = an_index(
         "x",
         entities=["weir", "oats"],

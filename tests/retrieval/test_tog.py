@@ -46,7 +46,9 @@ def scripted(choices: list[Any], examined: list[Any], **more: Any) -> ScriptedMo
 async def test_the_paths_grow_by_the_chosen_relations_until_the_facts_are_complete():
     model = scripted([((1,),), ((0,),)], [Examined((), "Where was Ada Byrne born?"), Examined(("Lune",))])
 
-    found = await tog.explore("Where was the owner of Rook born?", index_of(GivenGraph(BARGES)), model, Settings())
+    found = await tog.explore(
+        "Where was the owner of Rook born?", index_of(GivenGraph(BARGES)), model, Settings()
+    )
 
     first, second = model.all_seen(ChooseRelations)
     assert [(e.relation, e.inverse) for e in first.topics[0].edges] == [
@@ -114,7 +116,9 @@ def test_a_candidate_scores_the_decayed_sum_over_its_chunks_among_the_best():
 def test_a_question_names_what_is_spelt_in_it_the_longest_first():
     graph = TripleGraph.of(
         index_of(
-            GivenGraph([("The Way", "directed_by", "Ann"), ("way", "tag", "x"), ("The Way Back", "directed_by", "Bob")])
+            GivenGraph(
+                [("The Way", "directed_by", "Ann"), ("way", "tag", "x"), ("The Way Back", "directed_by", "Bob")]
+            )
         )
     )
 
@@ -137,7 +141,9 @@ def test_a_question_names_what_is_spelt_in_it_the_longest_first():
         ("Which barge was built in the same place as Rook?", {"Heron"}),
     ],
 )
-async def test_without_a_language_model_plain_questions_are_read_off_the_relations(question: str, answers: set[str]):
+async def test_without_a_language_model_plain_questions_are_read_off_the_relations(
+    question: str, answers: set[str]
+):
     index = index_of(GivenGraph(BARGES))
 
     answer = await tog.answer(question, index, ExtractiveModel.of_index(index), Settings())

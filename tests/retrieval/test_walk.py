@@ -79,7 +79,9 @@ def test_both_extents_agree_where_the_part_is_the_whole(monkeypatch: pytest.Monk
 def test_the_same_question_has_the_same_ranking():
     index = an_index()
 
-    assert np.array_equal(walk.scores_of(QUESTION, index, Settings()), walk.scores_of(QUESTION, an_index(), Settings()))
+    assert np.array_equal(
+        walk.scores_of(QUESTION, index, Settings()), walk.scores_of(QUESTION, an_index(), Settings())
+    )
 
 
 def test_a_passage_that_holds_all_that_the_question_says_comes_first():
@@ -199,7 +201,9 @@ def test_an_index_without_vectors_says_how_to_make_them():
 
 def test_vectors_of_a_model_that_cannot_read_the_texts_are_left_to_other_methods():
     index = with_vectors(
-        an_index({"玻璃果园": "玻璃果园由林小梅执导。", "林小梅": "林小梅于1980年在苏州逝世。"}), Letters(), "letters"
+        an_index({"玻璃果园": "玻璃果园由林小梅执导。", "林小梅": "林小梅于1980年在苏州逝世。"}),
+        Letters(),
+        "letters",
     )
     question = "玻璃果园的导演在哪里逝世？"
 

@@ -23,9 +23,12 @@ TEXTS = (
     "ZORBA: We walked to Orrin with Mara Tolan.\nQUENDA: To Orrin? By what step?\nZORBA: By Orrin road.\n"
     "QUENDA: The barrage is on it.\nZORBA: So it is.\nQUENDA: The tidal barrage at Orrin holds.",
     " ".join(
-        f"The {noun} was wet and a dog lay on the {noun}." for noun in "quay lane barn field wall gate pond".split()
+        f"The {noun} was wet and a dog lay on the {noun}."
+        for noun in "quay lane barn field wall gate pond".split()
     ),
-    " ".join(f"One {noun} stood near some {noun}." for noun in "roof well yard mast oven kiln oak elm ash".split()),
+    " ".join(
+        f"One {noun} stood near some {noun}." for noun in "roof well yard mast oven kiln oak elm ash".split()
+    ),
     "Computer science is old. The computer science of Orrin is new. She teaches Computer Science there.",
 )
 
@@ -128,9 +131,13 @@ def test_the_order_of_the_documents_changes_no_entity_and_no_mention(shuffled: l
     ordered, other = read_lexicon(CORPUS), read_lexicon(shuffled)
 
     assert types_of(other) == types_of(ordered)
-    assert {k: sorted(v) for k, v in mentions(other).items()} == {k: sorted(v) for k, v in mentions(ordered).items()}
+    assert {k: sorted(v) for k, v in mentions(other).items()} == {
+        k: sorted(v) for k, v in mentions(ordered).items()
+    }
 
 
-@pytest.mark.parametrize("text", ["潮汐发电站在小镇。", "👩‍👧 é \u0e01\u0e33", "A" * 3000, "“” ‘’ [] ()", "I. I. I."])
+@pytest.mark.parametrize(
+    "text", ["潮汐发电站在小镇。", "👩‍👧 é \u0e01\u0e33", "A" * 3000, "“” ‘’ [] ()", "I. I. I."]
+)
 def test_any_text_can_be_read(text: str):
     assert len(read(text, text + text).texts) >= 0

@@ -78,7 +78,15 @@ def test_common_words_with_a_capital_are_no_names(language: str, words: str):
     found = typed(read(language))
 
     assert not [word for word in words.split() if found.get(word) not in (None, "concept")]
-    assert not {name for name in found if " " not in name} & {"Mühle", "Gemeinde", "Werkstatt", "Его", "La", "El", "Le"}
+    assert not {name for name in found if " " not in name} & {
+        "Mühle",
+        "Gemeinde",
+        "Werkstatt",
+        "Его",
+        "La",
+        "El",
+        "Le",
+    }
 
 
 def test_cases_of_a_name_are_one():
@@ -123,11 +131,15 @@ def test_names_that_two_languages_share_are_one():
 @given(
     st.sampled_from([*GRAMMARS, "zh", "th", "xx"]),
     st.lists(
-        st.text(alphabet="aAäÖ ñß.,!?'’«»„“()0市局王小明。のガ서울ไทยالس והдЙ\n", max_size=60), min_size=1, max_size=3
+        st.text(alphabet="aAäÖ ñß.,!?'’«»„“()0市局王小明。のガ서울ไทยالس והдЙ\n", max_size=60),
+        min_size=1,
+        max_size=3,
     ),
 )
 def test_no_text_in_any_language_is_too_odd_to_read(language: str, texts: list[str]):
-    documents = [Document(str(i), i, "", text, "", metadata={"language": language}) for i, text in enumerate(texts)]
+    documents = [
+        Document(str(i), i, "", text, "", metadata={"language": language}) for i, text in enumerate(texts)
+    ]
 
     lexicon = read_lexicon(documents)
 

@@ -67,7 +67,9 @@ def test_adverbs_and_vague_words_are_part_of_no_concept():
 
 
 def test_mentions_do_not_overlap_and_are_in_order():
-    vocabulary = read_vocabulary([*FILLER, "The tidal barrage gate.", "A tidal barrage.", "That barrage gate."] * 2)
+    vocabulary = read_vocabulary(
+        [*FILLER, "The tidal barrage gate.", "A tidal barrage.", "That barrage gate."] * 2
+    )
     document = (np.arange(2 * (len(FILLER) + 3)) // 6).astype(np.int32)
     found = find_phrases(vocabulary, document, document, 2)
 

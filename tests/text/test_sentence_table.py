@@ -186,7 +186,12 @@ DISCLAIMER = "This message is meant for its addressee alone, and nobody else may
         lambda i: f"ZORBA {i}: {told(i)}\nZORBA {i}: {told(i + 1)}\nBA {i}: {told(i + 2)}",
         lambda i: f"CAPTAIN NUMBER {i}\n\nZorba {i} Quenda: {told(i)}\nZorba {i} Quenda: {told(i + 1)}",
     ],
-    ids=["rows of a template", "a disclaimer under every mail", "a speaker for every document", "headings in capitals"],
+    ids=[
+        "rows of a template",
+        "a disclaimer under every mail",
+        "a speaker for every document",
+        "headings in capitals",
+    ],
 )
 def test_the_work_grows_in_proportion_to_the_documents(text: Callable[[int], str]):
     assert grows_linearly(lambda n: read(*map(text, range(n))), 100)

@@ -15,7 +15,9 @@ prose = st.lists(
         st.text(max_size=20),
         st.text(alphabet="aB. !?\n\"')", max_size=40),
         st.text(alphabet="你好。！？”\n", max_size=20),
-        st.sampled_from(["Dr. Stave", "e.g. ", "MARA: ", "- one", "\n\n", "A long line that may be wrapped " * 3]),
+        st.sampled_from(
+            ["Dr. Stave", "e.g. ", "MARA: ", "- one", "\n\n", "A long line that may be wrapped " * 3]
+        ),
     ),
     max_size=10,
 ).map("".join)
@@ -115,7 +117,8 @@ def test_a_blank_line_an_item_or_a_label_ends_a_line_however_long(next_line: str
 
 def test_a_wrapped_line_goes_on_though_a_colon_stands_in_its_next_sentence():
     item = (
-        "1. The board bought the line for EUR 480,000, to be paid in three\n   instalments. Dov was against: too dear."
+        "1. The board bought the line for EUR 480,000, to be paid in "
+        "three\n   instalments. Dov was against: too dear."
     )
 
     assert cut_lines(item) == [item]

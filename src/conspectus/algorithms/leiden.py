@@ -100,7 +100,9 @@ def _next_level(
     labels = np.empty(nodes.size, np.int64)
     for number, a, b in zip(large, (ends - sizes).tolist(), ends.tolist(), strict=True):
         own = inner.cut(a, b)
-        division = divide(own, resolution, seed) if before is None else divided(own, before[a:b], resolution, seed)
+        division = (
+            divide(own, resolution, seed) if before is None else divided(own, before[a:b], resolution, seed)
+        )
         labels[a:b] = -1 if isinstance(division, str) else division + a  # no two parts share a label
         if isinstance(division, str):
             parts[number].unsplit = division
@@ -213,7 +215,9 @@ def warm_start(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
     fresh = leiden(graph, resolution, seed)
     if (start < 0).all():
         return fresh
-    stay = partial(_grown, graph, start, resolution, seed) if (start < 0).any() else partial(connected, graph, start)
+    stay = (
+        partial(_grown, graph, start, resolution, seed) if (start < 0).any() else partial(connected, graph, start)
+    )
     return _first_that_stands(graph, (stay, partial(leiden, graph, resolution, seed, start)), fresh, resolution)
 
 

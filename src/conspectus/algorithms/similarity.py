@@ -150,7 +150,9 @@ def _counted(
         runs = (place(marked[i : i + size]) for i in range(max(1, len(marked) - size + 1)))
         columns += (run for run in runs if run >= 0)
         starts.append(len(columns))
-    counts = sparse.csr_array((np.ones(len(columns), np.float32), columns, starts), shape=(len(texts), len(number)))
+    counts = sparse.csr_array(
+        (np.ones(len(columns), np.float32), columns, starts), shape=(len(texts), len(number))
+    )
     counts.sum_duplicates()
     return counts
 

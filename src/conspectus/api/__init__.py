@@ -12,7 +12,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from conspectus.api.asking import QuestionContext, aask, acontext, asearch, ask, astream, context, search, viewed
+    from conspectus.api.asking import (
+        QuestionContext,
+        aask,
+        acontext,
+        asearch,
+        ask,
+        astream,
+        context,
+        search,
+        viewed,
+    )
     from conspectus.api.building import Built, abuild, build, costs, is_free
     from conspectus.api.correcting import (
         Corrections,

@@ -57,7 +57,9 @@ Method = (
     | str
 )  # fmt: skip
 """The methods of answering, spelt out for the completion of editors; others may be registered."""
-RankingMethod = Literal["bm25", "vector", "hybrid", "walk", "hippo", "ircot", "tog", "raptor", "propositions"] | str
+RankingMethod = (
+    Literal["bm25", "vector", "hybrid", "walk", "hippo", "ircot", "tog", "raptor", "propositions"] | str
+)
 """The methods of searching."""
 FAILURES_NAMED = 3
 """Failures of its index that an answer names: enough to know where to look; `status` lists all."""
@@ -158,7 +160,9 @@ async def astream(
 
 
 @public
-async def acontext(question: str, index: Asked = DEFAULT_FOLDER, **options: Unpack[AskOptions]) -> QuestionContext:
+async def acontext(
+    question: str, index: Asked = DEFAULT_FOLDER, **options: Unpack[AskOptions]
+) -> QuestionContext:
     """Gather what `ask` would answer from, and answer nothing; `acontext` does so inside a running event loop.
 
     A language model is asked for what a method needs on the way, as the ratings of reports. Raises UsageError where
@@ -247,7 +251,9 @@ class Request:
         method, level = options.get("method") or "auto", _level_of(options.get("level"))
         settings, why = _with_level(run.settings, method, level), ""
         if method == "auto":
-            method, why = ("global", "a level was given") if level is not None else auto.choose(question, view.index)
+            method, why = (
+                ("global", "a level was given") if level is not None else auto.choose(question, view.index)
+            )
         answering = named(METHODS, method)
         view.check(answering.needs)
         return cls(question, view, answering, why, settings, run, began)

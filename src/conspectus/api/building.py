@@ -147,7 +147,9 @@ class BuildRequest:
         target = path_of(folder)
         run = run_of(options, settings_in(target), builds=True)
         if run.model:
-            raise UsageError(f"an index is built by a model that is named or a function, and not by {run.model!r}")
+            raise UsageError(
+                f"an index is built by a model that is named or a function, and not by {run.model!r}"
+            )
         settings, corrections = corrections_for(run.settings, target)  # first, for the file may be wrong
         return cls(target, replace(run.resolved, settings=settings), corrections, fresh=fresh)
 
@@ -293,12 +295,20 @@ def _with_own_embedder(request: BuildRequest, update: Update) -> Resolved:
     settings, folder = request.settings, request.folder
     origin = request.resolved.origins.get("vectors.embedder", "default")
     own = own_embedder(update.existing) if update.existing else ""
-    if update.existing and origin == "default" and settings.vectors.embedder == NONE and own and not is_served(own):
+    if (
+        update.existing
+        and origin == "default"
+        and settings.vectors.embedder == NONE
+        and own
+        and not is_served(own)
+    ):
         made: Mapping[str, str] = update.existing.settings["vectors"]
         prefixes = {key: made.get(key, "") for key in PREFIXES if getattr(settings.vectors, key) is None}
         vectors = settings.vectors.model_copy(update={"embedder": own, **prefixes})
         inherited = settings.model_copy(update={"vectors": vectors})
-        with suppress(UsageError, ModelError):  # it does not work here: then there will be no vectors, with a notice
+        with suppress(
+            UsageError, ModelError
+        ):  # it does not work here: then there will be no vectors, with a notice
             check_embedder(inherited, folder)
             return replace(request.resolved, settings=inherited)
     try:

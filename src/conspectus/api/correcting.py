@@ -155,12 +155,17 @@ def _with_own_names(correction: Correction, corrector: Corrector, index: Index) 
             values |= {"name": own(name), "into": owned(into)}
         case _:
             values["name"] = own(values["name"])
-    if isinstance(correction, Rename) and corrector.owner(correction.to) not in (None, corrector.find(values["name"])):
+    if isinstance(correction, Rename) and corrector.owner(correction.to) not in (
+        None,
+        corrector.find(values["name"]),
+    ):
         raise UsageError(f"there is a {owned(correction.to)} already; if both are one, merge them")
     return values
 
 
-def corrections(folder: str | Path = DEFAULT_FOLDER, *, file: str | Path = "", settings: Given = None) -> Corrections:
+def corrections(
+    folder: str | Path = DEFAULT_FOLDER, *, file: str | Path = "", settings: Given = None
+) -> Corrections:
     """Return the corrections of the index in a folder with their states.
 
     Raises UsageError where their file cannot be read.

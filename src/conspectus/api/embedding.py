@@ -145,7 +145,9 @@ def with_vectors(
     opened = OpenEmbedder.of(settings.vectors.embedder, settings, folder, spent)
     if opened is None:
         lost = own_embedder(before) if before else ""
-        advice = f"The index before had vectors of {lost}; conspectus embed --embedder {lost} makes those of this one."
+        advice = (
+            f"The index before had vectors of {lost}; conspectus embed --embedder {lost} makes those of this one."
+        )
         return index, (advice,) if lost else ()
     if progress:
         progress.watch(lambda: spent + opened.embedder.usage)

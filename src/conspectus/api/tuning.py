@@ -69,7 +69,11 @@ class Tuned:
 
 @public
 def tune(
-    sources: str | Path | Sequence[str | Path], folder: str | Path, *, examples: int = 2, **options: Unpack[Options]
+    sources: str | Path | Sequence[str | Path],
+    folder: str | Path,
+    *,
+    examples: int = 2,
+    **options: Unpack[Options],
 ) -> Tuned:
     """Read a sample of a corpus and write prompts made for it into a folder, with a `conspectus.toml` that names them.
 

@@ -93,7 +93,9 @@ NO_READER = 141
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    signal.signal(signal.SIGINT, interrupted_at_start)  # first of all: imports take longest when a machine is busy
+    signal.signal(
+        signal.SIGINT, interrupted_at_start
+    )  # first of all: imports take longest when a machine is busy
     if (code := shown_at_once(sys.argv[1:])) is not None:
         raise SystemExit(code)
     from conspectus.cli.app import main as run
@@ -137,7 +139,9 @@ def overview() -> str:
     for paragraph in DESCRIPTION:
         lines += ["", *_wrapped(paragraph, width - 2, "  ")]
     lines += ["", "Examples:", *(f"  {example}" for example in EXAMPLES)]
-    summaries = {group: {name: summary for name, (_, summary) in rows.items()} for group, rows in COMMANDS.items()}
+    summaries = {
+        group: {name: summary for name, (_, summary) in rows.items()} for group, rows in COMMANDS.items()
+    }
     for heading, rows in {**summaries, **OPTIONS}.items():
         indent = max(map(len, rows)) + 4
         lines += ["", f"{heading}:"]
@@ -147,7 +151,9 @@ def overview() -> str:
 
 
 def _wrapped(text: str, width: int, lead: str) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=lead, subsequent_indent=" " * len(lead), break_on_hyphens=False)
+    return textwrap.wrap(
+        text, width, initial_indent=lead, subsequent_indent=" " * len(lead), break_on_hyphens=False
+    )
 
 
 __all__ = ["COMMANDS", "HIDDEN", "OPTIONS", "main", "overview", "shown_at_once"]

@@ -56,7 +56,9 @@ log = logging.getLogger("conspectus")
 log.addHandler(logging.NullHandler())  # without one, Python itself shows what is logged, tracebacks too
 
 ASK = 'conspectus ask "..."'
-_NO_SERVER = 'there is no server yet; conspectus ask --json "..." can be called, and so can Python: conspectus.ask.'
+_NO_SERVER = (
+    'there is no server yet; conspectus ask --json "..." can be called, and so can Python: conspectus.ask.'
+)
 _DOCUMENTS = "documents are added with conspectus index FOLDER, run again whenever they change."
 _INDEX = "--index DIR, the folder of the index (default: .conspectus)"
 _SEARCH_K = "-k N of conspectus search; for ask: --set search.k=N"
@@ -135,7 +137,9 @@ class _Laid:
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options by their panels."""
         params: list[Any] = getattr(self, "get_params")(ctx)  # noqa: B009 - of the class that this is mixed into
-        panels: dict[str, list[Any]] = {name: [] for name in ("Arguments", OWN, READING, MODEL, COST, OUTPUT, OTHER)}
+        panels: dict[str, list[Any]] = {
+            name: [] for name in ("Arguments", OWN, READING, MODEL, COST, OUTPUT, OTHER)
+        }
         for param in params:
             if record := param.get_help_record(ctx):
                 panel, name = _panel_of(param), _written(param) if isinstance(param, TyperArgument) else record[0]
@@ -293,7 +297,9 @@ class Root(Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        if signal.getsignal(signal.SIGINT) is cli.interrupted_at_start:  # not where the commands are run from Python
+        if (
+            signal.getsignal(signal.SIGINT) is cli.interrupted_at_start
+        ):  # not where the commands are run from Python
             signal.signal(signal.SIGINT, _interrupt)
         with reported():
             result = super().invoke(ctx)

@@ -46,7 +46,10 @@ Method = Annotated[
     ),
 ]
 RankingMethod = Annotated[
-    str, option(f"Retrieval method. {RANKINGS_LISTED}.", metavar="NAME", autocompletion=starting(lambda: api.RANKINGS))
+    str,
+    option(
+        f"Retrieval method. {RANKINGS_LISTED}.", metavar="NAME", autocompletion=starting(lambda: api.RANKINGS)
+    ),
 ]
 Level = Annotated[
     str | None,
@@ -63,7 +66,9 @@ ConversationFile = Annotated[
 ContextOnly = Annotated[
     bool,
     option(
-        "Print the context that the answer would be written from, and do not answer.", "--context-only", panel=OUTPUT
+        "Print the context that the answer would be written from, and do not answer.",
+        "--context-only",
+        panel=OUTPUT,
     ),
 ]
 QuestionsFile = Annotated[
@@ -250,7 +255,9 @@ def made_by(answer: Answer) -> str:
     text = f"{how(answer)} ({'; '.join(filter(None, (f'{read}{answer.seconds:.2f} s', paid)))})"
     if answer.removed_references:
         removed = show.counted(answer.removed_references, "reference")
-        text += f"\n{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed."
+        text += (
+            f"\n{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed."
+        )
     return text
 
 

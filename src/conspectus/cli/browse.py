@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
 def status(
     folder: IndexFolder = FOLDER,
-    history: Annotated[bool, option("List the snapshots that conspectus rollback can return to.", "--history")] = False,
+    history: Annotated[
+        bool, option("List the snapshots that conspectus rollback can return to.", "--history")
+    ] = False,
     json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
@@ -83,14 +85,24 @@ def status(
 
 def _print_counts(figures: Status) -> None:
     """Print what an index holds, what was left out of it, and its levels."""
-    nouns = ["document", "chunk", "token", "entity", "relationship", *(["triple"] if figures.triples else []), "claim"]
+    nouns = [
+        "document",
+        "chunk",
+        "token",
+        "entity",
+        "relationship",
+        *(["triple"] if figures.triples else []),
+        "claim",
+    ]
     show.out(", ".join(show.counted(getattr(figures, show.plural(noun)), noun) for noun in nouns))
     if figures.left_out:
         show.out("Left out: " + ", ".join(f"{n:,} {LEFT_OUT[kind]}" for kind, n in figures.left_out.items()))
     for reason, count in figures.skipped.items():
         show.out(f"Skipped {show.counted(count, 'file')}: {reason}")
     if figures.languages.keys() - {"en"}:
-        show.out("Languages of the documents: " + ", ".join(f"{code} {n:,}" for code, n in figures.languages.items()))
+        show.out(
+            "Languages of the documents: " + ", ".join(f"{code} {n:,}" for code, n in figures.languages.items())
+        )
     show.out()
     if figures.chunks:
         show.table(_levels(figures))
@@ -154,7 +166,18 @@ def _print_history(folder: Path, json: bool) -> None:
 
 
 def _rows(snapshots: Sequence[Snapshot]) -> Iterator[Sequence[str]]:
-    yield ["", "Snapshot", "Created", "Documents", "Entities", "Reports", "Failures", "Calls", "Tokens", "Cost (USD)"]
+    yield [
+        "",
+        "Snapshot",
+        "Created",
+        "Documents",
+        "Entities",
+        "Reports",
+        "Failures",
+        "Calls",
+        "Tokens",
+        "Cost (USD)",
+    ]
     for s in snapshots:
         tokens = s.usage.prompt_tokens + s.usage.completion_tokens
         counts = (s.documents, s.entities, s.reports, s.failures, s.usage.calls, tokens)
@@ -169,7 +192,9 @@ def _rows(snapshots: Sequence[Snapshot]) -> Iterator[Sequence[str]]:
 def report(
     name: Annotated[
         str | None,
-        argument("ID", "Report to show: its number (12), its community (c12), or at least 6 characters of its id."),
+        argument(
+            "ID", "Report to show: its number (12), its community (c12), or at least 6 characters of its id."
+        ),
     ] = None,
     level: Annotated[
         int | None,
@@ -265,7 +290,9 @@ def _print_report(name: str, index: Index, json: bool) -> None:
 
 
 def entity(
-    name: Annotated[str, argument("NAME", "Name or alias of the entity, in any case.", autocompletion=entity_names)],
+    name: Annotated[
+        str, argument("NAME", "Name or alias of the entity, in any case.", autocompletion=entity_names)
+    ],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
@@ -312,7 +339,9 @@ def _print_passages(edge: Edge, most: int) -> None:
 
 
 def path(
-    source: Annotated[str, argument("A", "Name or alias of the entity to start from.", autocompletion=entity_names)],
+    source: Annotated[
+        str, argument("A", "Name or alias of the entity to start from.", autocompletion=entity_names)
+    ],
     target: Annotated[str, argument("B", "Name or alias of the entity to reach.", autocompletion=entity_names)],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,

@@ -84,9 +84,13 @@ Documents = Annotated[
 ]
 Aliases = Annotated[
     list[str] | None,
-    typer.Option("--alias", metavar="NAME", help="Alias that belongs to the entity that is split off. Repeatable."),
+    typer.Option(
+        "--alias", metavar="NAME", help="Alias that belongs to the entity that is split off. Repeatable."
+    ),
 ]
-Strength = Annotated[float, typer.Option(metavar="N", min=1, max=10, help="Strength of the relationship, 1 to 10.")]
+Strength = Annotated[
+    float, typer.Option(metavar="N", min=1, max=10, help="Strength of the relationship, 1 to 10.")
+]
 Create = Annotated[bool, typer.Option("--create", help="Create the entities if they do not exist yet.")]
 
 
@@ -194,7 +198,9 @@ def delete(name: EntityName) -> None:
 def add_fact(
     source: Annotated[str, _name("SOURCE", "Name of the entity.")],
     target: Annotated[str, _name("TARGET", "Name of the other entity.")],
-    description: Annotated[str, _text("FACT", "The fact as a sentence, e.g. 'Anselm Vickery taught Maeve Tully.'")],
+    description: Annotated[
+        str, _text("FACT", "The fact as a sentence, e.g. 'Anselm Vickery taught Maeve Tully.'")
+    ],
     strength: Strength = 8.0,
     quote: Annotated[str, _option("TEXT", "Passage of a document to cite for the fact, word for word.")] = "",
     document: Annotated[str, _option("PATH", "Document of the quote, given by the end of its path.")] = "",

@@ -37,7 +37,8 @@ def demo(
     context: typer.Context,
     folder: Annotated[Path, option("Folder to create the demo in.", "--dir", metavar="DIR")] = FOLDER,
     with_model_index: Annotated[
-        bool, option("Also ask an index that was built with a large language model (included).", "--with-model-index")
+        bool,
+        option("Also ask an index that was built with a large language model (included).", "--with-model-index"),
     ] = False,
 ) -> None:
     """Index 43 sample documents and ask three questions.
@@ -52,7 +53,9 @@ def demo(
     folder = folder.expanduser()
     if folder.is_dir() and any(folder.iterdir()) and not (folder / CORPUS / "gazette").is_dir():
         raise UsageError(f"{folder} is not empty and holds no demo; name another folder with --dir")
-    shutil.copytree(_BUNDLED / "sample", folder / CORPUS, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__*"))
+    shutil.copytree(
+        _BUNDLED / "sample", folder / CORPUS, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__*")
+    )
     for name in [name for name in os.environ if name.startswith("CONSPECTUS_") and name not in _HARMLESS]:
         del os.environ[name]  # a model named there would be paid for
     with chdir(folder):
@@ -86,7 +89,9 @@ def _with_model_index(context: typer.Context) -> None:
     """Import the index that a model wrote, look into it without a model, and show what the model itself answered."""
     source = Path(MODEL_INDEX + "-tables")
     shutil.copytree(_BUNDLED / "sample_index", source, dirs_exist_ok=True)
-    show.out("\nNow the same documents as a large language model read them: its entities, relationships and reports.")
+    show.out(
+        "\nNow the same documents as a large language model read them: its entities, relationships and reports."
+    )
     _run(context, "import", "graphrag", str(source), "--index", MODEL_INDEX)
     _run(context, "report", "--index", MODEL_INDEX)
     _run(context, "entity", "Tide Watch", "--index", MODEL_INDEX)

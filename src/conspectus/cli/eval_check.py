@@ -102,7 +102,8 @@ def loss(
         ),
     ] = "local",
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Also write every fact to DIR/loss.json.")
+        Path | None,
+        typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Also write every fact to DIR/loss.json."),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed of the sample.")] = 0,
     *,
@@ -167,15 +168,17 @@ def ablate(
     folder: IndexFolder = FOLDER,
     sources: Annotated[
         list[Path] | None,
-        typer.Option("--source", metavar="PATH", help="Files and folders to index (default: those of the index)."),
+        typer.Option(
+            "--source", metavar="PATH", help="Files and folders to index (default: those of the index)."
+        ),
     ] = None,
     questions: Questions = None,
     conditions: Conditions = "",
     sample: Sample = None,
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Random seeds of `communities`.")] = 10,
-    out: Annotated[Path, typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Folder of the ablation.")] = Path(
-        "ablation"
-    ),
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Folder of the ablation.")
+    ] = Path("ablation"),
     *,
     flags: Flags,
 ) -> None:

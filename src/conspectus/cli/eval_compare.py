@@ -67,7 +67,8 @@ def questions(
         str | None, option("Description of the corpus, or a file with it.", metavar="TEXT|FILE")
     ] = None,
     from_: Annotated[
-        Path | None, option("Use these questions instead: .csv, .json, or one per line.", "--from", metavar="FILE")
+        Path | None,
+        option("Use these questions instead: .csv, .json, or one per line.", "--from", metavar="FILE"),
     ] = None,
     users: Annotated[int, option("Number of personas who would ask.", metavar="K", min=1)] = 5,
     tasks: Annotated[int, option("Number of tasks per persona.", metavar="N", min=1)] = 5,
@@ -125,18 +126,25 @@ def _show_questions(listed: QuestionList, folder: Path, flags: Flags) -> None:
 
 @step("--embedder", index="folder")
 def answers(
-    source: Annotated[Path, argument("QUESTIONS", "Folder of a comparison, or a list of questions as for --from.")],
+    source: Annotated[
+        Path, argument("QUESTIONS", "Folder of a comparison, or a list of questions as for --from.")
+    ],
     conditions: Conditions = "",
     folder: IndexFolder = FOLDER,
     out: Annotated[
-        Path | None, option("Folder of the comparison (default: that of QUESTIONS, or comparison).", metavar="DIR")
+        Path | None,
+        option("Folder of the comparison (default: that of QUESTIONS, or comparison).", metavar="DIR"),
     ] = None,
     sample: Sample = None,
     samples: Annotated[
         int, option("Extra answers per question, for self-consistency (with a model).", metavar="N", min=0)
     ] = 0,
-    window: Annotated[int | None, option("Context window of all conditions in tokens.", metavar="N", min=500)] = None,
-    response: Annotated[str | None, option("Length and format of every answer (with a model).", metavar="TEXT")] = None,
+    window: Annotated[
+        int | None, option("Context window of all conditions in tokens.", metavar="N", min=500)
+    ] = None,
+    response: Annotated[
+        str | None, option("Length and format of every answer (with a model).", metavar="TEXT")
+    ] = None,
     *,
     flags: Flags,
 ) -> None:
@@ -244,7 +252,11 @@ def judge(
 
 
 def stats(
-    folder: Folder, judge_model: ShownJudge = None, json: AsJson = False, quiet: Quiet = False, log: LogFile = None
+    folder: Folder,
+    judge_model: ShownJudge = None,
+    json: AsJson = False,
+    quiet: Quiet = False,
+    log: LogFile = None,
 ) -> None:
     """Show win rates and tests of saved judgements.
 
@@ -297,7 +309,9 @@ def _judgements(comparison: Comparison) -> str:
 @with_settings
 def report(
     folder: Annotated[Path, argument("DIR", "Folder of a comparison.")],
-    out: Annotated[Path | None, option("Write FILE.html and FILE.md (default: DIR/report).", metavar="FILE")] = None,
+    out: Annotated[
+        Path | None, option("Write FILE.html and FILE.md (default: DIR/report).", metavar="FILE")
+    ] = None,
     title: Annotated[str, option("Title of the report.", metavar="TEXT")] = "",
     judge_model: ShownJudge = None,
     json: AsJson = False,
@@ -391,7 +405,11 @@ def import_(
 
 @people.command("agreement")
 def agreement(
-    folder: Folder, judge_model: ShownJudge = None, json: AsJson = False, quiet: Quiet = False, log: LogFile = None
+    folder: Folder,
+    judge_model: ShownJudge = None,
+    json: AsJson = False,
+    quiet: Quiet = False,
+    log: LogFile = None,
 ) -> None:
     """Show how well raters and the judge agree (kappa).
 

@@ -79,7 +79,9 @@ Criteria = Annotated[
 Pairs = Annotated[
     str,
     typer.Option(
-        metavar="A:B,..", help="Pairs of conditions to compare, e.g. C0:TS,C2:SS (default: all).", show_default=False
+        metavar="A:B,..",
+        help="Pairs of conditions to compare, e.g. C0:TS,C2:SS (default: all).",
+        show_default=False,
     ),
 ]
 Sample = Annotated[
@@ -87,7 +89,8 @@ Sample = Annotated[
     typer.Option(metavar="N", min=1, help="Take a random sample of N questions. A later run may take more."),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", rich_help_panel=COST, help="Show the estimated calls and cost, and ask nothing.")
+    bool,
+    typer.Option("--dry-run", rich_help_panel=COST, help="Show the estimated calls and cost, and ask nothing."),
 ]
 ShownJudge = Annotated[
     str | None,
@@ -161,7 +164,9 @@ def _built(index: Path | list[Path] | None) -> list[Mapping[str, Any]]:
 # How a step runs
 
 
-def carried_out(preview: Callable[[], Preview], work: Callable[[Bars], T], noun: str, folder: Path, flags: Flags) -> T:
+def carried_out(
+    preview: Callable[[], Preview], work: Callable[[Bars], T], noun: str, folder: Path, flags: Flags
+) -> T:
     """Show what a step would take and ask whether to go on, then do it; a dry run ends after the first."""
     if flags.dry_run or flags.settings.model != "extractive":
         seen = preview()

@@ -53,7 +53,8 @@ def retrieval(
         str, typer.Option("-k", metavar="NUMBERS", help="Further values of k for recall at k, e.g. 3,20.")
     ] = "",
     index: Annotated[
-        Path | None, typer.Option("--index", metavar="DIR", help="Folder of the index (default: FOLDER/.conspectus).")
+        Path | None,
+        typer.Option("--index", metavar="DIR", help="Folder of the index (default: FOLDER/.conspectus)."),
     ] = None,
     titles: Annotated[bool, typer.Option(help="Show the titles of passages to the methods.")] = True,
     *,
@@ -69,7 +70,9 @@ def retrieval(
         ks = [int(part) for part in parts(k)]
     except ValueError:
         raise UsageError(f"-k takes numbers with commas between, as 2,5, and not {k!r}") from None
-    results = evaluation.evaluate_retrieval(folder, parts(methods), ks, index, settings=flags.settings, titles=titles)
+    results = evaluation.evaluate_retrieval(
+        folder, parts(methods), ks, index, settings=flags.settings, titles=titles
+    )
     if flags.json:
         show.as_json({name: measured.as_row() for name, measured in results.items()})
     else:
@@ -105,7 +108,9 @@ SavedAnswers = Annotated[
         help="Save answers to this file, and skip the questions that it already answers.",
     ),
 ]
-AtMost = Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only the first N questions.")]
+AtMost = Annotated[
+    int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only the first N questions.")
+]
 
 
 @app.command("qa")
@@ -139,7 +144,9 @@ def qa(
 @app.command("kgqa")
 @step(switches=["json"], index="folder")
 def kgqa(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Questions over a knowledge graph, with gold answers.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Questions over a knowledge graph, with gold answers.")
+    ],
     folder: IndexFolder = FOLDER,
     methods: AnswerMethods = "tog",
     answers: SavedAnswers = None,

@@ -11,7 +11,17 @@ import typer
 import conspectus
 from conspectus import api, interchange
 from conspectus.cli import show
-from conspectus.cli.options import FOLDER, OUTPUT, WITH_FAILURES, AsJson, IndexFolder, argument, option, starting, takes
+from conspectus.cli.options import (
+    FOLDER,
+    OUTPUT,
+    WITH_FAILURES,
+    AsJson,
+    IndexFolder,
+    argument,
+    option,
+    starting,
+    takes,
+)
 
 if TYPE_CHECKING:
     from conspectus import Index
@@ -118,7 +128,9 @@ app = typer.Typer(help="Import an index or graph of another tool.", no_args_is_h
 
 @app.command("graphrag")
 def graphrag(
-    source: Annotated[Path, argument("DIR", "Output folder of GraphRAG, or the project folder that contains it.")],
+    source: Annotated[
+        Path, argument("DIR", "Output folder of GraphRAG, or the project folder that contains it.")
+    ],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
@@ -135,7 +147,9 @@ def graphrag(
     tables = ("document", "chunk", "entity", "relationship", "claim", "report")
     if json:
         rows = {show.plural(noun): len(getattr(index, show.plural(noun))) for noun in tables}
-        show.as_json({"index": str(folder), "snapshot": index.snapshot, "rows": rows, "counts": dict(imported.counts)})
+        show.as_json(
+            {"index": str(folder), "snapshot": index.snapshot, "rows": rows, "counts": dict(imported.counts)}
+        )
         return
     show.out(f"Imported {_sizes(index, tables)} into {folder}.")
     for line in imported.notices():
@@ -147,7 +161,8 @@ def graphrag(
 @takes()
 def triples(
     file: Annotated[
-        Path, argument("FILE", "Triples as lines head|relation|tail, as .csv, .tsv or .jsonl, or as N-Triples (.nt).")
+        Path,
+        argument("FILE", "Triples as lines head|relation|tail, as .csv, .tsv or .jsonl, or as N-Triples (.nt)."),
     ],
     documents: Annotated[
         list[Path] | None, option("File or folder of documents about the entities. Repeatable.", metavar="PATH")
@@ -171,7 +186,9 @@ def triples(
     """
     given: list[str | Path] = list(documents or ())
     with show.Bars(quiet=json) as bars:
-        index = interchange.import_triples(file, folder, documents=given, links=links, settings=settings, progress=bars)
+        index = interchange.import_triples(
+            file, folder, documents=given, links=links, settings=settings, progress=bars
+        )
     tables = ("triple", "entity", "relationship", *(("document", "chunk") if documents else ()))
     _print_imported(index, folder, tables, json, linked=bool(documents))
 
@@ -179,7 +196,8 @@ def triples(
 @app.command("openie")
 def openie(
     file: Annotated[
-        Path, argument("FILE", "JSON lines with the _id of a passage and its triples, each a list of three strings.")
+        Path,
+        argument("FILE", "JSON lines with the _id of a passage and its triples, each a list of three strings."),
     ],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
@@ -194,7 +212,9 @@ def openie(
     _print_imported(api.import_openie(file, folder), folder, ("triple", "document"), json)
 
 
-def _print_imported(index: Index, folder: Path, tables: tuple[str, ...], json: bool, *, linked: bool = False) -> None:
+def _print_imported(
+    index: Index, folder: Path, tables: tuple[str, ...], json: bool, *, linked: bool = False
+) -> None:
     """Print what an index of triples holds; end with the code of failures where there were any."""
     stages = ("import", "read") if linked else ("import",)
     failed = [failure for failure in index.failures if failure.stage in stages]

@@ -151,7 +151,9 @@ def _build(sources: list[str], folder: Path, settings: Resolved, *, fresh: bool,
         if after != before:
             state = f"it was done already, and the new snapshot {after} stands"
         else:
-            state = f"the index in {folder} is what it was, snapshot {before}" if before else "no index was written"
+            state = (
+                f"the index in {folder} is what it was, snapshot {before}" if before else "no index was written"
+            )
         interrupted(state, folder)
 
 
@@ -267,7 +269,9 @@ def _print_unread(read: Built | Preview) -> None:
 def _left_out(skipped: Sequence[Skipped]) -> str:
     """Return in one line what was left out on purpose, and why."""
     groups = {kind: [row.document for row in skipped if row.kind == kind] for kind in LEFT_OUT}
-    return "; ".join(f"{len(names):,} {LEFT_OUT[kind]} ({show.some(names)})" for kind, names in groups.items() if names)
+    return "; ".join(
+        f"{len(names):,} {LEFT_OUT[kind]} ({show.some(names)})" for kind, names in groups.items() if names
+    )
 
 
 def _damage(warning: EncodingWarning) -> str:
@@ -344,7 +348,11 @@ def corrections_line(corrections: Corrections) -> Iterator[str]:
 def count_corrections(corrections: Corrections) -> dict[str, Any]:
     """Return the same for machines."""
     states = [row.state for row in corrections.rows]
-    return {"file": str(corrections.file), **{s: states.count(s) for s in STATES}, "undone": len(corrections.undone)}
+    return {
+        "file": str(corrections.file),
+        **{s: states.count(s) for s in STATES},
+        "undone": len(corrections.undone),
+    }
 
 
 # Vectors and prompts
@@ -405,7 +413,9 @@ def tune(
     out: Annotated[Path, option("Folder to write the prompts to.", "--out", metavar="DIR", panel=OUTPUT)] = Path(
         "prompts"
     ),
-    examples: Annotated[int, option("Number of few-shot examples to make from the corpus.", metavar="N", min=0)] = 2,
+    examples: Annotated[
+        int, option("Number of few-shot examples to make from the corpus.", metavar="N", min=0)
+    ] = 2,
     json: AsJson = False,
     *,
     settings: Settings,

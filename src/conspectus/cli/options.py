@@ -109,7 +109,9 @@ Quiet = Annotated[bool, option("Hide progress bars and notes.", "--quiet", "-q",
 Yes = Annotated[bool, option("Go on without asking for confirmation.", "--yes", "-y", panel=COST)]
 ConfigFile = Annotated[
     Path | None,
-    option("Settings file to use instead of the nearest conspectus.toml.", "--config", metavar="FILE", panel=OTHER),
+    option(
+        "Settings file to use instead of the nearest conspectus.toml.", "--config", metavar="FILE", panel=OTHER
+    ),
 ]
 SetKeys = Annotated[
     list[str] | None,
@@ -144,7 +146,8 @@ def start_log(file: Path | None) -> Path | None:
 
 
 LogFile = Annotated[
-    Path | None, option("Append a debug log to this file.", "--log", metavar="FILE", panel=OTHER, callback=start_log)
+    Path | None,
+    option("Append a debug log to this file.", "--log", metavar="FILE", panel=OTHER, callback=start_log),
 ]
 """An option of every command: see `app`."""
 

@@ -173,7 +173,9 @@ def table(rows: Iterable[Sequence[str]], say: Callable[[str], None] = out, *, te
         padded = [[""] * (deepest - len(c)) + c if row is head else c + [""] * (deepest - len(c)) for c in cells]
         for parts in zip(*padded, strict=True):
             gaps = [" " * (width - terminal.cells(part)) for part, width in zip(parts, widths, strict=True)]
-            aligned = [p + gap if n < texts else gap + p for n, (p, gap) in enumerate(zip(parts, gaps, strict=True))]
+            aligned = [
+                p + gap if n < texts else gap + p for n, (p, gap) in enumerate(zip(parts, gaps, strict=True))
+            ]
             say("  ".join(aligned).rstrip())
 
 
@@ -225,7 +227,9 @@ def nearest(source: str, statement: str) -> str:
     best, start = 0.0, 0
     for a, b in api.sentences(source):
         words = set(api.terms(source[a:b]))
-        shared = len(wanted & words) / (len(words) + 5) ** 0.5 if words else 0.0  # a long sentence has some by chance
+        shared = (
+            len(wanted & words) / (len(words) + 5) ** 0.5 if words else 0.0
+        )  # a long sentence has some by chance
         if shared > best:
             best, start = shared, a
     return f"… {source[start:]}" if start else source
@@ -298,7 +302,9 @@ def vectors(figures: VectorFigures | None) -> str:
     if not figures.exact:
         search = f"of the 10 nearest {100 * figures.recall:.1f} % are found, by a graph of neighbours"
     elif figures.many:
-        search += ", which the extra `ann` would make faster: pip install 'conspectus[ann]', then conspectus embed"
+        search += (
+            ", which the extra `ann` would make faster: pip install 'conspectus[ann]', then conspectus embed"
+        )
     embedded = f"{counted(figures.chunks, 'chunk')} and {counted(figures.sentences, 'sentence')}"
     text = f"Vectors: {embedded} by {figures.model}, {figures.dimension:,} numbers each; {search}."
     if figures.query_prefix or figures.passage_prefix:
@@ -401,7 +407,9 @@ class Bars:
                 self._done = done
             if bars is None or task is None:
                 return
-            if (now := time.monotonic()) - shown > EVERY:  # a bar takes longer to update than many a piece of work
+            if (
+                now := time.monotonic()
+            ) - shown > EVERY:  # a bar takes longer to update than many a piece of work
                 shown = now
                 bars.update(task, completed=done, count=_count(done, total), spent=self._spent())
 
@@ -423,7 +431,9 @@ class Bars:
         """Return how far the run is, in words."""
         done, total = self._done, self._total
         seconds = time.perf_counter() - self._began
-        remaining = f"about {_clock(seconds / done * (total - done))} left in this stage" if 0 < done < total else ""
+        remaining = (
+            f"about {_clock(seconds / done * (total - done))} left in this stage" if 0 < done < total else ""
+        )
         spent = f"spent so far: {text}" if (text := self._spent()) else ""
         stage = LABELS.get(self._stage, self._stage) or "starting"
         return "; ".join(filter(None, (stage, _count(done, total).replace("/", " of "), remaining, spent)))

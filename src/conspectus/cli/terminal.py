@@ -146,7 +146,9 @@ def markdown(text: str, stream: TextIO, width: int) -> list[str]:
     )
     shown = Markdown(clean(text), hyperlinks=False)
     parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-    shown.parsed = parser.disable(["reference", "lheading"]).parse(shown.markup)  # `[1]` is a citation, never a link
+    shown.parsed = parser.disable(["reference", "lheading"]).parse(
+        shown.markup
+    )  # `[1]` is a citation, never a link
     with console.capture() as captured:
         console.print(shown)
     lines = [line.rstrip() for line in captured.get().split("\n")]

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from conspectus.evaluation.loss import measure_loss, preview_loss
     from conspectus.evaluation.people import blinded, export_pairs, import_ratings, rater_agreement
     from conspectus.evaluation.qa import evaluate_answers
-    from conspectus.evaluation.questions import QuestionCounts, generate_questions, list_questions, preview_questions
+    from conspectus.evaluation.questions import (
+        QuestionCounts,
+        generate_questions,
+        list_questions,
+        preview_questions,
+    )
     from conspectus.evaluation.report import write_report
     from conspectus.evaluation.retrieval import evaluate_retrieval
 

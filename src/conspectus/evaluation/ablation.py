@@ -149,7 +149,11 @@ class _Experiment:
             combination = dict(zip(self.varied, values, strict=True))
             settings = with_values(self.settings, combination)
             corpus = list(map(str, self.options.get("sources", ()))) or snapshot_of(self.index)
-            asked = [[q.id for q in self.questions], self.options.get("conditions", ()), self.options.get("sample")]
+            asked = [
+                [q.id for q in self.questions],
+                self.options.get("conditions", ()),
+                self.options.get("sample"),
+            ]
             own = settings.model_dump(mode="json", exclude={"llm", "prices"}, exclude_defaults=True)
             made_with = digest([__version__, corpus, own, asked, *model_options(settings.model, settings)])
             yield Variant("/".join(map(short, values)), combination, made_with), settings
@@ -168,7 +172,10 @@ class _Experiment:
         if sources := self.options.get("sources"):
             return {"sources": list(map(str, sources)), "folder": folder}
         rows = self.index.documents
-        return {"documents": [{"id": row.path, "title": row.title, "text": row.text} for row in rows], "folder": folder}
+        return {
+            "documents": [{"id": row.path, "title": row.title, "text": row.text} for row in rows],
+            "folder": folder,
+        }
 
     def lay_out(self, variant: Variant, index: Index, settings: Settings) -> AnswerPlan:
         """Lay out the answers of a variant, its conditions named after it."""
@@ -196,7 +203,9 @@ class _Experiment:
             result = make_answers(planned, _within_budget(settings, usage), None, progress)
             usage += result.usage
             notices += [*planned.notices, *result.notices]
-            errors.update(row.error for work in planned.works if (row := planned.table.get(work.key)) and row.error)
+            errors.update(
+                row.error for work in planned.works if (row := planned.table.get(work.key)) and row.error
+            )
         self.table.add(replace(variant, figures=figures, errors=dict(errors)))
         return usage, notices
 
@@ -348,7 +357,9 @@ def compare_communities(
 ) -> Ablation:
     """Divide the graph of an index by Leiden and by Louvain (extra `eval`), with so many seeds each; asks no model."""
     rows = communities.compare_methods(opened(index), run_of(options).settings.communities, seeds)
-    notices = ("Connected: of the communities that a method returned; the others are split before they are counted.",)
+    notices = (
+        "Connected: of the communities that a method returned; the others are split before they are counted.",
+    )
     title = f"Leiden and Louvain on the same graph, {seeds} seeds each"
     return _write(Ablation(COMMUNITIES, title, tuple(rows), path_of(folder), notices), ["method"])
 
@@ -362,7 +373,9 @@ def _write(ablation: Ablation, keys: Sequence[str]) -> Ablation:
     values = {key: value for key, value in asdict(ablation).items() if key not in ("folder", "files", "usage")}
     (folder / files[0]).write_text(json.dumps(values, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     with (folder / files[1]).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, dict.fromkeys(key for row in ablation.rows for key in row), lineterminator="\n")
+        writer = csv.DictWriter(
+            file, dict.fromkeys(key for row in ablation.rows for key in row), lineterminator="\n"
+        )
         writer.writeheader()
         writer.writerows(ablation.rows)
     labels = [" ".join(short(row[key]) for key in keys if key in row) for row in ablation.rows]

@@ -293,7 +293,9 @@ class AnswerPlan:
         """Return a line on each condition that has answers to other questions, made with something else."""
         made_with = {work.condition.name: work.made_with for work in self.works}
         rows = self.table.rows.values()
-        other = Counter(row.condition for row in rows if row.made_with != made_with.get(row.condition, row.made_with))
+        other = Counter(
+            row.condition for row in rows if row.made_with != made_with.get(row.condition, row.made_with)
+        )
         return [
             f"{n} answers of {name} to other questions were made with another index, model or settings; "
             "ask all questions again before you compare"
@@ -321,7 +323,9 @@ def plan_answers(
     name = model.name if model else settings.model
     generative = model.generative if model else name != "extractive"
     if samples and not generative:
-        raise UsageError("the extractive model answers the same each time: samples need a language model (--model)")
+        raise UsageError(
+            "the extractive model answers the same each time: samples need a language model (--model)"
+        )
     chosen, notices = (conditions_of(names), []) if names else possible(index, settings, generative)
     ways: list[tuple[Condition, Settings, str]] = []
     for condition in chosen:
@@ -339,7 +343,14 @@ def plan_answers(
     if twice := len(questions) - len(listed):
         notices.append(f"{twice:,} of {len(questions):,} questions came twice and are asked once")
     return AnswerPlan(
-        folder, tuple(joined(listed, folder)), len(asked), index, settings, works, answers_in(folder), tuple(notices)
+        folder,
+        tuple(joined(listed, folder)),
+        len(asked),
+        index,
+        settings,
+        works,
+        answers_in(folder),
+        tuple(notices),
     )
 
 
@@ -372,7 +383,8 @@ async def estimate(planned: AnswerPlan, session: Session) -> Estimate:
         works = [one for one in planned.left if one.condition.name == name]
         if works:
             fixed = (
-                works[0].condition.method in ("global", "source-summary") and works[0].settings.global_.level != "auto"
+                works[0].condition.method in ("global", "source-summary")
+                and works[0].settings.global_.level != "auto"
             )
             cost = await run.estimate(works, work, session, works[0].settings, extractive, 1 if fixed else TRIED)
             rows += [replace(row, model=f"{name}: {row.model}") for row in cost.tasks]
@@ -392,13 +404,17 @@ def make_answers(
         chosen = performer or ExtractiveModel.of_index(planned.index)
         metered = metered_by(session, planned.settings, chosen)
         write_list(planned.questions, planned.folder)
-        save_set_up(planned.works, planned.index, planned.settings.model if session else chosen.name, planned.folder)
+        save_set_up(
+            planned.works, planned.index, planned.settings.model if session else chosen.name, planned.folder
+        )
 
         async def make(numbered: tuple[int, Work]) -> None:
             number, one = numbered
             planned.table.add(await answer(one, planned.index, metered, ahead=len(left) - number))
 
-        await each(enumerate(left), make, run.tick_of(progress, "answers", len(left)), planned.settings.llm.concurrency)
+        await each(
+            enumerate(left), make, run.tick_of(progress, "answers", len(left)), planned.settings.llm.concurrency
+        )
 
     return run.perform(settings, planned.folder, model, lambda session: estimate(planned, session), work)
 

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 CLAIMS_BY_RULES = (
-    "Found by rules: a claim is a sentence as it stands, and nothing is taken apart. Not comparable with the paper's."
+    "Found by rules: a claim is a sentence as it stands, and nothing "
+    "is taken apart. Not comparable with the paper's."
 )
 STEPS = ("SelectFactual", "ClearSentences", "FactualClaims")
 """The tasks by which claims are extracted."""
@@ -230,11 +231,15 @@ def count(rows: Sequence[AnswerClaims], judgements: Iterable[Judgement] = ()) ->
     """Count the claims of a folder's answers; conditions in the order in which they first come."""
     names = list(dict.fromkeys(row.condition for row in rows))
     sound = [row for row in rows if not row.error]
-    values = {name: {row.question: _measured(row.claims) for row in sound if row.condition == name} for name in names}
+    values = {
+        name: {row.question: _measured(row.claims) for row in sound if row.condition == name} for name in names
+    }
     failures = Counter(row.condition for row in rows if row.error)
     return ClaimCounts(
         names_in(row.made_with for row in sound),
-        tuple(ConditionClaims(name, len(values[name]), failures[name], _averages(values[name])) for name in names),
+        tuple(
+            ConditionClaims(name, len(values[name]), failures[name], _averages(values[name])) for name in names
+        ),
         len(distinct(claim for row in sound for claim in row.claims)),
         tuple(difference for measure in MEASURES for difference in _family(values, measure)),
         tuple(_agreement(values, list(judgements))),
@@ -265,7 +270,16 @@ def _difference(values: Mapping[str, Values], pair: Pair, measure: str) -> Diffe
     test = wilcoxon(margins)
     interval = paired_difference(one, other)
     return Difference(
-        measure, *pair, len(shared), *interval, test.z, test.p, None, test.rank_biserial, cohens_d(margins), test.note
+        measure,
+        *pair,
+        len(shared),
+        *interval,
+        test.z,
+        test.p,
+        None,
+        test.rank_biserial,
+        cohens_d(margins),
+        test.note,
     )
 
 

@@ -76,7 +76,11 @@ def asked_answers(folder: Path, conditions: Sequence[str] = (), sample: int | No
     there is no answer, a condition is not there, or an answer is to a question that is not in questions.json.
     """
     check_sample(sample)
-    rows = {(row.condition, row.question, row.sample): row for row in answers_in(folder).rows.values() if not row.error}
+    rows = {
+        (row.condition, row.question, row.sample): row
+        for row in answers_in(folder).rows.values()
+        if not row.error
+    }
     if not rows:
         raise UsageError(f"there are no answers in {folder}: make them with conspectus eval answers")
     questions = read_list(folder)
@@ -91,7 +95,9 @@ def asked_answers(folder: Path, conditions: Sequence[str] = (), sample: int | No
     samples = range(1, 1 + max(sample for _, _, sample in rows))
     return [
         AskedAnswer(
-            rows[name, one.id, 0], one.text, tuple(rows[name, one.id, n] for n in samples if (name, one.id, n) in rows)
+            rows[name, one.id, 0],
+            one.text,
+            tuple(rows[name, one.id, n] for n in samples if (name, one.id, n) in rows),
         )
         for name in conditions or answered
         for one in questions

@@ -117,7 +117,9 @@ def made_with(condition: Condition, index: Index, model: str, settings: Settings
     Of settings only what is not their default, so that one that is added later voids nothing.
     """
     own = settings.model_dump(mode="json", exclude=_ELSEWHERE, exclude_defaults=True)
-    return digest([__version__, condition.method, snapshot_of(index), model, own, *model_options(model, settings)])
+    return digest(
+        [__version__, condition.method, snapshot_of(index), model, own, *model_options(model, settings)]
+    )
 
 
 def model_options(model: str, settings: Settings) -> list[Any]:
@@ -224,7 +226,9 @@ def save_set_up(works: Iterable[Work], index: Index, model: str, folder: Path) -
 
 def changed(settings: Settings) -> dict[str, Any]:
     """Return the settings that are not their default and can change answers, by dotted key."""
-    tables = settings.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"llm", "prices", "model"})
+    tables = settings.model_dump(
+        mode="json", by_alias=True, exclude_defaults=True, exclude={"llm", "prices", "model"}
+    )
     tables["llm"] = settings.llm.model_dump(mode="json", include={*_MODEL_KEYS, "prompts"}, exclude_defaults=True)
     dotted: dict[str, Any] = {}
     for name, value in tables.items():

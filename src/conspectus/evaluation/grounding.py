@@ -26,7 +26,9 @@ from conspectus.text.sentences import sentences
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-GROUNDED_BY_RULES = "Found by rules: a text supports a sentence if it holds 70 % of its words. The shares are floors."
+GROUNDED_BY_RULES = (
+    "Found by rules: a text supports a sentence if it holds 70 % of its words. The shares are floors."
+)
 _MARKERS = re.compile(r"([ \t]*(?:\[\d+\])+)")
 _HEADING = re.compile(r"#{1,6}\s+|\*\*[^*]+\*\*:?$|__[^_]+__:?$")
 _BULLET = re.compile(r"(?:>\s*)*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?")
@@ -35,7 +37,9 @@ _RULE = re.compile(r"\|?\s*:?-+[-:|\s]*$")
 """What stands below the head of a table."""
 _HASHES = re.compile(r"#+\s*")
 _OURS = frozenset(
-    text for words in map(wording, LANGUAGES) for text in (words.assembled, words.assembled_with_reports, words.nothing)
+    text
+    for words in map(wording, LANGUAGES)
+    for text in (words.assembled, words.assembled_with_reports, words.nothing)
 )
 """What the program says, and no answer."""
 
@@ -82,7 +86,9 @@ def _of_line(line: str, after: str, cited: Collection[int]) -> list[Sentence]:
         return []
     bare, runs = "", list[tuple[int, list[int]]]()
     for part in _MARKERS.split(_BULLET.sub("", line, count=1)):
-        numbers = [n for n in map(int, re.findall(r"\d+", part)) if n in cited] if _MARKERS.fullmatch(part) else []
+        numbers = (
+            [n for n in map(int, re.findall(r"\d+", part)) if n in cited] if _MARKERS.fullmatch(part) else []
+        )
         if numbers:
             runs.append((len(bare), numbers))
         else:
@@ -143,7 +149,9 @@ async def _work(answer: AskedAnswer, model: Model) -> Mapping[str, Any]:
         cited = "\n\n".join(dict.fromkeys(texts[marker].strip() for marker in sentence.markers))
         language = language_of([sentence.text])
         pairs = enumerate((cited, *samples))
-        tasks += [(number, sample, Entails(text, sentence.text, language=language)) for sample, text in pairs if text]
+        tasks += [
+            (number, sample, Entails(text, sentence.text, language=language)) for sample, text in pairs if text
+        ]
     supported: set[tuple[int, int]] = set()
     replies = await model.perform_all([task for *_, task in tasks])
     for (number, sample, _), reply in zip(tasks, replies, strict=True):

@@ -95,7 +95,10 @@ class JsonlTable(Generic[T]):
 
 
 async def each(
-    pieces: Iterable[Piece], work: Callable[[Piece], Awaitable[None]], tick: Tick = no_tick, at_once: int = AT_ONCE
+    pieces: Iterable[Piece],
+    work: Callable[[Piece], Awaitable[None]],
+    tick: Tick = no_tick,
+    at_once: int = AT_ONCE,
 ) -> None:
     """Do the work on each piece, the first ones first.
 
@@ -190,7 +193,9 @@ class Judgement:
 
 def answers_in(folder: Path) -> JsonlTable[ConditionAnswer]:
     """Return the answers of a comparison, by condition, question and sample."""
-    return JsonlTable(folder / "answers.jsonl", ConditionAnswer, lambda row: (row.condition, row.question, row.sample))
+    return JsonlTable(
+        folder / "answers.jsonl", ConditionAnswer, lambda row: (row.condition, row.question, row.sample)
+    )
 
 
 def judgements_in(folder: Path) -> JsonlTable[Judgement]:

@@ -84,7 +84,9 @@ def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
         return None
     judges = names_in(row.made_with for row in rows)
     if judge is not None and judge not in judges:
-        raise UsageError(f"{judge} made no judgement in {folder}; there are those by {', '.join(judges) or 'hand'}")
+        raise UsageError(
+            f"{judge} made no judgement in {folder}; there are those by {', '.join(judges) or 'hand'}"
+        )
     questions = read_list(folder)
     criteria = criteria_in(folder, (row.criterion for row in rows), language_of(one.text for one in questions))
     judged = {frozenset((row.first, row.second)) for row in rows}
@@ -126,7 +128,9 @@ class _Run:
     def __init__(self, folder: Path, options: JudgeOptions) -> None:
         chosen = run_of(options)
         self.folder, self.model = folder, chosen.model
-        self.settings = chosen.settings if self.model else judge_settings(chosen.settings, options.get("judge_model"))
+        self.settings = (
+            chosen.settings if self.model else judge_settings(chosen.settings, options.get("judge_model"))
+        )
         self.by = self.model.name if self.model else found_by(self.settings, "Judge")
         questions = read_list(self.folder)
         language = self.settings.language

@@ -135,7 +135,9 @@ class Loss(Figures):
 # The stages of an index
 
 
-async def stages_of(index: Index, chunks: Sequence[Chunk], elements: Elements) -> tuple[dict[str, Texts], list[str]]:
+async def stages_of(
+    index: Index, chunks: Sequence[Chunk], elements: Elements
+) -> tuple[dict[str, Texts], list[str]]:
     """Return the texts of each stage, in the order in which an index is made, and what is not known."""
     extraction, notices = await _extraction(index, chunks)
     stages: dict[str, Texts] = {"extraction": extraction} if extraction else {}
@@ -194,7 +196,9 @@ async def _extraction(index: Index, chunks: Sequence[Chunk]) -> tuple[Texts, lis
         return {}, [f"{unknown} the index was made elsewhere."]
     texts: dict[str, list[str]] = {}
     try:
-        values = {name: table for name, table in index.settings.items() if name != "vectors"}  # says who made them
+        values = {
+            name: table for name, table in index.settings.items() if name != "vectors"
+        }  # says who made them
         settings = Settings.model_validate({**values, "llm": {**values.get("llm", {}), "trace": ""}})
         async with open_session(settings, index.folder, to_ask=False) as session:
             llm = ChatModel(_CacheOnly(session.sender, Tally()), settings)

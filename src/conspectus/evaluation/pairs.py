@@ -110,7 +110,9 @@ def _in_file(path: Path) -> dict[str, str]:
         raise UsageError(f"the criteria {path} are not {'JSON' if is_json else 'TOML'}: {error}") from None
     criteria = {" ".join(name.split()): description.strip() for name, description in values.items()}
     if not criteria or not all(name and description for name, description in criteria.items()):
-        raise UsageError(f'the criteria {path} are not names with descriptions, as candour = "Does the answer say …?"')
+        raise UsageError(
+            f'the criteria {path} are not names with descriptions, as candour = "Does the answer say …?"'
+        )
     return criteria
 
 

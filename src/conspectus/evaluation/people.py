@@ -104,7 +104,9 @@ def blinded(
     described = {one.name: one.description for one in chosen}
     export = digest_of(str(seed), *described, *described.values(), *(text for row in texts for text in row))[:10]
     items = tuple(
-        Item(digest_of(export, str(n))[:8], one.question.id, one.first.condition, one.second.condition, read(*row))
+        Item(
+            digest_of(export, str(n))[:8], one.question.id, one.first.condition, one.second.condition, read(*row)
+        )
         for n, (one, row) in enumerate(zip(to_rate, texts, strict=True))
     )
     equal = len(planned.comparisons) - len(to_rate)
@@ -129,7 +131,18 @@ def table(pairs: Blinded) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(
-        ("export", "item", "question", "answer_1", "answer_2", "criterion", "description", "rater", "choice", "comment")
+        (
+            "export",
+            "item",
+            "question",
+            "answer_1",
+            "answer_2",
+            "criterion",
+            "description",
+            "rater",
+            "choice",
+            "comment",
+        )
     )
     for item, texts in zip(pairs.key.items, pairs.texts, strict=True):
         for name, description in pairs.key.criteria.items():
@@ -195,7 +208,9 @@ def ratings_in(folder: Path) -> JsonlTable[Rating]:
     )
 
 
-def import_ratings(folder: str | Path, files: Sequence[str | Path], *, rater: str | None = None) -> dict[str, int]:
+def import_ratings(
+    folder: str | Path, files: Sequence[str | Path], *, rater: str | None = None
+) -> dict[str, int]:
     """Save the ratings of tables that raters sent back, and return their number by rater.
 
     A later rating of the same by the same rater replaces the earlier one; rows without a choice are left out. `rater`
@@ -308,7 +323,9 @@ def rater_agreement(folder: str | Path, *, judge_model: str | None = None) -> li
     target = path_of(folder)
     ratings = ratings_now(target)
     if not ratings:
-        raise UsageError(f"there are no ratings of the answers in {target}: conspectus eval people export and import")
+        raise UsageError(
+            f"there are no ratings of the answers in {target}: conspectus eval people export and import"
+        )
     return agreements(ratings, judged_in(target, judge_model))
 
 

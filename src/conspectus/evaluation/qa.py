@@ -118,7 +118,9 @@ def _webqsp(record: Record, n: int) -> Asked:
     parses: list[Any] = record["Parses"]
     good = [p for p in parses if p.get("AnnotatorComment", {}).get("ParseQuality", "Complete") == "Complete"]
     good = good or parses[:1]
-    answers = [answer.get("EntityName") or answer["AnswerArgument"] for parse in good for answer in parse["Answers"]]
+    answers = [
+        answer.get("EntityName") or answer["AnswerArgument"] for parse in good for answer in parse["Answers"]
+    ]
     topics = [parse.get("TopicEntityName") or "" for parse in good]
     return Asked(str(record["QuestionId"]), record["RawQuestion"], _once(answers), _once(topics))
 
@@ -149,7 +151,9 @@ def _claim(record: Record, n: int) -> Asked:
     claim = record.get("claim") or record["sentence"]
     text = f"Is it true that {claim.strip().rstrip('.')}?"
     answer = LABELS[str(record["label"]).strip().lower()]
-    return Asked(str(record.get("id", record.get("ex_id", n))), text, (answer,), _once([record.get("entity", "")]))
+    return Asked(
+        str(record.get("id", record.get("ex_id", n))), text, (answer,), _once([record.get("entity", "")])
+    )
 
 
 def _texts(value: Any) -> list[str]:
@@ -240,7 +244,11 @@ def answers_kgqa(short: Sequence[str], asked: Asked) -> Mapping[str, float]:
         return answers_qa(short, asked)
     first = short[0] if short else ""
     complete = set(map(normalised, short)) == set(map(normalised, asked.answers))
-    return {"Hits@1": float(first in asked.answers), "EM": exact_match(first, asked.answers), "all": float(complete)}
+    return {
+        "Hits@1": float(first in asked.answers),
+        "EM": exact_match(first, asked.answers),
+        "all": float(complete),
+    }
 
 
 Score = Callable[[Sequence[str], Asked], Mapping[str, float]]
@@ -331,7 +339,9 @@ class _Asker:
         milliseconds = round((clock() - began) * 1000, 3)
         return Answered(method, asked.id, asked.text, short, milliseconds, self.made_with, error)
 
-    async def answer_all(self, asked: Sequence[Asked], method: str, table: JsonlTable[Answered]) -> list[Answered]:
+    async def answer_all(
+        self, asked: Sequence[Asked], method: str, table: JsonlTable[Answered]
+    ) -> list[Answered]:
         """Return the answers to questions, those that are saved and new ones."""
 
         async def work(one: Asked) -> None:

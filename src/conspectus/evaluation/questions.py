@@ -167,7 +167,9 @@ def joined(questions: Sequence[Question], folder: Path) -> list[Question]:
         other = by_id.setdefault(question.id, question)
         if other.text != question.text:
             detail = f"the question {question.id} reads {other.text!r}, and here {question.text!r}"
-            raise UsageError(f"{folder} is a comparison of other questions ({detail}); name another folder by --out")
+            raise UsageError(
+                f"{folder} is a comparison of other questions ({detail}); name another folder by --out"
+            )
     return list(by_id.values())
 
 
@@ -261,7 +263,9 @@ class _Writer:
             self.notices.append(f"{len(failures)} of {len(lists)} lists of {what} are not whole: {failures[0]}")
         if missing := sum(one.missing for one in lists if one.error is None):
             total = sum(one.size for one in lists)
-            self.notices.append(f"{missing} of {total} {what} are missing: the model repeats itself, {ROUNDS} times")
+            self.notices.append(
+                f"{missing} of {total} {what} are missing: the model repeats itself, {ROUNDS} times"
+            )
 
 
 async def make_questions(
@@ -340,7 +344,9 @@ def generate_questions(
     return replace(made, notices=(*made.notices, *result.notices), usage=result.usage)
 
 
-def preview_questions(description: str, *, counts: QuestionCounts = PAPER_COUNTS, settings: Given = None) -> Estimate:
+def preview_questions(
+    description: str, *, counts: QuestionCounts = PAPER_COUNTS, settings: Given = None
+) -> Estimate:
     """Return what `generate_questions` would ask of the model that the settings name; no model is asked."""
     chosen = resolved(settings)
     return run.preview(chosen, None, _cost(description, counts, chosen)) or Estimate(())
@@ -370,5 +376,7 @@ def save_questions(questions: Sequence[Question], folder: Path) -> None:
     ids = {question.id for question in questions}
     answered = {row.question for row in answers_in(folder).rows.values()}
     if answered - ids:
-        raise UsageError(f"{folder} has answers to {len(answered - ids)} other questions: name another folder by --out")
+        raise UsageError(
+            f"{folder} has answers to {len(answered - ids)} other questions: name another folder by --out"
+        )
     write_list(questions, folder)

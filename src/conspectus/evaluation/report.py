@@ -140,7 +140,9 @@ def set_up(contents: Contents) -> Iterator[Block]:
     if not set_ups:
         return
     for figures in {json.dumps(one.index): one.index or {} for one in set_ups}.values():
-        rows = [[capital(key.replace("_", " ")), _shown(value)] for key, value in figures.items() if value is not None]
+        rows = [
+            [capital(key.replace("_", " ")), _shown(value)] for key, value in figures.items() if value is not None
+        ]
         yield from _table(Table(("Index", ""), rows, 2))
     rows = [_condition(one, contents.of(one.condition)) for one in set_ups]
     yield from _table(Table(("Condition", "Method", "Level", "Model", "Version", "Answers"), rows, 5))
@@ -159,7 +161,9 @@ def _counts(contents: Contents) -> str:
         texts.append(f"{len(judged.sound):,} judgements by {judged.judge or 'hand'}")
         texts += [f"those of {', '.join(judged.others)} are left out here"] if judged.others else []
     if contents.ratings:
-        texts.append(f"{len(contents.ratings):,} ratings by {len({one.rater for one in contents.ratings})} people")
+        texts.append(
+            f"{len(contents.ratings):,} ratings by {len({one.rater for one in contents.ratings})} people"
+        )
     return "; ".join(texts) + "."
 
 
@@ -206,7 +210,9 @@ def win_rates(contents: Contents) -> Iterator[Block]:
         yield from _table(tables.win_rates(compared, criterion))
     command = f"eval judge {contents.folder} --judge-model NAME"
     if compared.missing:
-        yield Block("missing", f"{compared.missing:,} judgements are not made, or of answers changed since.", command)
+        yield Block(
+            "missing", f"{compared.missing:,} judgements are not made, or of answers changed since.", command
+        )
     if compared.failed:
         yield Block("missing", f"{compared.failed:,} judgements failed.", command)
     yield from (_text(f"Left out: {line}.") for line in compared.left_out)

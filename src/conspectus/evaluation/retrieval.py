@@ -114,7 +114,9 @@ def _judgements(path: Path) -> dict[str, dict[str, float]]:
             if float(score) > 0:
                 relevant.setdefault(query, {})[passage] = float(score)
         except ValueError:
-            raise UsageError(f"line {number} of {path} is not query, passage and score, with tabs between") from None
+            raise UsageError(
+                f"line {number} of {path} is not query, passage and score, with tabs between"
+            ) from None
     return relevant
 
 
@@ -210,7 +212,9 @@ def evaluate_retrieval(
     return {name: _measured(name, data.queries, index, search, ks) for name in methods}
 
 
-def _measured(method: str, queries: Sequence[Query], index: Index, settings: Settings, ks: Sequence[int]) -> Measured:
+def _measured(
+    method: str, queries: Sequence[Query], index: Index, settings: Settings, ks: Sequence[int]
+) -> Measured:
     def rank(question: str) -> list[str]:
         if settings.rerank.enabled:
             hits = run_sync(rank_reranked(RANKINGS[method], question, index, settings))
@@ -254,7 +258,9 @@ def passage_index(data: RetrievalData, folder: Path, settings: Settings) -> Inde
         with store.writing(folder):
             store.commit(folder, index, settings=index.settings, usage=index.usage)
     except OSError as error:
-        raise UsageError(f"the index cannot be written to {folder} ({error.strerror}); name another folder") from error
+        raise UsageError(
+            f"the index cannot be written to {folder} ({error.strerror}); name another folder"
+        ) from error
     return store.read(folder)
 
 

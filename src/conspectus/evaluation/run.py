@@ -43,11 +43,20 @@ REPLIES: dict[str, tuple[Range, Assumed | None]] = {
     "RateReport": (Range(1, 5), None),
     "DraftAnswer": (Range(10, 400), lambda task: tasks.Draft("?")),
     "SelectFactual": (Range(3, 60), lambda task: range(1, len(task.sentences) + 1)),
-    "ClearSentences": (Range(20, 900), lambda task: [tasks.Numbered(n, task.sentences[n - 1]) for n in task.chosen]),
-    "FactualClaims": (Range(20, 1500), lambda task: [tasks.Numbered(*pair) for pair in enumerate(task.sentences, 1)]),
+    "ClearSentences": (
+        Range(20, 900),
+        lambda task: [tasks.Numbered(n, task.sentences[n - 1]) for n in task.chosen],
+    ),
+    "FactualClaims": (
+        Range(20, 1500),
+        lambda task: [tasks.Numbered(*pair) for pair in enumerate(task.sentences, 1)],
+    ),
     "Entails": (Range(1, 3), None),
     "Judge": (Range(40, 250), lambda task: tasks.Verdict(0, "")),
-    "Personas": (Range(25, 80), lambda task: [tasks.Persona(f"Persona {n}", "who asks " * 25) for n in _new(task)]),
+    "Personas": (
+        Range(25, 80),
+        lambda task: [tasks.Persona(f"Persona {n}", "who asks " * 25) for n in _new(task)],
+    ),
     "UserTasks": (Range(10, 40), lambda task: [f"Task {n}: find out what the corpus says" for n in _new(task)]),
     "GlobalQuestions": (
         Range(12, 45),

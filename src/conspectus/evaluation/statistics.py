@@ -56,7 +56,9 @@ def bootstrap(values: Sequence[float], samples: int = 2000, seed: int = 0) -> In
     return pooled(values, [1.0] * len(values), samples, seed)
 
 
-def paired_difference(values: Sequence[float], others: Sequence[float], samples: int = 2000, seed: int = 0) -> Interval:
+def paired_difference(
+    values: Sequence[float], others: Sequence[float], samples: int = 2000, seed: int = 0
+) -> Interval:
     """Return the mean difference between two methods on the same questions, and its 95 % interval.
 
     Raises ValueError where they do not have as many questions.
@@ -107,7 +109,9 @@ def wilcoxon(margins: Sequence[float]) -> SignedRank:
     rank_biserial = signed / float(ranks.sum())
     if len(untied) < FEWEST:
         return SignedRank(rank_biserial=rank_biserial, note=TOO_FEW)
-    z = 0 - abs(signed) / sqrt(float((ranks**2).sum()))  # each rank has either sign by chance; ties are in the ranks
+    z = 0 - abs(signed) / sqrt(
+        float((ranks**2).sum())
+    )  # each rank has either sign by chance; ties are in the ranks
     return SignedRank(z, two_sided(z), rank_biserial)
 
 

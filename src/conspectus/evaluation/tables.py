@@ -106,7 +106,12 @@ def answers(summaries: Sequence[Summary]) -> Table:
 def units(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return what global answers from each level read (GraphRAG Table 2)."""
     shown = [
-        [row["condition"], *_counts(row["units"], row["tokens"]), f"{100 * row['share']:.1f}", f"{row['projected']:,}"]
+        [
+            row["condition"],
+            *_counts(row["units"], row["tokens"]),
+            f"{100 * row['share']:.1f}",
+            f"{row['projected']:,}",
+        ]
         for row in rows
     ]
     caption = (
@@ -126,7 +131,9 @@ def spending(rows: Sequence[Spending]) -> Table:
         return [*lead, *_counts(*map(sum, zip(*columns, strict=True))), cost]
 
     head = ("Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost (USD)")
-    return Table(head, [*(shown([one.task, one.model], [one]) for one in rows), shown([Cell("All"), ""], rows)], 2)
+    return Table(
+        head, [*(shown([one.task, one.model], [one]) for one in rows), shown([Cell("All"), ""], rows)], 2
+    )
 
 
 # Judgements
@@ -154,8 +161,12 @@ def tests(results: Sequence[Compared]) -> Table:
         pair = Cell(f"{one.first} - {one.second}", link, bold=one.significant)
         means = (f"{one.mean_first:.2f}", f"{one.mean_second:.2f}", _range(one.low, one.high, 1))
         votes = " / ".join(_counts(one.wins, one.ties, one.losses))
-        tested = (figure(one.z), probability(one.p), probability(one.p_holm)) if not one.note else (one.note, "", "")
-        rows.append([pair, *means, votes, *tested, *map(figure, (one.rank_biserial, one.cohens_d)), f"{one.questions}"])
+        tested = (
+            (figure(one.z), probability(one.p), probability(one.p_holm)) if not one.note else (one.note, "", "")
+        )
+        rows.append(
+            [pair, *means, votes, *tested, *map(figure, (one.rank_biserial, one.cohens_d)), f"{one.questions}"]
+        )
     head = ("Pair", "First", "Second", "95 % of first", "W / T / L", "Z", "p", "p (Holm)", "r", "d", "Questions")
     return Table(head, rows)
 
@@ -175,7 +186,9 @@ def claim_averages(counts: ClaimCounts) -> Table:
             shown = [lead, _range(first.low, first.high), *(f"{value.mean:.2f}" for value in others)]
         rows.append([one.condition, f"{one.answers:,}", *shown, f"{one.failed:,}"])
     head = ("Condition", "Answers", "Claims", "95 %", *_thresholds(measures), "Failed")
-    return Table(head, rows, 1, f"Averages over answers; {counts.unique:,} different claims in all answers together.")
+    return Table(
+        head, rows, 1, f"Averages over answers; {counts.unique:,} different claims in all answers together."
+    )
 
 
 def _thresholds(measures: Sequence[str]) -> list[str]:
@@ -195,7 +208,12 @@ def claim_differences(differences: Sequence[Difference]) -> Table:
     rows: list[Row] = []
     for (first, second), (claims, *clusters) in by_pair.items():
         tested = (claims.note, "") if claims.note else (figure(claims.z), probability(claims.p_holm))
-        lead = (f"{first} - {second}", f"{claims.questions:,}", more(claims), _range(claims.low, claims.high, sign="+"))
+        lead = (
+            f"{first} - {second}",
+            f"{claims.questions:,}",
+            more(claims),
+            _range(claims.low, claims.high, sign="+"),
+        )
         rows.append([*lead, *tested, *map(more, clusters)])
     measures = list(dict.fromkeys(row.measure for row in differences))
     head = ("Pair", "Questions", "Claims", "95 %", "Z", "p (Holm)", *_thresholds(measures))
@@ -205,7 +223,12 @@ def claim_differences(differences: Sequence[Difference]) -> Table:
 def claim_agreement(agreement: Sequence[ClaimAgreement]) -> Table:
     """Return how often claims prefer the condition that the judge's majority prefers."""
     rows = [
-        [one.measure, one.criterion, *_counts(one.pairs, one.labelled, one.equal, one.agreeing), figure(one.rate, 0)]
+        [
+            one.measure,
+            one.criterion,
+            *_counts(one.pairs, one.labelled, one.equal, one.agreeing),
+            figure(one.rate, 0),
+        ]
         for one in agreement
     ]
     head = ("Measure", "Judged by", "Pairs", "With a majority", "Of these equal", "Agree", "%")

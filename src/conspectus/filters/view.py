@@ -122,7 +122,9 @@ def _no_vectors(parts: Sequence[Part]) -> str:
     """Return why vectors of some indexes do not compare: by several embedders, or not in all; "" where they do."""
     made = [_Embedding.of(part.index) for part in parts]
     first = next((embedding for embedding in made if embedding.model), made[0])
-    other = next((part for part, embedding in zip(parts, made, strict=True) if not embedding.compares(first)), None)
+    other = next(
+        (part for part, embedding in zip(parts, made, strict=True) if not embedding.compares(first)), None
+    )
     if other is None:
         return ""
     embedders = ", ".join(f"{part.prefix[:-1]} has {by}" for part, by in zip(parts, made, strict=True))
@@ -150,7 +152,9 @@ class _Embedding:
             return cls()
         made: Mapping[str, Any] = index.settings.get("vectors", {})
         size = int(index.arrays["vectors.chunks"].shape[1])
-        return cls(str(made.get("model")), size, made.get("passage_prefix") or "", made.get("embedder") or "local")
+        return cls(
+            str(made.get("model")), size, made.get("passage_prefix") or "", made.get("embedder") or "local"
+        )
 
     def compares(self, other: _Embedding) -> bool:
         """Tell whether vectors of both can be compared."""

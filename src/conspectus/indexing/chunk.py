@@ -123,7 +123,9 @@ class _Tape:
     def edge_after(self, characters: int, first: int, last: int) -> int:
         """Return the first edge up to `last` that has at least so many characters between `first` and it."""
         places = range(first, last + 1)
-        return self.edge(places[bisect_left(places, characters, key=lambda at: self.characters(first, self.edge(at)))])
+        return self.edge(
+            places[bisect_left(places, characters, key=lambda at: self.characters(first, self.edge(at)))]
+        )
 
 
 def _last_sentence_end(

@@ -14,7 +14,18 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from conspectus import tokens
-from conspectus.corrections import ADDED_FACTS, STAGE, AddFact, Correction, Delete, Entry, Merge, Rename, Retype, Split
+from conspectus.corrections import (
+    ADDED_FACTS,
+    STAGE,
+    AddFact,
+    Correction,
+    Delete,
+    Entry,
+    Merge,
+    Rename,
+    Retype,
+    Split,
+)
 from conspectus.errors import NotFound
 from conspectus.indexing.extract import Extracted
 from conspectus.indexing.resolve import Names
@@ -103,7 +114,8 @@ class CorrectionResult:
     def failures(self) -> list[Failure]:
         """The corrections that were not applied."""
         return [
-            Failure(f"{STAGE} {entry.number}", f"{entry.correction}: {text}") for entry, text in self.problems.items()
+            Failure(f"{STAGE} {entry.number}", f"{entry.correction}: {text}")
+            for entry, text in self.problems.items()
         ]
 
 
@@ -271,7 +283,10 @@ class Corrector:
                 self._types[self.find(name)] = type_
             case Delete(name) if not self.deleted_by(name):
                 key = self.find(name)
-                names = {written for written, _ in self._mentions(key)} | {key_of(self.display(key)), key_of(name)}
+                names = {written for written, _ in self._mentions(key)} | {
+                    key_of(self.display(key)),
+                    key_of(name),
+                }
                 self._deleted_by |= dict.fromkeys(names, entry.number)
                 self._move(key, DELETED)
             case AddFact():
@@ -371,7 +386,9 @@ class Corrector:
             if (not ids or document.id in ids) and (at := located(fact.quote, document.text)):
                 span = Span(document.id, *at)
                 return span, next(chunk for chunk in self._chunks if _overlaps(chunk, span))
-        raise NotFound(f"{fact.document or 'no document'} {'does not say' if fact.document else 'says'} {fact.quote!r}")
+        raise NotFound(
+            f"{fact.document or 'no document'} {'does not say' if fact.document else 'says'} {fact.quote!r}"
+        )
 
     # The result
 

@@ -99,7 +99,9 @@ def texts_of(index: Index) -> dict[str, list[str]]:
     return texts
 
 
-def texts_of_sources(documents: Sequence[Document], chunks: Sequence[Chunk], spans: Array) -> dict[str, list[str]]:
+def texts_of_sources(
+    documents: Sequence[Document], chunks: Sequence[Chunk], spans: Array
+) -> dict[str, list[str]]:
     """Return what is embedded of chunks, and of sentences given as rows of document, start and end."""
     number = {document.id: document.number for document in documents}
     titles = [document.title for document in documents]

@@ -301,10 +301,14 @@ class Estimator:
         )
         cached = any(step.completion_tokens is not None for step in steps)
         if drafts:
-            low, claims = Range(0 if cached else 1, 1), Range(1, WITH_CLAIMS if self._settings.extract.claims else 1)
+            low, claims = (
+                Range(0 if cached else 1, 1),
+                Range(1, WITH_CLAIMS if self._settings.extract.claims else 1),
+            )
             changed = exactly(drafts).times(CHANGED) if cached else MARGIN
             shares = [
-                share.times(low).times(claims) for share in (DESCRIBED, DESCRIBED_PROMPTS, REPORTED, REPORTED_PROMPTS)
+                share.times(low).times(claims)
+                for share in (DESCRIBED, DESCRIBED_PROMPTS, REPORTED, REPORTED_PROMPTS)
             ]
         else:
             pending = any(step.completion_tokens is None for step in described)
@@ -387,14 +391,18 @@ class Estimator:
             calls = Range(calls.low, min(calls.high, most))
             prompts = exactly(share * sum(prompts for _, prompts, _ in taken)).times(margin)
             if same:  # a prompt is at least as long as the first one, which is known
-                certain, first = (each * sum(replay.steps[0].prompt_tokens for replay in of) for of in (unseen, seen))
+                certain, first = (
+                    each * sum(replay.steps[0].prompt_tokens for replay in of) for of in (unseen, seen)
+                )
                 more = share * (sum(prompts for _, prompts, _ in taken) - first)
                 prompts = exactly(certain).plus(Range(*sorted(more * bound for bound in SAMPLED)))
             replies = exactly(share * sum(replies for _, _, replies in taken)).times(SAMPLED)
             rows.append(self.row(task, calls, prompts, replies))
         return rows
 
-    def _from_text(self, left: Sequence[Replay], entities: Mapping[str, int], language: str) -> list[TaskEstimate]:
+    def _from_text(
+        self, left: Sequence[Replay], entities: Mapping[str, int], language: str
+    ) -> list[TaskEstimate]:
         """Estimate an extraction by measured ranges, for the number of `entities` in each chunk."""
         extraction, chunks = self._settings.extract, [replay.chunk for replay in left]
         calls, size = exactly(len(left)), exactly(sum(chunk.n_tokens for chunk in chunks))
@@ -436,8 +444,13 @@ def _new_sentences(old: Replay, draft: Extraction, chunk: Chunk) -> Extraction:
     """Return the extraction of an old version of a chunk, and what is drafted of the sentences that it did not have."""
 
     def is_new(span: Span | None) -> bool:
-        return span is not None and chunk.text[span.start - chunk.start : span.end - chunk.start] not in old.chunk.text
+        return (
+            span is not None
+            and chunk.text[span.start - chunk.start : span.end - chunk.start] not in old.chunk.text
+        )
 
     entities = tuple(entity for entity in draft.entities if is_new(entity.span))
     relationships = tuple(pair for pair in draft.relationships if is_new(pair.span))
-    return Extraction((*old.graph.entities, *entities), (*old.graph.relationships, *relationships), old.graph.triples)
+    return Extraction(
+        (*old.graph.entities, *entities), (*old.graph.relationships, *relationships), old.graph.triples
+    )

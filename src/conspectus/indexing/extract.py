@@ -80,7 +80,9 @@ async def extract(
     return extracted
 
 
-async def _rounds(chunk: Chunk, model: Model, settings: ExtractSettings, language: str) -> AsyncIterator[Extraction]:
+async def _rounds(
+    chunk: Chunk, model: Model, settings: ExtractSettings, language: str
+) -> AsyncIterator[Extraction]:
     """Yield what is found at first, and then in each round of looking again for what was missed."""
     if settings.style == "triples" and model.generative:
         yield await _open_triples(chunk, model, language)
@@ -116,7 +118,9 @@ async def _open_triples(chunk: Chunk, model: Model, language: str) -> Extraction
     )
 
 
-async def _claims(chunk: Chunk, graphs: Sequence[Extraction], model: Model, language: str) -> tuple[FoundClaim, ...]:
+async def _claims(
+    chunk: Chunk, graphs: Sequence[Extraction], model: Model, language: str
+) -> tuple[FoundClaim, ...]:
     names = tuple(dict.fromkeys(entity.name for graph in graphs for entity in graph.entities))
     return await model.perform(ExtractClaims(chunk, names, language=language)) if names else ()
 

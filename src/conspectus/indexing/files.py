@@ -42,7 +42,9 @@ _TOOLS = frozenset(("node_modules", "bower_components", "__pycache__", "__pypack
 _MARKERS = ("pyvenv.cfg", "CACHEDIR.TAG")
 """Files that mark a virtual environment, and a cache (https://bford.info/cachedir/)."""
 _IGNORES = (".gitignore", ".conspectusignore")
-_IGNORED = "a .gitignore or .conspectusignore leaves it out; name the file itself to read it, or add --no-gitignore"
+_IGNORED = (
+    "a .gitignore or .conspectusignore leaves it out; name the file itself to read it, or add --no-gitignore"
+)
 _INSIDE = re.compile(r"/\*\*\s*$")
 """The end of `a/**`: all that is in `a`, but not `a` itself, so that `!a/b` can take some back. `a/*` means the same,
 and pathspec takes the latter alone so."""
@@ -293,5 +295,7 @@ def _ignores_above(root: str) -> Iterator[tuple[str, GitIgnoreSpec]]:
         above.append(folder := parent)
     ignore_files = [(base, _ignore_file(base, ".gitignore")) for base in reversed(above)]
     inside = _Folder(root, "", tuple(ignore_files))
-    if not inside.ignored(root, is_folder=True) and not inside.ignored(os.path.join(root, "any"), is_folder=False):
+    if not inside.ignored(root, is_folder=True) and not inside.ignored(
+        os.path.join(root, "any"), is_folder=False
+    ):
         yield from ignore_files

@@ -68,7 +68,9 @@ def chunk_terms(
     for chunk in chunks:
         flat += titles[chunk.document_id]
         language = language_of[chunk.document_id]
-        if language == ENGLISH and not CJK.search(chunk.text) and not PAIRED.search(chunk.text):  # a term for a word
+        if (
+            language == ENGLISH and not CJK.search(chunk.text) and not PAIRED.search(chunk.text)
+        ):  # a term for a word
             flat += map(numbered, words_in(fold(chunk.text)))
         else:
             flat += [number.setdefault(t, len(number)) for t in terms(chunk.text, language)]

@@ -118,12 +118,14 @@ def _rows(entities: dict[str, Element], pairs: dict[tuple[str, str], Element], n
     display = _unique_names(entities, names)
     by_name = sorted(entities, key=lambda key: (display[key], key))
     rows = [
-        _entity(i, entities[key], display[key], names.types.get(key, ""), degree[key]) for i, key in enumerate(by_name)
+        _entity(i, entities[key], display[key], names.types.get(key, ""), degree[key])
+        for i, key in enumerate(by_name)
     ]
     ends = {pair: tuple(sorted((display[pair[0]], display[pair[1]]))) for pair in pairs}
     ordered = sorted(pairs, key=lambda pair: ends[pair])
     edges = [
-        _relationship(i, pairs[pair], ends[pair], degree[pair[0]] + degree[pair[1]]) for i, pair in enumerate(ordered)
+        _relationship(i, pairs[pair], ends[pair], degree[pair[0]] + degree[pair[1]])
+        for i, pair in enumerate(ordered)
     ]
     return Merged(rows, edges, [entities[key] for key in by_name], [pairs[pair] for pair in ordered])
 
@@ -143,7 +145,9 @@ def _entity(number: int, element: Element, name: str, given_type: str, degree: i
     types = element.types or element.alias_types
     type_ = given_type or min(types, key=lambda t: (-types[t], t), default=UNTYPED)
     aliases = tuple(sorted(form for form in element.forms if form != name))
-    return Entity(content_id("entity", name), number, name, type_, "", tuple(element.chunk_ids), (), aliases, degree)
+    return Entity(
+        content_id("entity", name), number, name, type_, "", tuple(element.chunk_ids), (), aliases, degree
+    )
 
 
 def _relationship(number: int, element: Element, ends: tuple[str, ...], degree: int) -> Relationship:
@@ -173,7 +177,9 @@ def merge_claims(
     instances differ on is the most frequent, or SUSPECTED where there is none. Spans lead to the quoted words where
     the text has them, else to the chunk.
     """
-    display = {element.key[0]: row.name for element, row in zip(merged.entity_elements, merged.entities, strict=True)}
+    display = {
+        element.key[0]: row.name for element, row in zip(merged.entity_elements, merged.entities, strict=True)
+    }
     by_key: dict[Key, _ClaimInstances] = {}
     for chunk, of_chunk in zip(chunks, claims, strict=True):
         for claim in of_chunk:

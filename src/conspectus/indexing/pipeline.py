@@ -227,7 +227,9 @@ def _arrays(
     number = {word: i for i, word in enumerate(words)}
     arrays |= walk_terms(documents, lexicon.sentences, lexicon.term_starts, lexicon.term_ids, number)
     deleted = made.corrected.deleted
-    arrays |= sentence_entity_graph(documents, chunks, lexicon.sentences, lexicon.texts, lexicon.vocabulary, deleted)
+    arrays |= sentence_entity_graph(
+        documents, chunks, lexicon.sentences, lexicon.texts, lexicon.vocabulary, deleted
+    )
     return words, arrays
 
 
@@ -238,7 +240,11 @@ async def _describe_and_report(
     graph, communities = made.graph, made.communities
     large = reported(communities, settings.reports)
     contexts = CommunityContextBuilder(
-        communities, graph.entities.rows, graph.relationships.rows, settings.reports.context_tokens, graph.claims.rows
+        communities,
+        graph.entities.rows,
+        graph.relationships.rows,
+        settings.reports.context_tokens,
+        graph.claims.rows,
     )
     try:
         await describe(graph, model, language, priorities(large, contexts), show.stage("describe", 0))

@@ -143,7 +143,9 @@ def _from_memory(values: Iterable[object], options: Options) -> Iterator[ParsedD
         yield record(well_formed(name), value, options)
     if equal := [name for name, count in names.items() if count > 1]:
         examples = ", ".join(map(repr, equal[:3]))
-        message = f"documents share an id or path ({examples}): the further ones are called {equal[0]}#2 and so on"
+        message = (
+            f"documents share an id or path ({examples}): the further ones are called {equal[0]}#2 and so on"
+        )
         warnings.warn(message, UserWarning, stacklevel=2)
 
 
@@ -207,7 +209,9 @@ def _refusal(real: str, name: str, options: Options) -> Failure | Skipped | None
         return Skipped(name, f"{kind} not read", "format")
     if package := missing_package(FORMATS[suffix]):
         install = f"pip install {package.replace('_', '-')}"
-        return Skipped(name, f"{suffix} files are read with {package}, which is not installed: {install}", "package")
+        return Skipped(
+            name, f"{suffix} files are read with {package}, which is not installed: {install}", "package"
+        )
     try:
         size = os.path.getsize(real)
     except OSError as error:

@@ -72,7 +72,10 @@ class Names:
 
 
 def resolve(
-    chunks: Sequence[Chunk], graphs: Sequence[Extraction], documents: Sequence[Document], settings: ResolveSettings
+    chunks: Sequence[Chunk],
+    graphs: Sequence[Extraction],
+    documents: Sequence[Document],
+    settings: ResolveSettings,
 ) -> Names:
     """Decide which names of the chunks' graphs are one entity."""
     numbers = sources([d.path for d in documents], [d.text for d in documents])
@@ -89,7 +92,9 @@ def resolve(
     return result
 
 
-def _known_names(chunks: Sequence[Chunk], graphs: Sequence[Extraction], source_of: dict[str, int]) -> dict[str, _Name]:
+def _known_names(
+    chunks: Sequence[Chunk], graphs: Sequence[Extraction], source_of: dict[str, int]
+) -> dict[str, _Name]:
     names: dict[str, _Name] = defaultdict(_Name)
     for chunk, graph in zip(chunks, graphs, strict=True):
         for entity in graph.entities:

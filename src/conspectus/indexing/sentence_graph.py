@@ -116,7 +116,9 @@ def walk_terms(
     return postings(every, owners, size=len(words), texts=len(table)).arrays("walk_terms")
 
 
-def passage_ranges(documents: Sequence[Document], chunks: Sequence[Chunk], table: SentenceTable) -> tuple[Ints, Ints]:
+def passage_ranges(
+    documents: Sequence[Document], chunks: Sequence[Chunk], table: SentenceTable
+) -> tuple[Ints, Ints]:
     """Return for each chunk the first of the sentences that start in it, and the one after the last of
     them."""
     number = {d.id: i for i, d in enumerate(documents)}
@@ -261,7 +263,9 @@ class PassageTopics:
                     alone = end - start == 1 and (len(key) < 3 or key in STOPWORDS or not names.may_open(key))
                     if key in names.keys and end - start < len(words) and not alone:
                         weight = INSIDE * (end - start) / len(words)
-                        found.append(PassageTopic(lead.passage, key, names.keys[key], weight, False, lead.untitled))
+                        found.append(
+                            PassageTopic(lead.passage, key, names.keys[key], weight, False, lead.untitled)
+                        )
         return PassageTopics((*self.rows, *found))
 
 

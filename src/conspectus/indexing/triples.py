@@ -71,7 +71,9 @@ def entities_of(triples: Sequence[Triple]) -> list[Entity]:
             chunks.setdefault(triple.head, {})[chunk] = None
             chunks.setdefault(triple.tail, {})[chunk] = None
     return [
-        Entity(content_id("entity", name), i, name, "", "", tuple(chunks.get(name, ())), degree=len(others - {name}))
+        Entity(
+            content_id("entity", name), i, name, "", "", tuple(chunks.get(name, ())), degree=len(others - {name})
+        )
         for i, (name, others) in enumerate(near.items())
     ]
 
@@ -176,7 +178,9 @@ def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> I
         failures.append(Failure("import", missing, source))
     if dropped:
         failures.append(Failure("import", f"{dropped} entries are no triples of head, relation and tail", source))
-    return replace(index, triples=triples_of(by_chunk), failures=failures, origin={**index.origin, OPENIE: source})
+    return replace(
+        index, triples=triples_of(by_chunk), failures=failures, origin={**index.origin, OPENIE: source}
+    )
 
 
 def with_openie_of(before: Index, index: Index) -> tuple[Index, tuple[str, ...]]:
@@ -195,4 +199,6 @@ def with_openie_of(before: Index, index: Index) -> tuple[Index, tuple[str, ...]]
         f"Imported triples were kept of {len(present) - new:,} chunks that are the same; {removed:,} chunks are gone "
         f"with theirs, and {new:,} new ones have none: conspectus import openie {source or 'FILE'} brings them.",
     )
-    return replace(index, triples=triples, origin={**index.origin, OPENIE: source}), notice if removed or new else ()
+    return replace(
+        index, triples=triples, origin={**index.origin, OPENIE: source}
+    ), notice if removed or new else ()

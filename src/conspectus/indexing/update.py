@@ -188,7 +188,10 @@ def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: S
     if not existing.settings or "conspectus" not in existing.origin:
         yield "the graph there was imported (conspectus rollback returns to it)"
         return
-    reasons = {"conspectus": "{} made it, this is Conspectus {}", "prompts": "the prompts are others than they were"}
+    reasons = {
+        "conspectus": "{} made it, this is Conspectus {}",
+        "prompts": "the prompts are others than they were",
+    }
     now = origin_of(settings)
     for name, reason in reasons.items():
         if (was := existing.origin.get(name)) != now.get(name) and was and name in now:

@@ -206,7 +206,9 @@ def _with_json_columns(table: pa.Table) -> pa.Table:
     """Return a table whose nested columns are JSON texts."""
     for position, column in enumerate(table.schema):
         if pa.types.is_nested(column.type):
-            values = [None if v is None else json.dumps(v, ensure_ascii=False) for v in table[column.name].to_pylist()]
+            values = [
+                None if v is None else json.dumps(v, ensure_ascii=False) for v in table[column.name].to_pylist()
+            ]
             table = table.set_column(position, column.name, pa.array(values, pa.string()))
     return table
 
@@ -303,7 +305,12 @@ def graphml(scene: Scene, level: int = 0) -> Iterator[str]:
         x, y = scene.positions[entity.number].tolist()
         colour = scene.entity_colour(entity.number, level)
         node = graph.nodes[entity.name]
-        node |= {"label": entity.name, "degree": entity.degree, "x": round(x, 2), "y": round(-y, 2)}  # Gephi's y is up
+        node |= {
+            "label": entity.name,
+            "degree": entity.degree,
+            "x": round(x, 2),
+            "y": round(-y, 2),
+        }  # Gephi's y is up
         node |= dict(zip("rgb", bytes.fromhex(colour[1:]), strict=True))
         node["size"] = round(2 * float(scene.radius[entity.number]), 2)
         for n, home in enumerate(scene.home):

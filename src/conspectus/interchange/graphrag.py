@@ -206,7 +206,9 @@ class _Conversion:
                 continue
             kind = str(row.get("type") or UNTYPED).lower()
             described = row.get("description") or ""
-            entities.append(Entity(row["id"], number, name, TYPES.get(kind, kind), described, _chunk_ids(None, row)))
+            entities.append(
+                Entity(row["id"], number, name, TYPES.get(kind, kind), described, _chunk_ids(None, row))
+            )
 
     def _relationships(self) -> list[Relationship]:
         """Return the relationships, one per pair; add entities for missing ends, and set the degrees of all."""
@@ -314,7 +316,8 @@ class _Conversion:
     def _report(self, number: int, community: Community, row: Row) -> Report:
         translated = self._translated
         findings = [
-            Finding(str(f.get("summary") or ""), translated(f.get("explanation"))) for f in row.get("findings") or ()
+            Finding(str(f.get("summary") or ""), translated(f.get("explanation")))
+            for f in row.get("findings") or ()
         ]
         if not findings:  # a report that is only text
             body = re.sub(r"\A#[^\n]*\n", "", row.get("full_content") or "").strip()
@@ -402,7 +405,9 @@ def _metadata(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
         return {}
     fields = cast("Row", value)
-    return {name: str(value) for name, value in fields.items() if value is not None and name not in ("text", "title")}
+    return {
+        name: str(value) for name, value in fields.items() if value is not None and name not in ("text", "title")
+    }
 
 
 def plain(text: str) -> str:

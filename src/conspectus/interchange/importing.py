@@ -264,6 +264,8 @@ def read_links(path: Path) -> list[Link]:
     for n, row in rows[1 if columns else 0 :]:
         values = [row[i].strip() for i in columns if i < len(row)] if columns else [cell.strip() for cell in row]
         if len(values) != 2 or not all(values):
-            raise UsageError(f"{path}, line {n}: not an entity and a document; each line has the two, in that order")
+            raise UsageError(
+                f"{path}, line {n}: not an entity and a document; each line has the two, in that order"
+            )
         links.append((values[0], values[1]))
     return links

@@ -37,7 +37,9 @@ def write_neo4j(index: Index, folder: Path) -> None:
             with (folder / names[-1]).open("w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file, lineterminator="\n")
                 header = rows[0].items()
-                writer.writerow([name if name[0] == ":" else name + _KINDS[type(value)] for name, value in header])
+                writer.writerow(
+                    [name if name[0] == ":" else name + _KINDS[type(value)] for name, value in header]
+                )
                 writer.writerows(row.values() for row in rows)
     (folder / "import.txt").write_text(" \\\n  ".join(command) + "\n", "utf-8")
     list_generated(folder, names)
@@ -88,7 +90,14 @@ def nodes(index: Index) -> Rows:
             {":ID": f"d{d.number}", "key": d.id, "title": d.title, "date": d.date or ""} for d in index.documents
         ],
         "Chunk": [
-            {":ID": f"s{c.number}", "key": c.id, "text": c.text, "start": c.start, "end": c.end, "tokens": c.n_tokens}
+            {
+                ":ID": f"s{c.number}",
+                "key": c.id,
+                "text": c.text,
+                "start": c.start,
+                "end": c.end,
+                "tokens": c.n_tokens,
+            }
             for c in index.chunks
         ],
         "Entity": [
@@ -109,7 +118,12 @@ def nodes(index: Index) -> Rows:
         report = index.report_of_community.get(c.number)
         text = {"title": f"Community {c.number}", "summary": "", "report": "", "rating": 0.0}
         if report:
-            text = {"title": report.title, "summary": report.summary, "report": report.text, "rating": report.rating}
+            text = {
+                "title": report.title,
+                "summary": report.summary,
+                "report": report.text,
+                "rating": report.rating,
+            }
         rows["Community"].append({":ID": f"c{c.number}", "key": c.id, "level": c.level, "size": c.size} | text)
     return {label: of_label for label, of_label in rows.items() if of_label}
 

@@ -55,7 +55,9 @@ def _langchain() -> Any:
         k: int = 5
         settings: Any = None
 
-        def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        def _get_relevant_documents(
+            self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+        ) -> list[Document]:
             hits = search(query, self.index, method=self.method, k=self.k, settings=self.settings)
             return [Document(id=hit.chunk, page_content=hit.text, metadata=_metadata(hit)) for hit in hits]
 
@@ -81,7 +83,9 @@ def _llama_index() -> Any:
             self._index, self._method, self._k, self._settings = index, method, k, settings
 
         def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-            hits = search(query_bundle.query_str, self._index, method=self._method, k=self._k, settings=self._settings)
+            hits = search(
+                query_bundle.query_str, self._index, method=self._method, k=self._k, settings=self._settings
+            )
             nodes = [TextNode(id_=hit.chunk, text=hit.text, metadata=_metadata(hit)) for hit in hits]
             return [NodeWithScore(node=node, score=hit.score) for node, hit in zip(nodes, hits, strict=True)]
 

@@ -123,7 +123,9 @@ def _graph(
         for n in invalid[:MAX_FAILURES]
     ]
     if len(invalid) > MAX_FAILURES:
-        failures.append(Failure("import", f"{len(invalid) - MAX_FAILURES:,} more {unit}s are no triples", str(path)))
+        failures.append(
+            Failure("import", f"{len(invalid) - MAX_FAILURES:,} more {unit}s are no triples", str(path))
+        )
     return GivenGraph(triples, failures, descriptions)
 
 
@@ -240,7 +242,9 @@ def _names(statements: Sequence[Statement], labels: Mapping[Term, str]) -> dict[
     names: dict[Term, str] = {}
     for name, (first, *others) in same_name.items():
         names[first] = name
-        names |= {t: f"{name} ({suffix})" for t, suffix in zip(others, _suffixes(others, first, labels), strict=True)}
+        names |= {
+            t: f"{name} ({suffix})" for t, suffix in zip(others, _suffixes(others, first, labels), strict=True)
+        }
     return names
 
 

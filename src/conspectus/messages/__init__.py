@@ -103,7 +103,14 @@ def wording(language: str) -> Wording:
     if code in LANGUAGES:
         return _of(code)
     return replace(
-        _of("en"), pair=", ", others=", … (+{})", on="{}: {}", this="…", links="({}.)", mentions="({}.)", no_more="…"
+        _of("en"),
+        pair=", ",
+        others=", … (+{})",
+        on="{}: {}",
+        this="…",
+        links="({}.)",
+        mentions="({}.)",
+        no_more="…",
     )
 
 

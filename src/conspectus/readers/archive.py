@@ -46,7 +46,9 @@ class Archive:
         if is_encrypted_office(data):
             data = decrypt(data, options)
         elif data.startswith(OLE):
-            raise DocumentError("is of an old binary format of Office, whatever its name says; save it in the new one")
+            raise DocumentError(
+                "is of an old binary format of Office, whatever its name says; save it in the new one"
+            )
         if not data.startswith(b"PK"):
             raise DocumentError(f"is not what its name says: {PurePosixPath(path).suffix} files are zip archives")
         try:
@@ -138,8 +140,12 @@ def decrypt(data: bytes, options: Options) -> bytes:
         except DecryptionError as error:
             raise DocumentError(f"is encrypted in a way that is not known ({error}); {UNLOCK}") from None
         except (FileFormatError, ParseError, OSError, ValueError, StructError) as error:
-            raise DocumentError(f"is encrypted, and cut off or damaged ({error}); copy or save it again") from None
-    raise DocumentError(f"is encrypted, and {WRONG_PASSWORD}" if options.passwords else f"is encrypted; {NO_PASSWORD}")
+            raise DocumentError(
+                f"is encrypted, and cut off or damaged ({error}); copy or save it again"
+            ) from None
+    raise DocumentError(
+        f"is encrypted, and {WRONG_PASSWORD}" if options.passwords else f"is encrypted; {NO_PASSWORD}"
+    )
 
 
 def _decrypt_with(data: bytes, password: str) -> bytes:
@@ -147,7 +153,9 @@ def _decrypt_with(data: bytes, password: str) -> bytes:
     from msoffcrypto.format.ooxml import OOXMLFile  # pyright: ignore[reportMissingTypeStubs]
 
     opened: Any = OfficeFile(BytesIO(data))
-    verification = {"verify_password": True} if isinstance(opened, OOXMLFile) else {}  # others verify it in any case
+    verification = (
+        {"verify_password": True} if isinstance(opened, OOXMLFile) else {}
+    )  # others verify it in any case
     opened.load_key(password=password, **verification)
     content = BytesIO()
     opened.decrypt(content)

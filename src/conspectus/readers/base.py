@@ -205,7 +205,9 @@ def too_large(what: str, limit: int) -> str:
     return f"{what.format(megabytes)}; split it, or raise the limit by --set read.max_megabytes=N"
 
 
-_ISO = re.compile(r"\s*(\d{4}(?:-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?\s?(?:Z|[+-]\d\d:?\d\d)?)?)?)?)\s*")
+_ISO = re.compile(
+    r"\s*(\d{4}(?:-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?\s?(?:Z|[+-]\d\d:?\d\d)?)?)?)?)\s*"
+)
 _PDF = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d))?([Z+-])?(?:(\d\d)'?(\d\d))?")
 
 

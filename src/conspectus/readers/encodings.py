@@ -143,7 +143,10 @@ def _with_bom(data: bytes, encoding: str) -> Decoded:
 
 
 def _without_bom(data: bytes, stated: str) -> Decoded:
-    if _codec_name(stated).startswith(_SEVEN_BITS) and not (shifted := _decode_as(data, _codec_name(stated))).invalid:
+    if (
+        _codec_name(stated).startswith(_SEVEN_BITS)
+        and not (shifted := _decode_as(data, _codec_name(stated))).invalid
+    ):
         return shifted
     utf8 = _as_utf8(data)
     valid = _beyond_ascii(utf8.text)
@@ -261,7 +264,9 @@ def _pieces(data: bytes, size: int) -> list[bytes]:
 def _is_latin(text: str) -> bool:
     """Tell whether the letters beyond ASCII are Latin, or stand in words with those of ASCII, as only Latin ones do."""
     letters = [i for i, c in enumerate(text) if c > "\x7f" and c.isalpha()]
-    others = [i for i in letters if not unicodedata.name(text[i], "").startswith(("LATIN", "FEMININE", "MASCULINE"))]
+    others = [
+        i for i in letters if not unicodedata.name(text[i], "").startswith(("LATIN", "FEMININE", "MASCULINE"))
+    ]
     if len(others) * 2 <= len(letters):
         return True
     beside = sum(any(c.isascii() and c.isalpha() for c in text[max(i - 1, 0) : i + 2]) for i in others)

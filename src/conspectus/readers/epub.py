@@ -31,7 +31,9 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     prose = Prose(path, options)
     for number, part in enumerate(_chapters(package, root), start=1):
         if part in protected:
-            raise DocumentError("is protected against copying (DRM); it can be read only in the shop's own program")
+            raise DocumentError(
+                "is protected against copying (DRM); it can be read only in the shop's own program"
+            )
         prose.set_location(f"chapter {number}")
         add_main_text(parse_html(_CLOSED.sub(r"<\1\2></\1>", decode(archive.read(part)).text)), prose)
     about = {"author": ", ".join(_all(package, "creator")), "publisher": first_text(package, "publisher")}

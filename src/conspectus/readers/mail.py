@@ -45,7 +45,9 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
     yield _message(path, headers, text, attached, options)
 
 
-def _message(path: str, headers: dict[str, str], body: str, attached: list[str], options: Options) -> ParsedDocument:
+def _message(
+    path: str, headers: dict[str, str], body: str, attached: list[str], options: Options
+) -> ParsedDocument:
     """Return the document of a message."""
     prose = Prose(path, options)
     prose.add("\n".join(f"{name}: {value}" for name, value in headers.items() if value))
@@ -111,7 +113,9 @@ def _outlook_message(path: str, file: Any, options: Options) -> ParsedDocument:
 
 def _attached(file: Any) -> list[str]:
     folders = sorted({entry[0] for entry in file.listdir() if entry[0].startswith("__attach")})
-    names = (next(filter(None, (_property(file, n, f"{folder}/") for n in _FILE_NAMES)), "?") for folder in folders)
+    names = (
+        next(filter(None, (_property(file, n, f"{folder}/") for n in _FILE_NAMES)), "?") for folder in folders
+    )
     return list(names)
 
 

@@ -55,7 +55,9 @@ def _with_properties(archive: Archive, prose: Prose) -> ParsedDocument:
         "keywords": first_text(core, "keywords"),
         "subject": first_text(core, "subject"),
     }
-    return prose.document(first_text(core, "title"), iso_date(first_text(core, "created", "modified")), properties)
+    return prose.document(
+        first_text(core, "title"), iso_date(first_text(core, "created", "modified")), properties
+    )
 
 
 # Text
@@ -111,7 +113,9 @@ def _document(archive: Archive, prose: Prose) -> None:
     parts = dict(archive.related(main).values())
     styles = archive.optional(parts.get("styles", ""))
     named = elements(styles, "style") if styles is not None else ()
-    headings = {attribute(s, "styleId"): next((attribute(n, "val") for n in elements(s, "name")), "") for s in named}
+    headings = {
+        attribute(s, "styleId"): next((attribute(n, "val") for n in elements(s, "name")), "") for s in named
+    }
     _add(archive.tree(main), prose, headings)
     for kind, title in (("footnotes", "Footnotes"), ("endnotes", "Endnotes"), ("comments", "Comments")):
         root = archive.optional(parts.get(kind, ""))
@@ -160,7 +164,9 @@ def _open_document(archive: Archive, prose: Prose) -> ParsedDocument:
         return prose.document()
     author = first_text(meta, "initial-creator", "creator")
     date = iso_date(first_text(meta, "creation-date", "date"))
-    return prose.document(first_text(meta, "title"), date, {"author": author, "keywords": first_text(meta, "keyword")})
+    return prose.document(
+        first_text(meta, "title"), date, {"author": author, "keywords": first_text(meta, "keyword")}
+    )
 
 
 def _add_open(element: Element, prose: Prose, slides: list[int]) -> None:

@@ -63,7 +63,9 @@ def _open(data: bytes, options: Options) -> Any:
         except pypdfium2.PdfiumError as error:
             if "password" not in str(error).lower():
                 raise DocumentError(_reason_not_opened(data, str(error))) from None
-    raise DocumentError(f"is encrypted, and {WRONG_PASSWORD}" if options.passwords else f"is encrypted; {NO_PASSWORD}")
+    raise DocumentError(
+        f"is encrypted, and {WRONG_PASSWORD}" if options.passwords else f"is encrypted; {NO_PASSWORD}"
+    )
 
 
 def _reason_not_opened(data: bytes, error: str) -> str:

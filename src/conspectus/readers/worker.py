@@ -17,7 +17,9 @@ from conspectus.readers import parse
 from conspectus.readers.base import MEGABYTE, Options, Outcome, ParsedDocument
 from conspectus.rows import EncodingWarning, Failure, Place, Skipped
 
-_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (ParsedDocument, Failure, Skipped, EncodingWarning)}
+_KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (ParsedDocument, Failure, Skipped, EncodingWarning)
+}
 DAMAGED = "is damaged, or of a variant that is not known"
 
 
@@ -66,7 +68,9 @@ def parse_file(file: str, name: str, options: Options) -> list[Outcome]:
         outcomes.append(Failure("read", reason, name))
     except RecursionError:
         outcomes.append(Failure("read", "is nested too deeply; open it and save it again", name))
-    except Exception as error:  # parsers of damaged files raise anything; here, and only here, it ends as a reason
+    except (
+        Exception
+    ) as error:  # parsers of damaged files raise anything; here, and only here, it ends as a reason
         reason = f"{DAMAGED} ({type(error).__name__}: {error}); open it in its program and save it again"
         outcomes.append(Failure("read", reason, name))
     return outcomes

@@ -51,7 +51,11 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
         return "local", f"it is about {_listed(subjects)}"
     if intent.fact:
         return lookup if named or intent.read.names else "bm25", "it asks for a fact"
-    return ("local", f"it is about {_listed(subjects)}") if subjects else ("bm25", "it names nothing the graph knows")
+    return (
+        ("local", f"it is about {_listed(subjects)}")
+        if subjects
+        else ("bm25", "it names nothing the graph knows")
+    )
 
 
 def _mostly(named: Sequence[Entity], question: str) -> bool:

@@ -58,7 +58,9 @@ def cite(text: str, index: Index, *, by_passage: bool = False) -> tuple[str, tup
             key = (None if by_passage else reference, sources)
             if key not in markers:
                 markers[key] = len(markers) + 1
-                citations.append(Citation(markers[key], _KINDS[reference.table], row.id, _title(row, index), sources))
+                citations.append(
+                    Citation(markers[key], _KINDS[reference.table], row.id, _title(row, index), sources)
+                )
             written.append(f"[{markers[key]}]")
         return "".join(dict.fromkeys(written))
 

@@ -59,7 +59,9 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     reports = primer_reports(question, index, settings)
     drifted = await drift(question, reports, index, model, settings)
     helpful = sorted((probe for probe in drifted.probes if probe.score > 0), key=lambda probe: -probe.score)
-    notices = [f"{len(drifted.failed)} follow-ups could not be answered: {drifted.failed[0]}"] if drifted.failed else []
+    notices = (
+        [f"{len(drifted.failed)} follow-ups could not be answered: {drifted.failed[0]}"] if drifted.failed else []
+    )
     if not model.generative and drifted.questions:
         notices.append(wording(question_language(question, index)).crossing)
     used = drifted.used
@@ -72,7 +74,9 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     return replace(result, why=_description(reports, drifted))
 
 
-async def drift(question: str, reports: Sequence[Report], index: Index, model: Model, settings: Settings) -> DriftSteps:
+async def drift(
+    question: str, reports: Sequence[Report], index: Index, model: Model, settings: Settings
+) -> DriftSteps:
     """Ask the primer and then, at each step, the follow-ups that promise most of those that are not asked yet."""
     evidence = Context(reports=tuple(reports))
     primer = await model.perform(PrimeAnswer(question, evidence, FOLLOW_UPS))

@@ -66,7 +66,9 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     if not index.reports:
         raise UsageError("drilldown follows reports, and this index has none: ask by rollup or local")
     annotations = (
-        [] if read_question(question, *index.languages).about_whole else match_annotations(question, index, settings)
+        []
+        if read_question(question, *index.languages).about_whole
+        else match_annotations(question, index, settings)
     )
     followed = await follow(question, annotations, index, model)
     failed = followed.failed
@@ -130,7 +132,9 @@ def holdings(question: str, reports: Sequence[Report], inside: Mapping[int, floa
     weight = {t: idf(len(words.lengths), words.frequency(number[t])) ** 2 for t in read.focus if t in number}
     total = sum(weight.values()) or 1.0
     most = max((inside.get(report.community, 0.0) for report in reports), default=0.0) or 1.0
-    shares = [sum(weight[t] for t in sorted(weight.keys() & set(search_terms(r.text, index)))) / total for r in reports]
+    shares = [
+        sum(weight[t] for t in sorted(weight.keys() & set(search_terms(r.text, index)))) / total for r in reports
+    ]
     return [(h + inside.get(r.community, 0.0) / most) / 2 for h, r in zip(shares, reports, strict=True)]
 
 

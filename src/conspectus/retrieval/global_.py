@@ -59,17 +59,23 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     draft = Answer(question, "", "global", level=level, context_tokens=used, notices=tuple(notices))
     result = await map_reduce(draft, evidence, index, model, settings.answer)
     count = len(windows)
-    return replace(result, why="; ".join(filter(None, (why, f"{count} window{'s' if count > 1 else ''} of reports"))))
+    return replace(
+        result, why="; ".join(filter(None, (why, f"{count} window{'s' if count > 1 else ''} of reports")))
+    )
 
 
 def level_of(index: Index, settings: GlobalSettings) -> int:
     """Return the level to answer from; UsageError where the index has no reports or no such level."""
     if not index.reports:
-        raise UsageError("this index has no reports to answer from: ask by rollup, which writes those that it needs")
+        raise UsageError(
+            "this index has no reports to answer from: ask by rollup, which writes those that it needs"
+        )
     if settings.level is None or settings.level == "auto":
         has = index.report_of_community
         sizes = [sum(c.number in has for c in index.communities_at(level)) for level in index.levels]
-        return next((level for level, size in enumerate(sizes) if size >= ENOUGH_REPORTS), sizes.index(max(sizes)))
+        return next(
+            (level for level, size in enumerate(sizes) if size >= ENOUGH_REPORTS), sizes.index(max(sizes))
+        )
     if settings.level not in index.levels:
         raise UsageError(f"this index has levels 0 to {len(index.levels) - 1}, and no level {settings.level}")
     return settings.level

@@ -197,7 +197,9 @@ def scores(question: str, named: Sequence[str], index: Index, settings: Settings
             return _combined(question, named, phrases, index, settings)
 
 
-def _hipporag(question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
+def _hipporag(
+    question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings
+) -> Floats:
     reset = _linked(named, phrases, index, settings)
     if not reset.any():
         return likeness(question, index, settings)
@@ -214,7 +216,9 @@ def _linked(named: Sequence[str], phrases: PhraseGraph, index: Index, settings: 
     return reset
 
 
-def _combined(question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
+def _combined(
+    question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings
+) -> Floats:
     seeds = _linked(named, phrases, index, settings)
     chunks = _spread(likeness(question, index, settings)) ** SHARPNESS
     chunks = chunks * (MASS * (seeds.sum() or 1.0) / max(float(chunks.sum()), 1e-12))
@@ -228,7 +232,9 @@ def _over_chunks(reset: Floats, phrases: PhraseGraph, settings: Settings) -> Flo
     return rank[len(phrases.keys) :]
 
 
-def _hipporag2(question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
+def _hipporag2(
+    question: str, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings
+) -> Floats:
     like = _spread(_triples_like(question, phrases, index, settings))
     seeds = _phrases_of(_recognised(like, named, phrases, index, settings), like, phrases)
     most = highest(seeds, NEAREST_TRIPLES)
@@ -238,7 +244,9 @@ def _hipporag2(question: str, named: Sequence[str], phrases: PhraseGraph, index:
     return _over_chunks(np.concatenate((phrase_reset, chunks)), phrases, settings)
 
 
-def _recognised(like: Floats, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Ints:
+def _recognised(
+    like: Floats, named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings
+) -> Ints:
     """Return the triples most like the question: of these, the ones of what it names, or all where there are none.
 
     A small embedder likes any triple of the same relation as well.

@@ -71,7 +71,11 @@ def entities_in(question: str, index: Index) -> list[Entity]:
     number_of_key, longest = index.derive(entity_keys), LONGEST
     words = name_key(question).split()
     if CJK.search(question):
-        number_of_key, longest, words = index.derive(_known_in_pieces), LONGEST_UNSPACED, units(name_key(question))
+        number_of_key, longest, words = (
+            index.derive(_known_in_pieces),
+            LONGEST_UNSPACED,
+            units(name_key(question)),
+        )
     entities: dict[int, tuple[int, int]] = {}
     at = 0
     while at < len(words):
@@ -112,7 +116,9 @@ def _edges(
 
     def relevance(edge: Relationship) -> tuple[float, ...]:
         both = edge.source in inside and edge.target in inside
-        relevance_of_chunks = max((float(scores[number_of_chunk[chunk]]) for chunk in edge.chunk_ids), default=0.0)
+        relevance_of_chunks = max(
+            (float(scores[number_of_chunk[chunk]]) for chunk in edge.chunk_ids), default=0.0
+        )
         return (-float(both), -relevance_of_chunks, -edge.weight, edge.number)
 
     yield from sorted(edges, key=relevance)
@@ -126,7 +132,9 @@ def claims_of(
 
     def relevance(claim: Claim) -> tuple[float, ...]:
         both = claim.subject in names and claim.object in names
-        relevance_of_chunks = max((float(scores[number_of_chunk[chunk]]) for chunk in claim.chunk_ids), default=0.0)
+        relevance_of_chunks = max(
+            (float(scores[number_of_chunk[chunk]]) for chunk in claim.chunk_ids), default=0.0
+        )
         return (-float(both), -relevance_of_chunks, claim.number)
 
     return sorted((c for c in index.claims if c.subject in names or c.object in names), key=relevance)

@@ -36,7 +36,9 @@ R = TypeVar("R")
 class WithAnswerOptions:
     """A model that is asked for answers as the settings have them, by prompts in the question's language."""
 
-    def __init__(self, model: Model, question: str, settings: AnswerSettings, languages: Sequence[str] = ()) -> None:
+    def __init__(
+        self, model: Model, question: str, settings: AnswerSettings, languages: Sequence[str] = ()
+    ) -> None:
         """`languages` are those of what is asked, of which a question that tells none is taken to be in the first."""
         self.name = model.name
         self.generative = model.generative

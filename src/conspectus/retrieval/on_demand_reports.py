@@ -53,7 +53,9 @@ async def reports_for(
         named = [] if gatherer.fits(community) else [c for c in children if c.number in parts]
         below = await performed(model, [write(child) for child in named])
         stored = {
-            c.number: index.report_of_community[c.number] for c in children if c.number in index.report_of_community
+            c.number: index.report_of_community[c.number]
+            for c in children
+            if c.number in index.report_of_community
         }
         evidence = gatherer.build(community, stored | {r.community: r for r in below if r is not None})
         task = WriteReport(evidence, language=index.derive(_language), priority=community.level)

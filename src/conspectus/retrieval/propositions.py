@@ -77,7 +77,9 @@ async def model_statements(index: Index, model: Model) -> Statements:
     if cached.statements is None:
         titles = {d.id: d.title for d in index.documents}
         replies = await model.perform_all([WritePropositions(c, titles[c.document_id]) for c in index.chunks])
-        by_chunk = [_cut(c) if isinstance(r, Exception) else r for c, r in zip(index.chunks, replies, strict=True)]
+        by_chunk = [
+            _cut(c) if isinstance(r, Exception) else r for c, r in zip(index.chunks, replies, strict=True)
+        ]
         failed = sum(isinstance(r, Exception) for r in replies)
         cached.statements = Statements.read(by_chunk, failed)
     return cached.statements
@@ -88,7 +90,9 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     if has_vectors(index):
         like = products(index.arrays["vectors.sentences"], question_vectors([question], index, settings)[0])
         first, last = index.arrays["walk.first"], index.arrays["walk.last"]
-        best = [float(like[a:b].max()) if b > a else 0.0 for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+        best = [
+            float(like[a:b].max()) if b > a else 0.0 for a, b in zip(first.tolist(), last.tolist(), strict=True)
+        ]
         return hits_of(np.array(best), index, settings.search.k)
     return _ranked(question, index.derive(_sentences), index, settings)
 

@@ -168,7 +168,9 @@ def model_summaries(model: Model) -> Summarise:
 
     async def summarise(groups: Sequence[Sequence[str]]) -> list[str]:
         replies = await model.perform_all([DescribeElement("these passages", "group", tuple(g)) for g in groups])
-        return [_extract(g) if isinstance(r, ModelError) else r.text for g, r in zip(groups, replies, strict=True)]
+        return [
+            _extract(g) if isinstance(r, ModelError) else r.text for g, r in zip(groups, replies, strict=True)
+        ]
 
     return summarise
 

@@ -79,7 +79,9 @@ async def rank_reranked(ranking: Ranking, question: str, index: Index, settings:
     async with open_reranker(settings, index.folder) as reranker:
         if reranker is None:
             return ranking(question, index, settings)
-        return await reranked(question, ranking(question, index, with_depth(settings)), reranker, settings.search.k)
+        return await reranked(
+            question, ranking(question, index, with_depth(settings)), reranker, settings.search.k
+        )
 
 
 # Answers
@@ -87,7 +89,12 @@ async def rank_reranked(ranking: Ranking, question: str, index: Index, settings:
 
 @asynccontextmanager
 async def reranker_for(
-    method: str, settings: Settings, folder: Path | None, *, model: Model | None = None, session: Session | None = None
+    method: str,
+    settings: Settings,
+    folder: Path | None,
+    *,
+    model: Model | None = None,
+    session: Session | None = None,
 ) -> AsyncGenerator[Reranker | None]:
     """Open the reranker of the settings for a method that ranks; None for others."""
     if method not in RANKINGS:
@@ -153,7 +160,10 @@ class RerankingModel:
         best = f"read are the best {self._kept} of {self._looked_at} chunks, by {self._reranker.name}"
         notices = answer.notices
         if self._unscored:
-            notices = (*notices, f"{self._unscored} of {self._looked_at} chunks could not be scored; they come last.")
+            notices = (
+                *notices,
+                f"{self._unscored} of {self._looked_at} chunks could not be scored; they come last.",
+            )
         return replace(
             answer,
             why="; ".join(part for part in (answer.why, best) if part),

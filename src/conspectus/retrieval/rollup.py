@@ -97,7 +97,9 @@ def match_annotations(question: str, index: Index, settings: Settings) -> list[A
 
 def _by_words(question: str, rows: Sequence[_Row], index: Index) -> dict[int, float]:
     """Return by its place the share of the question's weight, in squared IDF, that each annotation holds."""
-    query_terms = read_question(question, *index.languages).focus or tuple(dict.fromkeys(search_terms(question, index)))
+    query_terms = read_question(question, *index.languages).focus or tuple(
+        dict.fromkeys(search_terms(question, index))
+    )
     parts = [term[:-1] if len(term) > 3 and not CJK.search(term) else term for term in query_terms]
     near = [i for i, row in enumerate(rows) if any(part in row.text for part in parts)]  # stems may end otherwise
     shared_terms = {i: set(query_terms).intersection(search_terms(rows[i].text, index)) for i in near}
@@ -115,7 +117,9 @@ def _by_words(question: str, rows: Sequence[_Row], index: Index) -> dict[int, fl
 
 def _by_meaning(question: str, index: Index, settings: Settings) -> dict[int, float]:
     """Return by its number how like the question an entity is: as the best sentence that mentions it, 1 at most."""
-    like: Any = index.arrays["vectors.sentences"].astype(np.float32) @ question_vectors([question], index, settings)[0]
+    like: Any = (
+        index.arrays["vectors.sentences"].astype(np.float32) @ question_vectors([question], index, settings)[0]
+    )
     starts, mentions = index.arrays["sentences.mention_starts"], index.arrays["sentences.mentions"]
     scores: dict[int, float] = {}
     best = highest(scaled(like), SENTENCES)
@@ -137,7 +141,9 @@ def community_of(annotation: Annotation, index: Index, least: int) -> Community 
             names = [index.claims[annotation.number].subject, index.claims[annotation.number].object]
         case "entity":
             names = [index.entities[annotation.number].name]
-    shared_terms = [index.communities_of(index.entity_of_name[name]) for name in names if name in index.entity_of_name]
+    shared_terms = [
+        index.communities_of(index.entity_of_name[name]) for name in names if name in index.entity_of_name
+    ]
     shared = [c for c in shared_terms[0] if all(c in other for other in shared_terms[1:])] if shared_terms else []
     return next((index.communities[c] for c in shared if index.communities[c].size >= least), None)
 
@@ -184,7 +190,9 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     if not index.communities:
         raise UsageError("rollup needs communities, and this index has none: its documents name too little")
     annotations = (
-        [] if read_question(question, *index.languages).about_whole else match_annotations(question, index, settings)
+        []
+        if read_question(question, *index.languages).about_whole
+        else match_annotations(question, index, settings)
     )
     least = settings.reports.min_report_entities
     scores = communities_of(annotations, index, least) if annotations else {}
@@ -199,7 +207,9 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         raise written.failed[0]
     windows = [Context(reports=tuple(w)) for w in packed_windows(written.reports, settings.answer)]
     used = sum(report.n_tokens for report in written.reports)
-    notices = [f"{len(written.failed)} reports could not be written: {written.failed[0]}"] if written.failed else []
+    notices = (
+        [f"{len(written.failed)} reports could not be written: {written.failed[0]}"] if written.failed else []
+    )
     draft = Answer(question, "", METHOD, context_tokens=used, notices=tuple(notices))
     result = await map_reduce(draft, windows, index, model, settings.answer)
     why = f"{_matches(annotations, scores)}; {_levels(chosen, len(scores), written.new)}"

@@ -24,7 +24,15 @@ from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.vector import has_vectors, question_vectors
 from conspectus.rows import Answer, Hit, ReasoningPath, Relationship, Triple
 from conspectus.settings import Settings
-from conspectus.tasks import AnswerFromContext, ChooseRelations, DraftAnswer, Edge, ExamineEvidence, NameEntities, Topic
+from conspectus.tasks import (
+    AnswerFromContext,
+    ChooseRelations,
+    DraftAnswer,
+    Edge,
+    ExamineEvidence,
+    NameEntities,
+    Topic,
+)
 from conspectus.tasks.context import Context
 from conspectus.text.language import question_language
 from conspectus.text.relation_words import likeness, root, roots_of_label
@@ -111,7 +119,9 @@ def _edges(trail: ReasoningPath, graph: TripleGraph) -> tuple[Edge, ...]:
     for step in _onward(trail, graph):
         counts[step.relation, step.inverse] = counts.get((step.relation, step.inverse), 0) + 1
     most = sorted(counts, key=lambda way: -counts[way])[:MOST_EDGES]
-    return tuple(Edge(graph.relations[relation], inverse, counts[relation, inverse]) for relation, inverse in most)
+    return tuple(
+        Edge(graph.relations[relation], inverse, counts[relation, inverse]) for relation, inverse in most
+    )
 
 
 def _onward(trail: ReasoningPath, graph: TripleGraph) -> list[Step]:
@@ -216,7 +226,9 @@ class Scorer:
         self._settings = settings
         self._words = [root(w) for w in WORD.findall(fold(question)) if is_content(w)]
 
-    def chunks(self, candidates: Sequence[Candidate], clues: Sequence[str], most: int) -> list[tuple[int, int, float]]:
+    def chunks(
+        self, candidates: Sequence[Candidate], clues: Sequence[str], most: int
+    ) -> list[tuple[int, int, float]]:
         """Return candidate, chunk and score from 0 to 1 of the best chunks of all candidates together."""
         query = " ".join((self.question, *clues[-1:]))
         base = scores_of(query, self._index)
@@ -245,7 +257,8 @@ class Scorer:
         highest = top[0][0] if top else 1.0
         again = self._again(query, [chunk for _, _, chunk in top])
         scored = [
-            (topic_number, chunk, (score / (highest or 1.0) + again[chunk]) / 2) for score, topic_number, chunk in top
+            (topic_number, chunk, (score / (highest or 1.0) + again[chunk]) / 2)
+            for score, topic_number, chunk in top
         ]
         return sorted(scored, key=lambda s: (-s[2], s[0], s[1]))[:most]
 
@@ -271,7 +284,8 @@ class Scorer:
             return dict(zip(places, np.maximum(cosines, 0).tolist(), strict=True))
         query_terms = set(search_terms(query, self._index))
         return {
-            c: len(query_terms & set(search_terms(self._index.chunks[c].text, self._index))) / (len(query_terms) or 1)
+            c: len(query_terms & set(search_terms(self._index.chunks[c].text, self._index)))
+            / (len(query_terms) or 1)
             for c in places
         }
 
@@ -333,7 +347,10 @@ async def rank_with(question: str, index: Index, model: Model, settings: Setting
 
 
 @method(
-    "tog", help="explores the graph and reads texts in turns (Think-on-Graph 2)", reads={"graph", "chunks"}, rank=rank
+    "tog",
+    help="explores the graph and reads texts in turns (Think-on-Graph 2)",
+    reads={"graph", "chunks"},
+    rank=rank,
 )
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer by ToG-2, over the graph and the chunks of the index.
@@ -366,7 +383,9 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
         used = tokens.count(evidence.text)
         result = await finish(task, Answer(question, "", method, context_tokens=used), index, model)
         if not model.generative and TripleGraph.of(index).given:
-            result, exploration = _with_graph(result, exploration, wording(question_language(question, index)).selected)
+            result, exploration = _with_graph(
+                result, exploration, wording(question_language(question, index)).selected
+            )
     else:
         words = wording(question_language(question, index))
         notice = words.written if model.generative else words.selected
@@ -424,7 +443,8 @@ def _listed(exploration: Exploration) -> str:
     more = len(exploration.answers) - MOST_SHOWN
     lines = [f"- {name}" for name in names] + ([f"- and {more} more"] if more > 0 else [])
     paths = [
-        "; ".join(f"{t.head} – {_label(t.relation)} – {t.tail}" for t in trail.triples) for trail in exploration.trails
+        "; ".join(f"{t.head} – {_label(t.relation)} – {t.tail}" for t in trail.triples)
+        for trail in exploration.trails
     ]
     return "\n".join(lines) + "\n\nPaths:\n\n" + "\n".join(f"- {path}" for path in paths)
 

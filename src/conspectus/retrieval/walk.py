@@ -152,7 +152,9 @@ def _named(question: str, words: Sequence[str], graph: SentenceEntityGraph) -> d
     """
     written = _written(question, words, graph)
     named = written | _known_names(words, graph)
-    others = {key: name for key, name in named.items() if key in written or not _is_small(" ".join(key), question)}
+    others = {
+        key: name for key, name in named.items() if key in written or not _is_small(" ".join(key), question)
+    }
     return others if any(key[0][0].isalpha() for key in others) else named
 
 
@@ -234,7 +236,9 @@ def scores_of(question: str, index: Index, settings: Settings, local_from: int =
     seeds = seeds_of(question, graph)
     words, coverage = _by_words(question, index, graph)
     vectors = (
-        question_vectors([question, seeds.rest], index, settings) if has_vectors(index) and reads_texts(index) else None
+        question_vectors([question, seeds.rest], index, settings)
+        if has_vectors(index) and reads_texts(index)
+        else None
     )
     like = _Likeness(_sentences_by_words(question, seeds.rest, index, graph), vectors, index)
     base = scaled(words) if vectors is None else hybrid_scores(vectors[0], words, index)

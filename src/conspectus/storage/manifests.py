@@ -73,7 +73,9 @@ def _advice(folder: Path) -> str:
         return f"{folder} is a part of the index in {folder.parent}: --index {folder.parent}"
     for output in (folder, folder / "output"):
         if any((output / name).is_file() for name in GRAPHRAG):
-            return f"{folder} holds an index of Microsoft GraphRAG; bring it in: conspectus import graphrag {folder}"
+            return (
+                f"{folder} holds an index of Microsoft GraphRAG; bring it in: conspectus import graphrag {folder}"
+            )
     option = "" if folder == Path(USUAL) else f" --index {folder}"
     if (folder / REPLIES).is_file():
         return (
@@ -136,7 +138,10 @@ def _earlier(folder: Path) -> Iterator[Manifest]:
     for path in sorted((folder / HISTORY).glob("*.json")):
         try:
             yield _read(path)
-        except (FileNotFoundError, StoreError):  # swept meanwhile, or of an earlier format: not to be gone back to
+        except (
+            FileNotFoundError,
+            StoreError,
+        ):  # swept meanwhile, or of an earlier format: not to be gone back to
             continue
 
 

@@ -146,7 +146,9 @@ SHORT = Kind(pa.int32(), _pack_short, lambda array, _: array.to_pylist())
 DOCUMENT = Kind(pa.int32(), _pack_documents, _unpack_documents)
 """The id of a document, stored as the number of its row."""
 TEXTS, INTEGERS = _many(TEXT), _many(INTEGER)
-SPANS = _many(_struct(Span, ("document", "document_id", DOCUMENT), ("start", "start", SHORT), ("end", "end", SHORT)))
+SPANS = _many(
+    _struct(Span, ("document", "document_id", DOCUMENT), ("start", "start", SHORT), ("end", "end", SHORT))
+)
 PLACES = _many(_struct(Place, ("name", "name", TEXT), ("start", "start", SHORT)))
 FINDINGS = _many(_struct(Finding, ("explanation", "explanation", TEXT), ("summary", "summary", TEXT)))
 METADATA = Kind(pa.string(), _pack_metadata, lambda array, _: [json.loads(v) for v in array.to_pylist()])

@@ -108,7 +108,9 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
         usage={task: asdict(used) for task, used in usage.items()},
         origin=dict(index.origin),
         before=(before.snapshot if changed else before.before) if before else "",
-        generation=before.generation if before and not changed else 1 + max((m.generation for m in others), default=0),
+        generation=before.generation
+        if before and not changed
+        else 1 + max((m.generation for m in others), default=0),
     )
     text = manifest.to_json()  # before anything is replaced: settings may hold what JSON cannot
     if before and changed:
@@ -144,7 +146,9 @@ def rollback(folder: Path, snapshot: str = "") -> Manifest:
 def _locked(folder: Path) -> Path:
     folder = folder.resolve()
     if not is_locked_here(folder):
-        raise UsageError(f"whoever writes to {folder} must do so inside `with writing(folder)`, which keeps others out")
+        raise UsageError(
+            f"whoever writes to {folder} must do so inside `with writing(folder)`, which keeps others out"
+        )
     return folder
 
 

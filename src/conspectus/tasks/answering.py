@@ -12,7 +12,9 @@ from conspectus.tasks.context import Context
 
 SHORT = "short answer"
 """The length of an answer that is no more than a name, a date, a number, yes or no."""
-_SHORT = re.compile(r"\b(?:short|shortest|one-word|single) answer\b|\b(?:few|one|two|three) words?\b|简短|简答|只答")
+_SHORT = re.compile(
+    r"\b(?:short|shortest|one-word|single) answer\b|\b(?:few|one|two|three) words?\b|简短|简答|只答"
+)
 
 
 def is_short(response: str) -> bool:

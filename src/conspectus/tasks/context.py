@@ -45,7 +45,8 @@ class Context:
     def text(self) -> str:
         """The evidence as it is shown to a language model."""
         return "\n".join(
-            f"-----{name.capitalize()}-----\n{HEADINGS[name]}\n" + "".join(map(render, rows, range(1, len(rows) + 1)))
+            f"-----{name.capitalize()}-----\n{HEADINGS[name]}\n"
+            + "".join(map(render, rows, range(1, len(rows) + 1)))
             for name, rows in self.tables()
         )
 
@@ -53,7 +54,9 @@ class Context:
         """Return the reference to the same row in the index's numbers; None where no such row is here."""
         rows: Sequence[Row] = getattr(self, reference.table.lower())
         return (
-            Reference(reference.table, rows[reference.number - 1].number) if 0 < reference.number <= len(rows) else None
+            Reference(reference.table, rows[reference.number - 1].number)
+            if 0 < reference.number <= len(rows)
+            else None
         )
 
     def globalize(self, text: str) -> tuple[str, int]:

@@ -132,10 +132,17 @@ def _class(form: str) -> str:
         return "o" if form in GENERIC else "O"
     if tag in ("n", "nz", "nr", "nrt", "l", "x") and form.endswith(ORGANIZATIONS) and len(form) > 2:
         return "o" if tag == "n" else "O"
-    if tag in ("n", "x", "nz") and len(form) > 2 and form.endswith(DISTRICTS) and not form.endswith(GENERIC_DISTRICTS):
+    if (
+        tag in ("n", "x", "nz")
+        and len(form) > 2
+        and form.endswith(DISTRICTS)
+        and not form.endswith(GENERIC_DISTRICTS)
+    ):
         return "L"
     if tag == "ns":
-        if not CHINESE_STOPWORDS.isdisjoint(known_words(form)):  # guessed to be a place with what stands before it
+        if not CHINESE_STOPWORDS.isdisjoint(
+            known_words(form)
+        ):  # guessed to be a place with what stands before it
             return "x"
         return "L" if len(form) > 1 and form not in NO_PLACES else "l" if form in PLACES else "x"
     return _class_of_person(form, tag)
@@ -186,7 +193,9 @@ def _common(form: str) -> bool:
 # Where the patterns are
 
 
-def _lined(classes: np.ndarray[tuple[int], np.dtype[np.uint8]], vocabulary: Vocabulary) -> tuple[bytes, list[int]]:
+def _lined(
+    classes: np.ndarray[tuple[int], np.dtype[np.uint8]], vocabulary: Vocabulary
+) -> tuple[bytes, list[int]]:
     """Return the classes with a new line after each sentence, and the token of each place."""
     place = np.arange(len(classes)) + vocabulary.sentence
     line = np.full(len(classes) + len(vocabulary.starts), ord("\n"), np.uint8)
@@ -214,7 +223,9 @@ def _inner(pattern: re.Pattern[bytes], line: bytes, token: list[int]) -> Iterato
         yield start + 1, end - 1
 
 
-def _dotted(classes: np.ndarray[tuple[int], np.dtype[np.uint8]], vocabulary: Vocabulary) -> Iterator[tuple[int, int]]:
+def _dotted(
+    classes: np.ndarray[tuple[int], np.dtype[np.uint8]], vocabulary: Vocabulary
+) -> Iterator[tuple[int, int]]:
     """Yield names with a dot between their parts, each part as long as its characters are such as names have."""
     places: list[int] = np.flatnonzero(classes == ord(".")).tolist()
     before = -1

@@ -41,7 +41,9 @@ GENERIC_DISTRICTS = (
 )  # fmt: skip
 """and how those words end that name none."""
 QUALIFIERS = frozenset(
-    ("国立 國立 市立 省立 县立 私立 公立 国家 國家 中央 皇家 国际 全国 第一 第二 第三 世界 人民 联邦 帝国").split()
+    (
+        "国立 國立 市立 省立 县立 私立 公立 国家 國家 中央 皇家 国际 全国 第一 第二 第三 世界 人民 联邦 帝国"
+    ).split()
 )
 """What may open the name of an organization before, or in place of, the name of a place."""
 GENERIC = frozenset(_LISTS["generic"].split())

@@ -24,7 +24,9 @@ BEFORE_VERBS = frozenset(
     "to i you we they he she it who can could will would shall should may might must don't didn't doesn't "
     "not never always just really can't couldn't won't wouldn't i'll you'll we'll they'll let's".split()
 )
-PARTICLES = frozenset("de del della der di da du des den dos la le las los van von y e al el bin ibn ten ter &".split())
+PARTICLES = frozenset(
+    "de del della der di da du des den dos la le las los van von y e al el bin ibn ten ter &".split()
+)
 """Small words that hold one name together wherever they stand between two of its words."""
 JOINTS = frozenset("of for in on at to and with".split())
 """Small words that may stand inside a name or between two."""
@@ -144,7 +146,9 @@ def rules_of(language: str) -> LanguageRules:
         titles=frozenset(own.titles.split()),
         adverbs=_ADVERBS.get(language, ()),
         noun_endings=tuple(own.endings.split()),
-        heads=frozenset(stem(w, language) for w in f"{own.organizations} {own.places}".split() if language in SLAVIC),
+        heads=frozenset(
+            stem(w, language) for w in f"{own.organizations} {own.places}".split() if language in SLAVIC
+        ),
         adjectives_follow=language in ("fr", "es", "pt", "it", "ro", "ca", "ar", "he", "fa", "id", "vi"),
         tells_noun=noun,
         tells_attribute=attribute,

@@ -80,7 +80,9 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
     number: dict[str, int] = {}
     held = sentence_terms(unique, languages, vocabulary, number)
     lexicon = _assemble(table, texts, which, len(unique), kept, (tuple(number), *held), vocabulary)
-    return replace(lexicon, templated=(100 * phrased[which]).astype(np.int32), vocabulary=_spread(vocabulary, which))
+    return replace(
+        lexicon, templated=(100 * phrased[which]).astype(np.int32), vocabulary=_spread(vocabulary, which)
+    )
 
 
 def _units(document: Ints, source: Ints) -> Ints:
@@ -89,7 +91,9 @@ def _units(document: Ints, source: Ints) -> Ints:
     if source.max(initial=MIN_SOURCES_FOR_BURSTINESS) + 1 >= MIN_SOURCES_FOR_BURSTINESS:
         return units
     stretch = np.arange(len(document)) // STRETCH_SENTENCES
-    return np.unique(units.astype(np.int64) * (len(document) + 1) + stretch, return_inverse=True)[1].astype(np.int32)
+    return np.unique(units.astype(np.int64) * (len(document) + 1) + stretch, return_inverse=True)[1].astype(
+        np.int32
+    )
 
 
 def _united(found: dict[str, Candidate], part: Mapping[str, Candidate], inside: Ints) -> dict[str, Candidate]:
@@ -195,7 +199,11 @@ def sources(paths: Sequence[str], texts: Sequence[str] = ()) -> list[int]:
 def _split_part(path: str) -> tuple[str, int | None]:
     stem = _SUFFIX.sub("", path)
     match = _PART.search(stem)
-    return (stem[: match.start()], int(match.group(1) or match.group(2))) if match and "#" not in path else (path, None)
+    return (
+        (stem[: match.start()], int(match.group(1) or match.group(2)))
+        if match and "#" not in path
+        else (path, None)
+    )
 
 
 def _overlapping(works: Sequence[str], texts: Sequence[str]) -> list[str]:
@@ -215,5 +223,6 @@ def _overlapping(works: Sequence[str], texts: Sequence[str]) -> list[str]:
             if work[0] and not alone[0]:
                 shared[alone[1]][work[0]] += 1
     return [
-        work or min(shared[i], key=lambda name: (-shared[i][name], name), default="") for i, work in enumerate(works)
+        work or min(shared[i], key=lambda name: (-shared[i][name], name), default="")
+        for i, work in enumerate(works)
     ]

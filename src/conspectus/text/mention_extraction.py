@@ -186,7 +186,9 @@ def _stems(key: str, rules: LanguageRules) -> str:
     return " ".join((*words[:keep], *(stem(word, rules.language) for word in words[keep:])))
 
 
-def _note_dates_and_titles(found: dict[str, Candidate], texts: list[str], large: bool, rules: LanguageRules) -> None:
+def _note_dates_and_titles(
+    found: dict[str, Candidate], texts: list[str], large: bool, rules: LanguageRules
+) -> None:
     dates: dict[str, Candidate] = defaultdict(Candidate)
     for sentence, text in enumerate(texts):
         if _DIGIT.search(text):

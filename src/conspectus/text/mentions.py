@@ -150,7 +150,9 @@ def units(key: str) -> list[str]:
 
 def hash_of(pieces: Sequence[str]) -> int:
     """Return the 64 bits under which an index keeps a name."""
-    return int.from_bytes(blake2b(" ".join(pieces).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    return int.from_bytes(
+        blake2b(" ".join(pieces).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+    )
 
 
 def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -217,8 +219,12 @@ def is_name(key: str) -> bool:
     return len(key) > 1 and key not in STOPWORDS
 
 
-_SUBJECT = re.compile(r"^\W*(.{2,70}?)\s*(?:\(|\b(?:is|was|are|were|refers|may|has|had|also|born|known|became)\b|;|:)")
-_OTHER_NAME = re.compile(rf"(?:known (?:\w+ )?as|born|née|called)\s+[\"“]?((?:[^\W\d_{SMALL}][\w.'’-]*\s?){{2,5}})")
+_SUBJECT = re.compile(
+    r"^\W*(.{2,70}?)\s*(?:\(|\b(?:is|was|are|were|refers|may|has|had|also|born|known|became)\b|;|:)"
+)
+_OTHER_NAME = re.compile(
+    rf"(?:known (?:\w+ )?as|born|née|called)\s+[\"“]?((?:[^\W\d_{SMALL}][\w.'’-]*\s?){{2,5}})"
+)
 _CHINESE_SUBJECT = re.compile(r"^[《“\"「]?([^，。；：,（(是为]{2,20}?)[》”\"」]?(?:[（(，,]|是|为)")
 _PARENTHESIS = re.compile(r"\s*[(（][^)）]*[)）]$")
 

@@ -177,9 +177,13 @@ def _of_money(vocabulary: Vocabulary) -> Bools:
 
 def _heads(classes: Codes, vocabulary: Vocabulary) -> Ints:
     """Return the small words that close a name, such as the sea of `Белое море`."""
-    stems = np.array([stem(w, vocabulary.rules.language) in vocabulary.rules.heads for w in vocabulary.words], bool)
+    stems = np.array(
+        [stem(w, vocabulary.rules.language) in vocabulary.rules.heads for w in vocabulary.words], bool
+    )
     behind = classes[:-1] == ord("C")
-    behind &= np.array([w.endswith(_ADJECTIVE_SLAVIC) for w in vocabulary.words], bool)[vocabulary.token_word[:-1]]
+    behind &= np.array([w.endswith(_ADJECTIVE_SLAVIC) for w in vocabulary.words], bool)[
+        vocabulary.token_word[:-1]
+    ]
     behind &= vocabulary.sentence[1:] == vocabulary.sentence[:-1]
     return 1 + np.flatnonzero(behind & stems[vocabulary.token_word[1:]])
 
@@ -224,7 +228,9 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
     before_name[:-1] = named[1:] & (vocabulary.sentence[1:] == vocabulary.sentence[:-1]) & ~first[1:]
     seldom_lower = vocabulary.lower[word] <= vocabulary.capitalised[word]
     if vocabulary.rules.language in INFLECTING:  # there a noun may stand before a name without a word between
-        head = np.array([stem(w, vocabulary.rules.language) in vocabulary.rules.heads for w in vocabulary.words], bool)
+        head = np.array(
+            [stem(w, vocabulary.rules.language) in vocabulary.rules.heads for w in vocabulary.words], bool
+        )
         seldom_lower &= (vocabulary.capitalised[word] > 0) | _recurring(vocabulary) | head[word]
     return (~first | proper | (before_name & seldom_lower)) & ~vocabulary.heading
 

@@ -34,7 +34,9 @@ class Phrases:
     words: Ints
 
 
-def find_phrases(vocabulary: Vocabulary, document: Ints, unit: Ints, least: int, named: Bools | None = None) -> Phrases:
+def find_phrases(
+    vocabulary: Vocabulary, document: Ints, unit: Ints, least: int, named: Bools | None = None
+) -> Phrases:
     """Return the mentions of concepts.
 
     Sentence `s` stands in document `document[s]`; burstiness is measured over `unit[s]`, its source or a
@@ -70,7 +72,11 @@ def _candidates(vocabulary: Vocabulary, size: int) -> Ints:
     inner = _can_stand_inside(vocabulary)[word] & small
     ok = np.ones(max(n - size + 1, 0), bool)
     if vocabulary.rules.adjectives_follow and size > 1:
-        last |= (vocabulary.nominal >= 0)[word] & (_content(vocabulary) & (vocabulary.closing >= CLOSING))[word] & small
+        last |= (
+            (vocabulary.nominal >= 0)[word]
+            & (_content(vocabulary) & (vocabulary.closing >= CLOSING))[word]
+            & small
+        )
         ok &= (vocabulary.nominal >= NOMINAL)[word][: n - size + 1]
     for k in range(size - 1):
         ok &= inner[k : n - size + 1 + k]

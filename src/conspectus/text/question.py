@@ -158,7 +158,9 @@ def read_question(text: str, *languages: str) -> Question:
     return Question(text, _stems_of(text, languages), focus, language, _runs(asked, language, languages, focus))
 
 
-def _runs(text: str, language: str, languages: Sequence[str], focus: Collection[str]) -> tuple[tuple[str, ...], ...]:
+def _runs(
+    text: str, language: str, languages: Sequence[str], focus: Collection[str]
+) -> tuple[tuple[str, ...], ...]:
     runs: list[list[str]] = [[]]
     focus = frozenset(focus)
     for word in _WORDS.findall(fold(text)):
@@ -256,7 +258,9 @@ _NO_LINK = (
     " )"
 )
 """Nouns before `of` that stand for nothing else than what follows."""
-_AGENT = re.compile(rf"\b{_NO_LINK}[a-z]+(?:er|or|ist|ian|ess|ent|ant|ief|ead|tect|man|men)s? (?:of|for|behind|in)\b")
+_AGENT = re.compile(
+    rf"\b{_NO_LINK}[a-z]+(?:er|or|ist|ian|ess|ent|ant|ief|ead|tect|man|men)s? (?:of|for|behind|in)\b"
+)
 """`the designer of`: somebody who is not named."""
 _KIN = re.compile(
     r"\b(?:(?:grand|step|half-?)?(?:mother|father|parent|son|daughter|brother|sister|child|children)s?(?:-in-law)?|spouse|"

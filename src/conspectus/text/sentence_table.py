@@ -82,7 +82,11 @@ def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[s
                     speaker, start = name, label.end()
             for a, b in sentences(text, start, end, document.language):
                 sentence = " ".join(text[a:b].split())
-                if _LETTER.search(sentence) and not _ASIDE.fullmatch(sentence) and not speakers.cut_label(sentence):
+                if (
+                    _LETTER.search(sentence)
+                    and not _ASIDE.fullmatch(sentence)
+                    and not speakers.cut_label(sentence)
+                ):
                     rows.append((number, a, b, speaker))
                     texts.append(sentence)
     for keep in (_not_cut, _not_repeated):
@@ -126,7 +130,11 @@ class _Speakers:
 
     def cut_label(self, sentence: str) -> bool:
         """Tell whether a sentence is the head of a label."""
-        return sentence.isupper() and len(sentence) < 30 and bool(_beginning_with(sentence.casefold(), self._by_head))
+        return (
+            sentence.isupper()
+            and len(sentence) < 30
+            and bool(_beginning_with(sentence.casefold(), self._by_head))
+        )
 
 
 def _beginning_with(head: str, texts: Sequence[str]) -> Sequence[str]:
@@ -220,7 +228,9 @@ def _not_cut(document: list[int], texts: list[str]) -> list[int]:
     tails = {tail[::-1] for tail in _heads({t[::-1] for t in opening}, (t[::-1] for t in texts))}
     heads = _heads(closing, texts)
     return [
-        i for i, text in enumerate(texts) if not (edges[i] and text in tails) and not (edges[i + 1] and text in heads)
+        i
+        for i, text in enumerate(texts)
+        if not (edges[i] and text in tails) and not (edges[i + 1] and text in heads)
     ]
 
 

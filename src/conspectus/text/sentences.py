@@ -74,7 +74,9 @@ def lines(text: str) -> Iterator[tuple[int, int]]:
         yield start, len(text)
 
 
-def sentences(text: str, start: int = 0, end: int | None = None, language: str = ENGLISH) -> Iterator[tuple[int, int]]:
+def sentences(
+    text: str, start: int = 0, end: int | None = None, language: str = ENGLISH
+) -> Iterator[tuple[int, int]]:
     """Yield the spans of the sentences of a line, without the white space around them."""
     end = len(text) if end is None else end
     begin = start

@@ -43,7 +43,9 @@ def tokenize(sentence: str, language: str) -> list[str]:
         return [piece for token in tokens for piece in _patterns().turkish_ending.split(token, 1)]
     if language not in ("zh", "ja"):
         return tokens
-    pieces = [piece for token in tokens for piece in (_pieces(token, language) if CJK.search(token) else (token,))]
+    pieces = [
+        piece for token in tokens for piece in (_pieces(token, language) if CJK.search(token) else (token,))
+    ]
     return _unglued(pieces) if language == "zh" else pieces
 
 
@@ -107,7 +109,9 @@ def _unglued(pieces: list[str]) -> list[str]:
     return [
         part
         for at, piece in enumerate(pieces)
-        for part in (_apart(piece) if at in near or (len(piece) == 2 and piece[0] in CHINESE_STOPWORDS) else (piece,))
+        for part in (
+            _apart(piece) if at in near or (len(piece) == 2 and piece[0] in CHINESE_STOPWORDS) else (piece,)
+        )
     ]
 
 

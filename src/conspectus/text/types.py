@@ -57,7 +57,9 @@ def type_of(
     if head:
         return head
     foreign &= language not in UNCASED  # there Latin letters are used for more than for people
-    plain = all(w[0].isupper() and w[1:].islower() for w in words if len(w.rstrip(".")) > 1 and w not in PARTICLES)
+    plain = all(
+        w[0].isupper() and w[1:].islower() for w in words if len(w.rstrip(".")) > 1 and w not in PARTICLES
+    )
     if 2 <= len(words) <= 4 and plain and (lower[0] in given or (foreign and len(words) < 4)):
         surely = lower[0] in given
         if _places(context) >= max(2.0, (0.5 if surely else 0.25) * mentions):

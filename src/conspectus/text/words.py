@@ -69,7 +69,8 @@ def _marked() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 ELIDED = re.compile(
-    r"\b(?:[cdjlmnst]|(?:lors|puis|jus|quoi)?qu|(?:da|de|ne|su|a)?ll|un|quest|quell|sant|gl)['’](?=\w)", re.IGNORECASE
+    r"\b(?:[cdjlmnst]|(?:lors|puis|jus|quoi)?qu|(?:da|de|ne|su|a)?ll|un|quest|quell|sant|gl)['’](?=\w)",
+    re.IGNORECASE,
 )
 """Articles and pronouns that a French, Italian or Catalan word is written in one piece with."""
 ELIDING = frozenset(("fr", "it", "ca"))
@@ -187,7 +188,9 @@ def name_key(name: str) -> str:
     """Return what spellings of one name have in common: case, width, accents, articles, marks removed."""
     text = fold(name)
     if not text.isascii():
-        text = unicodedata.normalize("NFC", _NAME_MARKS.sub("", unicodedata.normalize("NFD", text))).replace("ı", "i")
+        text = unicodedata.normalize("NFC", _NAME_MARKS.sub("", unicodedata.normalize("NFD", text))).replace(
+            "ı", "i"
+        )
     text = _POSSESSIVE.sub("", text).replace(".", "")
     text = " ".join(_NAME_PUNCTUATION.sub(" ", text).split())
     return _ARTICLE.sub("", text)

@@ -63,7 +63,9 @@ PUBLISHED: dict[str, tuple[Any, Asked]] = {
                     "answers": [
                         {
                             "head": {"vars": ["r"]},
-                            "results": {"bindings": [{"r": {"type": "uri", "value": "http://a.org/entity/Ada_Byrne"}}]},
+                            "results": {
+                                "bindings": [{"r": {"type": "uri", "value": "http://a.org/entity/Ada_Byrne"}}]
+                            },
                         }
                     ],
                 }
@@ -125,7 +127,11 @@ def test_a_published_file_is_read_by_its_shape(tmp_path: Path, name: str):
 
 
 def test_answers_by_their_ids_are_read_as_names(tmp_path: Path):
-    record = {"question": "Whose was Rook?", "answer": {"Q1": "Ada", "Q2": "Tom"}, "qid_topic_entity": {"Q3": "Rook"}}
+    record = {
+        "question": "Whose was Rook?",
+        "answer": {"Q1": "Ada", "Q2": "Tom"},
+        "qid_topic_entity": {"Q3": "Rook"},
+    }
     (tmp_path / "qald.json").write_text(json.dumps([record]))
 
     assert read_questions(tmp_path / "qald.json")[0].answers == ("Ada", "Tom")

@@ -113,7 +113,9 @@ async def test_a_step_that_leaves_nothing_ends_it() -> None:
 
 async def test_chinese_answers_are_read_with_chinese_prompts() -> None:
     model = every_step()
-    assert await claims_of("谁？", sentences_of("周秀兰买下了货船白鹭号。"), model) == ("周秀兰买下了货船白鹭号。",)
+    assert await claims_of("谁？", sentences_of("周秀兰买下了货船白鹭号。"), model) == (
+        "周秀兰买下了货船白鹭号。",
+    )
     assert {task.language for task in model.tasks} == {"zh"}
 
 
@@ -121,7 +123,9 @@ async def test_chinese_answers_are_read_with_chinese_prompts() -> None:
 
 
 def test_claims_and_clusters_are_averaged_over_the_answers_of_a_condition(tmp_path: Path) -> None:
-    folder = a_folder(tmp_path, {"SS": [numbers(1), numbers(2)], "C0": [numbers(3), numbers(3) + " " + numbers(3)]})
+    folder = a_folder(
+        tmp_path, {"SS": [numbers(1), numbers(2)], "C0": [numbers(3), numbers(3) + " " + numbers(3)]}
+    )
 
     found = counted(folder, every_step())
 
@@ -151,7 +155,9 @@ def test_an_answer_that_states_nothing_counts_with_no_claims(tmp_path: Path) -> 
 
 
 def test_without_a_model_the_sentences_that_state_something_are_the_claims(tmp_path: Path) -> None:
-    text = "Ada Brook bought the Orran Mill in 1901. Mills are fine things to look at. It was Ruben Vale who paid."
+    text = (
+        "Ada Brook bought the Orran Mill in 1901. Mills are fine things to look at. It was Ruben Vale who paid."
+    )
 
     found = counted(a_folder(tmp_path, {"A": [text]}))
 

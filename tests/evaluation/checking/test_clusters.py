@@ -35,7 +35,10 @@ def test_the_distance_is_one_less_the_f_measure_of_the_longest_common_subsequenc
 
 
 def test_claims_of_the_same_words_are_one_claim() -> None:
-    assert distinct(["Bees swarm.", "bees swarm", "Bees swarm in May.", "…"]) == ("Bees swarm.", "Bees swarm in May.")
+    assert distinct(["Bees swarm.", "bees swarm", "Bees swarm in May.", "…"]) == (
+        "Bees swarm.",
+        "Bees swarm in May.",
+    )
 
 
 def test_clusters_become_fewer_as_the_threshold_grows() -> None:
@@ -65,7 +68,8 @@ def test_distances_are_those_of_rouge_score(claims: list[str]) -> None:
     score = scorer(["rougeL"]).score
     theirs = [1 - score(a, b)["rougeL"].fmeasure for i, a in enumerate(claims) for b in claims[i + 1 :]]
     ours = [
-        1.0 if not words(a) or not words(b) else d for d, (a, b) in zip(distances(claims), _pairs(claims), strict=True)
+        1.0 if not words(a) or not words(b) else d
+        for d, (a, b) in zip(distances(claims), _pairs(claims), strict=True)
     ]
 
     assert ours == pytest.approx(theirs)

@@ -19,7 +19,8 @@ from conspectus.tasks import Entails
 
 CITED = (CitedText(1, "Mill", "Ada bought the mill."), CitedText(2, "Flood", "The Tarn flooded Hollin."))
 ANSWER = (
-    "## Of Hollin\n\n- Ada bought the mill. [1]\n- The Tarn burned. [2]\n- Both are so. [1][2]\n- Nobody knows why."
+    "## Of Hollin\n\n- Ada bought the mill. [1]\n- The Tarn burned. "
+    "[2]\n- Both are so. [1][2]\n- Nobody knows why."
 )
 
 
@@ -37,7 +38,9 @@ def inside(task: Entails) -> bool:
     return task.statement in task.text
 
 
-def checked(folder: Path, said: Callable[[Entails], Any] = inside, **more: Any) -> tuple[Grounding, ScriptedModel]:
+def checked(
+    folder: Path, said: Callable[[Entails], Any] = inside, **more: Any
+) -> tuple[Grounding, ScriptedModel]:
     model = ScriptedModel({Entails: said})
     return check_grounding(folder, model=model, **more).value, model
 
@@ -70,7 +73,9 @@ def test_shares_are_means_over_answers_and_one_that_states_nothing_has_none(tmp_
 
 
 def test_what_samples_do_not_say_is_not_consistent(tmp_path: Path) -> None:
-    folder = a_folder(tmp_path, "Ada bought the mill. Bees swarm.", samples=("Ada bought the mill. [1] Owls hunt.", ""))
+    folder = a_folder(
+        tmp_path, "Ada bought the mill. Bees swarm.", samples=("Ada bought the mill. [1] Owls hunt.", "")
+    )
 
     found, model = checked(folder)
 

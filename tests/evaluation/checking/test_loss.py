@@ -89,7 +89,9 @@ def test_each_stage_holds_what_names_the_chunk() -> None:
 
 
 def test_extraction_is_done_again_by_the_rules_that_an_index_was_built_with() -> None:
-    index = a_built_index("Ada Brook bought the Orran Mill in 1901. Ada Brook paid Ruben Vale for the Orran Mill.")
+    index = a_built_index(
+        "Ada Brook bought the Orran Mill in 1901. Ada Brook paid Ruben Vale for the Orran Mill."
+    )
 
     texts, notices = stages(index)
 

@@ -23,7 +23,9 @@ QUESTIONS = [Question(str(n), f"Who met {name}?") for n, name in enumerate(("Ada
 
 
 def small() -> Index:
-    return an_index("Ada met Bo.", "Bo met Cy.", "Cy met Ada.", entities=["Ada", "Bo", "Cy"], reports=["Meetings"])
+    return an_index(
+        "Ada met Bo.", "Bo met Cy.", "Cy met Ada.", entities=["Ada", "Bo", "Cy"], reports=["Meetings"]
+    )
 
 
 def a_model(said: Any = None) -> ScriptedModel:
@@ -60,9 +62,15 @@ def test_every_question_is_answered_by_every_condition(tmp_path: Path):
     (cited,) = rows["bm25", "0"].cited
     assert (cited.marker, cited.title, cited.text) == (1, "0.txt", "Ada met Bo.")
     assert [one.condition for one in answered.conditions] == ["C0", "TS", "bm25"]
-    assert [(one.answers, one.failed, one.calls) for one in answered.conditions] == [(3, 0, 6), (3, 0, 6), (3, 0, 3)]
+    assert [(one.answers, one.failed, one.calls) for one in answered.conditions] == [
+        (3, 0, 6),
+        (3, 0, 6),
+        (3, 0, 3),
+    ]
     assert [row.condition for row in answered.table2] == ["C0", "TS"]
-    assert [q.text for q in evaluation.list_questions(tmp_path, tmp_path).questions] == [q.text for q in QUESTIONS]
+    assert [q.text for q in evaluation.list_questions(tmp_path, tmp_path).questions] == [
+        q.text for q in QUESTIONS
+    ]
 
 
 def test_a_run_goes_on_from_what_is_kept(tmp_path: Path):
@@ -121,7 +129,9 @@ def test_answers_of_another_model_or_other_settings_are_made_anew(tmp_path: Path
 def test_answers_to_other_questions_that_were_made_with_something_else_are_told(tmp_path: Path):
     run(tmp_path, ["bm25"], a_model())
 
-    answered = run(tmp_path, ["bm25"], a_model(), questions=QUESTIONS[:1], settings={"answer.response": "one line"})
+    answered = run(
+        tmp_path, ["bm25"], a_model(), questions=QUESTIONS[:1], settings={"answer.response": "one line"}
+    )
 
     assert answered.notices[0].startswith("2 answers of bm25 to other questions were made with another")
 
@@ -155,7 +165,9 @@ def test_without_a_language_model_everything_is_answered_too_and_the_same_each_t
     questions = [Question("1", "What did Ada Byrne do?"), Question("2", "Which matters are there in all?")]
     files: list[list[tuple[str, str, str]]] = []
     for name in ("one", "two"):
-        answered = run(tmp_path / name, ["C0", "TS", "bm25", "local", "walk", "auto"], index=index, questions=questions)
+        answered = run(
+            tmp_path / name, ["C0", "TS", "bm25", "local", "walk", "auto"], index=index, questions=questions
+        )
         files.append([(row.condition, row.question, row.text) for row in kept(tmp_path / name).values()])
         assert all(one.calls == one.failed == 0 for one in answered.conditions)
     assert files[0] == files[1]

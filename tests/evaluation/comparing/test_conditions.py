@@ -48,7 +48,9 @@ def test_what_is_no_condition_is_refused(names: list[str]):
 
 
 def at(name: str, **settings: Any) -> Settings:
-    return settings_for(conditions_of([name])[0], Settings.model_validate(settings), an_index("One two three. " * 40))
+    return settings_for(
+        conditions_of([name])[0], Settings.model_validate(settings), an_index("One two three. " * 40)
+    )
 
 
 def test_every_method_is_given_the_same_window():

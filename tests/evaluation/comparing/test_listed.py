@@ -44,7 +44,11 @@ def test_what_holds_no_questions_is_told(name: str, text: str, tmp_path: Path):
 
 
 def test_questions_that_differ_in_case_and_marks_alone_are_one():
-    questions = [Question("1", "Which themes recur?"), Question("2", "which themes recur"), Question("3", "谁说的？")]
+    questions = [
+        Question("1", "Which themes recur?"),
+        Question("2", "which themes recur"),
+        Question("3", "谁说的？"),
+    ]
 
     assert [q.id for q in once(questions)] == ["1", "3"]
 

@@ -115,7 +115,10 @@ def test_a_model_that_cannot_judge_ends_the_run(tmp_path: Path):
 
 def test_equal_answers_are_a_tie_that_nobody_is_asked_about(tmp_path: Path):
     model = a_judge()
-    texts = {"A": lambda i: "same" if i < 2 else f"long and {i}", "B": lambda i: "same " if i < 2 else f"short {i}"}
+    texts = {
+        "A": lambda i: "same" if i < 2 else f"long and {i}",
+        "B": lambda i: "same " if i < 2 else f"short {i}",
+    }
     found = judged(a_folder(tmp_path, 6, texts), model)
 
     assert len(model.all_seen(Judge)) == 20

@@ -20,14 +20,18 @@ def questions(n: int) -> list[Question]:
     return [Question(f"q{i}", f"What of {i}?") for i in range(n)]
 
 
-def written(folder: Path, n: int, conditions: str = "ABC", texts: Mapping[tuple[str, str], str] | None = None) -> Path:
+def written(
+    folder: Path, n: int, conditions: str = "ABC", texts: Mapping[tuple[str, str], str] | None = None
+) -> Path:
     """A folder with answers of conditions to n questions; a text of `!` is an answer that failed."""
     kept = answers_in(folder)
     for question in questions(n):
         for condition in conditions:
             text = (texts or {}).get((condition, question.id), f"{condition} on {question.id}")
             failed = text == "!"
-            kept.add(ConditionAnswer(condition, question.id, "" if failed else text, error="cut off" if failed else ""))
+            kept.add(
+                ConditionAnswer(condition, question.id, "" if failed else text, error="cut off" if failed else "")
+            )
     return folder
 
 
@@ -45,7 +49,10 @@ def test_each_answer_is_shown_first_half_of_the_time_for_every_pair_and_criterio
     for pair in found.pairs:
         for criterion in found.criteria:
             group = [one for one in found.comparisons if one.pair == pair and one.criterion == criterion]
-            for rows in (group, *([one for one in group if one.replicate == r] for r in range(1, replicates + 1))):
+            for rows in (
+                group,
+                *([one for one in group if one.replicate == r] for r in range(1, replicates + 1)),
+            ):
                 first = Counter(one.first.condition for one in rows)
                 assert abs(first[pair[0]] - first[pair[1]]) == len(rows) % 2
 

@@ -80,7 +80,8 @@ def test_an_index_with_a_graph_keeps_it_when_it_gets_vectors_and_is_never_replac
     target = tmp_path / "index"
     data = retrieval.read_beir(folder)
     index = with_openie(
-        retrieval.passage_index(data, target, Settings()), [OpenIe("p1", (FoundTriple("Bees", "swarm in", "June"),))]
+        retrieval.passage_index(data, target, Settings()),
+        [OpenIe("p1", (FoundTriple("Bees", "swarm in", "June"),))],
     )
     with store.writing(target):
         store.commit(target, without_vectors(index), settings={}, usage={})

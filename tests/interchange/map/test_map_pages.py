@@ -163,7 +163,9 @@ def test_a_thing_tells_its_sources_and_its_name_stays_text(scene: Scene, tmp_pat
     told = panel(in_browser(page(scene, title="A"), tmp_path, at="#e3"))
 
     assert "<h2>&lt;b&gt;Zoë&lt;/b&gt;</h2>" in told
-    assert f"<mark>{escape(scene.index.documents[0].text[start:end])}</mark>" in told  # behind two that count double
+    assert (
+        f"<mark>{escape(scene.index.documents[0].text[start:end])}</mark>" in told
+    )  # behind two that count double
 
 
 def test_a_report_links_what_it_cites_and_its_parts(scene: Scene, tmp_path: Path):

@@ -106,7 +106,9 @@ def test_over_reports_that_a_model_wrote_the_whole_does_not_claim_to_be_without_
 
 
 def test_nothing_is_said_twice():
-    text = reduced(f"### Bees\n\n- {BEES}\n- {WAX}", f"### More\n\n- {BEES.replace('ninety', 'eighty')}\n- {BROKE}")
+    text = reduced(
+        f"### Bees\n\n- {BEES}\n- {WAX}", f"### More\n\n- {BEES.replace('ninety', 'eighty')}\n- {BROKE}"
+    )
 
     assert lines(text) == [BEES, WAX, BROKE]
 

@@ -28,7 +28,9 @@ model = ExtractiveModel()
         ("Thanks, Ruben.", False),
     ],
 )
-async def test_a_sentence_that_names_something_or_gives_a_number_states_a_fact(sentence: str, states: bool) -> None:
+async def test_a_sentence_that_names_something_or_gives_a_number_states_a_fact(
+    sentence: str, states: bool
+) -> None:
     assert await model.perform(SelectFactual("Who?", (sentence,))) == ((1,) if states else ())
 
 

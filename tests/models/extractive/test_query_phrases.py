@@ -8,7 +8,9 @@ from making import an_index
 from conspectus.index import Index
 from conspectus.models.extractive.search import Searcher, is_acronym, segment_query
 
-FILLER = " ".join(f"The {a} of the {b} was sold." for a in ("roof", "gate", "yard") for b in ("mill", "inn", "farm"))
+FILLER = " ".join(
+    f"The {a} of the {b} was sold." for a in ("roof", "gate", "yard") for b in ("mill", "inn", "farm")
+)
 REMOTE = "Remote work suits half of the office. They agreed on remote work in May."
 SURPRISED = "Nobody was remotely surprised. The remote island has no harbour. The work was dull."
 LEARNING = "Machine learning reads the charts. ML will take jobs from the clerks. Machine learning is slow."

@@ -92,7 +92,10 @@ def test_a_number_of_the_question_is_not_what_is_asked_for():
 
 
 def test_where_something_is_to_be_told_of_what_says_what_it_is_comes_first():
-    texts = ("The letter was sent to Mara Tolan on Monday by post.", "Mara Tolan, mason of Quenda, walked to the inn.")
+    texts = (
+        "The letter was sent to Mara Tolan on Monday by post.",
+        "Mara Tolan, mason of Quenda, walked to the inn.",
+    )
     index = an_index_of(*texts)
 
     assert read("Who is Mara Tolan?", "Mara Tolan", index=index)[0] == texts[1]
@@ -129,11 +132,15 @@ def test_what_something_cost_is_an_amount_of_money():
 def test_what_several_disagree_about_is_where_they_are_named_together():
     told = "Mara Tolan wants a higher weir in Quenda. The mill stands."
 
-    assert read("What did Mara Tolan and Quenda disagree about?", index=an_index_of(told))[0].startswith("Mara Tolan")
+    assert read("What did Mara Tolan and Quenda disagree about?", index=an_index_of(told))[0].startswith(
+        "Mara Tolan"
+    )
 
 
 def test_who_somebody_is_may_be_said_outside_the_best_chunks():
-    index = an_index("Mara Tolan spoke. Mara Tolan spoke again.", "Mara Tolan is a mason.", entities=["Mara Tolan"])
+    index = an_index(
+        "Mara Tolan spoke. Mara Tolan spoke again.", "Mara Tolan is a mason.", entities=["Mara Tolan"]
+    )
     searcher = Searcher(index)
 
     best = rank_sentences(read_question("Who is Mara Tolan?"), index.chunks[:1], {0}, searcher)[0]

@@ -53,7 +53,9 @@ def test_a_question_of_scaffolding_alone_finds_nothing():
 def test_a_rare_word_weighs_more_than_a_common_one():
     searcher = Searcher(INDEX)
 
-    assert searcher.weight("zeppelin") > searcher.weight("flood") > searcher.weight("weir") > searcher.weight("mill")
+    assert (
+        searcher.weight("zeppelin") > searcher.weight("flood") > searcher.weight("weir") > searcher.weight("mill")
+    )
 
 
 def test_the_chunk_of_a_span_is_the_first_that_holds_it_whole():

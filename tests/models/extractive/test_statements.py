@@ -39,7 +39,9 @@ def test_a_statement_that_several_rows_make_is_one_with_all_their_references():
 
 
 def test_what_reports_of_parts_found_counts_more_the_earlier_it_stands():
-    report = a_report("Quenda", findings=[f"{WEIR} [Data: Entities (4)]", "The mill burned. [Data: Entities (5)]"])
+    report = a_report(
+        "Quenda", findings=[f"{WEIR} [Data: Entities (4)]", "The mill burned. [Data: Entities (5)]"]
+    )
     first, second = statements(Context(reports=(report,)), {})
 
     assert (first.text, first.references) == (WEIR, (Reference("Reports", 1),))

@@ -200,7 +200,9 @@ async def test_tuples_without_their_end_mark_are_asked_for_again() -> None:
         (["json_schema", "json_object"], ["json_schema", "json_object", "text"]),
     ],
 )
-async def test_what_a_server_refuses_is_left_out_and_not_tried_again(refuses: list[str], formats: list[str]) -> None:
+async def test_what_a_server_refuses_is_left_out_and_not_tried_again(
+    refuses: list[str], formats: list[str]
+) -> None:
     sender = FakeSender(SOUND, refuses=refuses)
     model = a_model(sender)
 
@@ -437,7 +439,11 @@ async def test_what_is_copied_from_the_example_of_the_instructions_is_left_out_a
 
     found = await model.perform(EXTRACT)
 
-    assert [entity.name for entity in found.entities] == ["Ada", "Bo", "Cid"]  # a name may be made out of the text
+    assert [entity.name for entity in found.entities] == [
+        "Ada",
+        "Bo",
+        "Cid",
+    ]  # a name may be made out of the text
     assert found.relationships == BOTH.relationships
     (notice,) = model.notices
     assert notice.text == "left out: Lune Mills, which the instructions name and the text does not"

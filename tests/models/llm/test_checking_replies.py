@@ -30,7 +30,9 @@ def test_what_is_dumped_is_parsed_back(numbers: tuple[int, ...], texts: tuple[Nu
 
 def test_what_is_no_number_of_a_sentence_is_left_out_and_told():
     chosen = parse(SelectFactual("Q", ()), '{"sentences": [2, "x", 0, true, 2, 1]}')
-    claims = parse(FactualClaims("Q", ()), json.dumps({"claims": [{"number": "one", "text": "A."}, {"number": 2}]}))
+    claims = parse(
+        FactualClaims("Q", ()), json.dumps({"claims": [{"number": "one", "text": "A."}, {"number": 2}]})
+    )
 
     assert chosen.reply == (2, 1)
     assert len(chosen.dropped) == 3
@@ -51,7 +53,9 @@ def test_neither_yes_nor_no_is_no_reply():
 
 
 def test_statements_of_one_text_share_the_beginning_of_their_prompt():
-    one, other = (Prompts().render(Entails("Bees swarm.", statement)) for statement in ("Owls hoot.", "Trams run."))
+    one, other = (
+        Prompts().render(Entails("Bees swarm.", statement)) for statement in ("Owls hoot.", "Trams run.")
+    )
 
     assert one[0] == other[0]
     assert one[1].content.partition("Owls")[0] == other[1].content.partition("Trams")[0]

@@ -41,7 +41,9 @@ def test_where_the_cache_cannot_be_written_nothing_is_asked(tmp_path: Path) -> N
         assert server.counts["requests"] == 0
 
 
-def test_where_there_is_no_room_for_replies_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_is_no_room_for_replies_nothing_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / FILE_NAME
     connect = sqlite3.connect
 

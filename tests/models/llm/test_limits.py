@@ -58,7 +58,9 @@ def test_the_highest_priority_goes_first_and_equals_in_their_order():
             await asyncio.sleep(0)
             gate.leave()
 
-        await asyncio.gather(call("first", 0), call("low", 1), call("high", 3), call("low too", 1), call("higher", 3.5))
+        await asyncio.gather(
+            call("first", 0), call("low", 1), call("high", 3), call("low too", 1), call("higher", 3.5)
+        )
         return order
 
     assert asyncio.run(run()) == ["first", "higher", "high", "low", "low too"]

@@ -16,7 +16,11 @@ HELLO = (Message("user", "Hello there"),)
 
 
 def sent(
-    server: SimulatedServer, name: str, environ: dict[str, str], settings: dict[str, Any] | None = None, **more: Any
+    server: SimulatedServer,
+    name: str,
+    environ: dict[str, str],
+    settings: dict[str, Any] | None = None,
+    **more: Any,
 ) -> Completion:
     async def run() -> Completion:
         async with CachingSender(ModelSettings(**(settings or {})), None, environ=environ) as sender:
@@ -28,7 +32,11 @@ def sent(
 def test_azure_is_asked_at_the_address_of_the_resource_with_its_key_in_a_header_of_its_own():
     with SimulatedServer(Behaviour(key="secret", keep_bodies=True)) as server:
         root = server.url.removesuffix("/v1")
-        environ = {"AZURE_OPENAI_ENDPOINT": f"{root}/", "AZURE_OPENAI_API_KEY": "secret", "OPENAI_API_KEY": "other"}
+        environ = {
+            "AZURE_OPENAI_ENDPOINT": f"{root}/",
+            "AZURE_OPENAI_API_KEY": "secret",
+            "OPENAI_API_KEY": "other",
+        }
         reply = sent(server, "azure/my-deployment", environ, temperature=0.0, max_tokens=50)
         path, headers = server.heads[0]
 
@@ -49,12 +57,19 @@ def test_azure_is_asked_at_the_address_of_the_resource_with_its_key_in_a_header_
     ],
 )
 def test_a_server_that_is_named_by_its_address_gets_its_own_key_and_no_others(name: str, model: str):
-    environ = {"CONSPECTUS_API_KEY": "mine", "OPENAI_API_KEY": "o", "OPENROUTER_API_KEY": "r", "VLLM_API_KEY": "v"}
+    environ = {
+        "CONSPECTUS_API_KEY": "mine",
+        "OPENAI_API_KEY": "o",
+        "OPENROUTER_API_KEY": "r",
+        "VLLM_API_KEY": "v",
+    }
     with SimulatedServer(Behaviour(key="mine", keep_bodies=True)) as server:
         sent(server, name, environ, {"base_url": server.url}, seed=3)
 
     assert server.heads[0][0] == "/v1/chat/completions"
-    assert server.bodies == [{"model": model, "messages": [{"role": "user", "content": "Hello there"}], "seed": 3}]
+    assert server.bodies == [
+        {"model": model, "messages": [{"role": "user", "content": "Hello there"}], "seed": 3}
+    ]
 
 
 @pytest.mark.parametrize("name", ["openai/gpt-5-mini", "openai/o4-mini", "azure/o3"])

@@ -85,7 +85,11 @@ def test_a_step_of_drift_is_parsed_back(text: str, score: int, follow_ups: tuple
 
 
 def test_an_empty_answer_helps_nothing_and_a_follow_up_without_a_question_is_left_out():
-    said = {"answer": " ", "score": 80, "follow_ups": [{"question": "", "score": 5}, {"question": "Who?", "score": 5}]}
+    said = {
+        "answer": " ",
+        "score": 80,
+        "follow_ups": [{"question": "", "score": 5}, {"question": "Who?", "score": 5}],
+    }
 
     parsed = parse(PrimeAnswer("Q", Context(), 3), json.dumps(said))
 

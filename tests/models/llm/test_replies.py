@@ -87,7 +87,13 @@ def test_stats_tell_size_and_hits_by_task(replies: ResponseCache):
 
 
 def test_what_was_spent_is_told_by_task_and_model_over_all_runs(replies: ResponseCache):
-    add(replies, attempt("a"), attempt("b", "cut off"), attempt("c", "failed"), attempt("d", "failed", task="Down"))
+    add(
+        replies,
+        attempt("a"),
+        attempt("b", "cut off"),
+        attempt("c", "failed"),
+        attempt("d", "failed", task="Down"),
+    )
     (spent,) = replies.spent()
     assert (spent.task, spent.calls, spent.prompt_tokens, spent.completion_tokens) == ("T", 2, 20, 4)
 

@@ -109,7 +109,9 @@ def test_a_report_survives_being_written_and_read(report: ReportDraft) -> None:
     rating=st.integers(0, 5),
     missed=st.booleans(),
 )
-def test_texts_and_numbers_survive_being_written_and_read(said: str, score: int, rating: int, missed: bool) -> None:
+def test_texts_and_numbers_survive_being_written_and_read(
+    said: str, score: int, rating: int, missed: bool
+) -> None:
     for task in (ReduceAnswer("?", ()), AnswerFromContext("?", Context())):
         assert parse(task, dump(task, said)).reply == said
     element = DescribeElement("Ada", "entity", ("a",))
@@ -300,7 +302,8 @@ def test_an_end_mark_inside_a_text_ends_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["yes", "Yes.", "YES, some", "**yes**", '{"answer":"yes"}', "Answer: yes", "是", "是的", "有", "答案：是"]
+    "said",
+    ["yes", "Yes.", "YES, some", "**yes**", '{"answer":"yes"}', "Answer: yes", "是", "是的", "有", "答案：是"],
 )
 def test_yes_is_read(said: str) -> None:
     assert parse(MISSED, said).reply is True

@@ -319,7 +319,9 @@ def test_a_server_that_asks_to_wait_for_hours_is_not_waited_for():
         (Behaviour(refuses=("json_schema",)), NotAccepted, "does not take json_schema"),
     ],
 )
-def test_what_cannot_pass_is_asked_once_and_told_in_one_line(behaviour: Behaviour, error: type[ModelError], says: str):
+def test_what_cannot_pass_is_asked_once_and_told_in_one_line(
+    behaviour: Behaviour, error: type[ModelError], says: str
+):
     with SimulatedServer(behaviour) as server:
         with pytest.raises(error, match=says) as caught:
             send(server, ask(response_format="json_schema", schema=SCHEMA, schema_name="x"))
@@ -502,7 +504,9 @@ def test_calls_that_may_have_been_charged_for_count_against_the_budget():
 
 def of_length(words: int) -> Callable[..., str]:
     """Return what replies with so many words, and twice as many where the question has an even number."""
-    return lambda messages, *_: "so " * (words * (2 - sum(map(int, re.findall(r"\d+", messages[-1]["content"]))) % 2))
+    return lambda messages, *_: (
+        "so " * (words * (2 - sum(map(int, re.findall(r"\d+", messages[-1]["content"]))) % 2))
+    )
 
 
 @pytest.mark.parametrize("budget", [5000, 9000, 40_000, 100_000])
@@ -634,7 +638,9 @@ def test_no_durable_reply_is_asked_for_again_after_kill_9(tmp_path: Path):
             asked_before = len(server.bodies)
             child = subprocess.Popen([sys.executable, "-c", CHILD, server.url, str(path)])
             deadline = time.monotonic() + 20
-            while len(server.bodies) < asked_before + 5 + n and child.poll() is None and time.monotonic() < deadline:
+            while (
+                len(server.bodies) < asked_before + 5 + n and child.poll() is None and time.monotonic() < deadline
+            ):
                 time.sleep(0.002)
             if n < 7:
                 os.kill(child.pid, signal.SIGKILL)

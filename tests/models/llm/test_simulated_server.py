@@ -93,7 +93,9 @@ def test_unknown_tasks_get_replies_that_fit_their_schema():
             "flag": {"type": "boolean"},
         },
     }
-    reply = json.loads(simulated_replies.reply_to([{"role": "user", "content": "one two three"}], schema, "Other"))
+    reply = json.loads(
+        simulated_replies.reply_to([{"role": "user", "content": "one two three"}], schema, "Other")
+    )
     assert {name: type(value) for name, value in reply.items()} == {
         "name": str, "n": int, "list": list, "kind": str, "flag": bool
     }  # fmt: skip

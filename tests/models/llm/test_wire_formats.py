@@ -58,7 +58,9 @@ ENVIRON = {
         ("anthropic/claude-sonnet-4-5", "", "claude-sonnet-4-5", "", None),
     ],
 )
-def test_a_name_leads_to_a_model_an_address_and_a_key(name: str, base_url: str, model: str, address: str, key: str):
+def test_a_name_leads_to_a_model_an_address_and_a_key(
+    name: str, base_url: str, model: str, address: str, key: str
+):
     found = find_endpoint(name, base_url, ENVIRON)
     assert (found.model, found.base_url, found.key) == (model, address, key)
     assert "'c'" not in repr(found)
@@ -162,7 +164,8 @@ def test_what_a_server_repeats_of_a_request_is_not_told():
 
 
 @pytest.mark.parametrize(
-    "text", ["Bearer abcdef", "Basic bWU6eA==", "key sk-proj-abcdefgh12", "http://me:secret@host/v1", "the KEY itself"]
+    "text",
+    ["Bearer abcdef", "Basic bWU6eA==", "key sk-proj-abcdefgh12", "http://me:secret@host/v1", "the KEY itself"],
 )
 def test_what_looks_like_a_key_is_redacted(text: str):
     assert "[key]" in redact(text, "KEY itself")
@@ -211,7 +214,9 @@ def test_a_body_has_only_what_was_asked_for():
         "messages": [{"role": "user", "content": "x"}],
     }
     schema = {"type": "object"}
-    request = Request((Message("user", "x"),), "ollama/m", response_format="json_schema", schema=schema, max_tokens=7)
+    request = Request(
+        (Message("user", "x"),), "ollama/m", response_format="json_schema", schema=schema, max_tokens=7
+    )
     body = OllamaDialect(4096).chat_body(request, "m", (), stream=True)
     assert body["options"] == {"num_ctx": 4096, "num_predict": 7}
     assert body["format"] == schema
@@ -220,7 +225,10 @@ def test_a_body_has_only_what_was_asked_for():
 
 def test_importing_conspectus_does_not_import_the_client():
     code = "import sys, conspectus, conspectus.models.llm.wire; print('aiohttp' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "False\n"
+    )
 
 
 def test_a_native_model_without_its_extra_names_the_extra(monkeypatch: pytest.MonkeyPatch):
@@ -264,7 +272,9 @@ def test_an_address_that_lacks_its_version_is_completed(base_url: str, advice: s
 
 
 def test_who_is_refused_at_an_address_of_their_own_is_told_which_variables_are_read():
-    told = str(error_of_response(401, {}, "no", find_endpoint("x", "http://host/v1", {"OPENAI_API_KEY": "k"}), None))
+    told = str(
+        error_of_response(401, {}, "no", find_endpoint("x", "http://host/v1", {"OPENAI_API_KEY": "k"}), None)
+    )
     assert "set CONSPECTUS_API_KEY" in told
     assert "OPENAI_API_KEY goes to" in told
 

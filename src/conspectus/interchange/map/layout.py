@@ -56,7 +56,9 @@ class Edges:
         keep = (a != b) & (a >= 0) & (b >= 0)
         low, high = np.minimum(a, b)[keep], np.maximum(a, b)[keep]
         code, place = np.unique(low * n + high, return_inverse=True)
-        return Edges(code // n, code % n, np.bincount(place, self.weight[keep], minlength=len(code)).astype(np.float64))
+        return Edges(
+            code // n, code % n, np.bincount(place, self.weight[keep], minlength=len(code)).astype(np.float64)
+        )
 
 
 def lay_out(area: Floats, edges: Edges, levels: list[Ints], seed: int = 0) -> Floats:

@@ -67,10 +67,15 @@ def picture(scene: Scene, level: int, format: str, width: int = 2000, font: Path
         from matplotlib.figure import Figure
         from matplotlib.patheffects import withStroke
     except ImportError:
-        raise UsageError("a picture needs matplotlib: pip install 'conspectus[map]' (a .html map does not)") from None
+        raise UsageError(
+            "a picture needs matplotlib: pip install 'conspectus[map]' (a .html map does not)"
+        ) from None
     families = _families(font)
     left, top, wide, high = frame(scene.positions, scene.radius)
-    inches = nextafter(width / DPI, inf), nextafter(round(width * high / wide) / DPI, inf)  # pixels are rounded down
+    inches = (
+        nextafter(width / DPI, inf),
+        nextafter(round(width * high / wide) / DPI, inf),
+    )  # pixels are rounded down
     figure = Figure(figsize=inches, dpi=DPI)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(left, left + wide), ylim=(top + high, top))
     axes.set_axis_off()

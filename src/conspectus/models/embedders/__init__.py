@@ -132,7 +132,9 @@ class ServedEmbedder:
     Raises what `CachingSender.embed` does, and ServerFailed where vectors of another dimension come than before.
     """
 
-    def __init__(self, name: str, settings: Settings, folder: Path | None = None, spent: Usage | None = None) -> None:
+    def __init__(
+        self, name: str, settings: Settings, folder: Path | None = None, spent: Usage | None = None
+    ) -> None:
         self.name = name
         self._usage = Usage()
         self._budget: Budget | None = None
@@ -160,7 +162,9 @@ class ServedEmbedder:
         vectors = _in_thread(self._request(texts, tick))
         before, self._dimension = self._dimension, int(vectors.shape[1])
         if before and before != self._dimension:
-            raise ServerFailed(f"{self.name} gave vectors of {before} numbers before, and of {self._dimension} now")
+            raise ServerFailed(
+                f"{self.name} gave vectors of {before} numbers before, and of {self._dimension} now"
+            )
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
     def unread(self, texts: Sequence[str]) -> float:

@@ -73,7 +73,9 @@ class OnnxModel:
 
     def __init__(self, folder: Path, user: str, kind: str) -> None:
         runtime, tokenizers = import_extra(user, "onnxruntime", "tokenizers")
-        files = [folder / name for name in _FILES if (folder / name).is_file()] or sorted(folder.glob("**/*.onnx"))
+        files = [folder / name for name in _FILES if (folder / name).is_file()] or sorted(
+            folder.glob("**/*.onnx")
+        )
         if not files or not (folder / TOKENIZER).is_file():
             raise UsageError(
                 f"{folder} holds no {kind}: it needs an .onnx file and {TOKENIZER}, as sentence-transformers publishes"
@@ -204,7 +206,9 @@ def _pooling(folder: Path) -> str:
     if any(str(layer.get("type")).endswith(".Dense") for layer in layers):
         raise UsageError(f"the model in {folder} has a dense layer after its pooling, which cannot be run here")
     modes = read_json(folder, POOLING)
-    wanted = [mode.removeprefix("pooling_mode_") for mode, on in modes.items() if mode.startswith("pooling") and on]
+    wanted = [
+        mode.removeprefix("pooling_mode_") for mode, on in modes.items() if mode.startswith("pooling") and on
+    ]
     if len(wanted) > 1 or any(mode not in POOLINGS for mode in wanted):
         raise UsageError(f"the model in {folder} pools by {', '.join(wanted)}; known are {', '.join(POOLINGS)}")
     return wanted[0] if wanted else POOLINGS[0]
@@ -245,7 +249,9 @@ def download(name: str, user: str = "embedder", kind: str = "embedding model", f
         for file in (*OPTIONAL, TOKENIZER, MODEL):  # the model last: where it is, all is
             if file in published:
                 hub.hf_hub_download(name, file, local_dir=folder, endpoint=endpoint)
-    except Exception as error:  # the errors of the HTTP client come through, and which that is depends on the version
+    except (
+        Exception
+    ) as error:  # the errors of the HTTP client come through, and which that is depends on the version
         raise UsageError(
             f"there is no folder {name}, and no model of this name can be fetched from {endpoint} ({_reason(error)})."
             f" Where there is no way to it, download {TOKENIZER}, {MODEL} and, if it is there, {POOLING} from"

@@ -73,7 +73,9 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
             sections.append((_relevance(question, report, inside), _section(report, inside, searcher)))
     sections.sort(key=lambda s: -s[0])
     sections = [
-        (score, section) for score, section in sections[:MAX_SECTIONS] if score >= MIN_SHARE_OF_BEST * sections[0][0]
+        (score, section)
+        for score, section in sections[:MAX_SECTIONS]
+        if score >= MIN_SHARE_OF_BEST * sections[0][0]
     ]
     text = "\n\n".join(section for _, section in sections)
     scores = tuple(score for score, _ in sections)
@@ -184,7 +186,9 @@ def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
 def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
     """Put the sections of all partial answers into one, the most relevant first, nothing said twice."""
     whole = searcher.read(task.question).about_whole
-    most_sections, most_quotes = (MAX_OVERVIEW_SECTIONS, MAX_OVERVIEW_QUOTES) if whole else (MAX_SECTIONS, MAX_QUOTES)
+    most_sections, most_quotes = (
+        (MAX_OVERVIEW_SECTIONS, MAX_OVERVIEW_QUOTES) if whole else (MAX_SECTIONS, MAX_QUOTES)
+    )
     merged: dict[str, tuple[str, list[str]]] = {}
     said: list[frozenset[str]] = []
     asked = set(searcher.read(task.question).focus)
@@ -314,7 +318,9 @@ def rate_report(task: RateReport, searcher: Searcher) -> int:
     question = searcher.read(task.question)
     if not question.terms or question.about_whole:
         return SOMEWHAT_RELEVANT
-    return min(MOST_RELEVANT, math.ceil(MOST_RELEVANT * relevance(question, task.report, searcher) / FULL_RELEVANCE))
+    return min(
+        MOST_RELEVANT, math.ceil(MOST_RELEVANT * relevance(question, task.report, searcher) / FULL_RELEVANCE)
+    )
 
 
 STEP = 10  # unexplained
@@ -329,8 +335,12 @@ def prime_answer(task: PrimeAnswer, searcher: Searcher) -> Probe:
     if question.about_whole:
         heads = (names_in_title(report.title)[0] for report in task.context.reports)
         asked = (FollowUp(_about(head, task.question), 100 - STEP * i) for i, head in enumerate(heads))
-        return Probe(partial.text, partial.score, tuple(asked)[: task.count], section_scores=partial.section_scores)
-    found = [f for r in task.context.reports for f in searcher.by_community(question, r.level).get(r.community, ())]
+        return Probe(
+            partial.text, partial.score, tuple(asked)[: task.count], section_scores=partial.section_scores
+        )
+    found = [
+        f for r in task.context.reports for f in searcher.by_community(question, r.level).get(r.community, ())
+    ]
     follow_ups = _crossed(task.question, found, searcher, task.count)
     return Probe(partial.text, partial.score, follow_ups, section_scores=partial.section_scores)
 

@@ -58,7 +58,9 @@ def extract_graph(task: ExtractGraph, passages: SentenceStore | None) -> Extract
             _keep_best(best, speaker, quality - 1, sentence)  # what is said of them comes before what they say
         else:
             speaker = -1
-        relationships += _pairs(sentence, mentioned, before if passages.follows(sentence) else [], speaker, passages)
+        relationships += _pairs(
+            sentence, mentioned, before if passages.follows(sentence) else [], speaker, passages
+        )
         before = mentioned
     names, types = passages.names, passages.types
     entities = (
@@ -94,7 +96,9 @@ def _pairs(
         both = f"{passages.quoted(sentence - 1)}\n{text}"
         wide = Span(span.document_id, passages.span(sentence - 1).start, span.end)
         found += [
-            FoundRelationship(names[a], names[b], both, NEXT_SENTENCE, wide) for a in before[:MOST_PAIRED] for b in here
+            FoundRelationship(names[a], names[b], both, NEXT_SENTENCE, wide)
+            for a in before[:MOST_PAIRED]
+            for b in here
         ]
     return found
 
@@ -102,7 +106,9 @@ def _pairs(
 MOST_SENTENCES = {"entity": 3, "relationship": 2}
 MOST_WORDS = 70  # unexplained
 _QUOTED = re.compile(r'^([^":：]{2,40})(?:: "(.*)"|：“(.*)”)$', re.DOTALL)
-_DEFINES = re.compile(r"^.{0,12}\b(?:is|was|are|were|has been|became|founded|created|means|works?)\b", re.IGNORECASE)
+_DEFINES = re.compile(
+    r"^.{0,12}\b(?:is|was|are|were|has been|became|founded|created|means|works?)\b", re.IGNORECASE
+)
 _DEFINES_ELSEWHERE = re.compile(
     r"^.{0,12}\b(?:ist|war|sind|waren|wurde|est|était|sont|fut|es|era|fue|son|é|foi|são|è|fu|sono|werd|zijn|"
     r"является|являлся|был|была|είναι|ήταν)\b"

@@ -77,14 +77,18 @@ def rank_sentences(
     for rank, chunk in enumerate(chunks):
         for sentence in searcher.passages.within(chunk):
             place.setdefault(sentence, rank)
-    if named and subject and not rest:  # the best chunks may be those where it speaks most, and is never spoken of
+    if (
+        named and subject and not rest
+    ):  # the best chunks may be those where it speaks most, and is never spoken of
         for sentence in np.flatnonzero(searcher.shares(subject) > COMPLETE).tolist():
             place.setdefault(sentence, len(chunks))
     rows = sorted(place)
     if not rows or not (subject or rest):
         return []
     about = subject_share(subject, rows, searcher)
-    fits = rank_answers(question, rest, about, rows, searcher) if rest else rank_definitions(subject, rows, searcher)
+    fits = (
+        rank_answers(question, rest, about, rows, searcher) if rest else rank_definitions(subject, rows, searcher)
+    )
     floor = UNREADABLE_FACTOR if rest else UNREADABLE_DEFINITION_FACTOR
     found: list[Found] = []
     for i, fit, share in fits:
@@ -115,7 +119,9 @@ def rank_answers(
     for i, sentence in enumerate(rows):
         if around[i] >= MIN_REST_SHARE or (about[i] >= MIN_SUBJECT_SHARE and not mostly_unknown):
             offers = candidates(question, sentence, asked, searcher) if question.wants else ()
-            fit = REST_WEIGHT * float(around[i]) + ANSWER_WEIGHT * max((weight for _, weight in offers), default=0.0)
+            fit = REST_WEIGHT * float(around[i]) + ANSWER_WEIGHT * max(
+                (weight for _, weight in offers), default=0.0
+            )
             if opposed and not _OPPOSITION.search(searcher.passages.text(sentence)):
                 fit *= NOT_OPPOSED_FACTOR
             here = OTHER_SUBJECT_FACTOR + (1 - OTHER_SUBJECT_FACTOR) * float(about[i]) if named else 1.0
@@ -129,7 +135,9 @@ def rank_definitions(
     share = searcher.shares(subject)[list(rows)]
     for i in np.flatnonzero(share >= MIN_SUBJECT_SHARE).tolist():
         text = searcher.passages.text(rows[i])
-        ends = (m.end() for m in WORD.finditer(text) if subject.keys() & set(search_terms(m.group(), searcher.index)))
+        ends = (
+            m.end() for m in WORD.finditer(text) if subject.keys() & set(search_terms(m.group(), searcher.index))
+        )
         says = any(_SAYS_WHAT.match(text, end) for end in ends)
         yield i, REST_WEIGHT * float(share[i]) + ANSWER_WEIGHT * says, float(share[i])
 
@@ -151,13 +159,19 @@ def split_question(
         if words := next((form for form in forms if form and form <= every), None):
             subject |= words
             several += 1
-    kind = _OF_TIME if question.wants == "date" else frozenset[str]()  # "on what date": no date says that it is one
+    kind = (
+        _OF_TIME if question.wants == "date" else frozenset[str]()
+    )  # "on what date": no date says that it is one
     kind |= _OF_MONEY if question.wants == "number" else frozenset[str]()
     if max(several, _runs_of_names(question)) > 1:
         kind |= _TOGETHER
     beside = [t for t in searcher.words(question.focus) if t not in subject | kind]
-    joined = {t for run in question.runs if len(run) > 1 for word in run for t in search_terms(word, searcher.index)}
-    rest = [t for t in beside if t not in _VAGUE or t in joined] or beside  # a line says little, a bottling line much
+    joined = {
+        t for run in question.runs if len(run) > 1 for word in run for t in search_terms(word, searcher.index)
+    }
+    rest = [
+        t for t in beside if t not in _VAGUE or t in joined
+    ] or beside  # a line says little, a bottling line much
     if not subject and not rest:
         rest = searcher.words(question.terms)
     return {t: searcher.weight(t) for t in sorted(subject)}, {t: searcher.weight(t) for t in rest}
@@ -245,7 +259,9 @@ def candidates(
             yield answer, weight / (1 + gap / NEAR)
 
 
-def _of_kind(question: Question, sentence: int, text: str, searcher: Searcher) -> Iterator[tuple[int, int, float]]:
+def _of_kind(
+    question: Question, sentence: int, text: str, searcher: Searcher
+) -> Iterator[tuple[int, int, float]]:
     """Yield where things of the kind that is asked for stand in a sentence, and what they count."""
     match question.wants:
         case "date":

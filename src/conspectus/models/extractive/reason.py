@@ -15,7 +15,15 @@ from conspectus.index import Index
 from conspectus.models.base import performs
 from conspectus.models.extractive.relation_paths import PathFinder, RelationPath
 from conspectus.rows import ReasoningPath
-from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, Examined, ExamineEvidence, NameEntities, NextThought
+from conspectus.tasks import (
+    ChooseRelations,
+    Draft,
+    DraftAnswer,
+    Examined,
+    ExamineEvidence,
+    NameEntities,
+    NextThought,
+)
 from conspectus.text.mentions import find_mentions
 from conspectus.text.sentences import sentences
 from conspectus.text.vocabulary import read_vocabulary
@@ -48,7 +56,11 @@ def choose_relations(task: ChooseRelations, index: Index) -> tuple[tuple[int, ..
     scores: list[float] = []
     for topic in task.topics:
         start, gone = _gone(topic.path, planner)
-        plans = [p for p in planner.feasible(task.question, start, DEPTH) if _continues(p, gone)] if start >= 0 else []
+        plans = (
+            [p for p in planner.feasible(task.question, start, DEPTH) if _continues(p, gone)]
+            if start >= 0
+            else []
+        )
         places = {planner.way(edge.relation, edge.inverse): i for i, edge in enumerate(topic.edges)}
         best = plans[0].score if plans else 0.0
         ways = (p.ways[len(gone)] for p in plans if p.score >= best - CLOSE)
@@ -93,7 +105,9 @@ def examine(task: ExamineEvidence, index: Index) -> Examined:
 
 def _unsaid(task: ExamineEvidence, planner: PathFinder) -> str:
     """Return the words of the question that no relation of the trails says: what is still to be found."""
-    said = {t for trail in task.paths for triple in trail.triples for t in terms(triple.relation.replace("_", " "))}
+    said = {
+        t for trail in task.paths for triple in trail.triples for t in terms(triple.relation.replace("_", " "))
+    }
     return " ".join(t for t in terms(task.question) if t not in said)
 
 

@@ -95,7 +95,8 @@ def _topics(evidence: Context) -> dict[str, float]:
             weight[end] += relationship.weight
             edges[end] += 1
     weights = {
-        e.name: weight[e.name] * math.sqrt(edges[e.name] / max(e.degree, 1)) * _telling(e) for e in evidence.entities
+        e.name: weight[e.name] * math.sqrt(edges[e.name] / max(e.degree, 1)) * _telling(e)
+        for e in evidence.entities
     }
     most = max(weights.values(), default=1.0) or 1.0
     written = {name_key(name): name for name in weights}
@@ -124,7 +125,9 @@ def _ranked(found: Sequence[Statement], topics: Mapping[str, float]) -> list[_Ca
     candidates: list[_Candidate] = []
     for statement in found:
         named = _named(statement, names)
-        central = math.fsum(math.log(1 + spread[t]) for t in statement.terms) / math.sqrt(8 + len(statement.terms))
+        central = math.fsum(math.log(1 + spread[t]) for t in statement.terms) / math.sqrt(
+            8 + len(statement.terms)
+        )
         weight = max((topics[name] for name in named), default=0.0) / most
         merit = (central + 2 * weight) * statement.quality * statement.weight if statement.terms else 0.0
         candidates.append(_Candidate(statement, named, merit))
@@ -188,7 +191,9 @@ def _repeats(statement: Statement, said: Sequence[frozenset[str]]) -> bool:
     return any(len(terms & other) > TOO_ALIKE * min(len(terms), len(other)) for other in said)
 
 
-def _finding(lead: _Candidate, candidates: Sequence[_Candidate], used: list[frozenset[str]], language: str) -> Finding:
+def _finding(
+    lead: _Candidate, candidates: Sequence[_Candidate], used: list[frozenset[str]], language: str
+) -> Finding:
     """Return a finding: the lead, and what else is said of its things; `used` is what no other may repeat."""
     about = set(lead.named[:2])
     support: list[Statement] = []

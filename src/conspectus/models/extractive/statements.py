@@ -125,7 +125,8 @@ _UNSETTLED = re.compile(
 )
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _NUMBER_WORD = re.compile(
-    r"\b(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|trillion)s?\b", re.I
+    r"\b(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|trillion)s?\b",
+    re.I,
 )
 _OPENED = re.compile(r"\w\W{0,2} $")
 """What stands before a word that opens no sentence and no quotation."""

@@ -108,7 +108,9 @@ def _facts(function: FunctionType, seen: set[int]) -> Iterator[str]:
         for code in codes:
             yield f"{code.co_code.hex()} {code.co_names} {_constant(code.co_consts)}"
     steps = [step for code in codes for step in get_instructions(code)]
-    changed = {step.argval for step in steps if step.opname in ("STORE_GLOBAL", "STORE_DEREF")}  # such as counters
+    changed = {
+        step.argval for step in steps if step.opname in ("STORE_GLOBAL", "STORE_DEREF")
+    }  # such as counters
     used = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     values: dict[Any, Any] = dict(enumerate(function.__defaults__ or ())) | (function.__kwdefaults__ or {})
@@ -165,7 +167,9 @@ class FunctionClient:
     async def ask(self, request: Request) -> Completion:
         text = await self._call([{"role": m.role, "content": m.content} for m in request.messages])
         if not isinstance(text, str):
-            raise Unusable(f"{self.name} returned {_kind(text)}: it takes messages and returns the text of the reply")
+            raise Unusable(
+                f"{self.name} returned {_kind(text)}: it takes messages and returns the text of the reply"
+            )
         return completion_of(request, Part(text))
 
     async def stream(self, request: Request) -> AsyncIterator[str | Completion]:
@@ -198,7 +202,9 @@ class FunctionClient:
         except ModelError:
             raise
         except TimeoutError:
-            raise TimedOut(f"{self.name} returned nothing within {self._timeout:g} seconds (llm.timeout)") from None
+            raise TimedOut(
+                f"{self.name} returned nothing within {self._timeout:g} seconds (llm.timeout)"
+            ) from None
         except Exception as error:  # a function of the caller's may raise anything
             raise self._fault(error) from error
 
@@ -220,7 +226,9 @@ class FunctionClient:
 def _of_a_connection(error: BaseException | None) -> bool:
     """Tell whether an error, or one that it came of, is of a connection or a file: such pass, others come again."""
     while error is not None and not isinstance(error, OSError):
-        if any(kind.__name__ == "TransportError" for kind in type(error).__mro__):  # httpx, which we do not import
+        if any(
+            kind.__name__ == "TransportError" for kind in type(error).__mro__
+        ):  # httpx, which we do not import
             return True
         error = error.__cause__ or error.__context__
     return error is not None

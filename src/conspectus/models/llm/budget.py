@@ -107,7 +107,9 @@ class Trace:
         except OSError as error:
             raise UsageError(f"the trace cannot be written to {path}: {error.strerror}") from None
 
-    def write(self, call: Call, status: Status, used: tuple[int, int], seconds: float, outcome: object = None) -> None:
+    def write(
+        self, call: Call, status: Status, used: tuple[int, int], seconds: float, outcome: object = None
+    ) -> None:
         """Write one call; `outcome` is its completion or its error, where there is one."""
         reply = outcome if isinstance(outcome, Completion) else None
         facts: dict[str, object] = {

@@ -128,7 +128,9 @@ class ResponseCache:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="replies")
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
             try:
@@ -179,7 +181,9 @@ class ResponseCache:
 
     async def learn(self, server: str, model: str, feature: Feature, accepted: bool) -> None:
         """Keep whether a server takes a feature of a model."""
-        await self._write("INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)", (server, model, feature, accepted))
+        await self._write(
+            "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)", (server, model, feature, accepted)
+        )
 
     def features(self, server: str) -> dict[tuple[str, str], bool]:
         """Return what is known of a server: (model, feature) to whether it is taken."""
@@ -208,7 +212,9 @@ class ResponseCache:
         return done
 
     async def _flush(self) -> None:
-        while self._pending:  # what comes while a batch is written is the next one: such share one sync of the disk
+        while (
+            self._pending
+        ):  # what comes while a batch is written is the next one: such share one sync of the disk
             batch, self._pending = self._pending, []
             failure: CacheFailed | None = None
             try:
@@ -264,14 +270,18 @@ class ResponseCache:
                 self._writer.execute(sql, values)
             self._writer.execute("COMMIT")
         except BaseException:
-            with suppress(sqlite3.Error):  # SQLite may have rolled back itself; what is to be told is the first error
+            with suppress(
+                sqlite3.Error
+            ):  # SQLite may have rolled back itself; what is to be told is the first error
                 self._writer.execute("ROLLBACK")
             raise
 
     def stats(self) -> CacheStats:
         """Return the size of the cache and how much of it was used again."""
         self._write_hits()
-        by_status = dict(self._reader.execute("SELECT status, count(*) FROM replies GROUP BY status ORDER BY status"))
+        by_status = dict(
+            self._reader.execute("SELECT status, count(*) FROM replies GROUP BY status ORDER BY status")
+        )
         hits = dict(self._reader.execute("SELECT task, sum(hits) FROM replies GROUP BY task ORDER BY task"))
         size = sum(p.stat().st_size for end in ("", "-wal") if (p := Path(f"{self.path}{end}")).exists())
         return CacheStats(sum(by_status.values()), size, by_status, hits)
@@ -286,10 +296,14 @@ class ResponseCache:
 
     def longest(self) -> list[tuple[str, str, int]]:
         """Return each model and task, and the tokens of its longest reply; twice those that a budget cut one off at."""
-        longest = "SELECT model, task, max(completion_tokens * (1 + (finish_reason = ?))) FROM replies GROUP BY 1, 2"
+        longest = (
+            "SELECT model, task, max(completion_tokens * (1 + (finish_reason = ?))) FROM replies GROUP BY 1, 2"
+        )
         return list(self._reader.execute(longest, (CAPPED,)))
 
-    def prune(self, *, made_before: float | None = None, unused_since: float | None = None, bad: bool = False) -> int:
+    def prune(
+        self, *, made_before: float | None = None, unused_since: float | None = None, bad: bool = False
+    ) -> int:
         """Delete attempts and return how many; the file shrinks by it.
 
         Those made before or not used since a moment (seconds since 1970), and with `bad` all that are not
@@ -298,7 +312,9 @@ class ResponseCache:
         self._write_hits()
         moments = {"made < ?": made_before, "used < ?": unused_since}
         rules = {rule: moment for rule, moment in moments.items() if moment is not None}
-        where = " OR ".join([*rules, *(["status != 'ok'"] if bad else [])])  # of the texts above, nothing from outside
+        where = " OR ".join(
+            [*rules, *(["status != 'ok'"] if bad else [])]
+        )  # of the texts above, nothing from outside
         if not where:
             return 0
         removed = self._writer.execute(f"DELETE FROM replies WHERE {where}", [*rules.values()]).rowcount  # noqa: S608
@@ -324,7 +340,9 @@ class ResponseCache:
         """Close; what was not awaited may be lost. A new file of nothing but failures is removed."""
         self._thread.shutdown()
         useless = False
-        with suppress(sqlite3.OperationalError):  # on a full disk how often replies were used is not worth an error
+        with suppress(
+            sqlite3.OperationalError
+        ):  # on a full disk how often replies were used is not worth an error
             self._write_hits()
             anything = "SELECT 1 FROM replies WHERE status != 'failed' UNION SELECT 1 FROM features"
             useless = self._new and not self._reader.execute(anything).fetchone()

@@ -57,7 +57,9 @@ RERANK_PATH = "/rerank"
 def open_session() -> aiohttp.ClientSession:
     """Return the one session of a run; the rate limiter bounds its connections, and cookies are of no use to it."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0),  # servers close idle ones after five seconds
+        connector=aiohttp.TCPConnector(
+            limit=0, keepalive_timeout=4.0
+        ),  # servers close idle ones after five seconds
         cookie_jar=aiohttp.DummyCookieJar(),
     )
 
@@ -69,7 +71,9 @@ class _ParameterDropped(Exception):
 class HttpClient:
     """A client of one model in OpenAI's wire format or Ollama's, or of one reranker: no cache, retries or limits."""
 
-    def __init__(self, endpoint: Endpoint, session: aiohttp.ClientSession, timeout: float, context_window: int) -> None:
+    def __init__(
+        self, endpoint: Endpoint, session: aiohttp.ClientSession, timeout: float, context_window: int
+    ) -> None:
         self.endpoint = endpoint
         self._session = session
         self._timeout = timeout
@@ -170,7 +174,9 @@ class HttpClient:
     ) -> Exception:
         """Return what a refusal means: where it is for a parameter that can go, that this is left out from now on."""
         streamed = bool(body.get("stream"))
-        error = error_of_response(response.status, response.headers, text, self.endpoint, request, streamed=streamed)
+        error = error_of_response(
+            response.status, response.headers, text, self.endpoint, request, streamed=streamed
+        )
         refused = request is not None and isinstance(error, Refused) and not isinstance(error, NotAccepted)
         spare = dropped_parameter(text, body) if refused else None
         if spare is None:
@@ -259,7 +265,11 @@ class Clients:
     """Clients by the names of their models, opened when first asked for, and what their servers are known to take."""
 
     def __init__(
-        self, settings: ModelSettings, replies: ResponseCache | None, environ: Mapping[str, str], embedder: str = ""
+        self,
+        settings: ModelSettings,
+        replies: ResponseCache | None,
+        environ: Mapping[str, str],
+        embedder: str = "",
     ) -> None:
         self.answered: set[str] = set()
         """The addresses whose server has answered in this run."""

@@ -126,7 +126,9 @@ class RateLimiter:
 
     def _seconds_to_wait(self, tokens: int) -> float:
         requests = self._requests.wait(1) if self._requests else 0.0
-        return max(self._closed_until - self._clock(), requests, self._tokens.wait(tokens) if self._tokens else 0.0)
+        return max(
+            self._closed_until - self._clock(), requests, self._tokens.wait(tokens) if self._tokens else 0.0
+        )
 
 
 class Backoff:
@@ -143,7 +145,9 @@ class Backoff:
 
         `answered` tells whether the server ever did: one that never has is not waited for.
         """
-        if not (isinstance(error, CallFailed) and error.passing) and not (isinstance(error, ServerDown) and answered):
+        if not (isinstance(error, CallFailed) and error.passing) and not (
+            isinstance(error, ServerDown) and answered
+        ):
             return None
         if isinstance(error, RateLimited):  # waiting its turn is no failure of the call
             self._left_limited -= 1

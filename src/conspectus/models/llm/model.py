@@ -240,7 +240,9 @@ class ChatModel:
         return replace(
             graph,
             entities=tuple(e for e in graph.entities if e.name not in leaked),
-            relationships=tuple(r for r in graph.relationships if r.source not in leaked and r.target not in leaked),
+            relationships=tuple(
+                r for r in graph.relationships if r.source not in leaked and r.target not in leaked
+            ),
         )
 
     def _with_references(self, task: Task[R], reply: R) -> R:
@@ -280,7 +282,9 @@ class _Citations:
         task, context = self._task, getattr(self._task, "context", None)
         if isinstance(task, ReduceAnswer):  # its inputs are in the index's numbers already; it may use those only
             given = {reference for answer in task.answers for reference in references.find(answer.text)}
-            text, removed = references.translate(text, lambda reference: reference if reference in given else None)
+            text, removed = references.translate(
+                text, lambda reference: reference if reference in given else None
+            )
         else:
             text, removed = context.globalize(text) if context is not None else (text, 0)
         self.removed += removed

@@ -129,7 +129,9 @@ class Prompts:
         theirs = [self.folder / own / f"{name}.md", self.folder / f"{name}.md"] if self.folder else []
         return next((path for path in theirs if path.is_file()), OURS / own / f"{name}.md")
 
-    def _own(self, name: str, about: Any, language: str, knowledge: str, thinking: str = "off") -> tuple[Message, ...]:
+    def _own(
+        self, name: str, about: Any, language: str, knowledge: str, thinking: str = "off"
+    ) -> tuple[Message, ...]:
         own = "zh" if language.startswith("zh") else "en"
         prompt = load(self._path(name, own), self._chosen(knowledge, thinking))
         # Not all that comes from documents is fenced: what a model made of them, as follow-up questions, is not.
@@ -172,7 +174,14 @@ LANGUAGES = {
     "en": {"en": "English", "zh": "Chinese", "de": "German", "fr": "French", "es": "Spanish", "it": "Italian"}
     | {"pt": "Portuguese", "nl": "Dutch", "ru": "Russian", "ja": "Japanese", "ko": "Korean", "ar": "Arabic"}
     | {"sv": "Swedish", "da": "Danish", "no": "Norwegian", "fi": "Finnish", "pl": "Polish", "cs": "Czech"}
-    | {"hu": "Hungarian", "ro": "Romanian", "ca": "Catalan", "tr": "Turkish", "id": "Indonesian", "vi": "Vietnamese"}
+    | {
+        "hu": "Hungarian",
+        "ro": "Romanian",
+        "ca": "Catalan",
+        "tr": "Turkish",
+        "id": "Indonesian",
+        "vi": "Vietnamese",
+    }
     | {"uk": "Ukrainian", "bg": "Bulgarian", "el": "Greek", "fa": "Persian", "he": "Hebrew"}
     | {"hi": "Hindi", "th": "Thai"},
     "zh": {"zh": "中文", "en": "英文"},
@@ -235,7 +244,8 @@ def _fact(triple: Triple) -> str:
 
 def _analysts(task: tasks.ReduceAnswer) -> str:
     return "\n\n".join(
-        f"-----Analyst {n}, helpfulness {answer.score}-----\n{answer.text}" for n, answer in enumerate(task.answers, 1)
+        f"-----Analyst {n}, helpfulness {answer.score}-----\n{answer.text}"
+        for n, answer in enumerate(task.answers, 1)
     )
 
 
@@ -252,7 +262,9 @@ def _topics(task: tasks.ChooseRelations) -> str:
         reached = f" (reached by {'; '.join(map(_fact, topic.path.triples))})" if topic.path.triples else ""
         lines.append(f"Entity {n}: {topic.name}{reached}")
         for number, edge in enumerate(topic.edges, 1):
-            shown = f"(?, {edge.relation}, {topic.name})" if edge.inverse else f"({topic.name}, {edge.relation}, ?)"
+            shown = (
+                f"(?, {edge.relation}, {topic.name})" if edge.inverse else f"({topic.name}, {edge.relation}, ?)"
+            )
             lines.append(f"  {number}. {shown} x {edge.count}")
     return "\n".join(lines)
 
@@ -280,7 +292,10 @@ def _of_entities(task: tasks.ExtractClaims | tasks.ExtractTriples) -> str:
     return f"Entities: {'; '.join(task.entities)}\n\nText:\n{task.chunk.text}"
 
 
-_SENTENCES: Mapping[str, Variable | None] = {"sentences": None, "data": _data(lambda task: _numbered(task.sentences))}
+_SENTENCES: Mapping[str, Variable | None] = {
+    "sentences": None,
+    "data": _data(lambda task: _numbered(task.sentences)),
+}
 VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
     tasks.ExtractGraph: {
         "entity_types": lambda task, _: ", ".join(task.entity_types),
@@ -304,7 +319,9 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
         "descriptions": None,
         "kind": _kind,
         "language": _language,
-        "data": _data(lambda task: f"{task.name}\n{_numbered(task.descriptions)}" if task.descriptions else task.name),
+        "data": _data(
+            lambda task: f"{task.name}\n{_numbered(task.descriptions)}" if task.descriptions else task.name
+        ),
     },
     tasks.WriteReport: {"language": _language},
     tasks.MapAnswer: {"response": _response, "table": _all_tables},
@@ -322,7 +339,9 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
     },
     tasks.PursueFollowUp: {"reference": _reference},
     tasks.StandaloneQuestion: {
-        "data": _data(lambda task: "\n\n".join(f"Question: {e.question}\nAnswer: {e.answer}" for e in task.exchanges))
+        "data": _data(
+            lambda task: "\n\n".join(f"Question: {e.question}\nAnswer: {e.answer}" for e in task.exchanges)
+        )
     },
     tasks.RatePassages: {"passages": None, "data": _data(lambda task: _blocks("Passage", task.passages))},
     tasks.NameEntities: {"text": lambda task, _: fence(task.text)},

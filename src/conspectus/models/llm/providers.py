@@ -307,13 +307,21 @@ def one_line(text: str, key: str | None) -> str:
 
 
 def error_of_response(
-    status: int, headers: Mapping[str, str], body: str, at: Endpoint, request: Request | None, *, streamed: bool = False
+    status: int,
+    headers: Mapping[str, str],
+    body: str,
+    at: Endpoint,
+    request: Request | None,
+    *,
+    streamed: bool = False,
 ) -> ModelError:
     """Return the error that an HTTP reply other than 200 stands for; `request` is None for embeddings."""
     text, codes = message_of(body)
     message, everything, host = one_line(text, at.key), f"{codes} {text}", server_name(at)
     if status in (401, 403):
-        what = f"does not accept the key in {at.key_variable}" if at.key else f"wants a key: set {at.key_variable}"
+        what = (
+            f"does not accept the key in {at.key_variable}" if at.key else f"wants a key: set {at.key_variable}"
+        )
         if at.key_variable == OWN_KEY:
             what += ", the only variable that is read for a server named by its address"
             what += " (OPENAI_API_KEY goes to OpenAI's own, or the one in OPENAI_BASE_URL)"
@@ -334,7 +342,9 @@ def error_of_response(
             says = f"asks to wait {wait:,.0f} seconds, there being too many calls"
         return _passing(RateLimited(f"{host} {says} (HTTP 429: {message})"), headers)
     if status == 413 or _CONTEXT.search(everything):
-        return ContextTooLong(f"the request is longer than the context of {at.model} ({message}); {remedy(request)}")
+        return ContextTooLong(
+            f"the request is longer than the context of {at.model} ({message}); {remedy(request)}"
+        )
     if status >= 500 or status in (409, 425):
         return _passing(ServerFailed(f"{host} failed (HTTP {status}: {message})"), headers)
     if status < 400:

@@ -99,7 +99,8 @@ _BY_TYPE: Mapping[Any, Plain] = {str: Plain(), bool: Plain(_yes_or_no, lambda ye
 _PLAIN: Mapping[type[Task[Any]], Plain] = {
     tasks.DescribeElement: Plain(tasks.Description, lambda description: description.text),
     tasks.MapAnswer: Plain(
-        _partial_answer, lambda answer: f"<ANSWER_HELPFULNESS> {answer.score} </ANSWER_HELPFULNESS>\n{answer.text}"
+        _partial_answer,
+        lambda answer: f"<ANSWER_HELPFULNESS> {answer.score} </ANSWER_HELPFULNESS>\n{answer.text}",
     ),
     tasks.RateReport: Plain(_rating),
     tasks.StandaloneQuestion: Plain(_question),
@@ -121,7 +122,9 @@ def form_of(kind: type[Task[Any]]) -> type[BaseModel] | Plain:
         return promised
     if form := _BY_TYPE.get(promised):
         return form
-    raise NotSupported(f"{kind.__name__} has no reply that a language model can write: a text, or a pydantic model")
+    raise NotSupported(
+        f"{kind.__name__} has no reply that a language model can write: a text, or a pydantic model"
+    )
 
 
 @cache
@@ -191,7 +194,9 @@ def dump(task: Task[R], reply: R, reply_format: str = "json") -> str:
         return _compact(value)
     records = ((kind, row) for key, kind in keys.items() for row in value[key])
     empty = {"claim": "NONE"}
-    return write_tuples((kind, [row[key] or empty.get(kind, "") for key in TUPLE_KEYS[kind]]) for kind, row in records)
+    return write_tuples(
+        (kind, [row[key] or empty.get(kind, "") for key in TUPLE_KEYS[kind]]) for kind, row in records
+    )
 
 
 def _records(form: type[BaseModel], reply_format: str) -> Mapping[str, str]:
@@ -224,7 +229,10 @@ def _tuples_of(text: str, keys: Mapping[str, str], notes: Notes) -> tuple[dict[s
         raise BadReply("there are no records in it and no end mark")
     notes.repaired += records.repaired
     strays = [kind for kind, _ in records.found if kind not in keys.values()]
-    notes.dropped += [*records.dropped, *(f"a record of kind {kind!r}, which was not asked for" for kind in strays)]
+    notes.dropped += [
+        *records.dropped,
+        *(f"a record of kind {kind!r}, which was not asked for" for kind in strays),
+    ]
     return {key: [row for of, row in records.found if of == kind] for key, kind in keys.items()}, records.cut
 
 

@@ -140,7 +140,9 @@ Line = Annotated[str, BeforeValidator(line_of)]
 Name = Annotated[str, _needed(line_of)]
 Count = Annotated[int, BeforeValidator(_count)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(texts_of)]
-Types = Annotated[tuple[str, ...], BeforeValidator(lambda values: texts_of([str(kind).lower() for kind in values]))]
+Types = Annotated[
+    tuple[str, ...], BeforeValidator(lambda values: texts_of([str(kind).lower() for kind in values]))
+]
 Counts = Annotated[tuple[int, ...], BeforeValidator(_counts)]
 Positions = Annotated[tuple[int, ...], BeforeValidator(_positions)]
 Score = Annotated[int, BeforeValidator(round), within(0, 100)]
@@ -202,7 +204,9 @@ def row(
     `read` and `write` are for what has others. A tuple is what its one field holds.
     """
     create: Any = create_model
-    model: Any = create(f"{makes.__name__}Row", __base__=Reply, **{name: (kind, ...) for name, kind in kinds.items()})
+    model: Any = create(
+        f"{makes.__name__}Row", __base__=Reply, **{name: (kind, ...) for name, kind in kinds.items()}
+    )
 
     def fields_of(reply: Any) -> dict[str, Any]:
         return {name: reply if makes is tuple else getattr(reply, name) for name in kinds}
@@ -316,7 +320,9 @@ GRAPH = row(
     entities=rows("entity", ENTITY),
     relationships=rows("relationship", RELATIONSHIP),
 )
-PROBE = row(tasks.Probe, _read_probe, _write_probe, answer=Text, score=Score, follow_ups=rows("follow-up", FOLLOW_UP))
+PROBE = row(
+    tasks.Probe, _read_probe, _write_probe, answer=Text, score=Score, follow_ups=rows("follow-up", FOLLOW_UP)
+)
 REPORT = row(
     tasks.ReportDraft,
     title=Name,

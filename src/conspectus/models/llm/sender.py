@@ -30,7 +30,16 @@ from conspectus.models.llm.budget import Attempt, Budget, Call
 from conspectus.models.llm.cache import FILE_NAME, CachedReply, ResponseCache
 from conspectus.models.llm.client import Clients
 from conspectus.models.llm.limits import Backoff, RateLimiter
-from conspectus.models.llm.wire import CAPPED, Completion, Feature, Request, Status, digest, prompt_tokens, vocabulary
+from conspectus.models.llm.wire import (
+    CAPPED,
+    Completion,
+    Feature,
+    Request,
+    Status,
+    digest,
+    prompt_tokens,
+    vocabulary,
+)
 from conspectus.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -71,7 +80,9 @@ class CachingSender:
         self.replies = replies
         self.clients = Clients(settings, replies, environ, embedder)
         self._settings = settings
-        self._limiter = RateLimiter(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
+        self._limiter = RateLimiter(
+            settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
+        )
         self._under_way: dict[str, asyncio.Future[None]] = {}
         self._stopped: Unusable | None = None
         self._failures = 0
@@ -177,7 +188,9 @@ class CachingSender:
         if cached is not None:
             self.budget.count_cached(request.task)
             if self.budget.trace:
-                self._record(self._call(request), "ok", (cached.prompt_tokens, cached.completion_tokens), 0.0, cached)
+                self._record(
+                    self._call(request), "ok", (cached.prompt_tokens, cached.completion_tokens), 0.0, cached
+                )
         return cached
 
     async def _store(self, attempt: Attempt, reply: Completion, request: Request) -> Completion:
@@ -288,7 +301,9 @@ class CachingSender:
                     *(
                         # It is one call, and so counts once.
                         CachedReply(key, model, task, "ok", value, "kept" if n else "", share, 0, seconds)
-                        for n, (key, value, share) in enumerate(zip(keys, data, _shares(used, len(batch)), strict=True))
+                        for n, (key, value, share) in enumerate(
+                            zip(keys, data, _shares(used, len(batch)), strict=True)
+                        )
                     )
                 )
                 self._record(call, "ok", (used, 0), seconds)
@@ -299,7 +314,9 @@ class CachingSender:
         middle = max(text.rfind(" ", 0, len(text) // 2 + 1), 0) or len(text) // 2
         parts = [part for part in (text[:middle], text[middle:]) if part.strip()]
         if len(text) < SHORTEST or len(parts) < 2:
-            raise ServerFailed(f"{model} says that a text of {len(text)} characters is too long for it: {text[:40]!r}")
+            raise ServerFailed(
+                f"{model} says that a text of {len(text)} characters is too long for it: {text[:40]!r}"
+            )
         vectors = await self.embed(parts, model, task)
         mean = np.average(vectors, axis=0, weights=[len(part) for part in parts]).astype(np.float32).tobytes()
         await self._add(CachedReply(key, model, task, "ok", mean, "kept"))
@@ -399,7 +416,9 @@ class CachingSender:
         if self.replies is not None:
             await self.replies.add(replies)
 
-    def _record(self, call: Call, status: Status, used: tuple[int, int], seconds: float, outcome: Any = None) -> None:
+    def _record(
+        self, call: Call, status: Status, used: tuple[int, int], seconds: float, outcome: Any = None
+    ) -> None:
         if self.budget.trace is not None:
             self.budget.trace.write(call, status, used, seconds, outcome)
 
@@ -417,7 +436,9 @@ def open_sender(
     settings: ModelSettings, folder: Path | None, budget: Budget | None = None, embedder: str = ""
 ) -> CachingSender:
     """Return a sender whose replies are cached in an index's folder (nowhere, for None)."""
-    return CachingSender(settings, ResponseCache(folder / FILE_NAME) if folder else None, budget, embedder=embedder)
+    return CachingSender(
+        settings, ResponseCache(folder / FILE_NAME) if folder else None, budget, embedder=embedder
+    )
 
 
 def embedding_key(model: str, text: str) -> str:

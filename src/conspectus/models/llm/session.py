@@ -59,7 +59,9 @@ class Session:
 
 
 @asynccontextmanager
-async def open_session(settings: Settings, folder: Path | None, *, to_ask: bool = True) -> AsyncGenerator[Session]:
+async def open_session(
+    settings: Settings, folder: Path | None, *, to_ask: bool = True
+) -> AsyncGenerator[Session]:
     """Open the model of the settings; its replies are kept in a folder (nowhere, for None).
 
     Without `to_ask` nothing is asked, so that no key is needed.

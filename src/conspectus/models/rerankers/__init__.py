@@ -102,7 +102,9 @@ class Served:
 
 
 @asynccontextmanager
-async def _sender(settings: Settings, folder: Path | None, session: Session | None) -> AsyncGenerator[CachingSender]:
+async def _sender(
+    settings: Settings, folder: Path | None, session: Session | None
+) -> AsyncGenerator[CachingSender]:
     if session is not None:
         yield session.sender
         return

@@ -45,7 +45,9 @@ class CrossEncoder:
         output: Any = self._model.outputs[0]
         self._output: str = output.name
         if isinstance(count := output.shape[-1], int) and count > 2:
-            raise UsageError(f"the model in {folder} has {count} outputs for a pair of texts, and no reranker has")
+            raise UsageError(
+                f"the model in {folder} has {count} outputs for a pair of texts, and no reranker has"
+            )
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float | None]:
         """Return a score from 0 to 1 for each passage; see `Reranker.scores`."""
@@ -59,7 +61,9 @@ class CrossEncoder:
         def score(passage: str) -> float:
             pair: Any = self._of_pair.encode(question, passage)
             parts: list[Any] = [pair, *pair.overflowing]
-            return max(_chance(self._model.run(self._output, part.ids, part.type_ids).reshape(-1)) for part in parts)
+            return max(
+                _chance(self._model.run(self._output, part.ids, part.type_ids).reshape(-1)) for part in parts
+            )
 
         return [*in_threads(score, passages)]
 
