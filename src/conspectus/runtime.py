@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypedDict, TypeVar, ca
 
 from conspectus import configuration
 from conspectus.configuration import Resolved
-from conspectus.errors import BadKey, IndexMissing, ServerDown, StoreError, UnknownModel, Unusable, UsageError
+from conspectus.errors import (
+    BadKey,
+    ConspectusError,
+    IndexMissing,
+    ServerDown,
+    StoreError,
+    UnknownModel,
+    Unusable,
+    UsageError,
+)
 from conspectus.index import Index
 from conspectus.index_models import advice, with_index_models
 from conspectus.models import llm
@@ -109,7 +118,12 @@ def public(function: F) -> F:
     @functools.wraps(function)
     def checked_sync(*args: Any, **kwargs: Any) -> Any:
         check(args, kwargs)
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except (
+            ConspectusError
+        ) as error:  # its message says all; a notebook would show a hundred lines of event loops
+            raise error.with_traceback(None)  # noqa: B904
 
     checked: Any = checked_async if inspect.iscoroutinefunction(function) else checked_sync
     checked.__doc__ = doc

@@ -11,7 +11,7 @@ import simulated_replies
 from making import a_built_index
 
 import conspectus
-from conspectus.errors import ModelError, NothingToIndex, SettingsError, UsageError
+from conspectus.errors import IndexMissing, ModelError, NothingToIndex, SettingsError, UsageError
 from conspectus.models.llm import adapters
 from conspectus.models.llm.budget import Budget
 
@@ -262,3 +262,10 @@ def test_an_index_of_functions_is_asked_where_they_are_not(tmp_path: Path, monke
     with pytest.raises(UsageError, match="embedder="):
         conspectus.search(question, tmp_path, method="vector")
     assert conspectus.search(question, tmp_path, method="vector", embedder=vectors)
+
+
+def test_the_traceback_of_an_error_of_ours_is_short(tmp_path: Path):
+    with pytest.raises(IndexMissing) as caught:
+        conspectus.ask("Who is Ada?", tmp_path / "nowhere")
+
+    assert len(caught.traceback) <= 2

@@ -186,3 +186,10 @@ def test_a_budget_of_tokens_holds_for_all_runs_on_an_index(run: Run, server: Sim
     result = run("index", papers, *asking(server), "--index-budget-tokens", 3000, code=1)
 
     assert "the budget of the index" in result.stderr
+
+
+def test_a_budget_below_the_least_estimate_is_said_before_anything_is_asked(
+    run: Run, server: SimulatedServer, papers: Path
+):
+    assert "The least" in run("index", papers, *asking(server), *DEAR, "--budget-tokens", 100, code=1).stderr
+    assert "The least" not in run("index", papers, *asking(server), *DEAR, "--budget-tokens", 10**7).stderr

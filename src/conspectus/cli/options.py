@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import Parameter
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -385,6 +386,7 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
         UsageError: there is no terminal to ask at, and neither `yes` nor a budget is given.
         typer.Exit: the answer is no.
     """
+    _say_what_budgets_miss(estimate, settings)
     cost, tokens = estimate.likely_cost, estimate.likely_tokens
     if tokens <= ASK_ABOVE_TOKENS if cost is None else cost <= ASK_ABOVE_USD:
         if estimate.replaced_documents:
@@ -404,3 +406,13 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
     show.table(show.costs(estimate), show.note, texts=1)
     show.note(f"This will take {likely}.")
     confirmed(yes=False)
+
+
+def _say_what_budgets_miss(estimate: Estimate, settings: Settings) -> None:
+    """Note where the budget of a run is below the least that the run can take."""
+    llm = settings.llm
+    least = f"{estimate.tokens.low:,.0f} tokens" if (llm.budget_tokens or inf) < estimate.tokens.low else ""
+    if llm.budget is not None and estimate.cost is not None and llm.budget < estimate.cost.low:
+        least = show.money(estimate.cost.low)
+    if least:
+        show.note(f"The least that this can take is {least}: the budget will stop it on the way.")
