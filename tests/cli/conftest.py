@@ -16,6 +16,7 @@ import conspectus
 from conspectus import api
 from conspectus.cli.app import app
 from conspectus.index import Index
+from conspectus.models.llm import cache
 from conspectus.settings import Settings
 
 TEXTS = {
@@ -89,6 +90,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.chdir(tmp_path)
 
     def invoke(*args: object, code: int = 0, input: str | None = None) -> Result:
+        cache._this_process.clear()  # a command is a process of its own for its users
         result = CliRunner().invoke(app, [str(a) for a in args], prog_name="conspectus", input=input)
         assert result.exit_code == code, f"{result.stdout}\n{result.stderr}"
         return result
