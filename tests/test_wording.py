@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from conspectus.messages import LANGUAGES, Wording, says_nothing, wording
+from conspectus.messages import LANGUAGES, Wording, is_empty_answer, wording
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -41,6 +41,6 @@ def test_lines_with_words_of_the_sources_have_signs_alone_where_a_language_has_n
 
 
 def test_an_answer_that_found_nothing_is_known_in_any_language():
-    assert says_nothing(wording("zh").nothing)
-    assert says_nothing(wording("fr").nothing)
-    assert not says_nothing("Bees swarm.")
+    assert is_empty_answer(wording("zh").nothing)
+    assert is_empty_answer(wording("fr").nothing)
+    assert not is_empty_answer("Bees swarm.")

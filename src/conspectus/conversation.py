@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conspectus.api.asking import Asked, AskOptions, Request, answer_question, viewed
+from conspectus.api.asking import AskOptions, IndexLike, Request, answer_question, viewed
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
@@ -56,7 +56,7 @@ class Conversation:
 
     @public
     def __init__(
-        self, index: Asked = DEFAULT_FOLDER, *, file: str | Path | None = None, **options: Unpack[AskOptions]
+        self, index: IndexLike = DEFAULT_FOLDER, *, file: str | Path | None = None, **options: Unpack[AskOptions]
     ) -> None:
         named_model(options.get("embedder"))
         self._view = viewed(index, options.get("where") or ())

@@ -121,7 +121,7 @@ class Status:
     languages: Mapping[str, int] = field(default_factory=dict[str, int])
     """How many documents are in each language, the commonest first; by code."""
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
-    """How many files and folders its build left out on purpose, by kind (`rows.LEFT_OUT`)."""
+    """How many files and folders its build left out on purpose, by kind (`rows.OMITTED_KINDS`)."""
     skipped: Mapping[str, int] = field(default_factory=dict[str, int])
     """How many other files its build did not read, by the reason."""
 

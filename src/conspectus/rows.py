@@ -305,7 +305,7 @@ class Skipped:
     kind: str = ""
 
 
-LEFT_OUT = {
+OMITTED_KINDS = {
     "own": "written by Conspectus",
     "tools": "with installed packages or caches",
     "ignored": "by .gitignore or .conspectusignore",
@@ -314,10 +314,10 @@ LEFT_OUT = {
 """The kinds of `Skipped` that are left out on purpose, and how a message says so after their number."""
 
 
-def left_out(skipped: Iterable[Skipped]) -> dict[str, int]:
+def count_omitted(skipped: Iterable[Skipped]) -> dict[str, int]:
     """Return how many files and folders were left out on purpose, by kind."""
     counts = Counter(row.kind for row in skipped)
-    return {kind: counts[kind] for kind in LEFT_OUT if counts[kind]}
+    return {kind: counts[kind] for kind in OMITTED_KINDS if counts[kind]}
 
 
 @dataclass(frozen=True, slots=True)

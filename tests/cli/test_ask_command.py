@@ -14,7 +14,7 @@ from typer.testing import Result
 from conspectus import api
 from conspectus.errors import BadKey, BadReply
 from conspectus.index import Index
-from conspectus.messages import says_nothing
+from conspectus.messages import is_empty_answer
 from conspectus.rows import Answer
 from conspectus.storage import store
 
@@ -337,10 +337,10 @@ def test_a_search_that_makes_no_sense_is_a_mistake_of_usage(run: Run, indexed: P
 def test_a_misspelt_name_comes_before_anything_else(run: Run, told: Told, sampled: Path):
     question = "Who is Dorothea Quil?"
 
-    assert says_nothing(told("ask", question, "--index", sampled)["answer"])
+    assert is_empty_answer(told("ask", question, "--index", sampled)["answer"])
     lines = run("ask", question, "--index", sampled).stdout.splitlines()
     assert "Quill" in lines[0]
-    assert not any(map(says_nothing, lines))
+    assert not any(map(is_empty_answer, lines))
 
 
 def test_the_sources_of_a_report_take_a_few_lines(run: Run, sampled: Path):

@@ -7,7 +7,7 @@ from making import an_index
 from conspectus.messages import wording
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
-from conspectus.retrieval.base import NOTHING, WRITTEN, finish, nothing_found
+from conspectus.retrieval.base import NOTHING, WRITTEN, empty_answer, finish
 from conspectus.rows import Answer
 from conspectus.tasks import AnswerFromContext
 from conspectus.tasks.context import Context
@@ -50,8 +50,8 @@ async def test_what_was_assembled_from_quotations_bears_no_notice_of_an_ai():
 
 
 async def test_an_empty_reply_is_an_answer_that_found_nothing():
-    assert await finished(" [Data: Sources (9)] ") == nothing_found(
+    assert await finished(" [Data: Sources (9)] ") == empty_answer(
         TASK.question, INDEX, method="local", level=2, context_tokens=9
     )
-    assert nothing_found("Why?", INDEX, method="local").text == NOTHING
-    assert nothing_found("Why?", INDEX, method="local").citations == ()
+    assert empty_answer("Why?", INDEX, method="local").text == NOTHING
+    assert empty_answer("Why?", INDEX, method="local").citations == ()

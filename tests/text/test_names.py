@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from conspectus.text.names import Mention, find_names, is_telling
+from conspectus.text.names import Mention, find_names, is_informative
 from conspectus.text.vocabulary import read_vocabulary
 
 
@@ -125,7 +125,7 @@ def test_a_longer_run_than_any_name_is_none():
 
 
 def test_a_name_of_vague_words_letters_and_numbers_tells_nothing():
-    assert is_telling(("Quenda",))
-    assert is_telling(("STEP",))
-    assert not is_telling(("New", "Way"))
-    assert not is_telling(("B", "12"))
+    assert is_informative(("Quenda",))
+    assert is_informative(("STEP",))
+    assert not is_informative(("New", "Way"))
+    assert not is_informative(("B", "12"))

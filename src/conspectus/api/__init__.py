@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     )
     from conspectus.indexing.estimate import Estimate, Range
     from conspectus.indexing.update import Changes
-    from conspectus.messages import says_nothing, wording
+    from conspectus.messages import is_empty_answer, wording
     from conspectus.models.embedders import MOST_UNREAD
     from conspectus.models.llm.budget import price_source
     from conspectus.models.llm.cache import FILE_NAME as CACHE_FILE
@@ -88,7 +88,7 @@ _FOR_THE_COMMAND_LINE = {
     "conspectus.index_models": "describe_models with_index_models",
     "conspectus.index_status": "Spending spending",
     "conspectus.indexing.estimate": "Estimate",
-    "conspectus.messages": "says_nothing wording",
+    "conspectus.messages": "is_empty_answer wording",
     "conspectus.models.embedders": "MOST_UNREAD",
     "conspectus.models.llm.budget": "price_source",
     "conspectus.models.llm.cache": "CACHE_FILE=FILE_NAME ResponseCache",

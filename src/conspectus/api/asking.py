@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from conspectus.models.llm.session import Session
 
-Asked = Index | View | str | Path | Sequence[Index | str | Path]
+IndexLike = Index | View | str | Path | Sequence[Index | str | Path]
 """What a question is asked of: an index or its folder, or several of them, which are then asked as one."""
 Level = int | Literal["auto"] | None
 """A level of the hierarchy, `auto` to descend from the root where it is relevant, None for the usual one."""
@@ -104,7 +104,7 @@ class QuestionContext:
 @public
 async def aask(
     question: str,
-    index: Asked = DEFAULT_FOLDER,
+    index: IndexLike = DEFAULT_FOLDER,
     *,
     on_text: Callable[[str], None] | None = None,
     **options: Unpack[AskOptions],
@@ -134,7 +134,7 @@ ask = synchronous(aask)
 
 @public
 async def astream(
-    question: str, index: Asked = DEFAULT_FOLDER, **options: Unpack[AskOptions]
+    question: str, index: IndexLike = DEFAULT_FOLDER, **options: Unpack[AskOptions]
 ) -> AsyncGenerator[str | Answer]:
     """Yield the text of an answer piece by piece, with references once they are checked, and last the whole answer.
 
@@ -161,7 +161,7 @@ async def astream(
 
 @public
 async def acontext(
-    question: str, index: Asked = DEFAULT_FOLDER, **options: Unpack[AskOptions]
+    question: str, index: IndexLike = DEFAULT_FOLDER, **options: Unpack[AskOptions]
 ) -> QuestionContext:
     """Gather what `ask` would answer from, and answer nothing; `acontext` does so inside a running event loop.
 
@@ -186,7 +186,7 @@ context = synchronous(acontext)
 @public
 async def asearch(
     question: str,
-    index: Asked = DEFAULT_FOLDER,
+    index: IndexLike = DEFAULT_FOLDER,
     *,
     method: RankingMethod = "bm25",
     k: int | None = None,
@@ -237,7 +237,7 @@ class Request:
     began: float
 
     @classmethod
-    def of(cls, question: str, index: Asked, options: AskOptions) -> Request:
+    def of(cls, question: str, index: IndexLike, options: AskOptions) -> Request:
         """Check a question and its options, open what it is asked of, and choose the method."""
         began = time.perf_counter()
         check_question(question)
@@ -310,7 +310,7 @@ async def answer_question(request: Request, on_text: Callable[[str], None] | Non
     )
 
 
-def viewed(index: Asked = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> View:
+def viewed(index: IndexLike = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> View:
     """Open what a question is asked of: several indexes as one, and of their documents those that meet all conditions.
 
     Raises UsageError where a condition makes no sense, NotFound where no document meets them, and what `open_index`

@@ -23,7 +23,16 @@ from conspectus.indexing.update import Update, origin_of, own_embedder, update_o
 from conspectus.models.base import Model
 from conspectus.models.embedders import NONE, PREFIXES, is_served
 from conspectus.models.llm import budget
-from conspectus.rows import LEFT_OUT, Document, EncodingWarning, Failure, Skipped, Usage, escaped, left_out
+from conspectus.rows import (
+    OMITTED_KINDS,
+    Document,
+    EncodingWarning,
+    Failure,
+    Skipped,
+    Usage,
+    count_omitted,
+    escaped,
+)
 from conspectus.runtime import (
     DEFAULT_FOLDER,
     Options,
@@ -257,8 +266,8 @@ async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[I
             index, notices, spent = replace(index, usage=session.usage), session.notices, session.total
         else:
             index, notices, spent = await build_index(inputs, _extractive, progress), (), Usage()
-    others = Counter(row.reason for row in read.skipped if row.kind not in LEFT_OUT)
-    counts = {"left_out": left_out(read.skipped), "skipped": dict(others.most_common(MOST_REASONS))}
+    others = Counter(row.reason for row in read.skipped if row.kind not in OMITTED_KINDS)
+    counts = {"left_out": count_omitted(read.skipped), "skipped": dict(others.most_common(MOST_REASONS))}
     origin = {name: json.dumps(count) for name, count in counts.items() if count}
     index = replace(index, origin=origin_of(settings, request.corrections) | origin)
     if update.existing:

@@ -235,7 +235,7 @@ def _ask_all(questions: Sequence[str], asking: Asking, *, context_only: bool) ->
 def _print_answer(answer: Answer, *, streamed: bool, brief: bool) -> None:
     absent = api.wording(answer.language).absent.partition("{}")[0]
     notices = "\n\n".join(sorted(answer.notices, key=lambda notice: not notice.startswith(absent)))
-    if notices.startswith(absent) and api.says_nothing(answer.text) and not streamed:
+    if notices.startswith(absent) and api.is_empty_answer(answer.text) and not streamed:
         show.out(notices)  # why there is no answer: a name may be misspelt
     else:
         if not streamed:

@@ -25,7 +25,7 @@ from conspectus.cli.options import (
     snapshot_names,
 )
 from conspectus.errors import IndexMissing, UsageError
-from conspectus.rows import LEFT_OUT
+from conspectus.rows import OMITTED_KINDS
 from conspectus.settings import GlobalSettings
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _print_counts(figures: Status) -> None:
     ]
     show.out(", ".join(show.counted(getattr(figures, show.plural(noun)), noun) for noun in nouns))
     if figures.left_out:
-        show.out("Left out: " + ", ".join(f"{n:,} {LEFT_OUT[kind]}" for kind, n in figures.left_out.items()))
+        show.out("Left out: " + ", ".join(f"{n:,} {OMITTED_KINDS[kind]}" for kind, n in figures.left_out.items()))
     for reason, count in figures.skipped.items():
         show.out(f"Skipped {show.counted(count, 'file')}: {reason}")
     if figures.languages.keys() - {"en"}:

@@ -285,7 +285,7 @@ def _show_judgements(comparison: Comparison, folder: Path, *, json: bool, quiet:
         show.out(f"\n{NOTE} {comparison.normality} {comparison.position_bias}")
     if quiet:
         return
-    show.listed("Left out:", comparison.left_out)
+    show.listed("Left out:", comparison.omitted)
     show.note(_judgements(comparison))
     first_wins = comparison.position.first_wins
     if first_wins is not None and abs(first_wins - 50) >= BIASED:
@@ -377,7 +377,7 @@ def export(
         if blinded.equal:
             show.note(f"{show.counted(blinded.equal, 'pair')} of equal answers are left out: a tie by rule.")
         show.note(f"Which condition is which is in {files.key}: keep it from raters.")
-        show.listed("Left out:", blinded.left_out)
+        show.listed("Left out:", blinded.omitted)
 
 
 @people.command("import")

@@ -38,7 +38,7 @@ from conspectus.cli.options import (
 )
 from conspectus.configuration import FILE_NAME, settings_file
 from conspectus.errors import ConspectusError, UsageError
-from conspectus.rows import LEFT_OUT, left_out
+from conspectus.rows import OMITTED_KINDS, count_omitted
 
 if TYPE_CHECKING:
     from conspectus.api import Built, Changes, Corrections, Estimate, Preview, Resolved, Status
@@ -213,7 +213,7 @@ def _as_json(built: Built, status: Status, seconds: float) -> dict[str, Any]:
     return asdict(status) | {
         "index": str(built.folder),
         "skipped": [asdict(s) for s in built.skipped],
-        "left_out": left_out(built.skipped),
+        "left_out": count_omitted(built.skipped),
         "warnings": [asdict(w) for w in built.warnings],
         "notices": built.notices,
         "seconds": seconds,
@@ -250,7 +250,7 @@ def _counts(changes: Changes) -> str:
 
 def _print_unread(read: Built | Preview) -> None:
     """Print what was not read, and which characters were not."""
-    skipped = [(row.document, row.reason) for row in read.skipped if row.kind not in LEFT_OUT]
+    skipped = [(row.document, row.reason) for row in read.skipped if row.kind not in OMITTED_KINDS]
     show.listed(f"Skipped {show.counted(len(skipped), 'file')}:", show.by_reason(skipped))
     if line := _left_out(read.skipped):
         show.note(f"Left out: {line}.")
@@ -268,9 +268,9 @@ def _print_unread(read: Built | Preview) -> None:
 
 def _left_out(skipped: Sequence[Skipped]) -> str:
     """Return in one line what was left out on purpose, and why."""
-    groups = {kind: [row.document for row in skipped if row.kind == kind] for kind in LEFT_OUT}
+    groups = {kind: [row.document for row in skipped if row.kind == kind] for kind in OMITTED_KINDS}
     return "; ".join(
-        f"{len(names):,} {LEFT_OUT[kind]} ({show.some(names)})" for kind, names in groups.items() if names
+        f"{len(names):,} {OMITTED_KINDS[kind]} ({show.some(names)})" for kind, names in groups.items() if names
     )
 
 

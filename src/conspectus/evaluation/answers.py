@@ -37,7 +37,7 @@ from conspectus.evaluation.jsonl_table import (
 from conspectus.evaluation.questions import COMPARISON, Source, drawn, joined, once, questions_of, write_list
 from conspectus.indexing.estimate import Estimate, TaskEstimate
 from conspectus.indexing.pipeline import Progress
-from conspectus.messages import says_nothing
+from conspectus.messages import is_empty_answer
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.model import ChatModel
@@ -229,7 +229,7 @@ def summary(condition: str, rows: Sequence[ConditionAnswer]) -> Summary:
     return Summary(
         condition,
         answers=len(good),
-        nothing=sum(says_nothing(row.text) for row in good),
+        nothing=sum(is_empty_answer(row.text) for row in good),
         failed=len(rows) - len(good),
         units=mean([row.units for row in good]),
         context_tokens=mean([row.context_tokens for row in good]),

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from conspectus.evaluation import run
-from conspectus.evaluation.comparison import AskedAnswer, Key, asked_answers, found_by, made_with, names_in
+from conspectus.evaluation.comparison import (
+    Key,
+    QuestionAnswer,
+    made_with,
+    model_names,
+    names_in,
+    question_answers,
+)
 from conspectus.evaluation.jsonl_table import JsonlTable, attempt, each
 from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.pipeline import Progress
@@ -56,9 +63,9 @@ class Check(Generic[Row]):
     row: type[Row]
     tasks: tuple[str, ...]
     """The names of the language tasks that it needs."""
-    texts: Callable[[AskedAnswer], Iterable[str]]
+    texts: Callable[[QuestionAnswer], Iterable[str]]
     """The texts that a result depends on, beside the question and the answer."""
-    work: Callable[[AskedAnswer, Model], Awaitable[Mapping[str, Any]]]
+    work: Callable[[QuestionAnswer, Model], Awaitable[Mapping[str, Any]]]
     """Checks one answer and returns the values of its row; raises CallFailed."""
 
     def table(self, folder: Path) -> JsonlTable[Row]:
@@ -69,9 +76,9 @@ class Check(Generic[Row]):
         """Return the rows on the answers as they are now, without failed ones."""
         table = self.table(folder)
         checkers = names_in(row.made_with for row in table.rows.values())
-        answers = asked_answers(folder)
+        answers = question_answers(folder)
 
-        def is_current(answer: AskedAnswer) -> bool:
+        def is_current(answer: QuestionAnswer) -> bool:
             return any(table.done(answer.key, self._made_with(answer, by)) for by in checkers)
 
         return {answer.key: table.rows[answer.key] for answer in answers if is_current(answer)}
@@ -96,7 +103,7 @@ class Check(Generic[Row]):
         table = self.table(target)
 
         async def work(performer: Model | None, _: Session | None) -> list[Row]:
-            async def check(answer: AskedAnswer) -> None:
+            async def check(answer: QuestionAnswer) -> None:
                 values, error = await attempt(self.work(answer, performer or ExtractiveModel()))
                 with_ = self._made_with(answer, by)
                 table.add(self.row(*answer.key, made_with=with_, error=error, **(values or {})))
@@ -111,12 +118,12 @@ class Check(Generic[Row]):
 
     def _plan(
         self, folder: Path, options: CheckOptions, chosen: Run
-    ) -> tuple[list[AskedAnswer], list[AskedAnswer], str]:
+    ) -> tuple[list[QuestionAnswer], list[QuestionAnswer], str]:
         """Return the answers to check, those of them that have no result yet, and who checks."""
-        answers = asked_answers(folder, options.get("conditions", ()), options.get("sample"))
+        answers = question_answers(folder, options.get("conditions", ()), options.get("sample"))
         table = self.table(folder)
-        by = chosen.model.name if chosen.model else found_by(chosen.settings, *self.tasks)
+        by = chosen.model.name if chosen.model else model_names(chosen.settings, *self.tasks)
         return answers, [a for a in answers if not table.done(a.key, self._made_with(a, by))], by
 
-    def _made_with(self, answer: AskedAnswer, by: str) -> str:
+    def _made_with(self, answer: QuestionAnswer, by: str) -> str:
         return made_with(by, answer.question, answer.answer.text, *self.texts(answer))

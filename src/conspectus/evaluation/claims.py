@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from conspectus.evaluation import run
 from conspectus.evaluation.checks import AnswerRow, Check, CheckOptions
-from conspectus.evaluation.comparison import AskedAnswer, names_in
+from conspectus.evaluation.comparison import QuestionAnswer, names_in
 from conspectus.evaluation.grounding import Sentence, sentences_in
 from conspectus.evaluation.jsonl_table import Judgement, Pair
 from conspectus.evaluation.judge import judged_in
@@ -84,7 +84,7 @@ async def claims_of(question: str, sentences: Sequence[Sentence], model: Model) 
     return distinct(claim.text for claim in claims if 0 < claim.number <= len(texts))
 
 
-async def _work(answer: AskedAnswer, model: Model) -> Mapping[str, Any]:
+async def _work(answer: QuestionAnswer, model: Model) -> Mapping[str, Any]:
     return {"claims": await claims_of(answer.question, sentences_in(answer.answer), model)}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conspectus.errors import UsageError
-from conspectus.evaluation.conditions import place_of
+from conspectus.evaluation.conditions import condition_order
 from conspectus.evaluation.jsonl_table import ConditionAnswer, Question, answers_in
 from conspectus.evaluation.questions import digest_of, drawn, read_list
 from conspectus.readers import list_generated
@@ -21,7 +21,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class AskedAnswer:
+class QuestionAnswer:
     """An answer, the question that it is to, and other answers that were sampled for it."""
 
     answer: ConditionAnswer
@@ -69,7 +69,9 @@ def check_questions(folder: Path, answers: Iterable[Key], questions: Iterable[Qu
         )
 
 
-def asked_answers(folder: Path, conditions: Sequence[str] = (), sample: int | None = None) -> list[AskedAnswer]:
+def question_answers(
+    folder: Path, conditions: Sequence[str] = (), sample: int | None = None
+) -> list[QuestionAnswer]:
     """Return the answers in a folder that are no failures, the paper's conditions first, in the order of questions.
 
     `conditions` are all where none is named; `sample` draws so many questions, as judging does. Raises UsageError where
@@ -85,7 +87,7 @@ def asked_answers(folder: Path, conditions: Sequence[str] = (), sample: int | No
         raise UsageError(f"there are no answers in {folder}: make them with conspectus eval answers")
     questions = read_list(folder)
     check_questions(folder, (key[:2] for key in rows), questions)
-    answered = sorted({condition for condition, _, _ in rows}, key=place_of)
+    answered = sorted({condition for condition, _, _ in rows}, key=condition_order)
     for name in conditions:
         if name not in answered:
             raise UsageError(
@@ -94,7 +96,7 @@ def asked_answers(folder: Path, conditions: Sequence[str] = (), sample: int | No
     wanted = {one.id for one in drawn(questions)[:sample]}
     samples = range(1, 1 + max(sample for _, _, sample in rows))
     return [
-        AskedAnswer(
+        QuestionAnswer(
             rows[name, one.id, 0],
             one.text,
             tuple(rows[name, one.id, n] for n in samples if (name, one.id, n) in rows),
@@ -105,7 +107,7 @@ def asked_answers(folder: Path, conditions: Sequence[str] = (), sample: int | No
     ]
 
 
-def found_by(settings: Settings, *tasks: str) -> str:
+def model_names(settings: Settings, *tasks: str) -> str:
     """Return the names of the models that perform some tasks, with a digest of the user's own prompts for them."""
     names = ", ".join(dict.fromkeys(settings.llm.tasks.get(task, settings.model) for task in tasks))
     folder = Path(settings.llm.prompts) if settings.llm.prompts else None

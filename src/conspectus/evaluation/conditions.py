@@ -64,7 +64,7 @@ def _condition(name: str) -> Condition:
     return Condition(name, method)
 
 
-def place_of(condition: str) -> tuple[int, str, int, str]:
+def condition_order(condition: str) -> tuple[int, str, int, str]:
     """Return where a condition stands: the paper's in its order, then others by name, whichever answered first.
 
     Variants of one (`C2@8k`) follow it, by their number where they have one.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from conspectus.errors import ModelError
 from conspectus.evaluation import run
 from conspectus.evaluation.checks import AnswerRow, Check, CheckOptions
-from conspectus.evaluation.comparison import AskedAnswer, names_in
+from conspectus.evaluation.comparison import QuestionAnswer, names_in
 from conspectus.evaluation.jsonl_table import ConditionAnswer
 from conspectus.evaluation.statistics import Figures, Interval, bootstrap
 from conspectus.messages import LANGUAGES, wording
@@ -136,7 +136,7 @@ class AnswerGrounding(AnswerRow):
     samples: int = 0
 
 
-async def _work(answer: AskedAnswer, model: Model) -> Mapping[str, Any]:
+async def _work(answer: QuestionAnswer, model: Model) -> Mapping[str, Any]:
     """Return the sentences of an answer, each with whether its references and how many samples support it.
 
     Nothing follows from an empty text, and no model is asked. Raises ModelError where a sentence could not be checked.
@@ -171,7 +171,7 @@ async def _work(answer: AskedAnswer, model: Model) -> Mapping[str, Any]:
     return {"sentences": tuple(grounded), "samples": len(samples)}
 
 
-def _texts(answer: AskedAnswer) -> Iterator[str]:
+def _texts(answer: QuestionAnswer) -> Iterator[str]:
     for reference in answer.answer.cited:
         yield from (str(reference.marker), reference.text)
     yield from ("samples", *(sample.text for sample in answer.samples))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from conspectus.errors import UsageError
 from conspectus.evaluation import charts, run
-from conspectus.evaluation.comparison import answers_now, found_by, names_in
-from conspectus.evaluation.conditions import place_of
+from conspectus.evaluation.comparison import answers_now, model_names, names_in
+from conspectus.evaluation.conditions import condition_order
 from conspectus.evaluation.jsonl_table import JsonlTable, Judgement, attempt, each, judgements_in
 from conspectus.evaluation.pairs import HeadToHead, criteria_in, criteria_of, plan, save_criteria
 from conspectus.evaluation.questions import read_list
@@ -90,7 +90,7 @@ def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
     questions = read_list(folder)
     criteria = criteria_in(folder, (row.criterion for row in rows), language_of(one.text for one in questions))
     judged = {frozenset((row.first, row.second)) for row in rows}
-    names = sorted({condition for condition, _ in answers_now(folder)}, key=place_of)
+    names = sorted({condition for condition, _ in answers_now(folder)}, key=condition_order)
     pairs = [f"{one}:{other}" for one, other in combinations(names, 2) if frozenset((one, other)) in judged]
     if not pairs:  # all are of conditions that have no answers any more
         return None
@@ -131,14 +131,14 @@ class _Run:
         self.settings = (
             chosen.settings if self.model else judge_settings(chosen.settings, options.get("judge_model"))
         )
-        self.by = self.model.name if self.model else found_by(self.settings, "Judge")
+        self.by = self.model.name if self.model else model_names(self.settings, "Judge")
         questions = read_list(self.folder)
         language = self.settings.language
         self.language = language if language != AUTO else language_of(one.text for one in questions)
         criteria = criteria_of(options.get("criteria", ()), self.language)
         pairs, replicates = options.get("pairs", ()), options.get("replicates", 5)
         self.plan = plan(self.folder, questions, criteria, pairs, replicates, options.get("sample"))
-        self.left = self.plan.left(judgements_in(self.folder), self.by)
+        self.left = self.plan.remaining(judgements_in(self.folder), self.by)
 
     async def cost(self, session: Session) -> Estimate:
         """Return what the judgements that are left will take."""
@@ -185,7 +185,7 @@ def judge_answers(folder: str | Path, **options: Unpack[JudgeOptions]) -> run.Re
         assert performer is not None
         save_criteria(planned.criteria, target)
         table = judgements_in(target)
-        left = planned.left(table, by)
+        left = planned.remaining(table, by)
         ready = 2 * judging.settings.llm.concurrency  # so that one waits wherever a call ends
         tick = run.tick_of(options.get("progress"), "judge", len(left))
         await judge(left, performer, table, by, language, ready, tick)

@@ -21,7 +21,7 @@ from conspectus.errors import CallFailed, ConspectusError, NotSupported, UsageEr
 from conspectus.evaluation import run
 from conspectus.evaluation.answers import MeteredSender, Tally
 from conspectus.evaluation.claims import STEPS, claims_of
-from conspectus.evaluation.comparison import found_by
+from conspectus.evaluation.comparison import model_names
 from conspectus.evaluation.conditions import check, conditions_of, settings_for
 from conspectus.evaluation.grounding import Sentence, plain
 from conspectus.evaluation.jsonl_table import attempt, each
@@ -289,7 +289,7 @@ class _Experiment:
         for stage, texts in self.stages.items():
             for claim in claims if chunk.id in texts else ():
                 survives[claim][stage] = await follows(claim, texts[chunk.id], model, language)
-        names = asked_about(claims, self.elements[chunk.id], len(self.index.chunks))
+        names = main_names(claims, self.elements[chunk.id], len(self.index.chunks))
         question = QUESTIONS.get(language, QUESTIONS[ENGLISH]).format(", ".join(names))
         for condition in self.conditions if names else ():
             settings = settings_for(condition, self.settings, self.index)
@@ -314,7 +314,7 @@ def _stage(name: str, groups: Sequence[Sequence[Fact]]) -> StageLoss:
     return StageLoss(name, sum(counts), pooled([sum(group) for group in survives], counts), lost)
 
 
-def asked_about(claims: Sequence[str], elements: Sequence[Element], chunks: int) -> list[str]:
+def main_names(claims: Sequence[str], elements: Sequence[Element], chunks: int) -> list[str]:
     """Return the names that the facts of a chunk are most about: those in many of them and in few of all chunks."""
 
     def worth(entity: Entity) -> float:
@@ -371,7 +371,7 @@ def measure_loss(index: Index | str | Path = DEFAULT_FOLDER, **options: Unpack[L
     """
     experiment = _Experiment(opened(index), options)
     model, settings = experiment.run.model, experiment.settings
-    by = model.name if model else found_by(settings, *STEPS, "Entails")
+    by = model.name if model else model_names(settings, *STEPS, "Entails")
 
     async def work(performer: Model | None, _: Session | None) -> Loss:
         performer = performer or ExtractiveModel.of_index(experiment.index)

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from conspectus.errors import UsageError
 from conspectus.evaluation.comparison import answers_now, check_questions, check_sample, made_with, write_json
-from conspectus.evaluation.conditions import place_of
+from conspectus.evaluation.conditions import condition_order
 from conspectus.evaluation.jsonl_table import (
     ConditionAnswer,
     JsonlTable,
@@ -172,10 +172,10 @@ class Plan:
     questions: int
     replicates: int
     comparisons: tuple[HeadToHead, ...]
-    left_out: tuple[str, ...]
+    omitted: tuple[str, ...]
     """Lines on questions that a pair is not compared on, since an answer of one of the two failed or is missing."""
 
-    def left(self, table: JsonlTable[Judgement], by: str) -> list[HeadToHead]:
+    def remaining(self, table: JsonlTable[Judgement], by: str) -> list[HeadToHead]:
         """Return the comparisons that have no sound judgement by a judge."""
         return [one for one in self.comparisons if not table.done(one.key(by), one.made_with(by))]
 
@@ -208,22 +208,22 @@ def plan(
     check_sample(sample, replicates)
     answers = answers_now(folder)
     check_questions(folder, answers, questions)
-    conditions = tuple(sorted({condition for condition, _ in answers}, key=place_of))
+    conditions = tuple(sorted({condition for condition, _ in answers}, key=condition_order))
     answered = {question for _, question in answers}
     asked = drawn([one for one in questions if one.id in answered])[:sample]
     chosen = pairs_of(pairs, conditions, folder)
     comparisons: list[HeadToHead] = []
-    left_out: list[str] = []
+    omitted: list[str] = []
     for pair in chosen:
         missing = {one.id: failed for one in asked if (failed := _missing(answers, one, pair))}
         for condition in pair:
             reasons = [why for at, why in missing.values() if at == condition]
             if reasons:
-                left_out.append(f"{len(reasons)} x {':'.join(pair)}: no answer of {condition} ({reasons[0]})")
+                omitted.append(f"{len(reasons)} x {':'.join(pair)}: no answer of {condition} ({reasons[0]})")
         sound = [one for one in asked if one.id not in missing]
         for criterion in criteria:
             comparisons += _balanced(pair, criterion, sound, answers, replicates)
-    return Plan(conditions, chosen, tuple(criteria), len(asked), replicates, tuple(comparisons), tuple(left_out))
+    return Plan(conditions, chosen, tuple(criteria), len(asked), replicates, tuple(comparisons), tuple(omitted))
 
 
 def pairs_of(names: Sequence[str], conditions: Sequence[str], folder: Path) -> tuple[Pair, ...]:

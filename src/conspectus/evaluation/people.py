@@ -77,7 +77,7 @@ class Blinded:
     texts: tuple[tuple[str, str, str], ...]
     equal: int = 0
     """Pairs of equal answers, which nobody need rate."""
-    left_out: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
 
 
 def blinded(
@@ -110,7 +110,7 @@ def blinded(
         for n, (one, row) in enumerate(zip(to_rate, texts, strict=True))
     )
     equal = len(planned.comparisons) - len(to_rate)
-    return Blinded(Key(export, described, items), texts, equal, planned.left_out)
+    return Blinded(Key(export, described, items), texts, equal, planned.omitted)
 
 
 def read(question: str, first: str, second: str) -> str:

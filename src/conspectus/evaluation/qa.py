@@ -19,11 +19,11 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from conspectus import Index
-from conspectus.api.asking import Asked as IndexSource
+from conspectus.api.asking import IndexLike as IndexSource
 from conspectus.api.asking import viewed
 from conspectus.errors import UsageError
 from conspectus.evaluation.jsonl_table import AT_ONCE, JsonlTable, attempt, each
-from conspectus.messages import says_nothing
+from conspectus.messages import is_empty_answer
 from conspectus.models.base import Model
 from conspectus.models.rerankers import Reranker, open_reranker
 from conspectus.retrieval import METHODS, RANKINGS, rerank
@@ -56,7 +56,7 @@ LABELS = {"supports": "yes", "refutes": "no", "true": "yes", "false": "no", "not
 
 
 @dataclass(frozen=True)
-class Asked:
+class QaQuestion:
     """A question, the answers that are accepted, and the names it is about where the data says so."""
 
     id: str
@@ -65,7 +65,7 @@ class Asked:
     topics: tuple[str, ...] = ()
 
 
-def read_questions(path: Path) -> list[Asked]:
+def read_questions(path: Path) -> list[QaQuestion]:
     """Read a JSON file, whole or in lines, of one of the forms of `FORMS`; of a folder its `queries.jsonl`.
 
     A .csv table has the columns `question` and `answer`, and `id` where it has one.
@@ -105,15 +105,15 @@ def _records(text: str) -> Sequence[Record]:
     return RECORDS.validate_python(values)
 
 
-def _plain(record: Record, n: int) -> Asked:
+def _plain(record: Record, n: int) -> QaQuestion:
     """BEIR, MetaQA, HotpotQA and their like: `question` or `text`, `answer` or `answers`, `topic_entity`."""
     text = record["question"] if "question" in record else record["text"]
     answers = record.get("answers", ()) if "text" in record or "answers" in record else record["answer"]
     topics = _texts(record.get("topic_entity", ()))
-    return Asked(str(record.get("_id", record.get("id", n))), text, _once(_texts(answers)), _once(topics))
+    return QaQuestion(str(record.get("_id", record.get("id", n))), text, _once(_texts(answers)), _once(topics))
 
 
-def _webqsp(record: Record, n: int) -> Asked:
+def _webqsp(record: Record, n: int) -> QaQuestion:
     """WebQSP: the answers of all parses that were marked good, or of the first where none was."""
     parses: list[Any] = record["Parses"]
     good = [p for p in parses if p.get("AnnotatorComment", {}).get("ParseQuality", "Complete") == "Complete"]
@@ -122,10 +122,10 @@ def _webqsp(record: Record, n: int) -> Asked:
         answer.get("EntityName") or answer["AnswerArgument"] for parse in good for answer in parse["Answers"]
     ]
     topics = [parse.get("TopicEntityName") or "" for parse in good]
-    return Asked(str(record["QuestionId"]), record["RawQuestion"], _once(answers), _once(topics))
+    return QaQuestion(str(record["QuestionId"]), record["RawQuestion"], _once(answers), _once(topics))
 
 
-def _qald(record: Record, n: int) -> Asked:
+def _qald(record: Record, n: int) -> QaQuestion:
     """QALD-10: the English question; literals and addresses of the result table, or its truth."""
     texts = {form.get("language"): form["string"] for form in record["question"]}
     answers: list[str] = []
@@ -134,24 +134,24 @@ def _qald(record: Record, n: int) -> Asked:
             answers.append("yes" if answer["boolean"] else "no")
         cells = (cell["value"] for row in answer.get("results", {}).get("bindings", ()) for cell in row.values())
         answers += (str(value).rsplit("/", 1)[-1].replace("_", " ") for value in cells)
-    return Asked(str(record["id"]), texts.get("en") or next(iter(texts.values())), _once(answers))
+    return QaQuestion(str(record["id"]), texts.get("en") or next(iter(texts.values())), _once(answers))
 
 
-def _zero_shot_re(record: Record, n: int) -> Asked:
+def _zero_shot_re(record: Record, n: int) -> QaQuestion:
     """Zero-Shot RE as KILT publishes it: `head [SEP] relation`, or a question made of a template."""
     templates = _texts(record.get("template_questions") or record.get("meta", {}).get("template_questions") or ())
     head, _, relation = str(record["input"]).partition(" [SEP] ")
     text = templates[0] if templates else f"What is the {relation} of {head}?" if relation else head
     answers = _once(_texts(record.get("answer", record.get("output", ()))))
-    return Asked(str(record.get("id", n)), text, answers, (head,) if relation else ())
+    return QaQuestion(str(record.get("id", n)), text, answers, (head,) if relation else ())
 
 
-def _claim(record: Record, n: int) -> Asked:
+def _claim(record: Record, n: int) -> QaQuestion:
     """FEVER and Creak: is the claim true? The answers are yes, no, or not enough info."""
     claim = record.get("claim") or record["sentence"]
     text = f"Is it true that {claim.strip().rstrip('.')}?"
     answer = LABELS[str(record["label"]).strip().lower()]
-    return Asked(
+    return QaQuestion(
         str(record.get("id", record.get("ex_id", n))), text, (answer,), _once([record.get("entity", "")])
     )
 
@@ -170,7 +170,7 @@ def _once(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text.strip() for text in texts if text.strip()))
 
 
-FORMS: Mapping[str, tuple[str, Callable[[Record, int], Asked]]] = {
+FORMS: Mapping[str, tuple[str, Callable[[Record, int], QaQuestion]]] = {
     "WebQSP": ("RawQuestion", _webqsp),
     "FEVER": ("claim", _claim),
     "Creak": ("sentence", _claim),
@@ -181,7 +181,7 @@ FORMS: Mapping[str, tuple[str, Callable[[Record, int], Asked]]] = {
 """Data sets, each with the key by which its records are known and the function that reads one."""
 
 
-def _form(record: Record) -> Callable[[Record, int], Asked]:
+def _form(record: Record) -> Callable[[Record, int], QaQuestion]:
     if isinstance(record.get("question"), list):
         return _qald
     return next((read for key, read in FORMS.values() if key in record), _plain)
@@ -230,7 +230,7 @@ def is_judgement(accepted: Sequence[str]) -> bool:
     return bool(accepted) and all(verdict(one) or normalised(one) == "not enough info" for one in accepted)
 
 
-def answers_qa(short: Sequence[str], asked: Asked) -> Mapping[str, float]:
+def answers_qa(short: Sequence[str], asked: QaQuestion) -> Mapping[str, float]:
     """Return EM and F1 of an answer, or the accuracy of a judgement."""
     answer = short[0] if short else ""
     if is_judgement(asked.answers):
@@ -238,7 +238,7 @@ def answers_qa(short: Sequence[str], asked: Asked) -> Mapping[str, float]:
     return {"EM": exact_match(answer, asked.answers), "F1": f1(answer, asked.answers)}
 
 
-def answers_kgqa(short: Sequence[str], asked: Asked) -> Mapping[str, float]:
+def answers_kgqa(short: Sequence[str], asked: QaQuestion) -> Mapping[str, float]:
     """Return Hits@1, EM of the first answer after normalisation, and whether the answers are all and only those."""
     if is_judgement(asked.answers):
         return answers_qa(short, asked)
@@ -251,7 +251,7 @@ def answers_kgqa(short: Sequence[str], asked: Asked) -> Mapping[str, float]:
     }
 
 
-Score = Callable[[Sequence[str], Asked], Mapping[str, float]]
+Score = Callable[[Sequence[str], QaQuestion], Mapping[str, float]]
 """Measures of the short answers to a question, the best first."""
 SCORES: Mapping[str, Score] = {"qa": answers_qa, "kgqa": answers_kgqa}
 
@@ -326,7 +326,7 @@ class _Asker:
         values = [self.index.snapshot, self.model.name, self.settings.model_dump(mode="json")]
         return sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
-    async def answer(self, asked: Asked, method: str) -> Answered:
+    async def answer(self, asked: QaQuestion, method: str) -> Answered:
         """Return the answer to a question by a method, or that a call of it failed."""
         clock = time.perf_counter if self.model.generative else time.process_time
         began = clock()
@@ -340,11 +340,11 @@ class _Asker:
         return Answered(method, asked.id, asked.text, short, milliseconds, self.made_with, error)
 
     async def answer_all(
-        self, asked: Sequence[Asked], method: str, table: JsonlTable[Answered]
+        self, asked: Sequence[QaQuestion], method: str, table: JsonlTable[Answered]
     ) -> list[Answered]:
         """Return the answers to questions, those that are saved and new ones."""
 
-        async def work(one: Asked) -> None:
+        async def work(one: QaQuestion) -> None:
             table.add(await self.answer(one, method))
 
         left = [one for one in asked if not table.done((method, one.id, one.text), self.made_with)]
@@ -354,12 +354,12 @@ class _Asker:
 
 def short_of(answer: Answer) -> tuple[str, ...]:
     """Return the short answers of an answer; its text where the method gives none."""
-    if answer.short or says_nothing(answer.text):
+    if answer.short or is_empty_answer(answer.text):
         return answer.short
     return (_MARKERS.sub("", answer.text).strip(),)
 
 
-def _scored(method: str, asked: Sequence[Asked], answered: Sequence[Answered], score: Score) -> Scored:
+def _scored(method: str, asked: Sequence[QaQuestion], answered: Sequence[Answered], score: Score) -> Scored:
     good = [(one, row) for one, row in zip(asked, answered, strict=True) if not row.error]
     scores = [score(row.short, one) for one, row in good]
     names = dict.fromkeys(name for values in scores for name in values)

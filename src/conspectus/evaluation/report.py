@@ -16,7 +16,7 @@ from conspectus.evaluation import tables
 from conspectus.evaluation.answers import summary
 from conspectus.evaluation.claims import CLAIMS_BY_RULES, AnswerClaims, claims_in, claims_now, count
 from conspectus.evaluation.comparison import Key, answers_now, check_questions
-from conspectus.evaluation.conditions import SetUp, place_of, set_ups_in
+from conspectus.evaluation.conditions import SetUp, condition_order, set_ups_in
 from conspectus.evaluation.grounding import (
     GROUNDED_BY_RULES,
     AnswerGrounding,
@@ -118,7 +118,7 @@ def contents_of(folder: Path, judge: str | None = None, settings: Settings | Non
         settings,
         tuple(one for one in questions if one.id in answered),
         len(questions) - len(answered),
-        tuple(sorted({condition for condition, _ in answers}, key=place_of)),
+        tuple(sorted({condition for condition, _ in answers}, key=condition_order)),
         answers,
         {name: row for name, row in made if row is not None},
         judged_in(folder, judge),
@@ -215,7 +215,7 @@ def win_rates(contents: Contents) -> Iterator[Block]:
         )
     if compared.failed:
         yield Block("missing", f"{compared.failed:,} judgements failed.", command)
-    yield from (_text(f"Left out: {line}.") for line in compared.left_out)
+    yield from (_text(f"Left out: {line}.") for line in compared.omitted)
 
 
 def statistics(contents: Contents) -> Iterator[Block]:

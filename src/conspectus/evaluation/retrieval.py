@@ -128,7 +128,7 @@ def recall(ranking: Sequence[str], relevant: Relevant, k: int) -> float:
     return len(set(ranking[:k]) & relevant.keys()) / len(relevant)
 
 
-def all_found(ranking: Sequence[str], relevant: Relevant, k: int) -> float:
+def all_retrieved(ranking: Sequence[str], relevant: Relevant, k: int) -> float:
     """Return 1 where every relevant passage is among the first `k`, else 0."""
     return float(relevant.keys() <= set(ranking[:k]))
 
@@ -150,7 +150,7 @@ def _discounted(gains: Sequence[float]) -> float:
 
 def _measures(ks: Sequence[int]) -> dict[str, Callable[[Sequence[str], Relevant], float]]:
     recalls = {f"R@{k}": partial(recall, k=k) for k in sorted({*RECALLS, *ks})}
-    alls = {f"all@{k}": partial(all_found, k=k) for k in ALLS}
+    alls = {f"all@{k}": partial(all_retrieved, k=k) for k in ALLS}
     return {**recalls, **alls, "MRR": reciprocal_rank, f"nDCG@{DEPTH}": partial(ndcg, k=DEPTH)}
 
 

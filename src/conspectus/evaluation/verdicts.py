@@ -181,7 +181,7 @@ class Comparison:
     """Judgements that are ties since both answers are the same text; no model was asked."""
     missing: int
     """Judgements that the plan has and that were not made yet, or of other answers than there are now."""
-    left_out: tuple[str, ...]
+    omitted: tuple[str, ...]
     position: Position
     results: tuple[Compared, ...]
 
@@ -245,7 +245,7 @@ def compare(judged: Judged) -> Comparison:
         failed=len(judged.judgements) - len(sound),
         equal=len(sound) - len(asked),
         missing=len(plan.comparisons) - len(judged.judgements),
-        left_out=plan.left_out,
+        omitted=plan.omitted,
         position=position(asked),
         results=tuple(one for criterion in plan.criteria for one in _family(sound, plan.pairs, criterion.name)),
     )

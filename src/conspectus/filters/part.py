@@ -154,7 +154,7 @@ class Part:
         """Return the sentences that mention a row, or in which one of its ends speaks of the other."""
         names = [row.name] if isinstance(row, Entity) else [row.source, row.target]
         numbers = {self.index.entity_of_name[name] for name in names}
-        return [i for i in sentences if numbers <= {*self.sentences.mentioned(i), self.sentences.said_by(i)}]
+        return [i for i in sentences if numbers <= {*self.sentences.mentioned(i), self.sentences.speaker_of(i)}]
 
     @cached_property
     def sentences(self) -> SentenceStore:

@@ -119,6 +119,6 @@ def _nothings() -> frozenset[str]:
     return frozenset(_of(language).nothing for language in LANGUAGES)
 
 
-def says_nothing(answer: str) -> bool:
+def is_empty_answer(answer: str) -> bool:
     """Tell whether an answer says that nothing was found."""
     return answer.strip() in _nothings()

@@ -50,7 +50,7 @@ async def finish(task: Task[str], draft: Answer, index: Index, model: Model) -> 
     )
 
 
-def nothing_found(
+def empty_answer(
     question: str, index: Index, *, method: str, level: int | None = None, context_tokens: int = 0
 ) -> Answer:
     """Return the answer of a method that found nothing: it says so and cites nothing."""
@@ -211,7 +211,7 @@ def hits_of(scores: np.ndarray[Any, Any], index: Index, k: int) -> list[Hit]:
 async def answer_from(hits: Sequence[Hit], question: str, index: Index, model: Model, *, method: str) -> Answer:
     """Answer from the chunks of a ranking, whatever method made it."""
     if not hits:
-        return nothing_found(question, index, method=method)
+        return empty_answer(question, index, method=method)
     chunks = tuple(index.chunk_of[h.chunk] for h in hits)
     task = AnswerFromContext(question, Context(sources=chunks))
     used = sum(chunk.n_tokens for chunk in chunks)

@@ -16,7 +16,7 @@ from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
 from conspectus.retrieval import local, method
-from conspectus.retrieval.base import finish, fit_answers, nothing_found
+from conspectus.retrieval.base import empty_answer, finish, fit_answers
 from conspectus.retrieval.rollup import communities_of, match_annotations
 from conspectus.rows import Answer, Report
 from conspectus.settings import Settings
@@ -70,7 +70,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         draft = Answer(question, "", METHOD, context_tokens=used, notices=tuple(notices))
         result = await finish(task, draft, index, model)
     else:
-        result = nothing_found(question, index, method=METHOD, context_tokens=used)
+        result = empty_answer(question, index, method=METHOD, context_tokens=used)
     return replace(result, why=_description(reports, drifted))
 
 

@@ -16,7 +16,7 @@ from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval import method
-from conspectus.retrieval.base import finish, nothing_found, pack_rows
+from conspectus.retrieval.base import empty_answer, finish, pack_rows
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.global_ import RELEVANT
 from conspectus.retrieval.local import claims_of
@@ -75,7 +75,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     notices = [f"not rated, of {followed.rated} reports: {len(failed)} ({failed[0]})"] if failed else []
     why = f"{followed.rated} reports rated from the root down"
     if not followed.ends:
-        result = nothing_found(question, index, method=METHOD)
+        result = empty_answer(question, index, method=METHOD)
         return replace(result, why=f"{why}, none of them relevant", notices=tuple(notices))
     evidence = evidence_of(question, followed.ends, annotations, index, settings.answer)
     used = tokens.count(evidence.text)

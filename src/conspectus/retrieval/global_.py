@@ -14,7 +14,7 @@ from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval import method
-from conspectus.retrieval.base import map_reduce, nothing_found, pack_windows
+from conspectus.retrieval.base import empty_answer, map_reduce, pack_windows
 from conspectus.rows import Answer, Chunk, Report
 from conspectus.settings import AnswerSettings, GlobalSettings, Settings
 from conspectus.tasks import RateReport
@@ -50,7 +50,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         if descent.failed:
             notices.append(f"not rated, of {descent.rated} reports: {len(descent.failed)} ({descent.failed[0]})")
         if not reports:
-            return replace(nothing_found(question, index, method="global"), why=why, notices=tuple(notices))
+            return replace(empty_answer(question, index, method="global"), why=why, notices=tuple(notices))
     else:
         reports, why = index.reports_at(level), ""
     windows = packed_windows(reports, settings.answer)
@@ -152,7 +152,7 @@ async def source_summary(question: str, index: Index, model: Model, settings: An
     """Answer from windows of all chunks, shuffled, with the prompts of global answers."""
     windows = chunk_windows(index, settings)
     if not windows:
-        return nothing_found(question, index, method=SOURCE_SUMMARY)
+        return empty_answer(question, index, method=SOURCE_SUMMARY)
     used = sum(chunk.n_tokens for window in windows for chunk in window.sources)
     draft = Answer(question, "", SOURCE_SUMMARY, context_tokens=used)
     result = await map_reduce(draft, windows, index, model, settings)

@@ -11,7 +11,7 @@ from conspectus import tokens
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval import method
-from conspectus.retrieval.base import finish, nothing_found, pack_rows
+from conspectus.retrieval.base import empty_answer, finish, pack_rows
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.rows import Answer, Chunk, Claim, Entity, Relationship, Report
 from conspectus.settings import AnswerSettings
@@ -38,7 +38,7 @@ async def answer(question: str, index: Index, model: Model, settings: AnswerSett
     """Answer from entities, relationships, reports, claims and chunks around what the question names."""
     evidence = context(question, index, settings)
     if not evidence.sources:
-        return nothing_found(question, index, method="local")
+        return empty_answer(question, index, method="local")
     draft = Answer(question, "", "local", context_tokens=tokens.count(evidence.text))
     result = await finish(AnswerFromContext(question, evidence), draft, index, model)
     named = {entity.number for entity in entities_in(question, index)[:MOST_NAMED]}

@@ -22,7 +22,7 @@ from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval import method
-from conspectus.retrieval.base import map_reduce, nothing_found
+from conspectus.retrieval.base import empty_answer, map_reduce
 from conspectus.retrieval.global_ import packed_windows
 from conspectus.retrieval.local import entities_in
 from conspectus.retrieval.on_demand_reports import reports_for
@@ -199,7 +199,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     if not annotations and read_question(question, *index.languages).about_whole:
         scores = {c.number: float(c.size) for c in index.communities if c.level == 0 and c.size >= least}
     if not scores:
-        return nothing_found(question, index, method=METHOD)
+        return empty_answer(question, index, method=METHOD)
     rolled = roll_up(scores, index.communities)
     chosen = [index.communities[number] for number in rolled.chosen]
     written = await reports_for(chosen, rolled.parts, index, model)

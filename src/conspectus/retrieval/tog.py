@@ -19,7 +19,7 @@ from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
 from conspectus.retrieval import method
-from conspectus.retrieval.base import extractive, finish, hit, nothing_found, run_ready
+from conspectus.retrieval.base import empty_answer, extractive, finish, hit, run_ready
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.vector import has_vectors, question_vectors
 from conspectus.rows import Answer, Hit, ReasoningPath, Relationship, Triple
@@ -377,7 +377,7 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
     exploration = await explore(question, index, model, settings, texts=method == "tog")
     evidence = evidence_of(exploration, index) if method == "tog" else Context()
     if not exploration.trails:
-        return nothing_found(question, index, method=method)
+        return empty_answer(question, index, method=method)
     if evidence.sources:
         task = AnswerFromContext(question, evidence)
         used = tokens.count(evidence.text)

@@ -19,6 +19,7 @@ from conspectus.text.chinese_words import (
     DOUBLE_SURNAMES,
     GENERIC,
     GENERIC_DISTRICTS,
+    KNOWN_ORGANIZATIONS,
     NO_GIVEN,
     NO_PERSONS,
     NO_PLACES,
@@ -28,7 +29,6 @@ from conspectus.text.chinese_words import (
     ROLES,
     SPELLING,
     SURNAMES,
-    TOLD_ORGANIZATIONS,
     TOLD_PLACES,
     VERBAL,
 )
@@ -86,7 +86,7 @@ def fits(name: str, kind: str) -> bool:
     if kind == WORK:
         return True
     if kind == ORGANIZATION:
-        return name in TOLD_ORGANIZATIONS or (len(name) > 2 and name not in GENERIC)
+        return name in KNOWN_ORGANIZATIONS or (len(name) > 2 and name not in GENERIC)
     return len(name) > 1 and name not in (NO_PLACES if kind == LOCATION else NO_PERSONS)
 
 
@@ -120,7 +120,7 @@ def _class(form: str) -> str:
     tag = tag_of(form)
     if form in TOLD_PLACES:
         return "L"
-    if form in TOLD_ORGANIZATIONS:
+    if form in KNOWN_ORGANIZATIONS:
         return "B"
     if form in QUALIFIERS:
         return "Q"

@@ -25,7 +25,7 @@ NO_PLACES = frozenset(_LISTS["no_places"].split())
 """Words that the dictionary takes for places but that name none."""
 TOLD_PLACES = frozenset(_LISTS["told_places"].split())
 """Places that the dictionary takes for something else."""
-TOLD_ORGANIZATIONS = frozenset(
+KNOWN_ORGANIZATIONS = frozenset(
     "索尼 诺基亚 麦当劳 肯德基 雅马哈 阿迪达斯 沃尔玛 切尔西 阿森纳 任天堂 迪士尼 华为 腾讯 阿里巴巴".split()
 )
 """Organizations that the dictionary takes for persons."""

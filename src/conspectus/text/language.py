@@ -96,7 +96,7 @@ _SMALL_WORDS = {
     "th": re.compile("."),
 }
 """Words of scripts that do not part them from others by spaces."""
-ASKED = 2.0  # unexplained
+QUESTION_WORD_WEIGHT = 2.0  # unexplained
 """What a word that questions are made of counts in one; in "Wann starb Ada Lovelace?" nothing else tells the language."""
 _QUESTION = re.compile(r"[?？؟;]\s*$")
 _LATIN_LETTER = re.compile("[a-zA-Z\u00c0-\u024f]")
@@ -138,7 +138,7 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
         for language, weight in known.get(word, ()):
             scores[language] += weight
         for language, weight in _languages_of_asking().get(word, ()) if asked else ():
-            scores[language] += ASKED * weight
+            scores[language] += QUESTION_WORD_WEIGHT * weight
     ordered = sorted(scores.keys() & set(possible), key=lambda language: (-scores[language], language))
     if ordered:
         best = ordered[0]

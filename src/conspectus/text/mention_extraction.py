@@ -14,7 +14,7 @@ from conspectus.text.chinese import find_chinese, like_person
 from conspectus.text.dates import find_dates, find_titles
 from conspectus.text.language import ENGLISH
 from conspectus.text.language_rules import UNCASED, LanguageRules
-from conspectus.text.names import Mention, find_names, is_telling
+from conspectus.text.names import Mention, find_names, is_informative
 from conspectus.text.phrases import find_phrases
 from conspectus.text.tokenize import joined
 from conspectus.text.types import CONCEPT, DATE, PERSON, WORK, Context, type_in_context, type_of
@@ -83,7 +83,7 @@ def _names(vocabulary: Vocabulary) -> Iterator[Mention]:
     found = list(patterns(vocabulary))
     yield from found
     glosses = Glosses(vocabulary, {mention.end for mention in found})
-    yield from (mention for mention in find_names(vocabulary) if glosses.keeps(mention))
+    yield from (mention for mention in find_names(vocabulary) if glosses.accepts(mention))
 
 
 def _patterns(language: str) -> Callable[[Vocabulary], Iterator[Mention]] | None:
@@ -131,7 +131,7 @@ def _sifted_names(found: Mapping[str, Candidate], vocabulary: Vocabulary, large:
         parts = key.split()
         acronym = len(words) == 1 and is_acronym(words[0])
         empty = gazetteer.ROLES if acronym else gazetteer.ROLES | vocabulary.rules.vague
-        if not parts or not is_telling(words, vocabulary.rules) or empty.issuperset(parts):
+        if not parts or not is_informative(words, vocabulary.rules) or empty.issuperset(parts):
             continue
         if len(parts) == 1:
             place = number.get(words[0], number.get(words[0].casefold()))
@@ -253,7 +253,7 @@ class Glosses:
         closed = np.maximum.accumulate(np.where(closes, place, -1)) if len(place) else place
         self._bracket = np.where((opened >= first) & (opened > closed), opened, -1)
 
-    def keeps(self, mention: Mention) -> bool:
+    def accepts(self, mention: Mention) -> bool:
         """Tell whether a name stands outside of brackets, or right behind the name that it may be another form of."""
         bracket = int(self._bracket[mention.start])
         return bracket < 0 or bracket in self._ends or bracket - 1 in self._ends  # with a closing mark between

@@ -278,7 +278,7 @@ _ARTICLES_IN_NAMES = frozenset("fr es pt it ca ro".split())
 _ADJECTIVE = ("e", "en", "er", "es", "em")
 
 
-def is_telling(words: Sequence[str], rules: LanguageRules = ENGLISH_RULES) -> bool:
+def is_informative(words: Sequence[str], rules: LanguageRules = ENGLISH_RULES) -> bool:
     """Tell whether a name says what it names: not made of vague words, single letters and numbers alone."""
 
     def tells(word: str) -> bool:

@@ -103,7 +103,7 @@ class Question:
     @property
     def about_whole(self) -> bool:
         """Whether it asks for the whole of the corpus, by its own words."""
-        if _WHOLE.search(self.text) or found(patterns_of(self.language).whole, self.text):
+        if _WHOLE.search(self.text) or matches(patterns_of(self.language).whole, self.text):
             return True
         if not self.focus:  # "What is this about?", but neither "Where is it?" nor "Hello"
             return not self.wants and bool(self.terms or asks(self.text))
@@ -206,7 +206,7 @@ class QuestionPatterns:
     def wants(self, text: str) -> str:
         """Return what kind of thing would answer a question, "" where it does not say."""
         kinds = (("number", self.number), ("date", self.date), ("person", self.person), ("place", self.place))
-        return next((kind for kind, pattern in kinds if found(pattern, text)), "")
+        return next((kind for kind, pattern in kinds if matches(pattern, text)), "")
 
 
 _ASKING = {code: QuestionPatterns(**row) for code, row in word_tables("question_patterns").items()}
@@ -225,7 +225,7 @@ def question_stopwords(language: str) -> frozenset[str]:
     return frozenset(stem(word, language) for word in patterns_of(language).scaffolding.split())
 
 
-def found(pattern: str, text: str) -> bool:
+def matches(pattern: str, text: str) -> bool:
     """Tell whether a pattern of `Asking` is in a text."""
     return bool(re.search(pattern, text, re.IGNORECASE))
 
@@ -392,7 +392,7 @@ class Intent:
     def thing(self) -> bool:
         """Whether it asks to be told of something, why it is so, or how it came about."""
         if self.elsewhere:
-            return found(self.elsewhere.thing, self.text)
+            return matches(self.elsewhere.thing, self.text)
         return bool((_THING_ZH if self.chinese else _THING).search(self.text))
 
     @property

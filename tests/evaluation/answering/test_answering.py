@@ -9,7 +9,7 @@ import pytest
 
 from conspectus.errors import BadReply, UsageError
 from conspectus.evaluation import evaluate_answers
-from conspectus.evaluation.qa import Asked, Scored, answers_kgqa, answers_qa
+from conspectus.evaluation.qa import QaQuestion, Scored, answers_kgqa, answers_qa
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
 from conspectus.settings import Settings
@@ -72,9 +72,9 @@ def test_a_method_that_is_not_known_is_refused(questions: Path, methods: list[st
 
 
 def test_answers_over_a_graph_are_held_against_all_that_are_right():
-    asked = Asked("1", "who starred", ("Ann Lee", "Bob"))
+    asked = QaQuestion("1", "who starred", ("Ann Lee", "Bob"))
 
     assert answers_kgqa(("Bob",), asked) == {"Hits@1": 1, "EM": 1, "all": 0}
     assert answers_kgqa(("bob", "Ann Lee"), asked) == {"Hits@1": 0, "EM": 1, "all": 1}
     assert answers_kgqa((), asked) == {"Hits@1": 0, "EM": 0, "all": 0}
-    assert answers_qa(("yes",), Asked("2", "Is it?", ("yes",))) == {"accuracy": 1}
+    assert answers_qa(("yes",), QaQuestion("2", "Is it?", ("yes",))) == {"accuracy": 1}

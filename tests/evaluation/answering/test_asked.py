@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from conspectus.errors import UsageError
-from conspectus.evaluation.qa import Asked, read_questions
+from conspectus.evaluation.qa import QaQuestion, read_questions
 
 PARSE = {"AnnotatorComment": {"ParseQuality": "Complete"}, "TopicEntityName": "Rook"}
-PUBLISHED: dict[str, tuple[Any, Asked]] = {
+PUBLISHED: dict[str, tuple[Any, QaQuestion]] = {
     "MetaQA": (
         {
             "id": "m1",
@@ -22,7 +22,7 @@ PUBLISHED: dict[str, tuple[Any, Asked]] = {
             "question": "who owned Rook",
             "answers": ["Ada"],
         },
-        Asked("m1", "who owned Rook", ("Ada",), ("Rook",)),
+        QaQuestion("m1", "who owned Rook", ("Ada",), ("Rook",)),
     ),
     "WebQSP": (
         {
@@ -48,7 +48,7 @@ PUBLISHED: dict[str, tuple[Any, Asked]] = {
                 }
             ],
         },
-        Asked("WebQTest-1", "who owned rook?", ("Ada", "1911"), ("Rook",)),
+        QaQuestion("WebQTest-1", "who owned rook?", ("Ada", "1911"), ("Rook",)),
     ),
     "QALD-10": (
         {
@@ -71,7 +71,7 @@ PUBLISHED: dict[str, tuple[Any, Asked]] = {
                 }
             ]
         },
-        Asked("1", "Whose is Rook?", ("Ada Byrne",)),
+        QaQuestion("1", "Whose is Rook?", ("Ada Byrne",)),
     ),
     "QALD-10, yes or no": (
         {
@@ -83,7 +83,7 @@ PUBLISHED: dict[str, tuple[Any, Asked]] = {
                 }
             ]
         },
-        Asked("2", "Is it?", ("no",)),
+        QaQuestion("2", "Is it?", ("no",)),
     ),
     "AdvHotpotQA": (
         [
@@ -95,7 +95,7 @@ PUBLISHED: dict[str, tuple[Any, Asked]] = {
                 "supporting_facts": [],
             }
         ],
-        Asked("h1", "Whose was Rook?", ("Ada",)),
+        QaQuestion("h1", "Whose was Rook?", ("Ada",)),
     ),
     "Zero-Shot RE": (
         {
@@ -104,17 +104,17 @@ PUBLISHED: dict[str, tuple[Any, Asked]] = {
             "output": [{"answer": "Ada"}],
             "meta": {"template_questions": ["Who owned Rook?"]},
         },
-        Asked("z1", "Who owned Rook?", ("Ada",), ("Rook",)),
+        QaQuestion("z1", "Who owned Rook?", ("Ada",), ("Rook",)),
     ),
     "FEVER": (
         {"id": 7, "verifiable": "VERIFIABLE", "label": "REFUTES", "claim": "Rook flew.", "evidence": []},
-        Asked("7", "Is it true that Rook flew?", ("no",)),
+        QaQuestion("7", "Is it true that Rook flew?", ("no",)),
     ),
     "Creak": (
         {"ex_id": "c1", "sentence": "Rook sank.", "explanation": "", "label": "true", "entity": "Rook"},
-        Asked("c1", "Is it true that Rook sank?", ("yes",), ("Rook",)),
+        QaQuestion("c1", "Is it true that Rook sank?", ("yes",), ("Rook",)),
     ),
-    "BEIR": ({"_id": "b1", "text": "Whose?", "answers": ["Ada"]}, Asked("b1", "Whose?", ("Ada",))),
+    "BEIR": ({"_id": "b1", "text": "Whose?", "answers": ["Ada"]}, QaQuestion("b1", "Whose?", ("Ada",))),
 }
 
 
@@ -169,4 +169,4 @@ def test_the_questions_of_the_film_graph_are_read(shared: Path):
 def test_a_table_has_columns_for_questions_and_answers(tmp_path: Path):
     (tmp_path / "asked.csv").write_text('question,answer\n"Who paid, and when?",Ada Brook\n', encoding="utf-8")
 
-    assert read_questions(tmp_path / "asked.csv") == [Asked("0", "Who paid, and when?", ("Ada Brook",))]
+    assert read_questions(tmp_path / "asked.csv") == [QaQuestion("0", "Who paid, and when?", ("Ada Brook",))]

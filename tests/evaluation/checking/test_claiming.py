@@ -13,7 +13,7 @@ import pytest
 from conspectus.errors import BadReply, BudgetReached, UsageError
 from conspectus.evaluation import extract_claims
 from conspectus.evaluation.claims import CLAIMS, ClaimCounts, claims_in, claims_of
-from conspectus.evaluation.comparison import found_by
+from conspectus.evaluation.comparison import model_names
 from conspectus.evaluation.grounding import sentences_of
 from conspectus.evaluation.jsonl_table import (
     CitedText,
@@ -262,8 +262,8 @@ def test_figures_go_into_json(tmp_path: Path) -> None:
 
 def test_claims_are_those_of_a_model_and_of_the_users_own_prompts(tmp_path: Path) -> None:
     of = Settings(model="a", llm=ModelSettings(tasks={"FactualClaims": "b"}, prompts=str(tmp_path)))
-    assert found_by(of, "SelectFactual", "FactualClaims") == "a, b"
+    assert model_names(of, "SelectFactual", "FactualClaims") == "a, b"
 
     (tmp_path / "SelectFactual.md").write_text("<!-- user -->\n{{question}} {{data}}", encoding="utf-8")
-    assert re.fullmatch(r"a, b#\w{8}", found_by(of, "SelectFactual", "FactualClaims"))
-    assert found_by(of, "Entails") == "a"
+    assert re.fullmatch(r"a, b#\w{8}", model_names(of, "SelectFactual", "FactualClaims"))
+    assert model_names(of, "Entails") == "a"

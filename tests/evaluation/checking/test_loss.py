@@ -13,7 +13,7 @@ from making import a_built_index, a_claim, a_report, an_edge, an_entity, an_inde
 
 from conspectus.errors import BadReply, UsageError
 from conspectus.evaluation import measure_loss
-from conspectus.evaluation.loss import Loss, Texts, asked_about, elements_of, nearest, sampled, stages_of
+from conspectus.evaluation.loss import Loss, Texts, elements_of, main_names, nearest, sampled, stages_of
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Community, content_id
@@ -175,7 +175,7 @@ def test_a_question_is_about_the_names_of_many_facts_and_few_chunks() -> None:
         an_entity("Nobody", 2, chunk_ids=("1",)),
     ]
 
-    assert asked_about(facts, entities, 100) == ["Ada", "Host"]
+    assert main_names(facts, entities, 100) == ["Ada", "Host"]
 
 
 def test_texts_are_read_fullest_first_up_to_a_limit_and_one_at_least() -> None:

@@ -83,7 +83,7 @@ def test_questions_with_a_failed_an_empty_or_no_answer_are_left_out_and_counted(
     found = laid_out(tmp_path, 4, pairs=["A:B", "C:B"])
 
     assert {one.question.id for one in found.comparisons if one.pair == ("A", "B")} == {"q0"}
-    assert found.left_out == (
+    assert found.omitted == (
         "2 x A:B: no answer of A (cut off)",
         "1 x A:B: no answer of B (it is empty)",
         "3 x C:B: no answer of C (there is none)",

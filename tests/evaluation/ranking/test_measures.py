@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.evaluation.retrieval import all_found, ndcg, recall, reciprocal_rank
+from conspectus.evaluation.retrieval import all_retrieved, ndcg, recall, reciprocal_rank
 
 RANKING = ["a", "b", "c", "d", "e"]
 
@@ -20,8 +20,8 @@ def test_recall_is_the_share_of_relevant_passages_among_the_first_k():
 
 
 def test_all_found_asks_for_every_relevant_passage():
-    assert all_found(RANKING, {"a": 1.0, "c": 1.0}, 3) == 1
-    assert all_found(RANKING, {"a": 1.0, "c": 1.0}, 2) == 0
+    assert all_retrieved(RANKING, {"a": 1.0, "c": 1.0}, 3) == 1
+    assert all_retrieved(RANKING, {"a": 1.0, "c": 1.0}, 2) == 0
 
 
 def test_the_reciprocal_rank_is_that_of_the_first_relevant_passage():
@@ -45,7 +45,7 @@ relevants = st.dictionaries(passages, st.floats(0.5, 3), min_size=1)
 def test_every_measure_lies_between_0_and_1(ranking: list[str], relevant: dict[str, float], k: int):
     values = [
         recall(ranking, relevant, k),
-        all_found(ranking, relevant, k),
+        all_retrieved(ranking, relevant, k),
         reciprocal_rank(ranking, relevant),
     ]
 
@@ -58,7 +58,7 @@ def test_recall_does_not_fall_with_k_and_is_1_where_all_are_found(
     ranking: list[str], relevant: dict[str, float], k: int
 ):
     assert recall(ranking, relevant, k) <= recall(ranking, relevant, k + 1)
-    assert (recall(ranking, relevant, k) == 1) == (all_found(ranking, relevant, k) == 1)
+    assert (recall(ranking, relevant, k) == 1) == (all_retrieved(ranking, relevant, k) == 1)
 
 
 @given(relevants)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.extractive.statements import HELD, held
+from conspectus.models.extractive.statements import SUPPORTED, supported_share
 from conspectus.tasks import ClearSentences, Entails, FactualClaims, Numbered, SelectFactual
 
 model = ExtractiveModel()
@@ -70,5 +70,5 @@ async def test_a_text_supports_what_it_holds_most_words_of_and_all_numbers() -> 
 def test_chinese_statements_are_held_by_their_words() -> None:
     text = "1911年，周秀兰买下了货船白鹭号，后来把船卖掉。"
 
-    assert held("周秀兰买下了白鹭号。", text) >= HELD
-    assert held("林远1920年造了一座磨坊。", text) == 0
+    assert supported_share("周秀兰买下了白鹭号。", text) >= SUPPORTED
+    assert supported_share("林远1920年造了一座磨坊。", text) == 0

@@ -15,7 +15,7 @@ from conspectus.messages import wording
 from conspectus.models.base import performs
 from conspectus.models.extractive.rank_sentences import asks_for_definition, candidates, rank_sentences
 from conspectus.models.extractive.report import names_in_title, upper
-from conspectus.models.extractive.search import Found, Searcher
+from conspectus.models.extractive.search import RankedSentence, Searcher
 from conspectus.models.extractive.statements import reading, split, subject_terms, words_of
 from conspectus.references import Reference, strip, write
 from conspectus.rows import Chunk, Report
@@ -82,7 +82,7 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     return PartialAnswer(text, percent(scores[0]) if scores else 0, section_scores=scores)
 
 
-def _inside(question: Question, report: Report, deepest: int, searcher: Searcher) -> list[Found]:
+def _inside(question: Question, report: Report, deepest: int, searcher: Searcher) -> list[RankedSentence]:
     """Return the sentences of a report's community, in the view of the deepest level that holds it."""
     level = report.level if report.children else max(deepest, report.level)
     return list(deduplicate(searcher.by_community(question, level).get(report.community, ()), searcher))
@@ -94,7 +94,7 @@ def relevance(question: Question, report: Report, searcher: Searcher) -> float:
     return _relevance(question, report, inside) if inside else 0.0
 
 
-def _relevance(question: Question, report: Report, inside: Sequence[Found]) -> float:
+def _relevance(question: Question, report: Report, inside: Sequence[RankedSentence]) -> float:
     """Rate a report for a question: by its community's best sentences, and what its title names of it."""
     best = [f.score for f in inside[:MAX_QUOTES]]
     title = reading(report.title)[1]
@@ -107,19 +107,19 @@ def percent(score: float) -> int:
     return max(1, min(100, round(70 * score)))
 
 
-def _section(report: Report, inside: Sequence[Found], searcher: Searcher) -> str:
+def _section(report: Report, inside: Sequence[RankedSentence], searcher: Searcher) -> str:
     lines = [quote(f, searcher) for f in inside]
     return f"### {report.title} {write([Reference('Reports', report.number)])}\n\n" + "\n".join(lines)
 
 
 def deduplicate(
-    found: Sequence[Found],
+    found: Sequence[RankedSentence],
     searcher: Searcher,
     most: int = 3 * MAX_QUOTES,
     terms_of: Callable[[str], frozenset[str]] = lambda text: reading(text)[1],
     alike: float = MAX_SHARED_TERMS,
     weak: float = MIN_SHARE_OF_BEST,
-) -> Iterator[Found]:
+) -> Iterator[RankedSentence]:
     """Yield the sentences, best first, that do not say again what an earlier one said."""
     said: list[frozenset[str]] = []
     for f in found:
@@ -137,7 +137,7 @@ def _is_repeated(words: frozenset[str], said: Sequence[frozenset[str]], alike: f
     return any(len(words & other) > alike * min(len(words), len(other)) for other in said)
 
 
-def quote(found: Found, searcher: Searcher) -> str:
+def quote(found: RankedSentence, searcher: Searcher) -> str:
     """Return a sentence as an item of a list, with the reference to its chunk."""
     text = _ITEM.sub("", searcher.passages.quoted(found.sentence))
     return f"- {text} {write(_source(found.sentence, searcher))}"
@@ -150,7 +150,7 @@ def _source(sentence: int, searcher: Searcher) -> list[Reference]:
     return [Reference("Sources", chunk)] if chunk is not None else []
 
 
-def _from_sources(found: Sequence[Found], sources: Sequence[Chunk], searcher: Searcher) -> PartialAnswer:
+def _from_sources(found: Sequence[RankedSentence], sources: Sequence[Chunk], searcher: Searcher) -> PartialAnswer:
     """Answer from chunks: the sentences found that lie in them."""
     held = {sentence for chunk in sources for sentence in searcher.passages.within(chunk)}
     inside = [f for f in found if f.sentence in held]
@@ -255,7 +255,7 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
     return f"{_notice(task.question, searcher)}\n\n" + "\n".join(lines) if lines else ""
 
 
-def supporting_sentences(question: str, evidence: Context, searcher: Searcher) -> list[Found]:
+def supporting_sentences(question: str, evidence: Context, searcher: Searcher) -> list[RankedSentence]:
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
     named = {entity.number for entity in evidence.entities}
     asked = searcher.read(question)
@@ -280,14 +280,14 @@ MAX_SENTENCES_READ = 12  # unexplained
 _CLAUSE = re.compile(r"[^，。；！？,;.!?]+")
 
 
-def short_answer(question_text: str, evidence: Context, searcher: Searcher) -> tuple[str, Found] | None:
+def short_answer(question_text: str, evidence: Context, searcher: Searcher) -> tuple[str, RankedSentence] | None:
     """Return the answer alone and the sentence that it stands in, None where no sentence speaks to the question."""
     question = searcher.read(question_text)
     found = rank_sentences(question, evidence.sources, {entity.number for entity in evidence.entities}, searcher)[
         :MAX_SENTENCES_READ
     ]
     asked = frozenset(search_terms(question_text, searcher.index))
-    best: tuple[float, str, Found] | None = None
+    best: tuple[float, str, RankedSentence] | None = None
     for f in found:
         for answer, weight in candidates(question, f.sentence, asked, searcher):
             if best is None or f.score * weight > best[0]:
@@ -362,7 +362,7 @@ def follow_up(task: PursueFollowUp, searcher: Searcher) -> Probe:
 
 
 def _crossed(
-    question: str, found: Iterable[Found], searcher: Searcher, most: int, asked: Sequence[str] = ()
+    question: str, found: Iterable[RankedSentence], searcher: Searcher, most: int, asked: Sequence[str] = ()
 ) -> tuple[FollowUp, ...]:
     """Return the question with each name of the sentences found that tells them most from others.
 

@@ -29,7 +29,7 @@ SPOKEN = 4.0  # unexplained
 """Strength of the relationship between a speaker and what they speak of."""
 OPENS = 0.25  # unexplained
 """What a sentence gains as a description of the thing that it mentions first."""
-WORTH_SAYING = 0.5  # unexplained
+MIN_QUALITY = 0.5  # unexplained
 """Least quality of a sentence that relates its speaker to what it mentions."""
 MOST_SPOKEN_OF = 3  # unexplained
 MOST_PAIRED = 12  # unexplained
@@ -53,8 +53,8 @@ def extract_graph(task: ExtractGraph, passages: SentenceStore | None) -> Extract
         quality = passages.quality(sentence) if mentioned else 0.0
         for place, entity in enumerate(mentioned):
             _keep_best(best, entity, quality + (OPENS if place == 0 else 0.0), sentence)
-        speaker = passages.said_by(sentence)
-        if speaker >= 0 and quality >= WORTH_SAYING:
+        speaker = passages.speaker_of(sentence)
+        if speaker >= 0 and quality >= MIN_QUALITY:
             _keep_best(best, speaker, quality - 1, sentence)  # what is said of them comes before what they say
         else:
             speaker = -1

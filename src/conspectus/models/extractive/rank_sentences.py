@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.models.extractive.search import BESIDE, Found, Searcher
+from conspectus.models.extractive.search import BESIDE, RankedSentence, Searcher
 from conspectus.rows import Chunk
 from conspectus.text.dates import date_spans
 from conspectus.text.gazetteer import CURRENCIES
@@ -64,7 +64,7 @@ _TOGETHER = stems(
 
 def rank_sentences(
     question: Question, chunks: Sequence[Chunk], named: Collection[int], searcher: Searcher
-) -> list[Found]:
+) -> list[RankedSentence]:
     """Return the sentences of the given chunks (best first) that speak to a question, the best first.
 
     `named` are the numbers of entities around the question; those that it names say what it is about. Where the corpus
@@ -90,13 +90,13 @@ def rank_sentences(
         rank_answers(question, rest, about, rows, searcher) if rest else rank_definitions(subject, rows, searcher)
     )
     floor = UNREADABLE_FACTOR if rest else UNREADABLE_DEFINITION_FACTOR
-    found: list[Found] = []
+    found: list[RankedSentence] = []
     for i, fit, share in fits:
         score = SUBJECT_WEIGHT * float(about[i]) + fit + CHUNK_RANK_WEIGHT / (1 + place[rows[i]])
         worth = floor + (1 - floor) * searcher.passages.quality(rows[i])
         if searcher.passages.text(rows[i]).rstrip(CLOSING).endswith(ASKS):
             worth *= QUESTION_FACTOR
-        found.append(Found(rows[i], score * worth, share))
+        found.append(RankedSentence(rows[i], score * worth, share))
     return sorted(found, key=lambda f: (-f.score, f.sentence))
 
 

@@ -26,7 +26,7 @@ SAMPLE = 300  # unexplained
 """Names that are looked at to tell what a way arrives at."""
 LENGTH = 0.12  # unexplained
 """What each step of a plan costs, beside 1 for all words of the question."""
-UNSAID = 0.35  # unexplained
+UNEXPRESSED_COST = 0.35  # unexplained
 """What a relation costs that no word of the question says."""
 KIND = 0.6  # unexplained
 """What it costs to end at another kind of thing than is asked for."""
@@ -40,13 +40,13 @@ AGAINST = 0.03  # unexplained
 """What it costs to go against a relation."""
 SELDOM = 0.1  # unexplained
 """What it costs to go on by a way that few of the names arrived at have."""
-KEPT = 1000
+PLANS_CACHED = 1000
 """Names whose plans are cached, by question; one search asks for those of a beam of names, again at each step."""
 WORDS = 1 << 12  # unexplained
 """Words of questions of which it is cached which relations express them; a question has some 10, at most some 3,000."""
 ARRIVING = 0.9  # unexplained
 """How much what leads to a place says where, beside a relation that says place itself."""
-TELLING = 0.5  # unexplained
+EXPRESSES = 0.5  # unexplained
 """From which likeness on a word says a relation."""
 
 _YEAR = re.compile(r"\b\d{3,4}\b")
@@ -134,7 +134,7 @@ class PathFinder:
         for relation, label in enumerate(graph.relations):
             for part in roots_of_label(label):
                 self._relations_with.setdefault(part, []).append(relation)
-        self.feasible = lru_cache(KEPT)(self._feasible)
+        self.feasible = lru_cache(PLANS_CACHED)(self._feasible)
         self.kind = cache(self._kind)
         self.expressing = lru_cache(WORDS)(self._expressing)
 
@@ -179,7 +179,7 @@ class PathFinder:
         against = sum(way & 1 for way in path)
         return (
             asked.share(relations)
-            - UNSAID * unsaid
+            - UNEXPRESSED_COST * unsaid
             - KIND * (1 - kind)
             - ORDER * self._disorder(asked, path)
             - LENGTH * len(path)
@@ -194,14 +194,14 @@ class PathFinder:
     def _promise(self, asked: QuestionWords, path: Sequence[int]) -> float:
         relations = list(dict.fromkeys(way // 2 for way in path))
         unsaid = sum(1 - asked.by(r).best for r in relations)
-        return asked.share(relations) - UNSAID * unsaid - ORDER * self._disorder(asked, path)
+        return asked.share(relations) - UNEXPRESSED_COST * unsaid - ORDER * self._disorder(asked, path)
 
     def _expressing(self, word: str) -> dict[int, float]:
         """Return the relations that express a word, and how well, 0 to 1."""
         values: dict[int, float] = {}
         for part, relations in self._relations_with.items():
             like = likeness(word, part)
-            if like >= TELLING:
+            if like >= EXPRESSES:
                 values |= {relation: max(like, values.get(relation, 0.0)) for relation in relations}
         if word == _WHERE:
             lacking = (r for r in range(len(self.graph.relations)) if values.get(r, 0.0) < ARRIVING)

@@ -42,12 +42,12 @@ FEEDBACK = 40  # unexplained
 RELATED = 12  # unexplained
 """Words so gained at the most, what one weighs beside a word of the question, and share that all may add."""
 RELATED_WEIGHT, RELATED_MOST = 0.12, 0.3  # unexplained
-TELLING = 12.0  # unexplained
+MIN_GAINED_WEIGHT = 12.0  # unexplained
 """Least weight of a word that may be gained."""
 
 
 @dataclass(frozen=True)
-class Found:
+class RankedSentence:
     """A sentence that speaks to a question; `share` of the question's content it holds itself, 0 to 1."""
 
     sentence: int
@@ -129,7 +129,7 @@ class Searcher:
         """Return terms without those that the corpus never has of scripts that are searched by pieces of words."""
         return [t for t in asked if self.frequency(t) or not (UNSPACED.search(t) or PAIRED.search(t))]
 
-    def _find(self, question: Question) -> list[Found]:
+    def _find(self, question: Question) -> list[RankedSentence]:
         """Return the sentences that hold a good share of what a question asks for, the best first."""
         units = segment_query(question, self)
         total = sum(unit.weight for unit in units)
@@ -151,12 +151,12 @@ class Searcher:
         rank = around + np.minimum(self._sum(related) / total, RELATED_MOST)
         best = passing[np.argsort(-rank[passing], kind="stable")][: 2 * CANDIDATES]
         names = set(question.names)
-        found: list[Found] = []
+        found: list[RankedSentence] = []
         for i in best.tolist():
             lost = self._lost(i, units, names) / total
             if own[i] - lost >= least - 1e-6:
                 score = (float(rank[i]) - lost) * (0.3 + 0.7 * self.passages.quality(i))
-                found.append(Found(i, score, float(own[i]) - lost))
+                found.append(RankedSentence(i, score, float(own[i]) - lost))
         return sorted(found, key=lambda f: (-f.score, f.sentence))[:CANDIDATES]
 
     def _own_and_around(self, units: Sequence[QueryPhrase], total: float) -> tuple[Floats, Floats]:
@@ -235,15 +235,17 @@ class Searcher:
         distinct = dict.fromkeys(tuple(self._terms(i)) for i in best[: 2 * FEEDBACK].tolist())
         for found in list(distinct)[:FEEDBACK]:  # parts of a work repeat each other
             counts.update(set(found) - asked)
-        bound = {t: n * self.weight(t) for t, n in counts.items() if n >= 3 and self.weight(t) > TELLING}
+        bound = {
+            t: n * self.weight(t) for t, n in counts.items() if n >= 3 and self.weight(t) > MIN_GAINED_WEIGHT
+        }
         chosen = sorted(bound, key=lambda t: (-bound[t], t))[:RELATED]
         return {t: RELATED_WEIGHT * self.weight(t) for t in chosen}
 
-    def _by_community(self, question: Question, level: int) -> dict[int, list[Found]]:
+    def _by_community(self, question: Question, level: int) -> dict[int, list[RankedSentence]]:
         """Return the sentences that speak to a question, by the community that they mostly mention."""
         starts, mentions = self.context
         owner = self._owner(level)
-        grouped: dict[int, list[Found]] = {}
+        grouped: dict[int, list[RankedSentence]] = {}
         for f in self.find(question):
             owners: Counter[int] = Counter(owner[mentions[starts[f.sentence] : starts[f.sentence + 1]]].tolist())
             if owners:

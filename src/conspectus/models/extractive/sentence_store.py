@@ -148,7 +148,7 @@ class SentenceStore:
         before = self._spans[sentence - 1]
         return before[0] == document and start - before[2] < NEAR
 
-    def said_by(self, sentence: int) -> int:
+    def speaker_of(self, sentence: int) -> int:
         """Return who says a sentence, as a place in `names`, -1 where nobody is known to."""
         return self._speakers[sentence]
 

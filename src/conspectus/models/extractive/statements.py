@@ -106,7 +106,7 @@ def speaker_of(statement: str) -> str:
     return match.group(1) if match else ""
 
 
-HELD = 0.7
+SUPPORTED = 0.7
 """The share of the key terms of a statement that a text must hold to support it.
 
 On the reports of an index that GPT-4.1 wrote it takes 12 % of the sentences for supported by the rows that they cite,
@@ -182,7 +182,7 @@ def factual_claims(task: FactualClaims) -> tuple[Numbered, ...]:
 @performs(Entails)
 def entails(task: Entails) -> bool:
     """Tell whether a text holds enough of the key terms of a statement, and all of its numbers."""
-    return held(task.statement, task.text) >= HELD
+    return supported_share(task.statement, task.text) >= SUPPORTED
 
 
 @lru_cache(maxsize=1 << 14)
@@ -196,7 +196,7 @@ def key_terms(statement: str) -> frozenset[str]:
     return all_terms(words_of(statement)) - _VAGUE_STEMS
 
 
-def held(statement: str, text: str) -> float:
+def supported_share(statement: str, text: str) -> float:
     """Return the share, 0 to 1, of the key terms of a statement that a text holds; 0 where it lacks a number of it."""
     wanted = key_terms(statement)
     numbers = set(_NUMBER.findall(words_of(statement)))

@@ -225,15 +225,15 @@ def _object_of(text: str, schema: Schema, notes: Notes) -> dict[str, Any]:
 def _tuples_of(text: str, keys: Mapping[str, str], notes: Notes) -> tuple[dict[str, Any], bool]:
     """Return the records of a reply as lists by their keys, and whether it was cut off."""
     records = read_tuples(text)
-    if records.cut and not records.found:
+    if records.cut and not records.rows:
         raise BadReply("there are no records in it and no end mark")
     notes.repaired += records.repaired
-    strays = [kind for kind, _ in records.found if kind not in keys.values()]
+    strays = [kind for kind, _ in records.rows if kind not in keys.values()]
     notes.dropped += [
         *records.dropped,
         *(f"a record of kind {kind!r}, which was not asked for" for kind in strays),
     ]
-    return {key: [row for of, row in records.found if of == kind] for key, kind in keys.items()}, records.cut
+    return {key: [row for of, row in records.rows if of == kind] for key, kind in keys.items()}, records.cut
 
 
 def _compact(value: Any) -> str:
@@ -270,7 +270,7 @@ _BAR = "\\u007c"
 class Records:
     """The records of a reply, by their kinds; `cut` where the end mark is missing."""
 
-    found: list[tuple[str, Mapping[str, str]]] = field(default_factory=list[tuple[str, Mapping[str, str]]])
+    rows: list[tuple[str, Mapping[str, str]]] = field(default_factory=list[tuple[str, Mapping[str, str]]])
     dropped: list[str] = field(default_factory=list[str])
     repaired: list[str] = field(default_factory=list[str])
     cut: bool = False
@@ -312,7 +312,7 @@ def _record(text: str, opening: re.Match[str], which: str, records: Records) -> 
     else:
         if len(_MARKS.findall(bodies[best])) != bodies[best].count("<|>"):
             records.repaired.append(f"{which}: a damaged <|>")
-        records.found.append((kind, dict(zip(keys, parts, strict=True))))
+        records.rows.append((kind, dict(zip(keys, parts, strict=True))))
     return text[text.index(")", closings[best].start()) + 1 :]
 
 
