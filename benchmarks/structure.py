@@ -50,9 +50,10 @@ BUDGETS: dict[str, float] = {
     f"functions over {LONG_FUNCTION} lines": 0,
     f"functions with more than {MANY_PARAMETERS} parameters outside cli/": 0,
     "constants without an explanation": 0,
-    "characters per line of code, mean": 41.8,
+    "characters per line of code, mean": 42.8,
 }
-"""What the architecture asks for (docs/architecture.md). The last is what it was before the source was made smaller."""
+"""What the architecture asks for (docs/architecture.md). The last is what it was before the source was made smaller
+(50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
     "lines of Python": 47_550,
@@ -126,18 +127,20 @@ def _is_number(value: object) -> bool:
 
 
 def code_width(text: str, tree: ast.Module) -> tuple[int, int]:
-    """Return the characters of the lines of code of a module, indentation aside, and how many those lines are."""
+    """Return the characters of the lines of code of a module, indentation aside, and how many those lines are.
+
+    Imports are no part of it: one name a line is not what makes code easy to read.
+    """
     rows: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
             rows.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
-            rows -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        match node:
+            case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant(value=str())):
+                rows -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+            case _:
+                pass
     lines = text.splitlines()
     widths = [len(lines[row - 1].strip()) for row in rows if row <= len(lines) and lines[row - 1].strip()]
     return sum(widths), len(widths)
