@@ -4,12 +4,13 @@ A file or folder that is named is read whatever it is. Of what is in a folder we
 
 - `own`: what Conspectus wrote, an index or a file that says so (`formats.found.GENERATED`);
 - `tools`: installed packages and caches (`node_modules`, virtual environments, folders with a CACHEDIR.TAG);
+- `hidden`: folders, and files of formats that are read, whose names begin with a dot;
 - `ignored`: what `.conspectusignore` and, unless `read.gitignore` is off, `.gitignore` files say: those in the folder
   and below it, and those above it up to the root of its repository;
 - `excluded`: what the settings `read.exclude` and `read.include` say.
 
-Hidden files and folders are not looked at. All patterns are those of gitignore(5), relative to where they are written;
-the settings' are relative to the folder that is read, or to the working directory.
+All patterns are those of gitignore(5), relative to where they are written; those of the settings are relative to the
+folder that is read, or to the working directory.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from conspectus.settings import ReadSettings
 
 MANIFEST = "manifest.json"
-OWN = ("conspectus.toml", "corrections.toml")
-"""Files beside documents that are ours, and that everybody who has them wants there: they are not even counted."""
+OWN = (".conspectus", "conspectus.toml", "corrections.toml")
+"""What is beside documents that are ours, and that everybody who has it wants there: it is not even counted."""
 _TOOLS = frozenset(("node_modules", "bower_components", "__pycache__", "__pypackages__", "site-packages"))
 """What package managers and interpreters call their folders, and nobody calls a folder of documents."""
 _MARKERS = ("pyvenv.cfg", "CACHEDIR.TAG")
@@ -144,10 +145,14 @@ class _Walk:
         for listing in names.intersection(LISTINGS):
             self._written.update(_listed(folder.path, listing))
         for entry in entries:
-            if entry.name.startswith(".") or entry.name in OWN:
+            if entry.name in OWN:
                 continue
             name = _name(folder.name, entry.name)
             is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.name.startswith("."):
+                if is_folder or suffix_of(entry.name) in FORMATS:
+                    yield Skipped(name, "it is hidden; name it to read it", "hidden")
+                continue
             if skipped := self._left_out(folder, entry.path, name, is_folder=is_folder):
                 yield skipped
             elif entry.is_symlink():

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import PurePosixPath
 from typing import NamedTuple, cast
 
-from conspectus.errors import DocumentError
+from conspectus.errors import EmptyDocument
 from conspectus.readers.base import (
     EMPTY,
     GENERATED,
@@ -28,6 +28,7 @@ from conspectus.readers.base import (
     Prose,
     list_generated,
 )
+from conspectus.rows import Skipped
 
 __all__ = [
     "FORMATS",
@@ -105,11 +106,14 @@ def missing_package(format_: Format) -> str:
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
-    """Yield the documents of a file with a suffix in `FORMATS`.
+    """Yield the documents of a file with a suffix in `FORMATS`; one that is empty is skipped.
 
     Raises DocumentError: no document can be had from the file.
     """
-    if not data:
-        raise DocumentError(EMPTY)
     reader = import_module(f"conspectus.readers.{FORMATS[suffix_of(path)].module}")
-    yield from cast("Parser", reader.parse)(path, data, options)
+    try:
+        if not data:
+            raise EmptyDocument(EMPTY)
+        yield from cast("Parser", reader.parse)(path, data, options)
+    except EmptyDocument as error:
+        yield Skipped(path, str(error), "empty")

@@ -20,7 +20,7 @@ from conspectus.tokens import well_formed
 if TYPE_CHECKING:
     from conspectus.settings import ReadSettings
 
-EMPTY = "is empty: there is nothing in it to index"
+EMPTY = "it is empty"
 BINARY = "is binary, not text; remove it, or save it as UTF-8 text"
 MEGABYTE = 1_000_000  # bytes
 SECONDS_PER_FILE = 60.0
