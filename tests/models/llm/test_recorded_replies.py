@@ -19,7 +19,7 @@ import pytest
 from conspectus.models.llm.replies import parse
 from conspectus.rows import Chunk
 from conspectus.tasks import DescribeElement, ExtractGraph, ReduceAnswer, WriteReport
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 
 EXPECTED: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "data/recorded_replies_counts.json").read_text()
