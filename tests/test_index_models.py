@@ -38,7 +38,7 @@ def test_the_model_and_its_server_are_those_that_the_index_was_built_with(built:
     assert resolved.settings.llm.temperature == built["llm"].get("temperature", 0.0)
     assert resolved.remembers_model
     assert built["model"] in describe_models(resolved, [built])
-    assert "--model extractive" in describe_models(resolved, [built])
+    assert "model='extractive'" in describe_models(resolved, [built])
 
 
 def test_who_names_a_model_gets_that_and_not_the_server_of_another():
@@ -66,7 +66,7 @@ def test_an_address_that_only_an_index_names_gets_nothing(monkeypatch: pytest.Mo
     monkeypatch.setenv("OPENAI_API_KEY", "hollin-4711")
     monkeypatch.setenv("CONSPECTUS_API_KEY", "hollin-4712")
     for model in ("mine", "openai/gpt-4o", "ollama/qwen3"):
-        with pytest.raises(UsageError, match=r"--base-url https://llm\.example/v1.*--model extractive"):
+        with pytest.raises(UsageError, match=r"base_url='https://llm\.example/v1'.*model='extractive'"):
             asking({**FOREIGN, "model": model})
     assert asking(FOREIGN, llm__base_url="https://llm.example/v1").settings.model == "mine"
     assert asking(FOREIGN, model="extractive").settings.llm.base_url == ""
@@ -160,11 +160,11 @@ def test_asking_and_building_again_take_the_model_of_the_index():
         assert built.index.settings["llm"]["base_url"] == server.url
         assert server.counts["requests"] > asked
 
-    with pytest.raises(ServerDown, match=r"built with simulated.*--model extractive"):
+    with pytest.raises(ServerDown, match=r"built with simulated.*model='extractive'"):
         conspectus.ask("Who is new here?", "x", method="global")
     api.build(documents=documents(13), folder="x", settings={"model": "extractive"})
     api.rollback("x")
-    with pytest.raises(ServerDown, match="--model extractive"):
+    with pytest.raises(ServerDown, match="model='extractive'"):
         conspectus.Conversation("x", method="global").ask("What is the newest matter?")
 
 
@@ -172,7 +172,7 @@ def test_a_missing_key_of_a_remembered_model_says_how_to_go_on():
     index = api.build(documents=documents(2), folder="x", settings=Settings()).index
     remembering = replace(index, settings={**index.settings, **PROVIDED})
 
-    with pytest.raises(BadKey, match=r"OPENAI_API_KEY.*--model extractive"):
+    with pytest.raises(BadKey, match=r"OPENAI_API_KEY.*model='extractive'"):
         conspectus.ask("Who met whom?", remembering)
 
 

@@ -98,10 +98,10 @@ def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does
     if origin == INDEX:
         others = sorted(set(resolved.settings.llm.tasks.values()) - {name})
         more = f" (and {', '.join(others)} for some tasks)" if others else ""
-        built_as = f"as this index was built (--model {EXTRACTIVE} {does} without one)"
+        built_as = f"as this index was built (model={EXTRACTIVE!r} {does} without one)"
         address_from = resolved.origins.get("llm.base_url", "default")
         if at and address_from not in ("default", INDEX):
-            address_from = "--base-url" if address_from == "given" else address_from
+            address_from = "base_url=..." if address_from == "given" else address_from
             parts += [f"Model {name}{more}, {built_as},{at} ({address_from})."]
         else:
             parts += [f"Model {name}{at}{more}, {built_as}."]
@@ -112,22 +112,20 @@ def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does
     elif origin not in ("", "default", "given") and name != EXTRACTIVE:
         parts += [f"Model {name}{at}, from {origin}."]
     elif origin == "default" and len(models) > 1:
-        parts += [
-            f"These indexes were built with different models ({', '.join(models)}); --model NAME names one."
-        ]
+        parts += [f"These indexes were built with different models ({', '.join(models)}); model=NAME names one."]
     elif origin == "default" and models and models[0] != EXTRACTIVE:
         parts += [
-            f"This index was built with {models[0]}, of which no server is known; --model NAME names a model."
+            f"This index was built with {models[0]}, of which no server is known; model=NAME names a model."
         ]
     if resolved.origins.get("vectors.embedder") == INDEX:
         embedder = resolved.settings.vectors.embedder
-        parts += [f"Embedder {embedder}, as this index was built (--embedder {NONE} makes no vectors)."]
+        parts += [f"Embedder {embedder}, as this index was built (embedder={NONE!r} makes no vectors)."]
     return " ".join(parts)
 
 
 def advice(model: str) -> str:
     """Return what to add to an error of a model that was used only because an index remembers it."""
-    return f"this index was built with {model}: --model {EXTRACTIVE} goes on without a model"
+    return f"this index was built with {model}: model={EXTRACTIVE!r} goes on without a model"
 
 
 def checked_address(model: str, address: str, name_it: str = "", instead: str = "") -> str:
@@ -141,8 +139,8 @@ def checked_address(model: str, address: str, name_it: str = "", instead: str = 
         return ""
     if is_local(address):
         return address
-    name_it = name_it or f"--base-url {address} (or llm.base_url in {configuration.FILE_NAME})"
-    instead = instead or f"--model {EXTRACTIVE} to go on without a model"
+    name_it = name_it or f"base_url={address!r} (or llm.base_url in {configuration.FILE_NAME})"
+    instead = instead or f"model={EXTRACTIVE!r} to go on without a model"
     raise UsageError(
         f"this index was built with {model} at {address}, and nothing is sent to an address that only an index names:"
         f" give {name_it}, or {instead}"

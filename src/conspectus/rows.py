@@ -310,7 +310,7 @@ OMITTED_KINDS = {
     "tools": "with installed packages or caches",
     "hidden": "hidden",
     "ignored": "by .gitignore or .conspectusignore",
-    "excluded": "by --exclude or --include",
+    "excluded": "by patterns (read.exclude, read.include)",
 }
 """The kinds of `Skipped` that are left out on purpose, and how a message says so after their number."""
 

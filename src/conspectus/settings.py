@@ -119,7 +119,7 @@ class ReportSettings(Section):
     )
     write: bool = Field(
         default=True,
-        description="Write community reports while indexing; if false, --method rollup writes those that a question "
+        description="Write community reports while indexing; if false, the method rollup writes those that a question "
         "needs",
     )
 

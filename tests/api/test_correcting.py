@@ -349,7 +349,7 @@ def test_an_imported_graph_is_not_corrected(tmp_path: Path):
             "nothing of 'Ada Brook' is called Ada Brook in bridge",
         ),
         (Split("Ada Brook", "Ada", aliases=("Mrs Brook",)), "nothing of 'Ada Brook' is called Mrs Brook"),
-        (AddFact("Ada Brook", "Zork", "They met."), "there is no 'Zork' in the graph.*--create makes it"),
+        (AddFact("Ada Brook", "Zork", "They met."), "there is no 'Zork' in the graph.*create=True makes it"),
         (AddFact("Ada Brook", "Ruben Vale", "They met.", quote="they met"), "no document says 'they met'"),
         (AddFact("Ada Brook", "Ruben Vale", "They met.", strength=0), "`strength` is wrong"),
     ],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +15,10 @@ import pytest
 import typer
 from typer.testing import Result
 
+import conspectus
 from conspectus import api
 from conspectus.cli import options
+from conspectus.errors import UsageError
 from conspectus.settings import Settings
 
 Run = Callable[..., Result]
@@ -279,7 +283,7 @@ def test_who_asks_the_output_of_graphrag_is_told_how_to_import_it(name: str, run
 
 
 def test_who_names_a_folder_inside_an_index_is_told_the_index(run: Run, indexed: Path):
-    assert f"--index {indexed}" in run("ask", "What?", "--index", indexed / "tables", code=1).stderr
+    assert f"the index in {indexed}" in run("ask", "What?", "--index", indexed / "tables", code=1).stderr
 
 
 def test_an_interrupt_that_came_after_the_commit_does_not_claim_otherwise(
@@ -340,3 +344,32 @@ def test_damaged_characters_are_told_with_their_file_and_offset(run: Run, tmp_pa
     assert "47" in result.stderr
     (warning,) = json.loads(run("index", tmp_path, "--json").stdout)["warnings"]
     assert (warning["invalid_bytes"], warning["first_offset"]) == (1, 47)
+
+
+def test_a_message_names_arguments_in_python_and_options_on_the_command_line(run: Run, tmp_path: Path):
+    (tmp_path / "texts.jsonl").write_text('{"body": "Ada Brook bought the Orran Mill."}\n', encoding="utf-8")
+    (tmp_path / "note.txt").write_text("Ruben Vale opened the Tarn Bridge in 1905.", encoding="utf-8")
+
+    failed = run("index", "texts.jsonl", "note.txt", code=3).stderr
+    assert "--text-field NAME" in failed
+    assert "settings=" not in failed
+    assert "conspectus embed --embedder local" in run("search", "Ada", "--method", "vector", code=2).stderr
+    assert "--index" in run("ask", "Who?", "--index", "elsewhere", code=1).stderr
+
+    index = conspectus.open_index(tmp_path / ".conspectus")
+    (failure,) = index.failures
+    assert "settings={'read.text_field': NAME}" in failure.error
+    with pytest.raises(UsageError, match=r"conspectus\.embed\(embedder='local'\)"):
+        index.search("Ada", method="vector")
+
+
+def test_only_the_command_line_names_options():
+    commands = {"report.py", "ablation.py", "neo4j.py"}  # whole commands to be copied
+    for source in Path(conspectus.__file__).parent.rglob("*.py"):
+        if "cli" in source.parts or source.name in commands:
+            continue
+        tree = ast.parse(source.read_text(encoding="utf-8"))
+        docs = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+                assert not re.search(r"(?<![\w-])--[a-z]{3,}", node.value), f"{source}: {node.value}"

@@ -402,7 +402,7 @@ def test_records_without_the_text_field_are_one_failure_with_their_fields_and_th
 
     assert failure.document.endswith("a.csv#1")
     assert "no field 'text' (and 2 records after it, too); it has 'id', 'body'" in failure.error
-    assert "--text-field" in failure.error
+    assert "read.text_field" in failure.error
     assert len(read([tmp_path], ReadSettings(text_field="body"))[0]) == 4
 
 

@@ -70,7 +70,7 @@ def test_without_a_network_the_error_says_what_to_download_and_where_to_put_it(
         "tokenizer.json, onnx/model.onnx and",
         "https://huggingface.co/some/model/tree/main",
         f"put them into {cache / 'models' / 'some' / 'model'}",
-        "--embedder local:FOLDER",
+        "embedder='local:FOLDER'",
     ):
         assert part in str(error.value)
 

@@ -41,7 +41,7 @@ async def test_none_is_nobody():
     [
         ("local:a/b/c", "no folder 'a/b/c' with a cross-encoder"),
         ("openai/gpt-4.1", "one of cohere/…, jina/…, vllm/…, or give the address"),
-        ("model", "name one with --model"),
+        ("model", "name one with model="),
     ],
 )
 async def test_a_name_that_leads_nowhere_says_what_there_is(by: str, said: str):

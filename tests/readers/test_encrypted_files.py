@@ -46,7 +46,7 @@ def test_an_encrypted_document_says_what_is_lacking(name: str):
     data = locked(FILES[name], "open sesame")
 
     assert reason(name, data).startswith("is encrypted; put its password on a line of a file")
-    assert "no line of the file of --password-file" in reason(name, data, Options(passwords=("wrong",)))
+    assert "no line of the file of passwords" in reason(name, data, Options(passwords=("wrong",)))
 
 
 def test_what_excel_protects_without_a_password_opens_without_one():
@@ -91,5 +91,7 @@ def test_an_encrypted_open_document_says_that_passwords_do_not_open_it(name: str
 
     told = reason(name, data, Options(passwords=("open sesame",)))
 
-    assert told.startswith("is encrypted; --password-file opens PDF and Microsoft Office, and not OpenDocument")
+    assert told.startswith(
+        "is encrypted; passwords (read.password_file) open PDF and Microsoft Office, and not OpenDocument"
+    )
     assert told.endswith("open it with its password and save it without one")

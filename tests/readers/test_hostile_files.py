@@ -130,7 +130,7 @@ def test_following_links_out_of_a_folder_has_to_be_asked_for(tmp_path: Path):
     opened, *_ = read([inside], ReadSettings(follow_symlinks=True))
 
     assert [d.text for d in closed] == ["bees"]
-    assert "--follow-symlinks" in skipped.reason
+    assert "read.follow_symlinks" in skipped.reason
     assert sorted(Path(d.path).relative_to(inside).as_posix() for d in opened) == ["a.txt", "link/deep/b.txt"]
 
 

@@ -72,7 +72,7 @@ REASONS = {
     "markitdown/random.bin": ".bin files are not read",
     "pypdf/LICENSE": "no suffix",
     "pypdf/libreoffice-writer-password.pdf": "is encrypted; put its password on a line of a file",
-    "pypdf/r6-user-password.pdf": "--password-file",
+    "pypdf/r6-user-password.pdf": "read.password_file",
 }
 UNSAID = {  # navigation and other things around the text
     "markitdown/test_wikipedia.html": [
@@ -152,4 +152,4 @@ def test_encrypted_files_open_with_their_passwords(messy: Path, tmp_path: Path):
     assert all(d.text for d in documents)
     passwords.write_text("wrong\n")
     _, (failure,), *_ = read([messy / "pypdf" / "r6-user-password.pdf", messy / "pypdf" / "toy.pdf"], settings)
-    assert "no line of the file of --password-file is its password" in failure.error
+    assert "no line of the file of passwords" in failure.error

@@ -55,7 +55,7 @@ async def test_a_failure_of_every_chain_is_a_failure_and_no_empty_answer(monkeyp
 async def test_what_a_model_knows_cannot_be_asked_without_one():
     index = an_index(*BARGES)
     for method in ("direct", "cot", "cot-sc"):
-        with pytest.raises(NotSupported, match="--model"):
+        with pytest.raises(NotSupported, match="model="):
             await METHODS[method]("Where?", index, ExtractiveModel.of_index(index), Settings())
 
 

@@ -144,7 +144,7 @@ def test_scores_are_kept_with_the_index(index: Index, tmp_path: Path):
 
 
 def test_a_server_that_is_not_there_is_an_error(index: Index):
-    with pytest.raises(ServerDown, match="--rerank"):
+    with pytest.raises(ServerDown, match=r"rerank\.by"):
         api.search("Ada Brook", index, settings=settings("http://127.0.0.1:1", llm={"attempts": 1}))
 
 

@@ -133,7 +133,7 @@ def test_an_index_without_the_arrays_says_how_to_get_them():
     index = an_index()
     old = replace(index, arrays={k: v for k, v in index.arrays.items() if not k.startswith("walk")})
 
-    with pytest.raises(UsageError, match="conspectus index"):
+    with pytest.raises(UsageError, match="documents anew"):
         ranked(QUESTION, old)
 
 
@@ -190,12 +190,12 @@ def test_another_embedder_than_the_index_has_is_an_error_that_names_the_command(
     monkeypatch.setattr("conspectus.retrieval.vector.open_embedder", lambda *_: Other())
     asked = Settings.model_validate({"vectors": {"embedder": "local:other"}})
 
-    with pytest.raises(UsageError, match=r"vectors of letters .* conspectus embed --embedder local:other"):
+    with pytest.raises(UsageError, match=r"vectors of letters .*embedder=.local:other"):
         ranked(QUESTION, vectors, "vector", asked)
 
 
 def test_an_index_without_vectors_says_how_to_make_them():
-    with pytest.raises(UsageError, match="conspectus embed --embedder local"):
+    with pytest.raises(UsageError, match=r"conspectus\.embed\(embedder=.local"):
         ranked(QUESTION, an_index(), "vector")
 
 

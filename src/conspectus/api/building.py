@@ -288,8 +288,8 @@ def _warn_of_replacement(update: Update, progress: Progress | None) -> str:
         documents = "the only document"
     warning = (
         f"This takes {documents} out of the index and puts others in their place."
-        " conspectus rollback (in Python, conspectus.rollback) returns to them; --index DIR (folder=DIR) makes an index"
-        " of its own, and conspectus index A B one of both."
+        " conspectus.rollback() returns to them; folder=DIR makes an index of its own, and"
+        " conspectus.build([A, B]) one of both."
     )
     if progress:
         progress.note(warning)
@@ -325,7 +325,7 @@ def _with_own_embedder(request: BuildRequest, update: Update) -> Resolved:
     except (UsageError, ModelError) as error:
         if origin != INDEX:
             raise
-        instead = f"this index has vectors of {settings.vectors.embedder}: --embedder none builds without vectors"
+        instead = f"this index has vectors of {settings.vectors.embedder}: embedder='none' builds without vectors"
         raise type(error)(f"{error}; {instead}") from None
     return request.resolved
 

@@ -150,7 +150,7 @@ def _with_own_names(correction: Correction, corrector: Corrector, index: Index) 
             try:
                 values |= {"source": own(source), "target": own(target)}
             except NotFound as error:
-                raise NotFound(f"{error}; --create makes it an entity") from None
+                raise NotFound(f"{error}; create=True makes it an entity") from None
         case Split(name, into):
             values |= {"name": own(name), "into": owned(into)}
         case _:

@@ -145,16 +145,14 @@ def with_vectors(
     opened = OpenEmbedder.of(settings.vectors.embedder, settings, folder, spent)
     if opened is None:
         lost = own_embedder(before) if before else ""
-        advice = (
-            f"The index before had vectors of {lost}; conspectus embed --embedder {lost} makes those of this one."
-        )
+        advice = f"The index before had vectors of {lost}; conspectus.embed(embedder='{lost}') makes those of this one."
         return index, (advice,) if lost else ()
     if progress:
         progress.watch(lambda: spent + opened.embedder.usage)
     try:
         index = opened.vectors(index, before, settings, progress)
     except ModelError as error:
-        failure = Failure("embed", f"{error}; conspectus embed --embedder {opened.name} goes on with it")
+        failure = Failure("embed", f"{error}; conspectus.embed(embedder='{opened.name}') goes on with it")
         usage = {**index.usage, TASK: opened.embedder.usage} if opened.embedder.usage != Usage() else index.usage
         index = replace(index, failures=[*index.failures, failure], usage=usage)
     opened.clear()
@@ -195,7 +193,7 @@ def check_models(settings: Given = None) -> list[Checked]:
     """Send one small request of each kind to what is configured, and return what the servers support."""
     chosen = resolved(settings)
     if chosen.model == "extractive":
-        raise UsageError("the extractive model needs no server: name a language model with --model")
+        raise UsageError("the extractive model needs no server: name a language model with model=NAME")
     embedder = chosen.vectors.embedder
     served = "" if embedder.partition(":")[0] in ("none", "local") else embedder
 

@@ -84,7 +84,7 @@ def tune(
     request = BuildRequest.of(folder, options)
     settings = request.settings
     if settings.model == "extractive":
-        raise UsageError("the extractive model has no prompts to tune: name a language model with --model")
+        raise UsageError("the extractive model has no prompts to tune: name a language model with model=NAME")
     documents = read_sources(sources, None, settings).documents
     language = corpus_language(documents, settings.language)
 

@@ -228,6 +228,7 @@ FLAGS: Mapping[str, Flag] = {
     ),
     "--trace": Flag("llm.trace", "FILE", OTHER),
 }  # fmt: skip
+show.OPTION_OF.update({flag.key: name for name, flag in FLAGS.items()})
 SERVER = ("--base-url", "--budget", "--budget-tokens", "--trace")
 """Flags of calls to a server."""
 INDEX_BUDGETS = ("--index-budget", "--index-budget-tokens")

@@ -39,6 +39,18 @@ NARROWEST = 20
 """Columns of a terminal that a text in a table is wrapped to at least."""
 _ESCAPED = re.compile(r"[\x7f-\x9f]")
 """Control characters that JSON may hold as they are, and terminals obey."""
+_ARGUMENTS = re.compile(
+    r"conspectus\.(?P<function>[a-z_]+)\((?P<inside>[^()]*)\)"
+    r"|(?P<kind>settings|varied)=\{'(?P<key>[\w.]+)': (?P<value>[^{}]*)\}"
+    r"|(?<![\w?&/.])(?P<argument>model|judge_model|base_url|embedder|where|method|questions|create|folder|index)"
+    r"=(?P<given>'[^']*'|\.\.\.|[^\s,;:()'.]+)"
+)
+"""What messages of the library name as Python does."""
+OPTION_OF: dict[str, str] = {}
+"""The option of each setting that has one, by its key; `options` fills it."""
+_COMMANDS = {"build": "index", "draw_map": "map", "import_graphrag": "import graphrag"}
+"""Commands that are called otherwise than the functions."""
+_UNQUOTED = str.maketrans("", "", "'[]")
 _CITED = re.compile(r"([^\[\]\n]*)((?:\[\d+\])+)")
 
 log = logging.getLogger("conspectus")
@@ -55,7 +67,30 @@ def out(text: str = "") -> None:
 def note(text: str) -> None:
     """Print what is not part of the result, in the same way, and after what was printed before it."""
     sys.stdout.flush()
-    typer.echo(printable(text, sys.stderr), err=True)
+    typer.echo(printable(with_options(text), sys.stderr), err=True)
+
+
+def with_options(text: str) -> str:
+    """Return a message of the library, which names arguments as Python does, with options in their place.
+
+    `settings={'read.text_field': NAME}` becomes `--text-field NAME`, `conspectus.embed(embedder='local')` becomes
+    `conspectus embed --embedder local`.
+    """
+
+    def option(match: re.Match[str]) -> str:
+        if function := match["function"]:
+            words = with_options(match["inside"]).replace(", ", " ").translate(_UNQUOTED)
+            return f"conspectus {_COMMANDS.get(function, function)} {words}".rstrip()
+        if name := match["argument"]:
+            name = "--index" if name == "folder" else f"--{name.replace('_', '-')}"
+        elif match["kind"] == "varied" or match["key"] not in OPTION_OF:
+            return f"--set {match['key']}={match['value'].replace(', ', ',').translate(_UNQUOTED)}"
+        else:
+            name = OPTION_OF[match["key"]]
+        value = (match["given"] or match["value"]).translate(_UNQUOTED)
+        return name if value in ("...", "True", "False") else f"{name} {value}"
+
+    return _ARGUMENTS.sub(option, text)
 
 
 def as_json(value: Any, *, lines: bool = False) -> None:
@@ -118,7 +153,7 @@ def listed(heading: str, lines: Sequence[str], say: Callable[[str], None] = note
     if lines:
         say(heading)
         for text in lines[:LINES]:
-            say(f"  {line(text)}")
+            say(f"  {line(with_options(text))}")
         if len(lines) > LINES:
             say(f"  and {len(lines) - LINES:,} more (--json lists all)")
 
@@ -419,7 +454,7 @@ class Bars:
         """Print a line, above the bars where there are any."""
         log.info(text)
         if self._bars:
-            self._bars.console.print(terminal.clean(text), markup=False, highlight=False)
+            self._bars.console.print(terminal.clean(with_options(text)), markup=False, highlight=False)
         elif not self._quiet:
             note(text)
 

@@ -122,19 +122,21 @@ class _Experiment:
         preset = options.get("preset", "")
         if preset not in PRESETS:
             presets = ", ".join((*filter(None, PRESETS), COMMUNITIES))
-            raise UsageError(f"there is no ablation {preset!r}; there are {presets}, and --set KEY=V1,V2")
+            raise UsageError(
+                f"there is no ablation {preset!r}; there are {presets}, and varied={{'KEY': [V1, V2]}}"
+            )
         title, varied, fixed = PRESETS[preset]
         self.varied = {**varied, **options.get("varied", {})}
         if given.model == "extractive":  # which gleans nothing
             self.varied.pop("extract.max_gleanings", None)
         if not self.varied:
-            raise UsageError("name settings to vary, as --set chunk.tokens=600,1200, or a preset")
+            raise UsageError("name settings to vary, as varied={'chunk.tokens': [600, 1200]}, or a preset")
         self.name, self.title = preset or NAME, title.format(", ".join(self.varied))
         self.folder, self.options, self.settings = folder, options, with_values(given, fixed)
         self.rebuilds = any(key.partition(".")[0] in INDEXING for key in self.varied)
         self.questions = questions_of(options.get("questions", ()))
         if not self.questions and not self.rebuilds:
-            raise UsageError(f"{', '.join(self.varied)} changes answers alone: name questions with --questions")
+            raise UsageError(f"{', '.join(self.varied)} changes answers alone: name questions with questions=...")
         self.table = JsonlTable(folder / f"{NAME}.jsonl", Variant, lambda row: row.label)
         self._index = index
 

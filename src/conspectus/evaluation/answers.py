@@ -324,7 +324,7 @@ def plan_answers(
     generative = model.generative if model else name != "extractive"
     if samples and not generative:
         raise UsageError(
-            "the extractive model answers the same each time: samples need a language model (--model)"
+            "the extractive model answers the same each time: samples need a language model (model=NAME)"
         )
     chosen, notices = (conditions_of(names), []) if names else possible(index, settings, generative)
     ways: list[tuple[Condition, Settings, str]] = []

@@ -108,7 +108,7 @@ def check(condition: Condition, index: Index, settings: Settings, *, generative:
     except UsageError as error:
         raise UsageError(f"{condition.name}: {error}") from None
     if "model" in needs and not generative:
-        raise UsageError(f"{condition.name} asks for what a language model knows: name one with --model")
+        raise UsageError(f"{condition.name} asks for what a language model knows: name one with model=NAME")
 
 
 def made_with(condition: Condition, index: Index, model: str, settings: Settings) -> str:

@@ -157,7 +157,7 @@ def judge_settings(settings: Settings, judge_model: str | None) -> Settings:
         llm = settings.llm.model_copy(update={"tasks": others})
         settings = settings.model_copy(update={"model": judge_model, "llm": llm})
     if settings.model == "extractive":
-        raise UsageError("judging needs a language model: name one with --judge-model, as openai/gpt-4.1-mini")
+        raise UsageError("judging needs a language model: name one, as judge_model='openai/gpt-4.1-mini'")
     return settings
 
 
@@ -203,7 +203,7 @@ def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> C
     target = path_of(folder)
     judges = names_in(row.made_with for row in judgements_in(target).rows.values())
     if judge_model is None and len(judges) > 1:
-        raise UsageError(f"several judges judged, {', '.join(judges)}: name one with --judge-model")
+        raise UsageError(f"several judges judged, {', '.join(judges)}: name one with judge_model=NAME")
     judged = judged_in(target, judge_model)
     if judged is None:
         raise UsageError(f"there are no judgements in {target}: make them with conspectus eval judge")

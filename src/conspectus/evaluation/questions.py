@@ -167,9 +167,7 @@ def joined(questions: Sequence[Question], folder: Path) -> list[Question]:
         other = by_id.setdefault(question.id, question)
         if other.text != question.text:
             detail = f"the question {question.id} reads {other.text!r}, and here {question.text!r}"
-            raise UsageError(
-                f"{folder} is a comparison of other questions ({detail}); name another folder by --out"
-            )
+            raise UsageError(f"{folder} is a comparison of other questions ({detail}); name another folder")
     return list(by_id.values())
 
 
@@ -329,9 +327,7 @@ def generate_questions(
     """
     chosen, target = resolved(settings), path_of(folder)
     if chosen.model == "extractive" and model is None:
-        raise UsageError(
-            "questions are written by a language model: name one with --model, or bring your own with --from FILE"
-        )
+        raise UsageError("questions are written by a language model: name one with model=NAME, or bring your own")
     tick = run.tick_of(progress, "questions", 1 + counts.users + counts.users * counts.tasks)
 
     async def work(performer: Model | None, _: Session | None) -> QuestionList:
@@ -376,7 +372,5 @@ def save_questions(questions: Sequence[Question], folder: Path) -> None:
     ids = {question.id for question in questions}
     answered = {row.question for row in answers_in(folder).rows.values()}
     if answered - ids:
-        raise UsageError(
-            f"{folder} has answers to {len(answered - ids)} other questions: name another folder by --out"
-        )
+        raise UsageError(f"{folder} has answers to {len(answered - ids)} other questions: name another folder")
     write_list(questions, folder)

@@ -277,5 +277,5 @@ def _existing(documents: Sequence[Document], folder: Path) -> Index | None:
     ):
         return index
     if len(index.entities) or len(index.triples):
-        raise UsageError(f"the index in {folder} is of other documents; name another folder by --index")
+        raise UsageError(f"the index in {folder} is of other documents; name another with index=DIR")
     return None

@@ -54,7 +54,7 @@ class Condition:
         """Read one condition; raise UsageError where it is none."""
         match = _CONDITION.fullmatch(text)
         if match is None or not match[1].strip():
-            raise UsageError(f"--where takes {FORM}; and not {text!r}")
+            raise UsageError(f"a condition (where=...) is {FORM}; and not {text!r}")
         value = match[3]
         if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
             value = value[1:-1]
@@ -148,7 +148,7 @@ def _test(condition: Condition) -> Test:
         return lambda d: any(_parts(path)[-len(wanted) :] == wanted for path in (d.path, _file(d)))
     if field == "date" and not iso_date(value):
         form = "dates are written as 2023-01-31, 2023-01 or 2023"
-        raise UsageError(f"{form}, and not {value!r} (in --where {condition})")
+        raise UsageError(f"{form}, and not {value!r} (in where={condition!r})")
     return lambda document: _compares(_value(document, field), comparison, value)
 
 

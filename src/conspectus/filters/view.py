@@ -130,7 +130,7 @@ def _no_vectors(parts: Sequence[Part]) -> str:
     embedders = ", ".join(f"{part.prefix[:-1]} has {by}" for part, by in zip(parts, made, strict=True))
     return (
         f"Vectors are left out, since they do not compare ({embedders}); make them alike: "
-        f"conspectus embed --index {other.index.folder or 'DIR'} --embedder {first.embedder}"
+        f"conspectus.embed('{other.index.folder or 'DIR'}', embedder='{first.embedder}')"
     )
 
 

@@ -44,7 +44,8 @@ _MARKERS = ("pyvenv.cfg", "CACHEDIR.TAG")
 """Files that mark a virtual environment, and a cache (https://bford.info/cachedir/)."""
 _IGNORES = (".gitignore", ".conspectusignore")
 _IGNORED = (
-    "a .gitignore or .conspectusignore leaves it out; name the file itself to read it, or add --no-gitignore"
+    "a .gitignore or .conspectusignore leaves it out; name the file itself to read it, or all by"
+    " settings={'read.gitignore': False}"
 )
 _INSIDE = re.compile(r"/\*\*\s*$")
 """The end of `a/**`: all that is in `a`, but not `a` itself, so that `!a/b` can take some back. `a/*` means the same,
@@ -204,7 +205,8 @@ def _linked(link: str, root: str, name: str, *, follow: bool) -> FoundFile | Ski
         return Skipped(name, "it is a link that leads nowhere", "link")
     inside = os.path.commonpath([root, real]) == root
     if not (inside or follow):
-        reason = "it is a link that leads out of the folder; name it as a source, or add --follow-symlinks"
+        reason = "it is a link that leads out of the folder; name it as a source, or follow links: "
+        reason += "settings={'read.follow_symlinks': True}"
         return Skipped(name, reason, "link")
     if os.path.isfile(real) or (os.path.isdir(real) and not inside):
         return real, name

@@ -186,7 +186,7 @@ def _prompts(settings: Settings) -> str:
 def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: Settings) -> Iterator[str]:
     """Yield why an index by these settings is another one, whichever of its documents changed."""
     if not existing.settings or "conspectus" not in existing.origin:
-        yield "the graph there was imported (conspectus rollback returns to it)"
+        yield "the graph there was imported (conspectus.rollback() returns to it)"
         return
     reasons = {
         "conspectus": "{} made it, this is Conspectus {}",

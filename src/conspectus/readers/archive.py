@@ -26,10 +26,12 @@ OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 EXCEL_DEFAULT_PASSWORD = "VelvetSweatshop"  # noqa: S105  # public: Excel encrypts protected workbooks with it
 """Password of workbooks that were protected without one."""
 UNLOCK = "open it with its password and save it without one"
-NO_PASSWORD = "put its password on a line of a file, and name that by --password-file FILE"  # noqa: S105
-WRONG_PASSWORD = "no line of the file of --password-file is its password; add it there"  # noqa: S105
+NO_PASSWORD = "put its password on a line of a file, and name that by settings={'read.password_file': FILE}"  # noqa: S105
+WRONG_PASSWORD = "no line of the file of passwords (read.password_file) is its password; add it there"  # noqa: S105
 ENCRYPTED = f"is encrypted in a way that is not opened here; {UNLOCK}"
-_OPEN_DOCUMENT = f"is encrypted; --password-file opens PDF and Microsoft Office, and not OpenDocument: {UNLOCK}"
+_OPEN_DOCUMENT = (
+    f"is encrypted; passwords (read.password_file) open PDF and Microsoft Office, and not OpenDocument: {UNLOCK}"
+)
 ARCHIVE_ERRORS = (BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)
 """Errors that reading a part of an archive may raise."""
 _MANIFEST = "META-INF/manifest.xml"
@@ -128,7 +130,8 @@ def decrypt(data: bytes, options: Options) -> bytes:
     Raises DocumentError: none of them does, or the extra that opens it is not installed.
     """
     if find_spec("msoffcrypto") is None:
-        extra = "the extra `passwords` opens it, by --password-file FILE: pip install 'conspectus[passwords]'"
+        extra = "the extra `passwords` opens it, by settings={'read.password_file': FILE}:"
+        extra += " pip install 'conspectus[passwords]'"
         raise DocumentError(f"is encrypted; {extra}; or {UNLOCK}")
     from msoffcrypto.exceptions import DecryptionError, FileFormatError, InvalidKeyError, ParseError  # pyright: ignore[reportMissingTypeStubs]
 

@@ -202,7 +202,7 @@ def newlines(text: str) -> str:
 def too_large(what: str, limit: int) -> str:
     """Return the reason for skipping what exceeds a limit; `{}` in `what` stands for the limit."""
     megabytes = f"{limit / MEGABYTE:g} MB"
-    return f"{what.format(megabytes)}; split it, or raise the limit by --set read.max_megabytes=N"
+    return f"{what.format(megabytes)}; split it, or raise the limit by settings={{'read.max_megabytes': N}}"
 
 
 _ISO = re.compile(

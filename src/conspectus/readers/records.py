@@ -238,7 +238,8 @@ def _without_text(names: list[str], fields: list[str], options: Options) -> Fail
     others = f" (and {len(names) - 1:,} records after it, too)" if len(names) > 1 else ""
     return Failure(
         "read",
-        f"has no field {options.text_field!r}{others}; {have}: name the one with the text by --text-field",
+        f"has no field {options.text_field!r}{others}; {have}: name the one with the text by"
+        " settings={'read.text_field': NAME}",
         names[0],
     )
 

@@ -75,7 +75,7 @@ class Method:
     async def __call__(self, question: str, index: Index, model: Model, settings: Settings) -> Answer:
         """Answer a question; NotSupported where the method needs a language model and this is none."""
         if "model" in self.needs and not model.generative:
-            raise NotSupported(f"{self.name} asks for what a language model knows: name one with --model")
+            raise NotSupported(f"{self.name} asks for what a language model knows: name one with model=NAME")
         return await self.answer(question, index, model, settings)
 
 

@@ -53,13 +53,13 @@ def embedder_of(index: Index, settings: Settings) -> Embedder:
     made: Mapping[str, Any] = index.settings.get("vectors", {})
     requested = settings.vectors.embedder
     if not has_vectors(index):
-        advice = f"conspectus embed --embedder {requested if requested != NONE else 'local'}"
+        advice = f"conspectus.embed(embedder={requested if requested != NONE else 'local'!r})"
         raise UsageError(f"the index has no vectors; make them: {advice}")
     name = made.get("embedder", NONE) if requested == NONE else requested
     if requested == NONE and not (settings.llm.embedder_base_url or settings.llm.base_url):
         address = index_models_of(index.settings).embedder_base_url
-        without = "--method bm25 to search by words"
-        checked_address(name, address, f"--set llm.embedder_base_url={address}", without)
+        without = "method='bm25' to search by words"
+        checked_address(name, address, f"settings={{'llm.embedder_base_url': {address!r}}}", without)
     by_name = index.derive(OpenEmbedders).by_name
     if name not in by_name:
         by_name[name] = open_embedder(name, settings, index.folder)
@@ -74,7 +74,7 @@ def _differ(index: Index, other: str, name: str) -> UsageError:
     dimension = int(index.arrays["vectors.chunks"].shape[1])
     return UsageError(
         f"the index has vectors of {made.get('model')} ({dimension} numbers), the question would have one of {other};"
-        f" name that embedder, or make the vectors anew: conspectus embed --embedder {name}"
+        f" name that embedder, or make the vectors anew: conspectus.embed(embedder={name!r})"
     )
 
 

@@ -67,7 +67,7 @@ class SentenceEntityGraph:
         """Return the graph of an index, made once for each that is open; raise UsageError where it has
         none."""
         if "walk.names" not in index.arrays:
-            raise UsageError("the index has no sentences to walk over; make it anew: conspectus index")
+            raise UsageError("the index has no sentences to walk over; index its documents anew")
         return index.derive(cls._made)
 
     @classmethod

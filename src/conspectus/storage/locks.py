@@ -54,9 +54,8 @@ def writing(folder: Path, what: str = "index") -> Generator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        option = " with --index" if what == "index" else ""
         reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
-        raise UsageError(f"no {what} can be written to {folder}: {reason}; name another folder{option}") from None
+        raise UsageError(f"no {what} can be written to {folder}: {reason}; name another folder") from None
     folder = folder.resolve()
     if not _lock(descriptor):
         process = os.read(descriptor, 20).decode("ascii", "replace") or "unknown"

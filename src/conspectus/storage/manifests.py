@@ -68,23 +68,21 @@ def current(folder: Path) -> Manifest:
 def _advice(folder: Path) -> str:
     """Say that a folder holds no index, and what it may hold instead."""
     if folder.exists() and not folder.is_dir():
-        return f"{folder} is a file, and an index is a folder: name that with --index"
+        return f"{folder} is a file, and an index is a folder: name that"
     if folder.name in ("tables", "arrays", HISTORY) and (folder.parent / NAME).is_file():
-        return f"{folder} is a part of the index in {folder.parent}: --index {folder.parent}"
+        return f"{folder} is a part of the index in {folder.parent}: name that"
     for output in (folder, folder / "output"):
         if any((output / name).is_file() for name in GRAPHRAG):
-            return (
-                f"{folder} holds an index of Microsoft GraphRAG; bring it in: conspectus import graphrag {folder}"
-            )
-    option = "" if folder == Path(USUAL) else f" --index {folder}"
+            return f"{folder} holds an index of Microsoft GraphRAG; bring it in: conspectus.import_graphrag('{folder}')"
+    option = "" if folder == Path(USUAL) else f", folder='{folder}'"
     if (folder / REPLIES).is_file():
         return (
             f"there is no index in {folder} yet, but replies of a language model are cached there:"
-            f" conspectus index FOLDER{option}, with the folder of the documents, goes on from them"
+            f" conspectus.build('FOLDER'{option}), with the folder of the documents, goes on from them"
         )
     if near := _nearest(folder):
-        return f"there is no index in {folder}; the nearest is in {near}: --index {near}"
-    return f"there is no index in {folder}; make one: conspectus index FOLDER{option}"
+        return f"there is no index in {folder}; the nearest is in {near}: index='{near}'"
+    return f"there is no index in {folder}; make one: conspectus.build('FOLDER'{option})"
 
 
 def _nearest(folder: Path) -> str:

@@ -215,7 +215,7 @@ def test_the_folder_gets_statistics_and_win_rates_as_json_and_picture(tmp_path: 
 
 
 def test_without_a_model_the_first_line_says_what_is_missing(tmp_path: Path):
-    with pytest.raises(UsageError, match="name one with --judge-model"):
+    with pytest.raises(UsageError, match="judge_model"):
         judge_answers(a_folder(tmp_path))
     with pytest.raises(UsageError, match="no judgements"):
         judge_statistics(tmp_path)

@@ -19,7 +19,7 @@ class Unheard(Task[str]):
 
 
 async def test_it_says_what_to_do_where_a_task_needs_a_language_model():
-    with pytest.raises(NotSupported, match="Unheard needs a language model: name one with --model"):
+    with pytest.raises(NotSupported, match="Unheard needs a language model: name one with model="):
         await ExtractiveModel().perform(Unheard())
 
 

@@ -120,7 +120,7 @@ def test_a_lost_call_counts_against_the_budget():
 
 def test_models_of_ones_own_machine_need_no_price():
     Budget(budget=1.0).check("ollama/qwen3")
-    with pytest.raises(UsageError, match="--budget-tokens"):
+    with pytest.raises(UsageError, match=r"llm\.budget_tokens"):
         Budget(budget=1.0).check("m")
 
 

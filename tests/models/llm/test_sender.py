@@ -334,7 +334,7 @@ def test_what_cannot_pass_is_asked_once_and_told_in_one_line(
 
 def test_a_server_that_is_down_is_told_and_not_waited_for(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sender, "FIRST_BACKOFF", 5.0)
-    with pytest.raises(ServerDown, match=r"no server answers at http://127\.0\.0\.1:9 .* check --base-url"):
+    with pytest.raises(ServerDown, match=r"no server answers at http://127\.0\.0\.1:9 .* check base_url"):
         send("http://127.0.0.1:9/v1", ask())
 
 

@@ -70,7 +70,7 @@ def test_a_name_leads_to_a_model_an_address_and_a_key(
 @pytest.mark.parametrize(
     ("name", "base_url", "says"),
     [
-        ("gpt-4.1", "", "no server is known for the model 'gpt-4.1'.*--base-url"),
+        ("gpt-4.1", "", "no server is known for the model 'gpt-4.1'.*base_url="),
         ("gpt-4o", "", "did you mean openai/gpt-4o"),
         ("gpt-oss:20b", "", "did you mean ollama/gpt-oss:20b"),
         ("claude-sonnet-4-5", "", "did you mean anthropic/claude-sonnet-4-5"),
@@ -265,7 +265,7 @@ def test_an_address_where_nothing_answers_says_what_would_help(name: str, base_u
 
 @pytest.mark.parametrize(
     ("base_url", "advice"),
-    [("http://host:8123", "try --base-url http://host:8123/v1"), ("http://host:8123/v1", "check --base-url")],
+    [("http://host:8123", "try base_url='http://host:8123/v1'"), ("http://host:8123/v1", "check base_url=")],
 )
 def test_an_address_that_lacks_its_version_is_completed(base_url: str, advice: str):
     assert advice in str(error_of_response(404, {}, "404: Not Found", find_endpoint("x", base_url, {}), None))

@@ -228,7 +228,9 @@ def models_folder() -> Path:
     return caches / "conspectus" / "models"
 
 
-def download(name: str, user: str = "embedder", kind: str = "embedding model", flag: str = "--embedder") -> Path:
+def download(
+    name: str, user: str = "embedder", kind: str = "embedding model", name_it: str = "embedder='local:FOLDER'"
+) -> Path:
     """Return the folder of a model of the hub, `OWNER/MODEL`, fetched unless it was before.
 
     Raises UsageError, with what to download by hand and where to put it, where it cannot be fetched.
@@ -256,7 +258,7 @@ def download(name: str, user: str = "embedder", kind: str = "embedding model", f
             f"there is no folder {name}, and no model of this name can be fetched from {endpoint} ({_reason(error)})."
             f" Where there is no way to it, download {TOKENIZER}, {MODEL} and, if it is there, {POOLING} from"
             f" {ENDPOINT}/{name}/tree/main elsewhere and put them into {folder} under these names, or name their"
-            f" folder: {flag} local:FOLDER"
+            f" folder: {name_it}"
         ) from error
     return folder
 

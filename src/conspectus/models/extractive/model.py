@@ -64,7 +64,7 @@ class ExtractiveModel:
     def _perform(self, task: Task[R]) -> R:
         performer = performer_of(task)
         if performer is None:
-            raise NotSupported(f"{type(task).__name__} needs a language model: name one with --model")
+            raise NotSupported(f"{type(task).__name__} needs a language model: name one with model=NAME")
         return cast("R", performer.function(task, *(getattr(self, name) for name in performer.needs)))
 
     # What functions take of the model

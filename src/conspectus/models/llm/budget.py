@@ -187,12 +187,12 @@ class Budget:
         if price == FREE and model not in self.prices:
             self.notices[model] = (
                 f"The budget of money does not limit {model}, which is taken to cost nothing on a machine of your own:"
-                " --budget-tokens (llm.budget_tokens) limits it, or give it a price in `prices`."
+                " settings={{'llm.budget_tokens': N}} limits it, or give it a price in `prices`."
             )
         if price is None:
             raise UsageError(
                 f"a budget of money needs the price of {model}: add it to `prices` in the settings,"
-                " or use --budget-tokens"
+                " or use settings={'llm.budget_tokens': N}"
             )
 
     # What was taken

@@ -159,7 +159,7 @@ def find_endpoint(name: str, base_url: str = "", environ: Mapping[str, str] = os
 
 def _naming(name: str) -> str:
     """Return how to name a model whose provider was left out."""
-    known = f"name it as one of {'/…, '.join(PRESETS)}/…, or give the address of its server with --base-url"
+    known = f"name it as one of {'/…, '.join(PRESETS)}/…, or give the address of its server with base_url=..."
     prefix, slash, rest = name.partition("/")
     if difflib.get_close_matches(name, ["extractive"], cutoff=0.8):
         meant = "extractive, which asks no server"
@@ -331,7 +331,7 @@ def error_of_response(
     if status == 404 and body.lstrip()[:1] != "{":
         return ServerDown(f"no language model is served at {redact(at.base_url)} (HTTP 404): {_address_hint(at)}")
     if status == 404 or (status in (400, 422) and _NO_MODEL.search(everything)):
-        pull = f"; `ollama pull {at.model}` fetches it" if at.preset.dialect == "ollama" else "; check --model"
+        pull = f"; `ollama pull {at.model}` fetches it" if at.preset.dialect == "ollama" else "; check model=..."
         return UnknownModel(f"{host} has no model {at.model!r} ({message}){pull}")
     if status == 408:
         return TimedOut(f"{host} gave up waiting (HTTP 408: {message})")
@@ -348,7 +348,7 @@ def error_of_response(
     if status >= 500 or status in (409, 425):
         return _passing(ServerFailed(f"{host} failed (HTTP {status}: {message})"), headers)
     if status < 400:
-        return ServerDown(f"{host} sends calls elsewhere (HTTP {status}): give its own address with --base-url")
+        return ServerDown(f"{host} sends calls elsewhere (HTTP {status}): give its own address with base_url=...")
     if request and (feature := _refused_feature(everything, request, streamed)):
         return NotAccepted(f"{host} does not take {feature} for {at.model} ({message})", feature)
     return Refused(f"{host} refused the request (HTTP {status}: {message})")
@@ -357,18 +357,18 @@ def error_of_response(
 def _address_hint(at: Endpoint) -> str:
     """Return what to try where a server answers, but not under this address."""
     lacks_version = at.preset.dialect == "openai" and not re.search(r"/v\d", urlsplit(at.base_url).path)
-    return f"try --base-url {redact(at.base_url)}/v1" if lacks_version else "check --base-url"
+    return f"try base_url='{redact(at.base_url)}/v1'" if lacks_version else "check base_url=..."
 
 
 def unreachable(at: Endpoint, reason: str) -> ServerDown:
     """Return the error for a server that nothing answers for, with what starts it or leads to it."""
     if re.search("WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE", reason):
         plain = redact(at.base_url).replace("https://", "http://", 1)
-        return ServerDown(f"{server_name(at)} speaks http, not https: try --base-url {plain}")
+        return ServerDown(f"{server_name(at)} speaks http, not https: try base_url={plain!r}")
     if at.preset.dialect == "ollama" and at.local:
         advice = "start it with `ollama serve`"
     elif at.local:
-        advice = "start it, or check --base-url"
+        advice = "start it, or check base_url=..."
     elif at.base_url == at.preset.base_url:
         advice = "check the network connection, and the proxy if there is one (HTTPS_PROXY)"
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import struct
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -257,7 +258,9 @@ class CachingSender:
             try:
                 cached.update(await self._ask_batch(batch, model, "Rerank", ask, question))
             except ModelError as error:  # the flags that its message names are those of language models
-                error.args = (str(error).replace("--base-url", "--rerank").replace("--model", "--rerank"),)
+                error.args = (
+                    re.sub(r"\b(base_url|model)=('[^']*'|\.\.\.)", r"settings={'rerank.by': \2}", str(error)),
+                )
                 raise
 
         keys = [digest(["rerank", model, question, passage]) for passage in passages]

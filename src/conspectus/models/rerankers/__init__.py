@@ -119,11 +119,15 @@ async def _rating(settings: Settings, folder: Path | None, model: Model | None) 
         return
     if model is not None or settings.model == "extractive":
         raise UsageError(
-            "--rerank model asks a language model to rate chunks, and without one nothing would be the better for it: "
-            "name one with --model, or rerank by local or a server"
+            "settings={'rerank.by': 'model'} asks a language model to rate chunks, and without one nothing would be"
+            " the better for it: "
+            "name one with model=NAME, or rerank by local or a server"
         )
     async with llm.open_session(settings, folder) as session:
         yield Rating(session.model)
+
+
+_NAME_IT = "settings={'rerank.by': 'local:FOLDER'}"
 
 
 @cache
@@ -134,7 +138,7 @@ def _local(model: str) -> CrossEncoder:
     if model and model.count("/") != 1:
         raise UsageError(f"there is no folder {model!r} with a cross-encoder")
     import_extra("reranker", "onnxruntime", "tokenizers")  # before a model is fetched that nothing here could run
-    return CrossEncoder(download(model or DEFAULT_MODEL, "reranker", "cross-encoder", "--rerank"))
+    return CrossEncoder(download(model or DEFAULT_MODEL, "reranker", "cross-encoder", _NAME_IT))
 
 
 BATCH = 10
