@@ -95,7 +95,7 @@ def number(*parts: object) -> int:
 
 
 def reply_to(messages: Conversation, schema: Mapping[str, Any] | None = None, schema_name: str = "") -> str:
-    """Return the reply to a conversation, in JSON or in tuples or as text, as its task wants it."""
+    """Return the reply to a conversation, in JSON or as text, as its task wants it."""
     messages = without_repairs(messages)
     task = task_of(messages) or schema_name
     if task in REPLIES:
@@ -179,7 +179,7 @@ def graph(messages: Conversation) -> str:
         entities = {name: entity for name, entity in entities.items() if name in new}
         pairs = {pair: related for pair, related in pairs.items() if new & set(pair)}
     rows = {"entities": list(entities.values()), "relationships": list(pairs.values())}
-    return formatted(rows, {"entities": "entity", "relationships": "relationship"}, messages)
+    return json.dumps(rows, ensure_ascii=False)
 
 
 def is_missed(name: str) -> bool:
@@ -244,25 +244,7 @@ def claims(messages: Conversation) -> str:
                     "source_text": sentence,
                 }
             )
-    return formatted({"claims": rows}, {"claims": "claim"}, messages)
-
-
-def formatted(
-    tables: Mapping[str, list[dict[str, Any]]], kinds: Mapping[str, str], messages: Conversation
-) -> str:
-    """Return rows as JSON, or as the paper's tuples where the system message shows their end mark."""
-    if "<|COMPLETE|>" not in said(messages, "system"):
-        return json.dumps(tables, ensure_ascii=False)
-
-    def cell(value: Any) -> str:
-        return str(value) if isinstance(value, int) else f'"{value if value is not None else "NONE"}"'
-
-    records = [
-        "<|>".join([f'("{kinds[table]}"', *map(cell, row.values())]) + ")"
-        for table in tables
-        for row in tables[table]
-    ]
-    return "\n##\n".join(records) + "\n<|COMPLETE|>"
+    return json.dumps({"claims": rows}, ensure_ascii=False)
 
 
 def description(messages: Conversation) -> str:

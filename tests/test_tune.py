@@ -45,12 +45,11 @@ async def test_the_prompts_know_domain_persona_and_examples(tmp_path: Path):
     made = await tuned(tmp_path, [f"Ada of Lune met Bo {n}. They spoke." for n in range(9)])
     assert made.examples == 2
     task = ExtractGraph(Chunk("c", 0, "d", 0, 5, "A new text.", 4), PROFILE.entity_types)
-    for form in ("json", "tuples"):
-        system, user = Prompts(tmp_path, form).render(task)
-        assert "a historian of mills" in system.content
-        assert "the mills of Kell" in system.content
-        assert system.content.count("Ada of Lune met Bo") == 2
-        assert user.content == "<data>\nA new text.\n</data>"
+    system, user = Prompts(tmp_path).render(task)
+    assert "a historian of mills" in system.content
+    assert "the mills of Kell" in system.content
+    assert system.content.count("Ada of Lune met Bo") == 2
+    assert user.content == "<data>\nA new text.\n</data>"
 
 
 async def test_texts_in_examples_are_fenced_and_mean_nothing_in_a_prompt(tmp_path: Path):

@@ -53,7 +53,7 @@ REMOVED: Mapping[str, Any] = {
     "drift.follow_ups": 3, "drift.reports": 5, "drilldown.relevance": 1, "drilldown.width": 3,
     "global.map_reply": "answer", "global.relevance": 1, "global.seed": 42,
     "hippo.chunk_weight": 0.05, "hippo.specificity": True, "hippo.synonyms": 0.8, "hippo.triples": 5,
-    "llm.retry_seconds": 1.0,
+    "llm.reply_format": "json", "llm.retry_seconds": 1.0, "llm.seed": None,
     "local.claim_share": 0.1, "local.entities": 10, "local.entity_share": 0.15, "local.relationship_share": 0.2,
     "local.report_share": 0.15, "raptor.cluster": 8, "raptor.levels": 3, "raptor.summary_tokens": 150,
     "read.seconds_per_file": 60.0, "rerank.depth": 20, "rollup.matches": 100, "rollup.reports": 12, "rollup.share": 0.5,

@@ -27,7 +27,7 @@ from conspectus.models.llm.providers import PRESETS, is_local
 
 EXTRACTIVE, NONE = "extractive", "none"
 REPLIES = (
-    "llm.tasks", "llm.reply_format", "llm.temperature", "llm.max_tokens", "llm.seed", "llm.reasoning_effort",
+    "llm.tasks", "llm.temperature", "llm.max_tokens", "llm.reasoning_effort",
     "llm.context_window",
 )  # fmt: skip
 """What the replies of a language model depend on: it is remembered with the model, or all would be asked for anew."""

@@ -263,10 +263,6 @@ class ModelSettings(Section):
     embedder_base_url: str = Field(
         default="", description="Base URL of an OpenAI-compatible server for the embedding model"
     )
-    reply_format: Literal["json", "tuples"] = Field(
-        default="json",
-        description="Format of extraction responses: JSON, or the delimited tuples of the GraphRAG paper",
-    )
     prompts: str = Field(default="", description="Folder of prompts that replace the built-in ones, file by file")
     concurrency: int = Field(default=25, ge=1, description="Maximum number of concurrent calls")
     requests_per_minute: int | None = Field(default=None, ge=1, description="Rate limit in calls per minute")
@@ -277,9 +273,6 @@ class ModelSettings(Section):
         default=0.0, ge=0, description="Sampling temperature; if not set, the server's default"
     )
     max_tokens: int | None = Field(default=None, ge=1, description="Maximum tokens of a response")
-    seed: int | None = Field(
-        default=None, ge=0, description="Random seed for sampling, if the server supports one"
-    )
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = Field(
         default=None, description="Reasoning effort of a reasoning model"
     )

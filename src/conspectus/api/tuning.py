@@ -184,27 +184,16 @@ def _personal(name: str, own: str, profile: Profile) -> str:
 
 
 def _with_examples(prompt: str, made: Sequence[tuple[ExtractGraph, Extraction]], own: str) -> str:
-    """Return a prompt with the examples at the end of each of its formats."""
-    for form in ("json", "tuples"):
-        marker = f"<!-- format: {form} -->"
-        before, _, after = prompt.partition(marker)
-        section, following, rest = after.partition("\n<!-- ")
-        shown = "\n\n".join(_example(task, graph, form, own) for task, graph in made)
-        prompt = (
-            before
-            + marker
-            + "\n\n".join(filter(None, (section.rstrip(), shown)))
-            + "\n"
-            + following.lstrip("\n")
-            + rest
-        )
-    return prompt
+    """Return a prompt with the examples at the end of its system message."""
+    system, marker, rest = prompt.partition("<!-- user -->")
+    examples = "\n\n".join(_example(task, graph, own) for task, graph in made)
+    return "\n\n".join(filter(None, (system.rstrip(), examples))) + f"\n{marker}{rest}"
 
 
-def _example(task: ExtractGraph, graph: Extraction, form: str, own: str) -> str:
+def _example(task: ExtractGraph, graph: Extraction, own: str) -> str:
     types = "、".join(task.entity_types) if own == "zh" else ", ".join(task.entity_types)
     shown = _MARKS.sub(" ", fence(task.chunk.text))
-    return f"{EXAMPLE[own].format(types=types)}\n{shown}\n{_MARKS.sub(' ', dump(task, graph, form))}"
+    return f"{EXAMPLE[own].format(types=types)}\n{shown}\n{_MARKS.sub(' ', dump(task, graph))}"
 
 
 def _write(path: Path, text: str) -> Path:

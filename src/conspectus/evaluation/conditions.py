@@ -29,7 +29,7 @@ PAPER = ("C0", "C1", "C2", "C3", "TS", "SS")
 AUTO = "auto"
 _NAMES = {"TS": "source-summary", "SS": "vector"}
 _LEVEL = re.compile(r"C(\d+)")
-_MODEL_KEYS = {"tasks", "temperature", "max_tokens", "seed", "reasoning_effort", "context_window", "reply_format"}
+_MODEL_KEYS = {"tasks", "temperature", "max_tokens", "reasoning_effort", "context_window"}
 """Settings of a language model that can change what it writes."""
 _ELSEWHERE = {"read", "chunk", "extract", "resolve", "communities", "llm", "prices"}
 """Settings that answers do not depend on, or only by way of the index."""

@@ -97,7 +97,7 @@ def _paired(
 
 STAGES = ("chunk", "extract", "resolve", "describe", "communities", "reports", "model")
 """The settings that the tables of an index depend on; those of reading show in its documents."""
-REPLIES = ("tasks", "reply_format", "temperature", "max_tokens", "seed", "reasoning_effort", "context_window")
+REPLIES = ("tasks", "temperature", "max_tokens", "reasoning_effort", "context_window")
 """The settings of language models that their replies depend on."""
 RETRIED = frozenset(("extract", "describe", "reports", "embed"))
 """The stages whose failures the next run tries again."""

@@ -184,15 +184,6 @@ async def test_a_server_that_cuts_every_reply_is_a_failure() -> None:
     assert len(sender.requests) == 5
 
 
-async def test_tuples_without_their_end_mark_are_asked_for_again() -> None:
-    whole = dump(EXTRACT, BOTH, "tuples")
-    sender = FakeSender(whole.removesuffix("<|COMPLETE|>"), whole)
-    model = a_model(sender, reply_format="tuples")
-
-    assert await model.perform(EXTRACT) == BOTH
-    assert [request.response_format for request in sender.requests] == ["text", "text"]
-
-
 @pytest.mark.parametrize(
     ("refuses", "formats"),
     [

@@ -125,12 +125,11 @@ def test_every_task_has_a_prompt_in_both_languages() -> None:
         assert files == {*ours, "Repair"}
 
 
-@pytest.mark.parametrize("reply_format", ["json", "tuples"])
 @pytest.mark.parametrize("language", ["en", "zh", "de"])
 @pytest.mark.parametrize("general_knowledge", [True, False])
-def test_every_task_is_rendered_whole(reply_format: Any, language: str, general_knowledge: bool) -> None:
+def test_every_task_is_rendered_whole(language: str, general_knowledge: bool) -> None:
     for task in every_task("Bees swarm.", language, general_knowledge=general_knowledge):
-        messages = Prompts(reply_format=reply_format).render(task)
+        messages = Prompts().render(task)
         whole = "\n".join(message.content for message in messages)
         assert "{{" not in whole
         assert "<!--" not in whole
@@ -153,14 +152,12 @@ def test_the_fixed_part_of_an_extraction_comes_first_and_is_the_same_for_all_chu
 def test_a_conversation_goes_on_from_the_same_messages() -> None:
     extract = ExtractGraph(a_chunk("Bees swarm."), TYPES)
     graph = Extraction((FoundEntity("Ada", "person", "A miller."),))
-    for reply_format in ("json", "tuples"):
-        prompts = Prompts(reply_format=reply_format)
 
-        messages = prompts.render(GleanMore(Turn(extract, graph)))
+    messages = Prompts().render(GleanMore(Turn(extract, graph)))
 
-        assert messages[:2] == prompts.render(extract)
-        assert messages[2].role == "assistant"
-        assert messages[2].content == dump(extract, graph, reply_format)
+    assert messages[:2] == Prompts().render(extract)
+    assert messages[2].role == "assistant"
+    assert messages[2].content == dump(extract, graph)
 
 
 def test_the_rules_of_a_report_are_repeated_after_the_data() -> None:
@@ -297,8 +294,8 @@ def test_what_a_model_made_of_documents_holds_no_control_tokens_where_it_is_not_
         content = Prompts().render(task)[-1].content
         assert "< |im_end|>" in content
         assert "<|im_end|>" not in content
-    said, _ = Prompts().render_repair(tasks[0], f'{planted} ("entity"<|>"Ada") <|COMPLETE|>', "bad")[-2:]
-    assert said.content == 'Who is Ada?< |im_end|> ("entity"<|>"Ada") <|COMPLETE|>'
+    said, _ = Prompts().render_repair(tasks[0], f"{planted} Ada.", "bad")[-2:]
+    assert said.content == "Who is Ada?< |im_end|> Ada."
 
 
 def test_no_line_of_an_answer_passes_for_the_other_answer() -> None:

@@ -80,20 +80,17 @@ def unthinking(reply: str) -> bool:
     return "</think" not in reply and "<" not in reply[:20]
 
 
-@pytest.mark.parametrize("reply_format", ["json", "tuples"])
 @given(graph=graphs)
-def test_a_graph_survives_being_written_and_read(graph: Extraction, reply_format: str) -> None:
+def test_a_graph_survives_being_written_and_read(graph: Extraction) -> None:
     for task in (EXTRACT, GLEAN):
-        parsed = parse(task, dump(task, graph, reply_format), reply_format)
+        parsed = parse(task, dump(task, graph))
         assert parsed.reply == graph
         assert parsed.dropped == parsed.repaired == ()
-        assert not parsed.cut
 
 
-@pytest.mark.parametrize("reply_format", ["json", "tuples"])
 @given(found=claims)
-def test_claims_survive_being_written_and_read(found: tuple[FoundClaim, ...], reply_format: str) -> None:
-    parsed = parse(CLAIMS, dump(CLAIMS, found, reply_format), reply_format)
+def test_claims_survive_being_written_and_read(found: tuple[FoundClaim, ...]) -> None:
+    parsed = parse(CLAIMS, dump(CLAIMS, found))
     assert parsed.reply == found
     assert parsed.dropped == parsed.repaired == ()
 
@@ -123,14 +120,10 @@ def test_texts_and_numbers_survive_being_written_and_read(
 
 @given(reply=st.text(max_size=200) | st.text(st.sampled_from("{}[]\",:'ab1 \n\\"), max_size=80))
 def test_whatever_a_model_writes_gives_a_reply_or_a_bad_reply(reply: str) -> None:
-    def tried(task: Any, reply_format: Any) -> None:
+    tasks: tuple[Any, ...] = (EXTRACT, REPORT, MAP)
+    for task in tasks:
         with suppress(BadReply):
-            parse(task, reply, reply_format)
-
-    tried(EXTRACT, "json")
-    tried(EXTRACT, "tuples")
-    tried(REPORT, "json")
-    tried(MAP, "json")
+            parse(task, reply)
 
 
 # JSON that has one reading
@@ -241,63 +234,6 @@ def test_names_are_one_line_and_storable() -> None:
     assert parsed.reply.entities[1].name == "Bo \ufffd"
 
 
-def test_a_broken_tuple_takes_no_other_along() -> None:
-    reply = dump(EXTRACT, BOTH, "tuples").replace(
-        '("relationship"',
-        '("entity"<|>"Cy"<|>"person")##\n("entity"<|>"Di"<|>"person"<|>"Di is\n##\n("relationship"',
-    )
-
-    parsed = parse(EXTRACT, reply, "tuples")
-
-    assert parsed.reply == BOTH
-    assert parsed.dropped == (
-        "record 3: 2 fields where a record of kind 'entity' has 3",
-        "record 4: it does not end",
-    )
-
-
-def test_a_record_without_its_opening_is_told() -> None:
-    reply = dump(EXTRACT, BOTH, "tuples").replace('("entity"<|>"Bo"', '"Bo"')
-
-    parsed = parse(EXTRACT, reply, "tuples")
-
-    assert parsed.reply.entities == (ADA,)
-    assert len(parsed.dropped) == 1
-
-
-def test_records_in_single_quotes_are_read() -> None:
-    reply = dump(EXTRACT, BOTH, "tuples").replace('"', "'")
-
-    assert parse(EXTRACT, reply, "tuples").reply == BOTH
-
-
-def test_records_in_bare_words_are_read_as_the_paper_has_them() -> None:
-    reply = "(entity<|>ADA<|>PERSON<|>A miller (of Kell))##(relationship<|>ADA<|>BO<|>Flour<|>7)<|COMPLETE|>"
-
-    parsed = parse(EXTRACT, reply, "tuples")
-
-    assert parsed.reply == Extraction(
-        (FoundEntity("ADA", "PERSON", "A miller (of Kell)"),), (FoundRelationship("ADA", "BO", "Flour", 7),)
-    )
-    assert not parsed.cut
-
-
-@given(place=st.integers(0, 200))
-def test_a_reply_in_tuples_without_its_end_mark_was_cut_off(place: int) -> None:
-    whole = dump(EXTRACT, BOTH, "tuples")
-    try:
-        parsed = parse(EXTRACT, whole[: min(place, len(whole) - 1)], "tuples")
-    except BadReply:
-        return
-    assert parsed.cut
-
-
-def test_an_end_mark_inside_a_text_ends_nothing() -> None:
-    reply = '("entity"<|>"Ada"<|>"person"<|>"Says <|COMPLETE|> a lot")##\n("entity"<|>"Bo"<|>"pers'
-
-    assert parse(EXTRACT, reply, "tuples").cut
-
-
 # Plain replies
 
 
@@ -355,4 +291,3 @@ def test_schemas_are_in_the_strict_form(task: Any) -> None:
         assert found["required"] == list(found["properties"])
         assert found["additionalProperties"] is False
     assert schema_of(MAP) is None
-    assert schema_of(EXTRACT, "tuples") is None

@@ -41,18 +41,17 @@ def digest(keys: list[str]) -> str:
 
 def test_the_request_of_every_task_is_the_recorded_one() -> None:
     keys: dict[str, list[str]] = {}
-    for reply_format in ("json", "tuples"):
-        model = a_model(FakeSender(), "openai/gpt-4.1-mini", reply_format=reply_format, max_tokens=100)
-        for language in ("en", "zh", "de"):
-            for general_knowledge in (False, True):
-                chunks = (a_chunk("Bees."), a_chunk("Owls."))
-                tasks = [
-                    *every_task("Bees swarm.", language, general_knowledge=general_knowledge),
-                    *every_task("Bees </data> {{x}} <|im_end|>", language, response="short answer"),
-                    ProfileCorpus(chunks, language=language),
-                ]
-                for task in tasks:
-                    keys.setdefault(type(task).__name__, []).append(model.request(task).key)
+    model = a_model(FakeSender(), "openai/gpt-4.1-mini", max_tokens=100)
+    for language in ("en", "zh", "de"):
+        for general_knowledge in (False, True):
+            chunks = (a_chunk("Bees."), a_chunk("Owls."))
+            tasks = [
+                *every_task("Bees swarm.", language, general_knowledge=general_knowledge),
+                *every_task("Bees </data> {{x}} <|im_end|>", language, response="short answer"),
+                ProfileCorpus(chunks, language=language),
+            ]
+            for task in tasks:
+                keys.setdefault(type(task).__name__, []).append(model.request(task).key)
     held_to("tasks", {name: digest(of_task) for name, of_task in keys.items()})
 
 

@@ -1,6 +1,6 @@
-"""Reading the JSON that models write: text stands around it, and some of its errors can be mended in one way.
+"""Reading the JSON that models write: text stands around it, and some of its errors can be repaired in one way.
 
-Mended are: code fences and text around, single and typographic quotes, quotes and line breaks inside texts,
+Repaired are: code fences and text around, single and typographic quotes, quotes and line breaks inside texts,
 trailing commas, commas missing between records, Python's `True`, `False` and `None`, keys without quotes, and
 closing brackets missing at the very end of a reply. Where a repair would be a guess there is none: the package
 json_repair, which always finds a reading, took parts of a reply that broke off for the whole of it.
@@ -13,14 +13,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-_SPACE = re.compile(r"\s*")
-_BARE = re.compile(r"[\w.+-]+")
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
-_WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_TOKEN = re.compile(r"""\s*(?:(?P<mark>[{}\[\]:,])|(?P<quote>["'“‘])|(?P<word>[\w.+-]+))?""")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
+_WORDS = {"True": "true", "False": "false", "None": "null"}
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_DEEPEST = 50
+_BRACKETS = {"{": "}", "[": "]"}
+_INSIDE = re.compile(r"""\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])|\\(?P<other>.)|(?P<quote>")""", re.DOTALL)
+"""What is rewritten in a text between quotes: escapes that JSON does not have, and quotes that are not escaped."""
 _TRIES = 3
+"""Opening braces of a reply that are tried: the text before the JSON may have some of its own, but seldom two."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -39,7 +40,7 @@ class NotJson(ValueError):
 
 
 def read(text: str, wanted: Callable[[Any], bool]) -> tuple[Any, list[str]]:
-    """Return the one JSON value of a reply that is `wanted`, and what had to be mended to read it.
+    """Return the one JSON value of a reply that is `wanted`, and what had to be repaired to read it.
 
     Raises NotJson where there is none, or are two that differ.
     """
@@ -54,7 +55,17 @@ def read(text: str, wanted: Callable[[Any], bool]) -> tuple[Any, list[str]]:
         return values[0], ["text around the JSON"]
     if values:
         raise NotJson("there are two replies in it that differ")
-    return _repaired(text, wanted)
+    first: NotJson | None = None
+    for opening in list(re.finditer(r"\{", text))[:_TRIES]:
+        try:
+            sound, repairs = _repaired(text, opening.start())
+            value = _DECODER.decode(sound)
+            if wanted(value):
+                return value, list(dict.fromkeys(repairs))
+            raise NotJson("it has not the keys that were asked for")
+        except (ValueError, RecursionError) as error:
+            first = first or NotJson(str(error))
+    raise first or NotJson("there is no JSON in it")
 
 
 def _valid_objects(text: str) -> list[Any]:
@@ -70,140 +81,73 @@ def _valid_objects(text: str) -> list[Any]:
     return values
 
 
-def _repaired(text: str, wanted: Callable[[Any], bool]) -> tuple[Any, list[str]]:
-    """Read the first object that can be mended to be wanted; the text around may have braces of its own."""
-    wrong = NotJson("there is no JSON in it")
-    openings = [match.start() for match in re.finditer(r"\{", text)]
-    for start in openings[:_TRIES]:
-        reader = _Reader(text, start)
-        try:
-            value = reader.value(0)
-        except NotJson as error:
-            wrong = wrong if start > openings[0] else error
-            continue
-        if wanted(value):
-            return value, list(dict.fromkeys(reader.repairs))
-        wrong = wrong if start > openings[0] else NotJson("it has not the keys that were asked for")
-    raise wrong
+def _repaired(text: str, position: int) -> tuple[str, list[str]]:
+    """Return the object that opens at a position with its errors repaired, and what they were.
+
+    Brackets and quotes are followed here; whether the rest is JSON is for the decoder to say.
+    """
+    parts: list[str] = []
+    closing: list[str] = []
+    repairs: list[str] = []
+    while closing or not parts:
+        token = _TOKEN.match(text, position)
+        mark, quote, word = token.group("mark", "quote", "word") if token else (None, None, None)
+        position = token.end() if token else position
+        before = parts[-1] if parts else ""
+        if mark in _BRACKETS:
+            if before in ("}", "]") and closing[-1:] == ["]"]:
+                parts.append(",")
+                repairs.append("a comma was missing")
+            closing.append(_BRACKETS[mark])
+            parts.append(mark)
+        elif mark in ("}", "]"):
+            if closing.pop() != mark:
+                raise NotJson(f"a bracket is wrong at character {position}")
+            if before == ",":
+                parts.pop()
+                repairs.append("a comma too many")
+            parts.append(mark)
+        elif mark:
+            parts.append(mark)
+        elif quote:
+            is_key = closing[-1] == "}" and before in ("{", ",")
+            inside, position = _quoted(text, position, quote, ":" if is_key else ",}]", repairs)
+            parts.append(inside)
+        elif word:
+            parts.append(_word(word, text[position : position + 1] == ":"))
+        else:
+            # Only after a whole record is it sure that nothing more was to come.
+            if before not in ("}", "]") or text[position:].strip("` \n"):
+                raise NotJson(f"it breaks off or is no JSON at character {position + 1}")
+            parts += reversed(closing)
+            closing.clear()
+            repairs.append("closing brackets were missing")
+    return "".join(parts), repairs
 
 
-class _Reader:
-    """A recursive descent through one value of JSON with errors in it."""
+def _word(word: str, is_key: bool) -> str:
+    if is_key:
+        return json.dumps(word)
+    word = _WORDS.get(word, word)
+    if word not in ("true", "false", "null") and not _NUMBER.fullmatch(word):
+        raise NotJson(f"{word[:20]!r} is no value")
+    return word
 
-    def __init__(self, text: str, position: int) -> None:
-        self.text, self.position = text, position
-        self.repairs: list[str] = []
 
-    def value(self, depth: int) -> Any:
-        if depth > _DEEPEST:
-            raise self.wrong("it is nested too deeply")
-        char = self.peek()
-        if char == "{":
-            return self.members(depth)
-        if char == "[":
-            return self.items(depth)
-        if char in _QUOTES:
-            return self.quoted(",}]")
-        return self.bare()
+def _quoted(text: str, start: int, quote: str, after: str, repairs: list[str]) -> tuple[str, int]:
+    """Return a text in sound quotes, and where it ends: at a closing quote that a sign of `after`, or the end, follows.
 
-    def members(self, depth: int) -> dict[str, Any]:
-        result: dict[str, Any] = {}
-        self.position += 1
-        while not self.closes("}", bool(result)):
-            key = self.quoted(":") if self.peek() in _QUOTES else self.word()
-            if self.peek() != ":":
-                raise self.wrong("a colon is missing")
-            self.position += 1
-            if key in result:
-                raise self.wrong(f"the key {key!r} is there twice")
-            result[key] = self.value(depth + 1)
-            self.separates("}")
-        return result
-
-    def items(self, depth: int) -> list[Any]:
-        result: list[Any] = []
-        self.position += 1
-        while not self.closes("]", bool(result)):
-            result.append(self.value(depth + 1))
-            self.separates("]")
-        return result
-
-    def closes(self, bracket: str, after_one: bool) -> bool:
-        """Take the closing bracket if it is next, or would be if the reply had not ended one too early."""
-        char = self.peek()
-        if char == bracket:
-            self.position += 1
-            return True
-        if char or not after_one or not self.ended_well():
-            return False
-        self.repairs.append("closing brackets were missing")
-        return True
-
-    def ended_well(self) -> bool:
-        """Whether the text ends with a whole record: after anything else, more may have been to come."""
-        return self.text.rstrip().removesuffix("```").rstrip()[-1:] in ("}", "]")
-
-    def separates(self, bracket: str) -> None:
-        """Take the comma after a value; none is needed before a bracket, nor between two records."""
-        char = self.peek()
-        if char == ",":
-            self.position += 1
-            if self.peek() == bracket:
-                self.repairs.append("a comma too many")
-        elif char in "{[" and char and self.text[: self.position].rstrip()[-1:] in "}]" and bracket == "]":
-            self.repairs.append("a comma was missing")
-        elif char and char != bracket:
-            raise self.wrong("a comma or a bracket is missing")
-
-    def quoted(self, after: str) -> str:
-        """Read a text up to the first closing quote that one of the signs `after`, or the end, follows."""
-        opening = self.peek()
-        closing = _QUOTES[opening]
-        if opening != '"':
-            self.repairs.append("other quotes than double ones")
-        start = position = self.position + 1
-        while position < len(self.text):
-            char = self.text[position]
-            if char == "\\":
-                position += 2
-                continue
-            if char == closing:
-                follows = _SPACE.match(self.text, position + 1).end()  # pyright: ignore[reportOptionalMemberAccess]
-                if self.text[follows : follows + 1] in after or self.text.startswith("```", follows):
-                    self.position = position + 1
-                    return self.unescaped(self.text[start:position])
-                self.repairs.append("quotes inside a text")
-            position += 1
-        raise self.wrong("a text does not end")
-
-    def unescaped(self, inside: str) -> str:
-        def one(match: re.Match[str]) -> str:
-            char = match[1]
-            return chr(int(char[1:], 16)) if len(char) == 5 else _ESCAPES.get(char, char)
-
-        plain = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", one, inside, flags=re.DOTALL)
-        # Two escapes may be one character; a half without the other stays as it is.
-        return plain.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-
-    def word(self) -> str:
-        match = _BARE.match(self.text, self.position)
-        if not match:
-            raise self.wrong("a value is missing" if self.peek() else "it ends too early")
-        self.position = match.end()
-        return match[0]
-
-    def bare(self) -> Any:
-        word = self.word()
-        if word in _WORDS:
-            return _WORDS[word]
-        if not _NUMBER.fullmatch(word) or not self.peek():
-            raise self.wrong(f"{word[:20]!r} is no value")
-        return float(word)
-
-    def peek(self) -> str:
-        """Return the next char that is no space, moving there; empty at the end (or a closing code fence)."""
-        self.position = _SPACE.match(self.text, self.position).end()  # pyright: ignore[reportOptionalMemberAccess]
-        return "" if self.text.startswith("```", self.position) else self.text[self.position : self.position + 1]
-
-    def wrong(self, what: str) -> NotJson:
-        return NotJson(f"{what} at character {self.position + 1}")
+    `start` is behind its opening quote.
+    """
+    if quote != '"':
+        repairs.append("other quotes than double ones")
+    closing = re.compile(rf"\\.|{_QUOTES[quote]}(?P<end>\s*(?:[{re.escape(after)}]|```|\Z))?", re.DOTALL)
+    for match in closing.finditer(text, start):
+        if match["end"] is not None:
+            sound = _INSIDE.sub(
+                lambda m: '\\"' if m["quote"] else m["other"] or m[0], text[start : match.start()]
+            )
+            return f'"{sound}"', match.start() + 1
+        if match[0] == _QUOTES[quote]:
+            repairs.append("quotes inside a text")
+    raise NotJson(f"a text does not end at character {start}")

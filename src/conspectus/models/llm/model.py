@@ -71,7 +71,7 @@ class ChatModel:
         self._llm = settings.llm
         self._describe_tokens = settings.reports.context_tokens
         folder = Path(settings.llm.prompts) if settings.llm.prompts else None
-        self._prompts = Prompts(folder, settings.llm.reply_format)
+        self._prompts = Prompts(folder)
         for task in settings.llm.tasks:
             if task not in TASKS:
                 near = difflib.get_close_matches(task, TASKS, n=1)
@@ -136,14 +136,13 @@ class ChatModel:
         """Return what is sent for a task first: also what an estimate of its cost stands on."""
         name = type(task).__name__
         model = self._llm.tasks.get(name, self.name)
-        schema = schema_of(task, self._llm.reply_format)
+        schema = schema_of(task)
         takes = self._format(model) if schema else "text"
         request = Request(
             messages=self._prompts.render(task),
             model=model,
             max_tokens=self._llm.max_tokens,
             temperature=self._llm.temperature,
-            seed=self._llm.seed,
             response_format=takes,
             schema=schema if takes == "json_schema" else None,
             schema_name=name if takes == "json_schema" else "",
@@ -187,12 +186,10 @@ class ChatModel:
                     request = replace(request, max_tokens=request.max_tokens and 2 * request.max_tokens)
                 continue
             try:
-                parsed = parse(task, completion.text, self._llm.reply_format)
-                if not parsed.cut:
-                    if request.key != first.key and not completion.cached:
-                        await self._sender.keep(first, completion)
-                    return parsed
-                raise BadReply("it has no end mark, so it was cut off")
+                parsed = parse(task, completion.text)
+                if request.key != first.key and not completion.cached:
+                    await self._sender.keep(first, completion)
+                return parsed
             except BadReply as error:
                 unread += 1
                 wrong = str(error)

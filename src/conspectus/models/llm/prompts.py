@@ -2,7 +2,7 @@
 
 A prompt is one Markdown file. What stands before the first marker is the system message; `<!-- user -->` opens the user
 message; any other marker opens a section that `{{its name}}` puts in its place, as often as it is named, and of
-`<!-- format: json -->` and `<!-- format: tuples -->` the chosen one takes the place of `{{format}}`. The other
+`<!-- knowledge: on -->` and `<!-- knowledge: off -->` the chosen one takes the place of `{{knowledge}}`. The other
 `{{names}}` are the variables of the task: each must be in the file, and nothing else may.
 
 The variables of a task are its fields: texts and numbers under their names, and as `{{data}}` the rows that it shows.
@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, cast, get_type_hints
+from typing import Any, cast, get_type_hints
 
 from conspectus import tasks
 from conspectus.errors import SettingsError
@@ -33,14 +33,11 @@ from conspectus.rows import Chunk, Report, Triple
 from conspectus.tasks import Task
 from conspectus.tasks.base import TASKS, Context, Turn
 
-ReplyFormat = Literal["json", "tuples"]
 OURS = Path(__file__).parents[2] / "prompts"
 REPAIR = "Repair"
 """The one prompt of no task: what is said to a reply that cannot be read."""
 
 _MARKER = re.compile(r"^<!--\s*([\w: -]+?)\s*-->[ \t]*\n?", re.MULTILINE)
-_CONTROL = re.compile(r"<\|(?!>|COMPLETE\|>)")
-"""What opens a control token in a reply, beside the marks of the tuple format."""
 _NAME = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
@@ -105,7 +102,6 @@ class Prompts:
     """
 
     folder: Path | None = None
-    reply_format: ReplyFormat = "json"
 
     def __post_init__(self) -> None:
         """Read every prompt of the user's folder, so that its mistakes are told before work begins."""
@@ -122,7 +118,7 @@ class Prompts:
                 load(path, self._chosen(knowledge))
 
     def _chosen(self, knowledge: str, thinking: str = "off") -> tuple[tuple[str, str], ...]:
-        return ("format", self.reply_format), ("knowledge", knowledge), ("thinking", thinking)
+        return ("format", "json"), ("knowledge", knowledge), ("thinking", thinking)
 
     def _path(self, name: str, own: str) -> Path:
         theirs = [self.folder / own / f"{name}.md", self.folder / f"{name}.md"] if self.folder else []
@@ -142,14 +138,14 @@ class Prompts:
         thinking = "on" if getattr(task, "stepwise", False) else "off"
         messages = self._own(type(task).__name__, task, task.language, knowledge, thinking)
         if isinstance(after := getattr(task, "after", None), Turn):
-            reply = dump(after.task, after.reply, self.reply_format)
+            reply = dump(after.task, after.reply)
             return (*self.render(after.task), Message("assistant", reply), *messages)
         return messages
 
     def render_repair(self, task: Task[Any], reply: str, error: str) -> tuple[Message, ...]:
         """Return the messages that ask once more for a task whose reply could not be read."""
         repair = self._own(REPAIR, error, task.language, "off")
-        return (*self.render(task), Message("assistant", _CONTROL.sub("< |", reply)), *repair)
+        return (*self.render(task), Message("assistant", inert(reply)), *repair)
 
 
 # What prompts are filled with

@@ -1,8 +1,8 @@
 """From a model's reply to what its task promised, and back.
 
-What JSON answers a task is a pydantic model, of which the schema in the request, the reading and the writing (`dump`)
-follow. A task whose reply is a pydantic model itself, a text or a yes or no needs nothing here; for others
-`reply_models.MODELS` has one. `dump` is the inverse of `parse`: a conversation that goes on is written from the rows.
+A *form* says what answers a task: `Row` an object of JSON, of which the schema in the request, the reading and the
+writing (`dump`) follow; `Plain` a text. `FORMS` has those of our tasks. A task whose reply is a pydantic model, a text
+or a yes or no needs nothing here. `dump` is the inverse of `parse`: a conversation that goes on is written from rows.
 
 What cannot be used of a reply is left out and named in `Parsed.dropped`. A reply that as a whole cannot be read without
 guessing is a BadReply. Nothing here decides what to do then: see `model`.
@@ -11,19 +11,20 @@ guessing is a BadReply. Nothing here decides what to do then: see `model`.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
 from conspectus import tasks
 from conspectus.errors import BadReply, NotSupported
 from conspectus.models.llm import json_reader
-from conspectus.models.llm.reply_models import MODELS, Notes, Reply, line_of
 from conspectus.models.llm.wire import without_thinking
+from conspectus.rows import Finding
 from conspectus.tasks import Task
 from conspectus.tasks.base import reply_type
 from conspectus.tokens import well_formed
@@ -32,14 +33,227 @@ R = TypeVar("R")
 Schema = Mapping[str, Any]
 
 
+@dataclass
+class Notes:
+    """What is noticed while a reply is read: what was left out of it, and what was repaired (one line each)."""
+
+    dropped: list[str] = field(default_factory=list[str])
+    repaired: list[str] = field(default_factory=list[str])
+
+
 @dataclass(frozen=True)
 class Parsed(Generic[R]):
-    """A reply, what was left out of it and what was mended (one line each), and whether it was cut off."""
+    """A reply, what was left out of it and what was repaired (one line each)."""
 
     reply: R
     dropped: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
-    cut: bool = False
+
+
+# Values of a reply
+
+
+class Unreadable(ValueError):
+    """A value of a reply cannot be used; says why."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of value: its schema, how it is read (from the value, its key and the notes), and how it is written."""
+
+    schema: Schema
+    read: Callable[[Any, str, Notes], Any]
+    write: Callable[[Any], Any] = lambda value: value
+
+
+def text_of(value: Any) -> str:
+    """Return a text (or a number, as one), stripped and fit to be stored; empty where there is none."""
+    return "" if value is None or isinstance(value, dict | list) else well_formed(str(value)).strip()
+
+
+def line_of(value: Any) -> str:
+    """Return a text on one line."""
+    return " ".join(text_of(value).split())
+
+
+def _kind(type_: str, make: Callable[[Any], Any]) -> Kind:
+    """Return a kind that is read by the value alone."""
+    return Kind({"type": type_}, lambda value, key, notes: make(value))
+
+
+def _needed(make: Callable[[Any], str]) -> Kind:
+    def read(value: Any, key: str, notes: Notes) -> str:
+        if not (text := make(value)):
+            raise Unreadable(f"no {key}")
+        return text
+
+    return Kind({"type": "string"}, read)
+
+
+def _number(low: int, high: int, *, whole: bool = False) -> Kind:
+    """Return a number that may be written as text (`"8"`, `8/10`), and is moved to its bounds."""
+
+    def read(value: Any, key: str, notes: Notes) -> float:
+        text = text_of(value)
+        match = re.fullmatch(rf"(-?\d+(?:\.\d+)?)(?:\s*/\s*{high})?", text)
+        if not match or isinstance(value, bool) or not math.isfinite(number := float(match[1])):
+            raise Unreadable(f"its {key} is no number" if text else f"no {key}")
+        bounded = min(max(number, low), high)
+        if bounded != number:
+            notes.repaired.append(f"a {key} of {number:g} was taken for {bounded:g}")
+        return round(bounded) if whole else bounded
+
+    return Kind({"type": "integer" if whole else "number"}, read)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _count(value: Any) -> int:
+    if not _is_count(value):
+        raise Unreadable("its number is none")
+    return value
+
+
+def _counts(values: Any, key: str, notes: Notes) -> tuple[int, ...]:
+    """Return the whole numbers from 1 of a list, each once."""
+    if not isinstance(values, list):
+        raise Unreadable(f"no {key}")
+    numbers = [value for value in cast("list[Any]", values) if _is_count(value)]
+    notes.dropped += [f"one of the {key} that is no number"] * (len(cast("list[Any]", values)) - len(numbers))
+    return tuple(dict.fromkeys(numbers))
+
+
+def _texts(values: Sequence[Any]) -> tuple[str, ...]:
+    """Return the texts of a list (numbers as texts) on one line each, the empty ones left out, each once."""
+    return tuple(dict.fromkeys(text for text in map(line_of, values) if text))
+
+
+def _date(value: Any) -> str | None:
+    text = text_of(value)
+    return None if text.upper() in ("", "NONE", "NULL") else text
+
+
+def _winner(value: Any) -> int:
+    if (text := text_of(value)) not in ("0", "1", "2"):
+        raise Unreadable(f"its winner is {text[:20]!r}, and not 1, 2 or 0")
+    return int(text)
+
+
+def _yes(value: Any) -> bool:
+    return value.strip().casefold() in ("true", "yes") if isinstance(value, str) else bool(value)
+
+
+TEXT, NEEDED_TEXT = _kind("string", text_of), _needed(text_of)
+LINE, NAME = _kind("string", line_of), _needed(line_of)
+OBJECT = _kind("string", lambda value: line_of(value) or "NONE")
+STATUS = Kind(
+    {"type": "string", "enum": ["TRUE", "FALSE", "SUSPECTED"]}, lambda value, key, notes: text_of(value).upper()
+)
+DATE = Kind({"type": ["string", "null"]}, lambda value, key, notes: _date(value))
+YES = _kind("boolean", _yes)
+COUNT, WINNER = _kind("integer", _count), _kind("integer", _winner)
+SCORE, RATING = _number(0, 100, whole=True), _number(0, 10)
+STRENGTH = Kind(
+    RATING.schema, _number(1, 10).read, lambda number: int(number) if number == int(number) else number
+)
+TEXTS = Kind({"type": "array", "items": TEXT.schema}, lambda values, key, notes: _texts(values), list)
+TYPES = Kind(TEXTS.schema, lambda values, key, notes: _texts([str(kind).lower() for kind in values]), list)
+COUNTS = Kind({"type": "array", "items": COUNT.schema}, _counts, list)
+
+
+# Replies in JSON
+
+
+def _strict(properties: Mapping[str, Schema]) -> Schema:
+    """Return the schema of an object in the strict form: every property required, and no others."""
+    required = list(properties)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+class Row:
+    """An object of JSON: the kinds of its fields, and what it is read as.
+
+    `make` takes the fields by their names; `split` returns them for what was made, where that has others. A key that is
+    missing is read as null.
+    """
+
+    def __init__(
+        self, make: Callable[..., Any], split: Callable[[Any], Mapping[str, Any]] | None = None, **kinds: Kind
+    ) -> None:
+        self._make = make
+        self._split = split
+        self._kinds = kinds
+        self.schema = _strict({key: kind.schema for key, kind in kinds.items()})
+
+    def read(self, value: Any, notes: Notes) -> Any:
+        """Return what an object stands for; raise Unreadable where it cannot be used."""
+        if not isinstance(value, dict):
+            raise Unreadable("it is no object")
+        fields = cast("dict[str, Any]", value)
+        return self._make(**{key: kind.read(fields.get(key), key, notes) for key, kind in self._kinds.items()})
+
+    def write(self, made: Any) -> dict[str, Any]:
+        """Return the object of which `read` makes the same."""
+        fields = self._split(made) if self._split else {key: getattr(made, key) for key in self._kinds}
+        return {key: kind.write(fields[key]) for key, kind in self._kinds.items()}
+
+
+def _rows(name: str, row: Row) -> Kind:
+    """Return the kind of a list of rows, of which those that cannot be used are left out, under their name."""
+
+    def read(values: Sequence[Any], key: str, notes: Notes) -> tuple[Any, ...]:
+        made: list[Any] = []
+        for n, value in enumerate(values, 1):
+            repaired = len(notes.repaired)
+            try:
+                made.append(row.read(value, notes))
+            except Unreadable as error:
+                notes.dropped.append(f"{name} {n}: {error}")
+                del notes.repaired[repaired:]
+        return tuple(made)
+
+    return Kind({"type": "array", "items": row.schema}, read, lambda made: [row.write(one) for one in made])
+
+
+def _only(key: str, kind: Kind, make: Callable[[Any], Any] = lambda value: value) -> Row:
+    """Return the row of one field that stands for its value."""
+
+    def of_fields(**fields: Any) -> Any:
+        return make(fields[key])
+
+    return Row(of_fields, lambda value: {key: value}, **{key: kind})
+
+
+class PydanticRow:
+    """An object of JSON that is read as a pydantic model: a task that is added needs nothing else."""
+
+    def __init__(self, model: type[BaseModel]) -> None:
+        self._model = model
+        whole = model.model_json_schema()
+
+        def strict(part: Mapping[str, Any]) -> Schema:
+            if reference := part.get("$ref"):
+                return strict(whole["$defs"][reference.rpartition("/")[2]])
+            if "properties" in part:
+                return _strict({name: strict(value) for name, value in part["properties"].items()})
+            if "items" in part:
+                return {"type": "array", "items": strict(part["items"])}
+            if "anyOf" in part:
+                return {"anyOf": [strict(option) for option in part["anyOf"]]}
+            return {key: part[key] for key in ("type", "enum", "description") if key in part}
+
+        self.schema = strict(whole)
+
+    def read(self, value: Any, notes: Notes) -> BaseModel:
+        try:
+            return self._model.model_validate(value)
+        except ValidationError as error:
+            raise Unreadable(error.errors(include_url=False)[0]["msg"]) from None
+
+    def write(self, made: Any) -> dict[str, Any]:
+        return made.model_dump(mode="json")
 
 
 # Replies in plain text
@@ -95,8 +309,121 @@ def _question(text: str) -> str:
     return line_of(_LABEL.sub("", text)).strip('"“”「」')
 
 
-_BY_TYPE: Mapping[Any, Plain] = {str: Plain(), bool: Plain(_yes_or_no, lambda yes: "yes" if yes else "no")}
-_PLAIN: Mapping[type[Task[Any]], Plain] = {
+# What each task is answered by
+
+
+def _probe(answer: str, score: int, follow_ups: tuple[tasks.FollowUp, ...]) -> tasks.Probe:
+    return tasks.Probe(answer, score if answer else 0, follow_ups)
+
+
+def _rated(passage: int, rating: float) -> tasks.Rated:
+    return tasks.Rated(passage - 1, rating)
+
+
+def _first_ratings(ratings: tuple[tasks.Rated, ...]) -> tuple[tasks.Rated, ...]:
+    """Return the first rating of each passage."""
+    if not ratings:
+        raise BadReply("it rates no passage")
+    return tuple({rated.passage: rated for rated in reversed(ratings)}.values())[::-1]
+
+
+def _choice(entity: int, relations: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    return entity, relations
+
+
+def _chosen(choices: tuple[tuple[int, tuple[int, ...]], ...]) -> tuple[tuple[int, ...], ...]:
+    """Return positions from 0 for each entity; those of one that is not named are empty."""
+    chosen: dict[int, list[int]] = {}
+    for entity, relations in choices:
+        chosen.setdefault(entity - 1, []).extend(relation - 1 for relation in relations)
+    return tuple(tuple(dict.fromkeys(chosen.get(n, ()))) for n in range(max(chosen, default=-1) + 1))
+
+
+def _choices(chosen: Sequence[Sequence[int]]) -> dict[str, Any]:
+    return {"choices": [(n, [relation + 1 for relation in of]) for n, of in enumerate(chosen, 1)]}
+
+
+def _examined(reasoning: str, complete: bool, answers: tuple[str, ...], clue: str) -> tasks.Examined:
+    if complete and not answers:
+        raise BadReply("it says that the facts are complete and gives no answer")
+    return tasks.Examined(answers) if complete else tasks.Examined((), clue)
+
+
+def _examination(examined: tasks.Examined) -> dict[str, Any]:
+    return {"reasoning": "", "complete": examined.complete, "answers": examined.answers, "clue": examined.clue}
+
+
+_CLAIM = Row(
+    tasks.FoundClaim,
+    subject=NAME,
+    object=OBJECT,
+    type=TEXT,
+    status=STATUS,
+    description=NEEDED_TEXT,
+    source_text=TEXT,
+    start_date=DATE,
+    end_date=DATE,
+)
+_GRAPH = Row(
+    tasks.Extraction,
+    entities=_rows("entity", Row(tasks.FoundEntity, name=NAME, type=TEXT, description=TEXT)),
+    relationships=_rows(
+        "relationship",
+        Row(tasks.FoundRelationship, source=NAME, target=NAME, description=TEXT, strength=STRENGTH),
+    ),
+)
+_REPORT = Row(
+    tasks.ReportDraft,
+    title=NAME,
+    summary=NEEDED_TEXT,
+    rating=RATING,
+    rating_explanation=TEXT,
+    findings=_rows("finding", Row(Finding, summary=TEXT, explanation=NEEDED_TEXT)),
+)
+_PROBE = Row(
+    _probe,
+    lambda probe: {"answer": probe.text, "score": probe.score, "follow_ups": probe.follow_ups},
+    answer=TEXT,
+    score=SCORE,
+    follow_ups=_rows("follow-up", Row(tasks.FollowUp, question=NAME, score=SCORE)),
+)
+_RATED = Row(
+    _rated,
+    lambda rated: {"passage": rated.passage + 1, "rating": rated.rating},
+    passage=COUNT,
+    rating=RATING,
+)
+_CHOICE = Row(
+    _choice,
+    lambda choice: {"entity": choice[0], "relations": choice[1]},
+    entity=COUNT,
+    relations=COUNTS,
+)
+_NUMBERED = Row(tasks.Numbered, number=COUNT, text=NAME)
+FORMS: Mapping[type[Task[Any]], Row | Plain] = {
+    tasks.ExtractGraph: _GRAPH,
+    tasks.GleanMore: _GRAPH,
+    tasks.ExtractClaims: _only("claims", _rows("claim", _CLAIM)),
+    tasks.WriteReport: _REPORT,
+    tasks.ProfileCorpus: Row(tasks.Profile, domain=NAME, persona=NAME, entity_types=TYPES),
+    tasks.ExtractTriples: _only(
+        "triples", _rows("triple", Row(tasks.FoundTriple, head=NAME, relation=NAME, tail=NAME))
+    ),
+    tasks.NameEntities: _only("entities", TEXTS),
+    tasks.WritePropositions: _only("propositions", TEXTS),
+    tasks.PrimeAnswer: _PROBE,
+    tasks.PursueFollowUp: _PROBE,
+    tasks.RatePassages: _only("ratings", _rows("rating", _RATED), _first_ratings),
+    tasks.ChooseRelations: Row(_chosen, _choices, choices=_rows("choice", _CHOICE)),
+    tasks.ExamineEvidence: Row(_examined, _examination, reasoning=TEXT, complete=YES, answers=TEXTS, clue=LINE),
+    tasks.DraftAnswer: Row(tasks.Draft, reasoning=TEXT, answer=NAME),
+    tasks.Personas: _only("personas", _rows("persona", Row(tasks.Persona, name=NAME, description=NAME))),
+    tasks.UserTasks: _only("tasks", TEXTS),
+    tasks.GlobalQuestions: _only("questions", TEXTS),
+    tasks.Judge: Row(tasks.Verdict, reasoning=TEXT, winner=WINNER),
+    tasks.SelectFactual: _only("sentences", COUNTS),
+    tasks.ClearSentences: _only("sentences", _rows("sentences", _NUMBERED)),
+    tasks.FactualClaims: _only("claims", _rows("claims", _NUMBERED)),
     tasks.DescribeElement: Plain(tasks.Description, lambda description: description.text),
     tasks.MapAnswer: Plain(
         _partial_answer,
@@ -105,61 +432,32 @@ _PLAIN: Mapping[type[Task[Any]], Plain] = {
     tasks.RateReport: Plain(_rating),
     tasks.StandaloneQuestion: Plain(_question),
 }
+_BY_TYPE: Mapping[Any, Plain] = {str: Plain(), bool: Plain(_yes_or_no, lambda yes: "yes" if yes else "no")}
 
 
-# Reading and writing
+@cache
+def form_of(kind: type[Task[Any]]) -> Row | PydanticRow | Plain:
+    """Return what answers a type of task.
 
-
-def form_of(kind: type[Task[Any]]) -> type[BaseModel] | Plain:
-    """Return what answers a type of task: a pydantic model, or how its plain text is read.
-
-    Raises NotSupported where the type of its reply says nothing of that and `MODELS` has nothing.
+    Raises NotSupported where the type of its reply says nothing of that and `FORMS` has nothing.
     """
-    if form := MODELS.get(kind) or _PLAIN.get(kind):
-        return form
     promised: Any = reply_type(kind)
-    if isinstance(promised, type) and issubclass(promised, BaseModel):
-        return promised
-    if form := _BY_TYPE.get(promised):
+    if form := FORMS.get(kind) or _BY_TYPE.get(promised):
         return form
+    if isinstance(promised, type) and issubclass(promised, BaseModel):
+        return PydanticRow(promised)
     raise NotSupported(
         f"{kind.__name__} has no reply that a language model can write: a text, or a pydantic model"
     )
 
 
-@cache
-def schema_of_model(model: type[BaseModel]) -> Schema:
-    """Return a JSON schema in the strict form: every property required, no others, no references."""
-    whole = model.model_json_schema()
-
-    def strict(part: Mapping[str, Any]) -> Schema:
-        if reference := part.get("$ref"):
-            return strict(whole["$defs"][reference.rpartition("/")[2]])
-        if "properties" in part:
-            return {
-                "type": "object",
-                "properties": {name: strict(value) for name, value in part["properties"].items()},
-                "required": list(part["properties"]),
-                "additionalProperties": False,
-            }
-        if "items" in part:
-            return {"type": "array", "items": strict(part["items"])}
-        if "anyOf" in part:
-            return {"anyOf": [strict(option) for option in part["anyOf"]]}
-        return {key: part[key] for key in ("type", "enum", "description") if key in part}
-
-    return strict(whole)
-
-
-def schema_of(task: Task[Any], reply_format: str = "json") -> Schema | None:
+def schema_of(task: Task[Any]) -> Schema | None:
     """Return the schema that the reply to a task has, None where it is no JSON."""
     form = form_of(type(task))
-    if isinstance(form, Plain) or _records(form, reply_format):
-        return None
-    return schema_of_model(form)
+    return None if isinstance(form, Plain) else form.schema
 
 
-def parse(task: Task[R], text: str, reply_format: str = "json") -> Parsed[R]:
+def parse(task: Task[R], text: str) -> Parsed[R]:
     """Read the reply to a task.
 
     Raises BadReply, saying what is wrong, where it cannot be read without guessing.
@@ -170,43 +468,7 @@ def parse(task: Task[R], text: str, reply_format: str = "json") -> Parsed[R]:
         raise BadReply("it is empty")
     if isinstance(form, Plain):
         return Parsed(form.read(text))
-    cut = False
-    if keys := _records(form, reply_format):
-        value, cut = _tuples_of(text, keys, notes)
-    else:
-        value = _object_of(text, schema_of_model(form), notes)
-    try:
-        read = form.model_validate(value, context=notes)
-    except ValidationError as error:
-        raise BadReply(f"it cannot be used: {error.errors(include_url=False)[0]['msg']}") from None
-    reply: Any = read.made() if isinstance(read, Reply) else read
-    return Parsed(reply, tuple(notes.dropped), tuple(notes.repaired), cut)
-
-
-def dump(task: Task[R], reply: R, reply_format: str = "json") -> str:
-    """Return a reply as a model would have written it, so that `parse` gives it back."""
-    form = form_of(type(task))
-    if isinstance(form, Plain):
-        return form.write(reply)
-    value = form.model_validate(reply, context=Notes()).model_dump(mode="json")
-    keys = _records(form, reply_format)
-    if not keys:
-        return _compact(value)
-    records = ((kind, row) for key, kind in keys.items() for row in value[key])
-    empty = {"claim": "NONE"}
-    return write_tuples(
-        (kind, [row[key] or empty.get(kind, "") for key in TUPLE_KEYS[kind]]) for kind, row in records
-    )
-
-
-def _records(form: type[BaseModel], reply_format: str) -> Mapping[str, str]:
-    """Return the keys of the lists that are written as tuples, by the kinds of their records; none for JSON."""
-    return form.records if reply_format == "tuples" and issubclass(form, Reply) else {}
-
-
-def _object_of(text: str, schema: Schema, notes: Notes) -> dict[str, Any]:
-    """Return the object of a reply that has all keys of the schema; lists must be lists."""
-    properties: Mapping[str, Schema] = schema["properties"]
+    properties: Mapping[str, Schema] = form.schema["properties"]
 
     def wanted(value: Any) -> bool:
         return isinstance(value, dict) and all(
@@ -215,135 +477,20 @@ def _object_of(text: str, schema: Schema, notes: Notes) -> dict[str, Any]:
         )
 
     try:
-        value, repairs = json_reader.read(text, wanted)
+        value, repaired = json_reader.read(text, wanted)
+        notes.repaired += repaired
+        reply: Any = form.read(value, notes)
     except json_reader.NotJson as why:
         raise BadReply(f"it cannot be read as JSON with the keys {', '.join(properties)}: {why}") from None
-    notes.repaired += repairs
-    return value
+    except Unreadable as why:
+        raise BadReply(f"it cannot be used: {why}") from None
+    return Parsed(reply, tuple(notes.dropped), tuple(notes.repaired))
 
 
-def _tuples_of(text: str, keys: Mapping[str, str], notes: Notes) -> tuple[dict[str, Any], bool]:
-    """Return the records of a reply as lists by their keys, and whether it was cut off."""
-    records = read_tuples(text)
-    if records.cut and not records.rows:
-        raise BadReply("there are no records in it and no end mark")
-    notes.repaired += records.repaired
-    strays = [kind for kind, _ in records.rows if kind not in keys.values()]
-    notes.dropped += [
-        *records.dropped,
-        *(f"a record of kind {kind!r}, which was not asked for" for kind in strays),
-    ]
-    return {key: [row for of, row in records.rows if of == kind] for key, kind in keys.items()}, records.cut
-
-
-def _compact(value: Any) -> str:
-    """Return short JSON with no control token of a model's in it, such as a document may have brought in."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<|", "<\\u007c")
-
-
-# The paper's format of records (GraphRAG appendix E.1): `("entity"<|>"NAME"<|>"TYPE"<|>"DESCRIPTION")`, with `##`
-# between. `<|COMPLETE|>` stands after the last; without it a reply was cut off. Models number their records, forget the
-# `##`, put headings between, leave out a quote or part of a `<|>`. A record is found by how it opens, so that a broken
-# one never takes its neighbours along.
-
-END = "<|COMPLETE|>"
-TUPLE_KEYS: Mapping[str, Sequence[str]] = {
-    "entity": ("name", "type", "description"),
-    "relationship": ("source", "target", "description", "strength"),
-    "claim": ("subject", "object", "type", "status", "start_date", "end_date", "description", "source_text"),
-}
-_ALSO = {"relation": "relationship"}
-
-_OPENING = re.compile(r"""\(\s*(?:"(\w+)"|“(\w+)”|'(\w+)'|(\w+))\s*(?:<\|>|</?\|>|(?<=["”'])\|>)""")
-_PART = re.compile(r"""\s*<\|>\s*|(?<=["”'])\s*(?:</)?\|>\s*""")
-_NOISE = r"(?>\*\*[^*\n]+\*\*|[\s#*`>-]+|\d+\.|<\|complete\|>)*"
-_CLOSING = re.compile(rf"\){_NOISE}\Z", re.IGNORECASE)
-_EARLY_CLOSING = re.compile(r"""(?<=["”\d])\s*\)\s*(?:##|\n)""")
-_END = re.compile(r"<\|\s*complete\s*\|>", re.IGNORECASE)
-_END_OF_ALL = re.compile(r"<\|\s*complete\s*\|>[\s`]*\Z", re.IGNORECASE)
-_ESCAPE = re.compile(r'\\u([0-9a-fA-F]{4})|\\(")')
-_MARKS = re.compile(r"<\||\|>")
-_BAR = "\\u007c"
-
-
-@dataclass
-class Records:
-    """The records of a reply, by their kinds; `cut` where the end mark is missing."""
-
-    rows: list[tuple[str, Mapping[str, str]]] = field(default_factory=list[tuple[str, Mapping[str, str]]])
-    dropped: list[str] = field(default_factory=list[str])
-    repaired: list[str] = field(default_factory=list[str])
-    cut: bool = False
-
-
-def read_tuples(text: str) -> Records:
-    """Return every record of a reply that can be read without guessing, and what is wrong with the others."""
-    records = Records()
-    openings = list(_OPENING.finditer(text))
-    starts = [opening.start() for opening in openings] + [len(text)]
-    rest = text[: starts[0]]
-    _strays(rest, records)
-    for n, opening in enumerate(openings, 1):
-        rest = _record(text[starts[n - 1] : starts[n]], opening, f"record {n}", records)
-        _strays(rest, records)
-    records.cut = not (_END.search(rest) or _END_OF_ALL.search(text))
-    return records
-
-
-def _record(text: str, opening: re.Match[str], which: str, records: Records) -> str:
-    """Read the record that a text opens with, and return what follows it."""
-    kind = opening[opening.lastindex or 0].lower()
-    if kind in _ALSO:
-        records.repaired.append(f"{which}: {kind!r} was read as {_ALSO[kind]!r}")
-        kind = _ALSO[kind]
-    keys = TUPLE_KEYS.get(kind, ())
-    closings = [found for closing in (_CLOSING, _EARLY_CLOSING) if (found := closing.search(text))]
-    if not closings:
-        records.dropped.append(f"{which}: it does not end")
-        return ""
-    bodies = [text[opening.end() - opening.start() : closing.start()] for closing in closings]
-    # What follows a record may have a bracket too: of two endings, the one with the right number of fields.
-    best = next((n for n, body in enumerate(bodies) if len(_PART.split(body)) == len(keys)), 0)
-    parts = [_unquoted(part, which, records) for part in _PART.split(bodies[best])]
-    if not keys:
-        records.dropped.append(f"{which}: there are no records of kind {kind!r}")
-    elif len(parts) != len(keys):
-        records.dropped.append(f"{which}: {len(parts)} fields where a record of kind {kind!r} has {len(keys)}")
-    else:
-        if len(_MARKS.findall(bodies[best])) != bodies[best].count("<|>"):
-            records.repaired.append(f"{which}: a damaged <|>")
-        records.rows.append((kind, dict(zip(keys, parts, strict=True))))
-    return text[text.index(")", closings[best].start()) + 1 :]
-
-
-def _strays(text: str, records: Records) -> None:
-    """Report what looks like a record but does not open like one."""
-    for line in re.split(r"##|\n", _END.sub("", text)):
-        if _MARKS.search(line) or re.match(r"""\s*\(\s*["“]""", line):
-            records.dropped.append(f"{line.strip()[:40]!r}: it does not open as a record does")
-
-
-def _unquoted(part: str, which: str, records: Records) -> str:
-    part = part.strip()
-    if len(part) > 1 and part[0] == part[-1] == "'":
-        part = f'"{part[1:-1]}"'
-    for opening, closing in ('""', "“”"):
-        if part.startswith(opening) or (opening == '"' and part.endswith(closing)):
-            if not (len(part) > 1 and part.startswith(opening) and part.endswith(closing)):
-                records.repaired.append(f"{which}: a quote was missing")
-            part = part.removeprefix(opening).removesuffix(closing)
-            break
-    return _ESCAPE.sub(lambda m: m[2] or chr(int(m[1], 16)), part)
-
-
-def write_tuples(records: Iterator[tuple[str, Sequence[str | float]]]) -> str:
-    """Return records in the format; what a text may not contain in it is written as `\\u0022`."""
-    lines = ["<|>".join((f'("{kind}"', *map(_tuple_field, values))) + ")" for kind, values in records]
-    return "\n##\n".join(lines) + f"\n{END}"
-
-
-def _tuple_field(value: str | float) -> str:
-    if isinstance(value, float | int):
-        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
-    safe = value.replace("\\", "\\u005c").replace('"', "\\u0022").replace("##", "#\\u0023")
-    return f'"{safe.replace("|", _BAR)}"'
+def dump(task: Task[R], reply: R) -> str:
+    """Return a reply as a model would have written it, so that `parse` gives it back."""
+    form = form_of(type(task))
+    if isinstance(form, Plain):
+        return form.write(reply)
+    # A document may have brought a model's control tokens in.
+    return json.dumps(form.write(reply), ensure_ascii=False, separators=(",", ":")).replace("<|", "<\\u007c")
