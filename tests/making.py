@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from conspectus import tokens
-from conspectus.algorithms.bm25 import postings
+from conspectus.algorithms.ranking import postings
 from conspectus.index import Index
 from conspectus.indexing.pipeline import BuildInput, build_index
 from conspectus.models.base import Tick, no_tick

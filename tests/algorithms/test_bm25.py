@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.algorithms.bm25 import Postings, bm25, idf, postings
+from conspectus.algorithms.ranking import Postings, bm25, idf, postings
 
 SIZE = 5
 some_texts = st.lists(st.lists(st.integers(0, SIZE - 1), max_size=8), max_size=6)

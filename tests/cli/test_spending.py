@@ -22,7 +22,7 @@ from conspectus.errors import UsageError
 from conspectus.indexing.estimate import Estimate, Range, TaskEstimate, exactly
 from conspectus.rows import Usage
 from conspectus.settings import ModelSettings, Settings
-from conspectus.storage.locks import writing
+from conspectus.storage.manifests import writing
 
 Run = Callable[..., Result]
 DEAR = ("--set", "prices={ simulated = { input = 1000.0, output = 4000.0 } }")

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from conspectus import evaluation
-from conspectus.algorithms.graph import adjacency
-from conspectus.algorithms.leiden import leiden
+from conspectus.algorithms.leiden import adjacency, leiden
 from conspectus.errors import UsageError
 from conspectus.evaluation.communities import louvain, partition_figures
 from conspectus.index import Index

@@ -24,11 +24,11 @@ from conspectus.corrections import (
     Split,
     is_added_facts,
 )
+from conspectus.indexing.arrays import sentence_entity_graph
 from conspectus.indexing.corrections import AddedFacts, CorrectionResult, apply_corrections, correct_triples
 from conspectus.indexing.extract import Extracted
 from conspectus.indexing.merge import Merged, merge, merge_claims
 from conspectus.indexing.resolve import resolve
-from conspectus.indexing.sentence_graph import sentence_entity_graph
 from conspectus.rows import Chunk, Entity, Relationship, Span
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import Extraction, FoundClaim, FoundEntity, FoundRelationship, FoundTriple

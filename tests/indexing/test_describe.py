@@ -6,8 +6,8 @@ import pytest
 from making import a_document, an_edge, an_entity, whole_chunk
 
 from conspectus.errors import BadKey, BadReply
-from conspectus.indexing.describe import MOST_SPANS, DescribedGraph, describe, undescribed
 from conspectus.indexing.merge import Element, Merged
+from conspectus.indexing.reports import MOST_SPANS, DescribedGraph, describe, undescribed
 from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Community, Span
 from conspectus.tasks import DescribeElement, Description

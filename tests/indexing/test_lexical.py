@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from making import a_built_index
 
-from conspectus.algorithms.bm25 import Postings
+from conspectus.algorithms.ranking import Postings
 from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.text.words import terms

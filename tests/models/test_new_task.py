@@ -19,7 +19,8 @@ from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Chunk
 from conspectus.settings import ModelSettings, Settings
 from conspectus.tasks import Task
-from conspectus.tasks.base import Context, task_label
+from conspectus.tasks.base import task_label
+from conspectus.tasks.context import Context
 
 
 @dataclass(frozen=True)

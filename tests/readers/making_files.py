@@ -9,8 +9,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from conspectus.errors import DocumentError
-from conspectus.readers import FORMATS, missing_package, parse, suffix_of
-from conspectus.readers.base import Options, Outcome, ParsedDocument
+from conspectus.readers import FORMATS, Options, Outcome, ParsedDocument, missing_package, parse, suffix_of
 from conspectus.rows import Document, EncodingWarning
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'

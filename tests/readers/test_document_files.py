@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from making_files import DC, archive, document, docx, outcomes, paragraph, pdf, reason, slides, where
 
-from conspectus.readers.base import Options, mail_date, pdf_date
+from conspectus.readers import Options, mail_date, pdf_date
 from conspectus.rows import Document, Place
 
 # Places
@@ -52,6 +52,7 @@ def test_a_pdf_that_states_no_title_is_called_as_its_file():
 @pytest.mark.parametrize(
     ("data", "why"),
     [
+        (b"", "is empty"),
         (b"<html>not a PDF", "is not a PDF"),
         (pdf(["Bees dance."])[:-40], "is cut off: the end of the PDF is missing"),
         (b"%PDF-1.4\n%%EOF", "is damaged"),

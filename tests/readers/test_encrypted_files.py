@@ -12,9 +12,9 @@ import pytest
 from making_files import archive, document, docx, paragraph, reason, slides, workbook
 
 from conspectus.indexing.read import read
+from conspectus.readers import Options
 from conspectus.readers import archive as office_archive
 from conspectus.readers.archive import EXCEL_DEFAULT_PASSWORD, OLE
-from conspectus.readers.base import Options
 from conspectus.settings import ReadSettings
 
 FILES = {

@@ -12,7 +12,7 @@ from making_files import archive, docx, paragraph, pdf
 from conspectus import readers
 from conspectus.errors import NothingToIndex, UsageError
 from conspectus.indexing.read import read
-from conspectus.readers.base import Options
+from conspectus.readers import Options
 from conspectus.readers.pool import Pool
 from conspectus.rows import Failure
 from conspectus.settings import ReadSettings
@@ -45,7 +45,7 @@ def read_beside_a_good_file(folder: Path, settings: ReadSettings) -> list[Failur
 def test_a_file_that_hangs_its_parser_is_given_up_and_the_others_are_read(
     hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("conspectus.readers.base.SECONDS_PER_FILE", 2)
+    monkeypatch.setattr("conspectus.readers.SECONDS_PER_FILE", 2)
     hostile.write_text("while True: pass")
     failures = read_beside_a_good_file(tmp_path / "in", ReadSettings())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from making_files import document, outcomes, reason, where, workbook
 
-from conspectus.readers.base import Options, ParsedDocument
+from conspectus.readers import Options, ParsedDocument
 from conspectus.readers.records import delimiter_of
 
 

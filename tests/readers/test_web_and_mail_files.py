@@ -10,9 +10,8 @@ import pytest
 from making_files import document, outcomes, reason, where
 
 from conspectus.errors import DocumentError
-from conspectus.readers import mail
+from conspectus.readers import Options, ParsedDocument, mail
 from conspectus.readers.archive import OLE
-from conspectus.readers.base import Options, ParsedDocument
 from conspectus.rows import Failure
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bees | The Hive</title>

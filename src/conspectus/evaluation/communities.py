@@ -17,8 +17,7 @@ from statistics import mean, median
 import numpy as np
 
 from conspectus import Index
-from conspectus.algorithms.graph import Graph, Ints, adjacency, connected, modularity
-from conspectus.algorithms.leiden import Partition, leiden
+from conspectus.algorithms.leiden import Graph, Ints, Partition, adjacency, connected, leiden, modularity
 from conspectus.errors import UsageError
 from conspectus.settings import CommunitySettings
 

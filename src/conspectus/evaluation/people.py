@@ -28,7 +28,7 @@ from conspectus.evaluation.questions import digest_of, read_list
 from conspectus.evaluation.statistics import kappa
 from conspectus.evaluation.verdicts import Judged, labels
 from conspectus.runtime import path_of
-from conspectus.storage import locks
+from conspectus.storage import manifests
 from conspectus.text.language import language_of
 
 KEYS = "people"
@@ -230,7 +230,7 @@ def import_ratings(
                 ratings.append(_rating(row, items, criteria, rater or row.get("rater") or file.stem))
             except UsageError as error:
                 raise UsageError(f"{file}, line {line}: {error}") from None
-    with locks.writing(target, "comparison"):
+    with manifests.writing(target, "comparison"):
         ratings_in(target).add_all(ratings)
     return dict(Counter(one.rater for one in ratings))
 

@@ -24,7 +24,7 @@ from conspectus.models.llm.wire import prompt_tokens
 from conspectus.rows import Usage
 from conspectus.runtime import run_sync, session_for
 from conspectus.settings import Settings
-from conspectus.storage import locks
+from conspectus.storage import manifests
 
 R = TypeVar("R")
 Piece = TypeVar("Piece")
@@ -211,7 +211,7 @@ def perform(
             if session and session.sender.budget.limited:
                 check_budget(await cost(session), session.sender.budget)
             performer = model or (session.model if session else None)
-            with locks.writing(folder, lock) if folder and lock else nullcontext():
+            with manifests.writing(folder, lock) if folder and lock else nullcontext():
                 value = await work(performer, session)
             return Result(value, session.total, session.notices) if session else Result(value)
 

@@ -20,7 +20,7 @@ from fnmatch import translate
 from typing import Any
 
 from conspectus.errors import NotFound, UsageError
-from conspectus.readers.base import iso_date
+from conspectus.readers import iso_date
 from conspectus.rows import Document
 
 OWN_FIELDS = ("path", "folder", "title", "date")

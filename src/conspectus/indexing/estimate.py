@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 from conspectus.community_context import CommunityContextBuilder
 from conspectus.errors import ModelError
-from conspectus.indexing.describe import describe, undescribed
 from conspectus.indexing.extract import Extracted, extract
 from conspectus.indexing.pipeline import BuildInput, GraphBuild, build_graph
-from conspectus.indexing.reports import write_reports
+from conspectus.indexing.reports import describe, undescribed, write_reports
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.models.llm.budget import Budget

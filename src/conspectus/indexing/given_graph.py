@@ -14,14 +14,13 @@ from dataclasses import replace
 import numpy as np
 
 from conspectus.index import Index
-from conspectus.indexing.inverted_index import inverted_indexes
+from conspectus.indexing.arrays import inverted_indexes, sentence_entity_graph, walk_terms
 from conspectus.indexing.merge import Element, Merged
 from conspectus.indexing.resolve import Names as Resolved
-from conspectus.indexing.sentence_graph import sentence_entity_graph, walk_terms
 from conspectus.rows import AliasDecision, Entity, Relationship, Span
 from conspectus.text.lexicon import read_lexicon
 from conspectus.text.mentions import units
-from conspectus.text.sentences import quality
+from conspectus.text.quality import quality
 from conspectus.text.words import fold, name_key, stem
 
 MAX_SPANS = 10

@@ -12,21 +12,25 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from conspectus import tokens
-from conspectus.algorithms.bm25 import postings
+from conspectus.algorithms.ranking import postings
 from conspectus.community_context import CommunityContextBuilder
 from conspectus.corrections import Entry
 from conspectus.index import Index
 from conspectus.indexing import paused_garbage_collection
+from conspectus.indexing.arrays import (
+    Arrays,
+    chunk_terms,
+    inverted_indexes,
+    sentence_entity_graph,
+    walk_terms,
+)
 from conspectus.indexing.chunk import chunk as cut
 from conspectus.indexing.communities import find_communities
 from conspectus.indexing.corrections import CorrectionResult, apply_corrections, correct_triples
-from conspectus.indexing.describe import DescribedGraph, describe, undescribed
 from conspectus.indexing.extract import Extracted, extract
-from conspectus.indexing.inverted_index import Arrays, chunk_terms, inverted_indexes
 from conspectus.indexing.merge import Merged, merge, merge_claims
-from conspectus.indexing.reports import priorities, reported, write_reports
+from conspectus.indexing.reports import DescribedGraph, describe, priorities, reported, undescribed, write_reports
 from conspectus.indexing.resolve import resolve
-from conspectus.indexing.sentence_graph import sentence_entity_graph, walk_terms
 from conspectus.indexing.triples import triples_of
 from conspectus.models.base import Model, Tick, together
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id

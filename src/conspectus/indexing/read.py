@@ -2,23 +2,48 @@
 
 Files come in natural order of their paths (`part2` before `part10`, upper and lower case alike), whatever the
 order of the sources and of the file system; documents from memory follow in the order they are given.
+
+A file or folder that is named is read whatever it is. Of what is in a folder we leave out, and count:
+
+- `own`: what Conspectus wrote, an index or a file that says so (`readers.GENERATED`);
+- `tools`: installed packages and caches (`node_modules`, virtual environments, folders with a CACHEDIR.TAG);
+- `hidden`: folders, and files of formats that are read, whose names begin with a dot;
+- `ignored`: what `.conspectusignore` and, unless `read.gitignore` is off, `.gitignore` files say: those in the folder
+  and below it, and those above it up to the root of its repository;
+- `excluded`: what the settings `read.exclude` and `read.include` say.
+
+All patterns are those of gitignore(5), relative to where they are written; those of the settings are relative to the
+folder that is read, or to the working directory.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from conspectus.errors import DocumentError, NothingToIndex, UsageError
-from conspectus.indexing.files import files_of, natural_order, unreadable
-from conspectus.readers import FORMATS, missing_package, parse, suffix_of
-from conspectus.readers.base import Options, Outcome, ParsedDocument, too_large
+from conspectus.readers import (
+    FORMATS,
+    HEAD,
+    LISTINGS,
+    Options,
+    Outcome,
+    ParsedDocument,
+    is_generated,
+    missing_package,
+    parse,
+    suffix_of,
+    too_large,
+)
 from conspectus.readers.records import record
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped, content_id
 from conspectus.text.language import with_languages
@@ -26,6 +51,8 @@ from conspectus.tokens import well_formed
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from pathspec import GitIgnoreSpec
 
     from conspectus.indexing.pipeline import Progress
     from conspectus.models.base import Tick
@@ -129,7 +156,7 @@ def _known() -> str:
 # Memory
 
 
-def _from_memory(values: Iterable[object], options: Options) -> Iterator[Outcome]:
+def _from_memory(values: Iterable[object], options: Options) -> Iterator[ParsedDocument | Failure]:
     names: Counter[str] = Counter()
     for number, value in enumerate(values, start=1):
         name = f"memory#{number}"
@@ -228,3 +255,276 @@ def _documents_of(real: str, name: str, options: Options) -> Iterator[Outcome]:
         yield unreadable(name, error)
     except DocumentError as error:
         yield Failure("read", str(error), name)
+
+
+MANIFEST = "manifest.json"
+OWN = (".conspectus", "conspectus.toml", "corrections.toml")
+"""What is beside documents that are ours, and that everybody who has it wants there: it is not even counted."""
+_TOOLS = frozenset(("node_modules", "bower_components", "__pycache__", "__pypackages__", "site-packages"))
+"""What package managers and interpreters call their folders, and nobody calls a folder of documents."""
+_MARKERS = ("pyvenv.cfg", "CACHEDIR.TAG")
+"""Files that mark a virtual environment, and a cache (https://bford.info/cachedir/)."""
+_IGNORES = (".gitignore", ".conspectusignore")
+_IGNORED = (
+    "a .gitignore or .conspectusignore leaves it out; name the file itself to read it, or all by"
+    " settings={'read.gitignore': False}"
+)
+_INSIDE = re.compile(r"/\*\*\s*$")
+"""The end of `a/**`: all that is in `a`, but not `a` itself, so that `!a/b` can take some back. `a/*` means the same,
+and pathspec takes the latter alone so."""
+_NUMBER = re.compile("([0-9]+)")
+
+FoundFile = tuple[str, str]
+"""The real path of a file, and the name by which it was given."""
+
+
+def natural_order(path: str) -> tuple[Any, ...]:
+    """Return what sorts paths folder by folder, numbers by their value, upper and lower case alike."""
+    return [_natural(name) for name in path.casefold().split("/")], path
+
+
+def _natural(name: str) -> list[Any]:
+    parts: list[Any] = _NUMBER.split(name)
+    parts[1::2] = map(int, parts[1::2])  # every second one is a number
+    return parts
+
+
+def unreadable(name: str, error: OSError) -> Failure:
+    """Return the failure of a file or folder that the system does not let us read."""
+    return Failure("read", f"cannot be read: {error.strerror or error}; change that, then run again", name)
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """A folder to look into: its real path, the name it was given by, and the ignore files that hold in it."""
+
+    path: str
+    name: str
+    ignores: tuple[tuple[str, GitIgnoreSpec], ...] = ()
+    """Folders above, and what their ignore files say, the nearest last."""
+
+    def ignored(self, path: str, *, is_folder: bool) -> bool:
+        """Tell whether an ignore file leaves something in this folder out; the nearest that says something decides."""
+        for base, spec in reversed(self.ignores):
+            relative = _relative(path, base) + "/" * is_folder
+            if (decided := spec.check_file(relative).include) is not None:
+                return decided
+        return False
+
+
+def files_of(source: str, settings: ReadSettings) -> Iterator[FoundFile | Failure | Skipped]:
+    """Yield every file of a source that is to be read, and what keeps others from being read."""
+    root = os.path.realpath(source)
+    if os.path.isdir(root):
+        yield from _Walk(root, source, settings).outcomes()
+    else:
+        yield root, _name(source)
+
+
+class _Walk:
+    """The walk through one folder and all that is below it."""
+
+    def __init__(self, root: str, source: str, settings: ReadSettings) -> None:
+        self._root = root
+        self._settings = settings
+        self._links: list[FoundFile] = []
+        self._written: set[str] = set()  # files that Conspectus wrote, by the lists that it left beside them
+        above = tuple(_ignores_above(root)) if settings.gitignore else ()
+        self._folders = [_Folder(root, _name(source), above)]
+
+    @cached_property
+    def _excluded(self) -> GitIgnoreSpec | None:
+        return _patterns(self._settings.exclude, "read.exclude")
+
+    @cached_property
+    def _included(self) -> GitIgnoreSpec | None:
+        return _patterns(self._settings.include, "read.include")
+
+    def outcomes(self) -> Iterator[FoundFile | Failure | Skipped]:
+        seen: set[str] = set()
+        while self._folders or self._links:
+            if not self._folders:  # links last, so that a file that is also there under its own name keeps it
+                yield from self._follow(*self._links.pop(0))
+                continue
+            folder = self._folders.pop()
+            if folder.path not in seen:
+                seen.add(folder.path)
+                yield from self._look_into(folder)
+
+    def _look_into(self, folder: _Folder) -> Iterator[FoundFile | Failure | Skipped]:
+        if is_index(folder.path):
+            yield Skipped(folder.name, "it is an index of Conspectus, not a document", "own")
+            return
+        try:
+            entries = list(os.scandir(folder.path))
+        except OSError as error:
+            yield unreadable(folder.name, error)
+            return
+        names = {entry.name for entry in entries}
+        if folder.path != self._root and not names.isdisjoint(_MARKERS):
+            yield Skipped(folder.name, "it holds installed packages or a cache", "tools")
+            return
+        folder = replace(folder, ignores=(*folder.ignores, *self._ignores_in(folder.path, names)))
+        for listing in names.intersection(LISTINGS):
+            self._written.update(_listed_files(folder.path, listing))
+        for entry in entries:
+            if entry.name in OWN:
+                continue
+            name = _name(folder.name, entry.name)
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.name.startswith("."):
+                if is_folder or suffix_of(entry.name) in FORMATS:
+                    yield Skipped(name, "it is hidden; name it to read it", "hidden")
+                continue
+            if skipped := self._left_out(folder, entry.path, name, is_folder=is_folder):
+                yield skipped
+            elif entry.is_symlink():
+                self._links.append((entry.path, name))
+            elif is_folder:
+                self._folders.append(replace(folder, path=entry.path, name=name))
+            elif not entry.is_file():
+                yield Skipped(name, "it is not a regular file", "special")
+            elif entry.path in self._written or _is_ours(entry.path):
+                yield Skipped(name, "Conspectus wrote it; name the file itself to read it", "own")
+            else:
+                yield entry.path, name
+
+    def _left_out(self, folder: _Folder, path: str, name: str, *, is_folder: bool) -> Skipped | None:
+        """Return why something is left out by its name, where it is."""
+        if is_folder and os.path.basename(path) in _TOOLS:
+            return Skipped(name, "it holds installed packages or a cache", "tools")
+        if self._excluded and self._matches(self._excluded, path, name, is_folder=is_folder):
+            return Skipped(name, "it is excluded by the settings (read.exclude)", "excluded")
+        if folder.ignored(path, is_folder=is_folder):
+            return Skipped(name, _IGNORED, "ignored")
+        if self._included and not is_folder and not self._matches(self._included, path, name, is_folder=False):
+            return Skipped(name, "it is not among what the settings include (read.include)", "excluded")
+        return None
+
+    def _matches(self, spec: GitIgnoreSpec, path: str, name: str, *, is_folder: bool) -> bool:
+        """Tell whether patterns of the settings match, from the folder that is read, or from where we are."""
+        end = "/" * is_folder
+        inside = spec.match_file(_relative(path, self._root) + end)
+        return inside or spec.match_file(name.removeprefix("./").lstrip("/") + end)
+
+    def _ignores_in(self, folder: str, names: set[str]) -> Iterator[tuple[str, GitIgnoreSpec]]:
+        for name in _IGNORES:
+            if name in names and (self._settings.gitignore or name != ".gitignore"):
+                yield folder, _ignore_file(folder, name)
+
+    def _follow(self, link: str, name: str) -> Iterator[FoundFile | Skipped]:
+        outcome = _linked(link, self._root, name, follow=self._settings.follow_symlinks)
+        if isinstance(outcome, tuple) and os.path.isdir(outcome[0]):
+            self._folders.append(_Folder(*outcome))
+        elif outcome:
+            yield outcome
+
+
+def _linked(link: str, root: str, name: str, *, follow: bool) -> FoundFile | Skipped | None:
+    """Return where a link leads, or why it is not followed; None where that folder is read anyway."""
+    real = os.path.realpath(link)
+    if not os.path.exists(real):
+        return Skipped(name, "it is a link that leads nowhere", "link")
+    inside = os.path.commonpath([root, real]) == root
+    if not (inside or follow):
+        reason = "it is a link that leads out of the folder; name it as a source, or follow links: "
+        reason += "settings={'read.follow_symlinks': True}"
+        return Skipped(name, reason, "link")
+    if os.path.isfile(real) or (os.path.isdir(real) and not inside):
+        return real, name
+    return None
+
+
+def _name(*parts: str) -> str:
+    return well_formed(PurePath(*parts).as_posix())
+
+
+def _relative(path: str, base: str) -> str:
+    return well_formed(PurePath(os.path.relpath(path, base)).as_posix())
+
+
+# What Conspectus wrote
+
+
+def is_index(folder: str) -> bool:
+    """Return whether a folder is an index: it has a manifest whose format is ours."""
+    try:
+        manifest = json.loads(Path(folder, MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    if not isinstance(manifest, dict):
+        return False
+    fields = cast("dict[str, object]", manifest)
+    return str(fields.get("format", "")).startswith("conspectus")
+
+
+def _is_ours(path: str) -> bool:
+    """Tell whether a file says in its first bytes that Conspectus wrote it."""
+    if suffix_of(path) not in FORMATS:
+        return False
+    try:
+        with open(path, "rb") as file:
+            return is_generated(file.read(HEAD))
+    except OSError:
+        return False  # reading it will say why
+
+
+def _listed_files(folder: str, listing: str) -> Iterator[str]:
+    """Yield the files that Conspectus wrote into a folder and below it, by its list of them."""
+    try:
+        names = json.loads(Path(folder, listing).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return
+    if isinstance(names, list):
+        yield from (os.path.join(folder, str(name)) for name in cast("list[object]", names))
+
+
+# Patterns
+
+
+def _patterns(lines: Sequence[str], setting: str) -> GitIgnoreSpec | None:
+    if not lines:
+        return None
+    from pathspec import GitIgnoreSpec
+
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError as error:
+        raise UsageError(f"{setting}: {error}; patterns are those of .gitignore files") from None
+
+
+def _ignore_file(folder: str, name: str) -> GitIgnoreSpec:
+    """Return the patterns of an ignore file, but for lines that are none: version control passes them over, too."""
+    from pathspec import GitIgnoreSpec
+
+    spec = GitIgnoreSpec.from_lines([])
+    try:
+        lines = Path(folder, name).read_text("utf-8-sig", "replace").splitlines()
+    except OSError:
+        return spec
+    for line in lines:
+        try:
+            spec = spec + GitIgnoreSpec.from_lines([_INSIDE.sub("/*", line)])
+        except ValueError:
+            continue
+    return spec
+
+
+def _ignores_above(root: str) -> Iterator[tuple[str, GitIgnoreSpec]]:
+    """Yield what the .gitignore files above a folder say, from the root of its repository on.
+
+    None of them counts where they leave out the folder itself, or all that is in it: whoever names it wants it read.
+    """
+    above: list[str] = []
+    folder = root
+    while not os.path.exists(os.path.join(folder, ".git")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return  # in no repository
+        above.append(folder := parent)
+    ignore_files = [(base, _ignore_file(base, ".gitignore")) for base in reversed(above)]
+    inside = _Folder(root, "", tuple(ignore_files))
+    if not inside.ignored(root, is_folder=True) and not inside.ignored(
+        os.path.join(root, "any"), is_folder=False
+    ):
+        yield from ignore_files

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
+from conspectus.indexing.arrays import inverted_indexes
 from conspectus.indexing.communities import find_communities
-from conspectus.indexing.inverted_index import inverted_indexes
 from conspectus.indexing.merge import merge
 from conspectus.indexing.resolve import resolve
 from conspectus.readers.encodings import decode

@@ -18,7 +18,7 @@ from xml.etree.ElementTree import Element
 from zipfile import BadZipFile, ZipFile
 
 from conspectus.errors import DocumentError
-from conspectus.readers.base import MEGABYTE, Options, too_large
+from conspectus.readers import MEGABYTE, Options, too_large
 from conspectus.readers.xml import parse_xml
 
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")

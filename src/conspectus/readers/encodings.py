@@ -16,7 +16,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from conspectus.errors import DocumentError
-from conspectus.readers.base import BINARY, newlines
+from conspectus.readers import BINARY, newlines
 from conspectus.rows import EncodingWarning
 
 REPLACEMENT = "\ufffd"

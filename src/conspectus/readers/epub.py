@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from conspectus.errors import DocumentError
+from conspectus.readers import Options, ParsedDocument, Prose, iso_date
 from conspectus.readers.archive import Archive, resolve_path
-from conspectus.readers.base import Options, ParsedDocument, Prose, iso_date
 from conspectus.readers.encodings import decode
 from conspectus.readers.html import add_main_text, parse_html
 from conspectus.readers.xml import attribute, elements, first_text

@@ -8,7 +8,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from conspectus.readers.base import Options, ParsedDocument, Prose, iso_date, line
+from conspectus.readers import Options, ParsedDocument, Prose, iso_date, line
 from conspectus.readers.encodings import decode
 from conspectus.rows import EncodingWarning
 

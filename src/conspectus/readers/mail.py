@@ -11,8 +11,8 @@ from io import BytesIO
 from typing import Any, cast
 
 from conspectus.errors import DocumentError
+from conspectus.readers import Options, ParsedDocument, Prose, line, mail_date
 from conspectus.readers.archive import OLE
-from conspectus.readers.base import Options, ParsedDocument, Prose, line, mail_date
 from conspectus.readers.encodings import decode
 from conspectus.readers.html import html_to_text
 from conspectus.rows import EncodingWarning

@@ -13,8 +13,8 @@ import pypdfium2
 import pypdfium2.raw
 
 from conspectus.errors import DocumentError
+from conspectus.readers import Options, ParsedDocument, Prose, pdf_date
 from conspectus.readers.archive import NO_PASSWORD, WRONG_PASSWORD
-from conspectus.readers.base import Options, ParsedDocument, Prose, pdf_date
 
 _BROKEN_WORD = re.compile("[\x02\ufffe](?:\r?\n)?")
 """What PDFium writes for the hyphen of a word that is broken at the end of a line."""

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from conspectus.errors import DocumentError
-from conspectus.readers.base import Options, Outcome, ParsedDocument, Prose, line, mail_date
+from conspectus.readers import Options, Outcome, ParsedDocument, Prose, line, mail_date
 from conspectus.readers.encodings import decode
 from conspectus.readers.html import html_to_text
 from conspectus.rows import Failure

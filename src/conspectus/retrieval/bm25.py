@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from conspectus.algorithms.bm25 import Postings, bm25
+from conspectus.algorithms.ranking import Postings, bm25
 from conspectus.index import Index
 from conspectus.retrieval import ranking
 from conspectus.retrieval.base import hits_of

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from conspectus import tokens
-from conspectus.algorithms.bm25 import Postings, idf
+from conspectus.algorithms.ranking import Postings, idf
 from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
@@ -24,7 +24,7 @@ from conspectus.retrieval.rollup import Annotation, community_of, match_annotati
 from conspectus.rows import Answer, Report
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import AnswerFromContext, RateReport
-from conspectus.tasks.base import Context
+from conspectus.tasks.context import Context
 from conspectus.text.question import read_question
 from conspectus.text.words import search_terms
 

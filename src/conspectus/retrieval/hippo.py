@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from conspectus.algorithms.bm25 import Postings, bm25, postings
-from conspectus.algorithms.ranking import highest, personalized_pagerank, scaled
+from conspectus.algorithms.ranking import Postings, bm25, highest, personalized_pagerank, postings, scaled
 from conspectus.algorithms.similarity import Grams, pairs_of_texts, pairs_of_vectors
 from conspectus.errors import UsageError
 from conspectus.index import Index

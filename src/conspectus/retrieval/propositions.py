@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.bm25 import Postings, bm25, postings
 from conspectus.algorithms.neighbours import products
+from conspectus.algorithms.ranking import Postings, bm25, postings
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval import method

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from conspectus.algorithms.bm25 import Postings, gains, idf
-from conspectus.algorithms.ranking import highest, scaled
+from conspectus.algorithms.ranking import Postings, gains, highest, idf, scaled
 from conspectus.algorithms.sentence_walk import (
     Incidence,
     around,

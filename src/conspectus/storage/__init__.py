@@ -10,7 +10,6 @@ import os
 # Arrow reads it when it is imported. Its own pool keeps some 16 MB for itself, whatever pool Python is told to use.
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
-from conspectus.storage.parquet import Stored, encode
-from conspectus.storage.schema import TABLES
+from conspectus.storage.tables import TABLES, Stored, encode
 
 __all__ = ["TABLES", "Stored", "encode"]

@@ -47,8 +47,7 @@ from conspectus.index import Index
 from conspectus.rows import Usage
 from conspectus.storage import TABLES, Stored, encode, manifests
 from conspectus.storage.lazy import LazyMapping, Rows
-from conspectus.storage.locks import is_locked_here, writing
-from conspectus.storage.manifests import Manifest
+from conspectus.storage.manifests import Manifest, is_locked_here, writing
 from conspectus.storage.manifests import current as _manifest
 
 log = logging.getLogger("conspectus")

@@ -57,7 +57,7 @@ from conspectus.tasks.indexing import (
     WritePropositions as WritePropositions,
     WriteReport as WriteReport,
 )
-from conspectus.tasks.answering import (
+from conspectus.tasks.reasoning import (
     ChooseRelations as ChooseRelations,
     Draft as Draft,
     DraftAnswer as DraftAnswer,

@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conspectus.rows import Chunk, Finding, Span
-from conspectus.tasks.base import Context, Task, Turn
+from conspectus.tasks.base import Task, Turn
+from conspectus.tasks.context import Context
 
 
 @dataclass(frozen=True, slots=True)

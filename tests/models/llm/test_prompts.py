@@ -56,7 +56,8 @@ from conspectus.tasks import (
     WritePropositions,
     WriteReport,
 )
-from conspectus.tasks.base import TASKS, Context
+from conspectus.tasks.base import TASKS
+from conspectus.tasks.context import Context
 
 TYPES = ("person", "organization", "location", "event", "date", "work", "concept")
 

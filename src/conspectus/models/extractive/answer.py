@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from conspectus.algorithms.bm25 import idf
+from conspectus.algorithms.ranking import idf
 from conspectus.messages import wording
 from conspectus.models.base import performs
 from conspectus.models.extractive.rank_sentences import asks_for_definition, candidates, rank_sentences
@@ -31,7 +31,7 @@ from conspectus.tasks import (
     ReduceAnswer,
     is_short,
 )
-from conspectus.tasks.base import Context
+from conspectus.tasks.context import Context
 from conspectus.text.language import ENGLISH, language_of, question_language
 from conspectus.text.question import Question
 from conspectus.text.words import CJK, fold, search_terms, terms

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from conspectus.algorithms.bm25 import Postings, idf
+from conspectus.algorithms.ranking import Postings, idf
 from conspectus.index import Index
 from conspectus.models.base import performs
 from conspectus.models.extractive.relation_paths import PathFinder, RelationPath

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.bm25 import Postings, idf
+from conspectus.algorithms.ranking import Postings, idf
 from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Chunk, Span

@@ -1,16 +1,16 @@
-"""Which sentences hold which names, in the form that the sentence-entity walk goes along (`query.walk`).
+"""The arrays of an index: which sentences and chunks hold which words, and which sentences mention which entities.
 
-A passage is a chunk with the title of its document. Names under which an index keeps the arrays, over the
-sentences of `sentences.*`:
-
-- `walk.first`, `walk.last`: the sentences of each passage, as a range; chunks that overlap share some.
-- `walk.names`: the hash (`mentions.hash_of`) of each name, ascending; a name's number is its place there.
-- `walk.frequency`: in how many passages a name occurs. `walk.kinds`: how it may be found (`mentions.KNOWN`,
-  `OPENING`).
-- `walk.out_*` (`starts`, `names`, `weights`): the names of each sentence; the weights of a sentence sum to 1.
-- `walk.in_*` (`starts`, `sentences`, `weights`): the sentences of each name.
-- `walk_terms.*`: the postings of the sentences, each with the title of its document
-  (`algorithms.bm25.Postings`).
+- `sentences.*` (`document`, `start`, `end`, `speaker`, `templated`, `mention_starts`, `mentions`): speakers and
+  mentions are numbers of entities.
+- `sentence_terms.*`, `chunk_terms.*`: postings (`algorithms.ranking.Postings`); terms are places in `Index.words`.
+- `walk_terms.*`: the postings of the sentences, each with the title of its document.
+- `walk.*`: which sentences hold which names, as the sentence-entity walk goes along them (`retrieval.walk`). A passage
+  is a chunk with the title of its document.
+  - `first`, `last`: the sentences of each passage, as a range; chunks that overlap share some.
+  - `names`: the hash (`mentions.hash_of`) of each name, ascending; a name's number is its place there.
+  - `frequency`: in how many passages a name occurs; `kinds`: how it may be found (`mentions.KNOWN`, `OPENING`).
+  - `out_*` (`starts`, `names`, `weights`): the names of each sentence; the weights of a sentence sum to 1.
+  - `in_*` (`starts`, `sentences`, `weights`): the sentences of each name.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from conspectus.algorithms.bm25 import postings
-from conspectus.indexing.inverted_index import title_terms
+from conspectus.algorithms.ranking import postings
+from conspectus.indexing.merge import Merged
+from conspectus.indexing.resolve import Names
 from conspectus.rows import Chunk, Document
+from conspectus.text.language import ENGLISH
+from conspectus.text.lexicon import Lexicon
 from conspectus.text.mentions import (
     KNOWN,
     OPENING,
@@ -39,9 +42,116 @@ from conspectus.text.mentions import (
 )
 from conspectus.text.sentence_table import SentenceTable
 from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary
-from conspectus.text.words import STOPWORDS, name_key
+from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, name_key, terms, words_in
 
 Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+def inverted_indexes(
+    documents: Sequence[Document], chunks: Sequence[Chunk], lexicon: Lexicon, merged: Merged, names: Names
+) -> tuple[tuple[str, ...], Arrays]:
+    """Return the vocabulary of the corpus, and the arrays over it."""
+    number = {term: i for i, term in enumerate(lexicon.terms)}
+    by_chunk = chunk_terms(documents, chunks, number)
+    sentences = len(lexicon.texts)
+    owners = np.repeat(np.arange(sentences), np.diff(lexicon.term_starts))
+    by_sentence = postings(lexicon.term_ids, owners, size=len(number), texts=sentences)
+    in_chunks = postings(*by_chunk, size=len(number), texts=len(chunks))
+    return tuple(number), {
+        **_sentences(documents, lexicon, merged, names),
+        **by_sentence.arrays("sentence_terms"),
+        **in_chunks.arrays("chunk_terms"),
+    }
+
+
+class _Numbered(dict[str, int]):
+    """The number of the term of each English word as it is met, -1 for a word that is none."""
+
+    def __init__(self, terms_known: dict[str, int]) -> None:
+        super().__init__()
+        self._terms = terms_known
+
+    def __missing__(self, word: str) -> int:
+        word_terms = terms(word)
+        self[word] = number = self._terms.setdefault(word_terms[0], len(self._terms)) if word_terms else -1
+        return number
+
+
+def chunk_terms(
+    documents: Sequence[Document], chunks: Sequence[Chunk], number: dict[str, int]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the terms of the chunks and of the titles of their documents, and the chunk of each.
+
+    New terms are added to the vocabulary.
+    """
+    language_of = {d.id: d.language for d in documents}
+    numbered = _Numbered(number).__getitem__
+    titles = {d.id: [number.setdefault(t, len(number)) for t in title_terms(d)] for d in documents}
+    flat: list[int] = []
+    ends: list[int] = []
+    for chunk in chunks:
+        flat += titles[chunk.document_id]
+        language = language_of[chunk.document_id]
+        if (
+            language == ENGLISH and not CJK.search(chunk.text) and not PAIRED.search(chunk.text)
+        ):  # a term for a word
+            flat += map(numbered, words_in(fold(chunk.text)))
+        else:
+            flat += [number.setdefault(t, len(number)) for t in terms(chunk.text, language)]
+        ends.append(len(flat))
+    every = np.array(flat, np.int32)
+    owners = np.repeat(np.arange(len(chunks)), np.diff([0, *ends]))
+    return every[every >= 0], owners[every >= 0]
+
+
+def title_terms(document: Document) -> list[str]:
+    """Return the search terms of a title; what holds the words of a file name together separates them here."""
+    return terms(document.title.replace("_", " ").replace("-", " "), document.language)
+
+
+def _sentences(documents: Sequence[Document], lexicon: Lexicon, merged: Merged, names: Names) -> Arrays:
+    """Return the table of sentences, with mentions as numbers of entities; what is no entity is left out."""
+    entity = {element.key[0]: i for i, element in enumerate(merged.entity_elements)}
+    table = lexicon.sentences
+    of_mention = np.repeat(table.document, np.diff(lexicon.starts))
+    mentions = _resolved(lexicon.mentions, of_mention, documents, lexicon, names, entity)
+    spoken = np.append(lexicon.speaker_names, -1)[table.speaker]
+    speaker = _resolved(spoken, table.document, documents, lexicon, names, entity)
+    keep = mentions >= 0
+    sizes = np.bincount(np.repeat(np.arange(len(table)), np.diff(lexicon.starts))[keep], minlength=len(table))
+    return {
+        "sentences.document": table.document,
+        "sentences.start": table.start,
+        "sentences.end": table.end,
+        "sentences.speaker": speaker,
+        "sentences.templated": lexicon.templated,
+        "sentences.mention_starts": np.concatenate(([0], np.cumsum(sizes))).astype(np.int32),
+        "sentences.mentions": mentions[keep],
+    }
+
+
+def _resolved(
+    names_at: np.ndarray[Any, Any],
+    document: np.ndarray[Any, Any],
+    documents: Sequence[Document],
+    lexicon: Lexicon,
+    names: Names,
+    entity: Mapping[str, int],
+) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """Return the entity that each of the lexicon's names stands for in its document, -1 for none."""
+    if not len(names_at):
+        return np.zeros(0, np.int32)
+    code, place = np.unique(names_at.astype(np.int64) * len(documents) + document, return_inverse=True)
+    codes: list[int] = code.tolist()
+    resolved = [
+        entity.get(names.key(lexicon.names[c // len(documents)], documents[c % len(documents)].id), -1)
+        if c >= 0
+        else -1
+        for c in codes
+    ]
+    return np.array(resolved, np.int32)[place]
+
+
 Matrix = sparse.csr_array[Any, Any]
 
 RARE = 0.4
@@ -66,7 +176,7 @@ def sentence_entity_graph(
     first, last = passage_ranges(documents, chunks, table)
     vocabulary = vocabulary or read_vocabulary(texts, [documents[i].language for i in table.document.tolist()])
     usage = CasingStats.of(vocabulary)
-    names = Names(usage)
+    names = NameNumbers(usage)
     leads = find_topics(documents, chunks, (first, last), texts, vocabulary, names)
     mentions = _mentions(texts, vocabulary, names)
     shape = (len(chunks), len(names.keys))
@@ -130,7 +240,7 @@ def passage_ranges(
     return np.searchsorted(places, starts).astype(np.int32), np.searchsorted(places, ends).astype(np.int32)
 
 
-def _mentions(texts: Sequence[str], vocabulary: Vocabulary, names: Names) -> Matrix:
+def _mentions(texts: Sequence[str], vocabulary: Vocabulary, names: NameNumbers) -> Matrix:
     """Return sentences by names, 1 where one mentions the other."""
     opening = vocabulary.proper[vocabulary.token_word]
     pairs = [(text, names.number(key)) for text, key in find_mentions(texts, vocabulary, opening)]
@@ -201,7 +311,7 @@ class CasingStats:
 
 
 @dataclass(frozen=True)
-class Names:
+class NameNumbers:
     """Numbers names in the order in which they are met."""
 
     usage: CasingStats
@@ -252,7 +362,7 @@ class PassageTopics:
         values = np.array(list(weights.values()), np.float32)
         return sparse.csr_array((values, (places[:, 0], places[:, 1])), shape=shape)
 
-    def with_inside(self, names: Names) -> PassageTopics:
+    def with_inside(self, names: NameNumbers) -> PassageTopics:
         """Return the leads with the known names inside them, weaker the less of the words they are."""
         found: list[PassageTopic] = []
         for lead in (row for row in self.rows if row.main):
@@ -275,7 +385,7 @@ def find_topics(
     passages: tuple[Ints, Ints],
     texts: Sequence[str],
     vocabulary: Vocabulary,
-    names: Names,
+    names: NameNumbers,
 ) -> PassageTopics:
     """Return what each passage is about: the title of its document, and the subject of that document's
     opening."""
@@ -305,7 +415,7 @@ def _first_runs(vocabulary: Vocabulary) -> dict[int, list[str]]:
     return runs
 
 
-def aliases_of(names: Names, leads: PassageTopics) -> Matrix:
+def aliases_of(names: NameNumbers, leads: PassageTopics) -> Matrix:
     """Return names by names, 1 / n where a name is one of n that an untitled subject may be a form of, both
     ways.
 
