@@ -19,8 +19,8 @@ _DATE = re.compile(
     r"|(?P<alone>1[5-9]\d\d|20\d\d))(?![\w-])"
 )
 _DATE_ZH = re.compile(r"(?:公元前?)?\d{1,4}年(?:\d{1,2}月)?(?:\d{1,2}日)?|\d{1,2}月\d{1,2}日")
-_QUOTED = re.compile(r"[\"“‘']([^\"“”‘’\n]{3,70})[\"”’'](?!\w)")
-_QUOTED_ELSEWHERE = re.compile(
+_TITLE = re.compile(r"[\"“‘']([^\"“”‘’\n]{3,70})[\"”’'](?!\w)")
+_TITLE_ELSEWHERE = re.compile(
     r"«\s?([^«»\n]{2,70}?)\s?»|『([^』\n]{2,40})』|「([^」\n]{2,12})」|„([^„“”\n]{2,70})[“”]|“([^“”\n]{2,70})”|\"([^\"\n]{2,70})\"(?!\w)"
 )
 _BY_SIGNS = {
@@ -32,7 +32,7 @@ _BY_SIGNS = {
     "ko": re.compile(r"\d{4}년(?: \d{1,2}월(?: \d{1,2}일)?)?"),
 }
 _CLOSES = re.compile(r"[.?!؟。！？]$|[，。；、：]")
-_YEAR = r"(?P<year>[12]\d{3})"
+_YEAR_GROUP = r"(?P<year>[12]\d{3})"
 
 
 @cache
@@ -42,7 +42,7 @@ def _dates_in(language: str) -> re.Pattern[str]:
         return _BY_SIGNS[language]
     months = "|".join(function_words_of(language).months.split()) or "(?!)"
     day = r"\b\d{1,2}(?:\.|º|er)? (?:de )?"
-    named = rf"(?:{day})?\b(?:{months})\b(?: (?:de )?{_YEAR})?"
+    named = rf"(?:{day})?\b(?:{months})\b(?: (?:de )?{_YEAR_GROUP})?"
     return re.compile(rf"{named}|\b1[5-9]\d\d(?![\w-])|\b20\d\d(?![\w-])", re.IGNORECASE)
 
 
@@ -86,7 +86,7 @@ def find_titles(text: str, language: str = ENGLISH) -> Iterator[str]:
     if language != ENGLISH:
         yield from _titles_elsewhere(text, language)
         return
-    for m in _QUOTED.finditer(text):
+    for m in _TITLE.finditer(text):
         words = m.group(1).rstrip(",").split()
         capital = sum(w[0].isupper() for w in words)
         ends = words[0][0].isupper() and words[-1][0].isupper() and words[-1][-1] not in ".?!"
@@ -96,7 +96,7 @@ def find_titles(text: str, language: str = ENGLISH) -> Iterator[str]:
 
 def _titles_elsewhere(text: str, language: str) -> Iterator[str]:
     uncased = language in UNCASED
-    for m in _QUOTED_ELSEWHERE.finditer(text):
+    for m in _TITLE_ELSEWHERE.finditer(text):
         title = next(filter(None, m.groups())).strip().rstrip(",،")
         opens = title[:1].isupper() or (uncased and title[:1].isalpha())
         short = len(title.split()) <= 8 and (len(title) <= 12 or not (uncased and CJK.search(title)))
