@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from making import a_claim, a_document, a_report, an_edge, an_entity, whole_chunk
 
 from conspectus.references import Reference
-from conspectus.tasks.context import Context, render
+from conspectus.tasks.base import Context, render
 
 EVIDENCE = Context(
     reports=(a_report("On bees", 7),),

@@ -12,7 +12,7 @@ from conspectus import tokens
 from conspectus.references import strip
 from conspectus.rows import Claim, Community, Entity, Relationship, Report, content_id
 from conspectus.tasks import ReportDraft
-from conspectus.tasks.context import Context, Row, render
+from conspectus.tasks.base import Context, Row, render
 
 NUMBER = 1000
 """A number as long as any that a row of evidence bears in practice, for counting its tokens."""

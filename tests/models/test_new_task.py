@@ -19,8 +19,7 @@ from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Chunk
 from conspectus.settings import ModelSettings, Settings
 from conspectus.tasks import Task
-from conspectus.tasks.base import task_label
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context, task_label
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 from conspectus.errors import BadReply
 from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import AnswerFromContext, ReduceAnswer
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 
 
 def asked(question: str) -> AnswerFromContext:

@@ -10,7 +10,7 @@ from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval.base import NOTHING, WRITTEN, empty_answer, finish
 from conspectus.rows import Answer
 from conspectus.tasks import AnswerFromContext
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 
 INDEX = an_index("Bees swarm in May.", entities=["Bees"])
 TASK = AnswerFromContext("What do bees do?", Context(sources=tuple(INDEX.chunks)))

@@ -18,7 +18,7 @@ from conspectus.retrieval.base import NOTHING
 from conspectus.rows import Answer, Community, Report
 from conspectus.settings import AnswerSettings, GlobalSettings, Settings
 from conspectus.tasks import MapAnswer, PartialAnswer, ReduceAnswer
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 
 QUESTION = "What do bees do?"
 LONG = "word " * 400

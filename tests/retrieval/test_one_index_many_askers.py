@@ -24,8 +24,7 @@ from conspectus.retrieval.base import extractive
 from conspectus.rows import Answer
 from conspectus.settings import Settings
 from conspectus.text.mentions import is_name
-from conspectus.text.relation_words import likeness, root, roots_of_label
-from conspectus.text.words import name_key, stem, undeclined
+from conspectus.text.words import likeness, name_key, root, roots_of_label, stem, undeclined
 
 SAMPLE = Path(__file__).parents[2] / "src" / "conspectus" / "sample"
 QUESTIONS = (

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.text.tokenize import joined, tokenize
+from conspectus.text.language_rules import joined, tokenize
 from conspectus.text.words import tokens_in
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conspectus.text.dates import find_dates, find_titles
+from conspectus.text.mentions import find_dates, find_titles
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.text.quality import quality, without_opening
+from conspectus.text.sentences import quality, without_opening
 
 GOOD = "The harbour commissioners raised the dues by eight per cent after the storm."
 

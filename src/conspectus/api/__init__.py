@@ -65,8 +65,7 @@ if TYPE_CHECKING:
     from conspectus.retrieval.global_ import level_of
     from conspectus.runtime import DEFAULT_FOLDER, resolved, settings_in
     from conspectus.storage.store import read
-    from conspectus.tasks.base import task_label
-    from conspectus.tasks.context import Context
+    from conspectus.tasks.base import Context, task_label
     from conspectus.text.language import language_of
     from conspectus.text.sentences import sentences
     from conspectus.text.words import terms

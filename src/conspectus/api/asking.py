@@ -37,7 +37,7 @@ from conspectus.runtime import (
 )
 from conspectus.settings import Settings
 from conspectus.tasks import is_short
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 from conspectus.text.language import question_language
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ from conspectus.rows import Answer, Chunk, Report, Usage
 from conspectus.runtime import DEFAULT_FOLDER, Options, Run, opened, path_of, public, run_of
 from conspectus.settings import Settings
 from conspectus.tasks import Task
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -20,7 +20,7 @@ from conspectus.indexing.resolve import Names as Resolved
 from conspectus.rows import AliasDecision, Entity, Relationship, Span
 from conspectus.text.lexicon import read_lexicon
 from conspectus.text.mentions import units
-from conspectus.text.quality import quality
+from conspectus.text.sentences import quality
 from conspectus.text.words import fold, name_key, stem
 
 MAX_SPANS = 10

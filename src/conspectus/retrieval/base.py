@@ -21,7 +21,7 @@ from conspectus.retrieval.citations import cite
 from conspectus.rows import Answer, Chunk, Claim, Entity, Hit, Relationship, Report
 from conspectus.settings import AnswerSettings
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, Task
-from conspectus.tasks.context import Context, Row, render
+from conspectus.tasks.base import Context, Row, render
 from conspectus.text.language import ENGLISH, question_language
 from conspectus.text.question import read_question
 from conspectus.text.words import entity_keys, name_key, search_terms

@@ -21,7 +21,7 @@ from conspectus.retrieval.rollup import communities_of, match_annotations
 from conspectus.rows import Answer, Report
 from conspectus.settings import Settings
 from conspectus.tasks import FollowUp, PrimeAnswer, Probe, PursueFollowUp, ReduceAnswer
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 from conspectus.text.language import ENGLISH, question_language
 from conspectus.text.words import name_key
 

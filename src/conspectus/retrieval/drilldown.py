@@ -24,7 +24,7 @@ from conspectus.retrieval.rollup import Annotation, community_of, match_annotati
 from conspectus.rows import Answer, Report
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import AnswerFromContext, RateReport
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 from conspectus.text.question import read_question
 from conspectus.text.words import search_terms
 

@@ -18,7 +18,7 @@ from conspectus.retrieval.base import empty_answer, map_reduce, pack_windows
 from conspectus.rows import Answer, Chunk, Report
 from conspectus.settings import AnswerSettings, GlobalSettings, Settings
 from conspectus.tasks import RateReport
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 
 ENOUGH_REPORTS = 10
 """Where no level is asked for, the first one with so many reports is answered from, or else the one with

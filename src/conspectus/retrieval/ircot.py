@@ -19,7 +19,7 @@ from conspectus.retrieval.base import answer_from, extractive, run_ready
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tasks import NextThought
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 
 _DONE = re.compile(r"\bso,? the answer is\b|因此,?，?答案是", re.IGNORECASE)
 

@@ -16,7 +16,7 @@ from conspectus.retrieval.bm25 import scores_of
 from conspectus.rows import Answer, Chunk, Claim, Entity, Relationship, Report
 from conspectus.settings import AnswerSettings
 from conspectus.tasks import AnswerFromContext
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 from conspectus.text.mentions import units
 from conspectus.text.words import CJK, STOPWORDS, declined_stems, entity_keys, name_key, stem, without_particles
 

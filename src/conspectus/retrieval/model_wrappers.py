@@ -27,7 +27,7 @@ from conspectus.tasks import (
     Task,
     WriteReport,
 )
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 from conspectus.text.language import language_of
 
 R = TypeVar("R")

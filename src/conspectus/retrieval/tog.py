@@ -33,10 +33,20 @@ from conspectus.tasks import (
     NameEntities,
     Topic,
 )
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 from conspectus.text.language import question_language
-from conspectus.text.relation_words import likeness, root, roots_of_label
-from conspectus.text.words import STOPWORDS, WORD, fold, is_content, name_key, search_terms, terms
+from conspectus.text.words import (
+    STOPWORDS,
+    WORD,
+    fold,
+    is_content,
+    likeness,
+    name_key,
+    root,
+    roots_of_label,
+    search_terms,
+    terms,
+)
 from conspectus.triple_graph import Step, TripleGraph
 
 SCORED_CHUNKS, READ_CHUNKS = 10, 5

@@ -57,7 +57,7 @@ from conspectus.tasks.indexing import (
     WritePropositions as WritePropositions,
     WriteReport as WriteReport,
 )
-from conspectus.tasks.reasoning import (
+from conspectus.tasks.answering import (
     ChooseRelations as ChooseRelations,
     Draft as Draft,
     DraftAnswer as DraftAnswer,

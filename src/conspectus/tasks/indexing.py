@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conspectus.rows import Chunk, Finding, Span
-from conspectus.tasks.base import Task, Turn
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context, Task, Turn
 
 
 @dataclass(frozen=True, slots=True)

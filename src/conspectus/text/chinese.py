@@ -32,8 +32,8 @@ from conspectus.text.chinese_words import (
     TOLD_PLACES,
     VERBAL,
 )
+from conspectus.text.language_rules import DOTS, joined, known_words, tag_of
 from conspectus.text.names import Mention
-from conspectus.text.tokenize import DOTS, joined, known_words, tag_of
 from conspectus.text.types import LOCATION, ORGANIZATION, PERSON, WORK
 from conspectus.text.vocabulary import Vocabulary
 from conspectus.text.words import CHINESE_STOPWORDS, CJK, WORDS_CACHED

@@ -11,12 +11,11 @@ import numpy as np
 
 from conspectus.text import gazetteer
 from conspectus.text.chinese import find_chinese, like_person
-from conspectus.text.dates import find_dates, find_titles
 from conspectus.text.language import ENGLISH
-from conspectus.text.language_rules import UNCASED, LanguageRules
+from conspectus.text.language_rules import UNCASED, LanguageRules, joined
+from conspectus.text.mentions import find_dates, find_titles
 from conspectus.text.names import Mention, find_names, is_informative
 from conspectus.text.phrases import find_phrases
-from conspectus.text.tokenize import joined
 from conspectus.text.types import CONCEPT, DATE, PERSON, WORK, Context, type_in_context, type_of
 from conspectus.text.uncased import find_uncased
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary, is_acronym

@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 
 from conspectus.text.language import FunctionWords, function_words_of
+from conspectus.text.language_rules import joined
 from conspectus.text.names import Mention
-from conspectus.text.tokenize import joined
 from conspectus.text.types import CONCEPT, LOCATION, ORGANIZATION, PERSON
 from conspectus.text.vocabulary import Bools, Vocabulary
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from conspectus.text.language import ENGLISH
-from conspectus.text.language_rules import ENGLISH_RULES, LanguageRules, rules_of
-from conspectus.text.tokenize import tokenize
+from conspectus.text.language_rules import ENGLISH_RULES, LanguageRules, rules_of, tokenize
 from conspectus.text.words import fold, terms
 
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]

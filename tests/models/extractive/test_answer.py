@@ -21,7 +21,7 @@ from conspectus.models.extractive.search import Searcher
 from conspectus.references import Reference, find, strip
 from conspectus.rows import Community
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 
 BROKE = "The weir of Quenda broke in the flood of 1811, and eleven boats were lost."
 BUILT = "Mara Tolan rebuilt the weir of Quenda in a single summer with twelve masons."

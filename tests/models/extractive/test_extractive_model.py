@@ -8,7 +8,7 @@ from making import an_index, some_documents, whole_chunk
 from conspectus.errors import ModelError, NotSupported
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.tasks import AnswerFromContext, AnyMissed, DescribeElement, ExtractGraph, Task, Turn
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 from conspectus.text.types import ALL
 
 TEXT = "The keeper of the lock, Mara Tolan, went to Quenda with her old friend from the mill."

@@ -10,7 +10,7 @@ from conspectus.models.extractive.report import MOST_FINDINGS, write_report
 from conspectus.models.extractive.statements import statements
 from conspectus.references import find, strip
 from conspectus.tasks import ReportDraft, WriteReport
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 
 WEIR = "The weir at Quenda was rebuilt by Mara Tolan and twelve masons in 1811."
 MILL = "The mill at Quenda grinds the oats of nine villages for Mara Tolan."

@@ -7,7 +7,7 @@ from making import a_claim, a_report, an_edge, an_entity
 
 from conspectus.models.extractive.statements import reading, speaker_of, split, statements, words_of
 from conspectus.references import Reference
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 
 WEIR = "The weir at Quenda was rebuilt by twelve masons."
 SAID = 'Mara Tolan: "The weir holds. It will hold for long."'

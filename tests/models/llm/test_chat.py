@@ -31,7 +31,7 @@ from conspectus.tasks import (
     Turn,
     WriteReport,
 )
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 
 Said = str | Completion | Exception
 

@@ -21,7 +21,7 @@ from conspectus.tasks import (
     Turn,
     WriteReport,
 )
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 
 TEXT = (
     "Ada Byrne met Bo Quill in Kell on Monday. Bo Quill owns Lune Mills with Dora Pask of Harbour Office. "

@@ -56,8 +56,7 @@ from conspectus.tasks import (
     WritePropositions,
     WriteReport,
 )
-from conspectus.tasks.base import TASKS
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import TASKS, Context
 
 TYPES = ("person", "organization", "location", "event", "date", "work", "concept")
 

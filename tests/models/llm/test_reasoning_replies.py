@@ -29,7 +29,7 @@ from conspectus.tasks import (
     StandaloneQuestion,
     Topic,
 )
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 
 CHUNK = Chunk("c", 0, "d", 0, 1, "x", 1)
 NAME = st.text("abc é中", min_size=1, max_size=8).map(lambda s: " ".join(s.split())).filter(bool)

@@ -33,7 +33,7 @@ from conspectus.tasks import (
     Turn,
     WriteReport,
 )
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 
 CHUNK = Chunk("c", 0, "d", 0, 1, "x", 1)
 EXTRACT = ExtractGraph(CHUNK, ("person",))

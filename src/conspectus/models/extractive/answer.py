@@ -31,7 +31,7 @@ from conspectus.tasks import (
     ReduceAnswer,
     is_short,
 )
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 from conspectus.text.language import ENGLISH, language_of, question_language
 from conspectus.text.question import Question
 from conspectus.text.words import CJK, fold, search_terms, terms

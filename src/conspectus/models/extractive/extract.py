@@ -20,7 +20,7 @@ from conspectus.tasks import (
     FoundRelationship,
 )
 from conspectus.text.language import ENGLISH
-from conspectus.text.quality import quality
+from conspectus.text.sentences import quality
 from conspectus.text.words import is_unspaced, unspaced_terms
 
 SAME_SENTENCE = 8.0  # unexplained

@@ -15,11 +15,10 @@ from conspectus.models.extractive.statements import Statement, speaker_of, state
 from conspectus.references import write
 from conspectus.rows import Entity, Finding
 from conspectus.tasks import ReportDraft, WriteReport
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 from conspectus.text.language import language_of
-from conspectus.text.language_rules import rules_of
+from conspectus.text.language_rules import rules_of, tokenize
 from conspectus.text.mentions import units
-from conspectus.text.tokenize import tokenize
 from conspectus.text.words import CJK, VAGUE, WORD, fold, is_content, name_key
 
 MOST_FINDINGS = 10  # unexplained

@@ -13,7 +13,7 @@ from conspectus.messages import wording
 from conspectus.rows import Chunk, Document, Span
 from conspectus.text.language import with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
-from conspectus.text.quality import quality, without_opening
+from conspectus.text.sentences import quality, without_opening
 from conspectus.text.vocabulary import Ints
 
 NEAR = 200  # unexplained

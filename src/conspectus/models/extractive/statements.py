@@ -11,10 +11,9 @@ from conspectus.models.base import performs
 from conspectus.models.extractive.reason import name_entities
 from conspectus.references import Reference, strip
 from conspectus.tasks import ClearSentences, Entails, FactualClaims, Numbered, SelectFactual
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import Context
 from conspectus.text.language import ENGLISH
-from conspectus.text.quality import quality
-from conspectus.text.sentences import sentences
+from conspectus.text.sentences import quality, sentences
 from conspectus.text.words import CJK, VAGUE, WORD, fold, is_unspaced, stem, terms
 
 _SPEAKER = re.compile(r'([^\s":：][^":：]{1,40})(?:: "|：“)')

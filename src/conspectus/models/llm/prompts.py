@@ -31,8 +31,7 @@ from conspectus.models.llm.wire import Message
 from conspectus.references import TABLES, find, strip
 from conspectus.rows import Chunk, Report, Triple
 from conspectus.tasks import Task
-from conspectus.tasks.base import TASKS, Turn
-from conspectus.tasks.context import Context
+from conspectus.tasks.base import TASKS, Context, Turn
 
 OURS = Path(__file__).parents[2] / "prompts"
 REPAIR = "Repair"
