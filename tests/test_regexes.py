@@ -19,7 +19,6 @@ ALLOWED = {
     "storage/store.py": "names of our files",
     "tasks/base.py": "names of classes",
     "text/lexicon.py": "names of files",
-    "text/question.py": "questions in English; those in other languages are read by `asking`",
     "text/sentence_table.py": "names of files",
 }
 """Files, or folders, whose patterns may hold such letters, and what they read."""

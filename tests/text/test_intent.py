@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conspectus.text.question import Intent
+from conspectus.text.question import read_question
 
 ABOUT_ALL = """
 What are the main themes of these documents?
@@ -177,36 +177,36 @@ Did the council approve the grant?
 
 @pytest.mark.parametrize("question", ABOUT_ALL)
 def test_what_asks_for_the_whole_or_for_what_many_say(question: str):
-    assert Intent(question).whole or Intent(question).many
+    assert read_question(question).about_whole or read_question(question).about_many
 
 
 @pytest.mark.parametrize("question", OF_A_THING)
 def test_what_asks_to_be_told_of_a_thing(question: str):
-    intent = Intent(question)
+    asked = read_question(question)
 
-    assert not intent.whole
-    assert intent.thing or intent.relation or not intent.fact
+    assert not asked.about_whole
+    assert asked.asks_description or asked.asks_relation or not asked.asks_fact
 
 
 @pytest.mark.parametrize("question", JOINING)
 def test_what_takes_two_facts(question: str):
-    assert Intent(question).joins
-    assert not Intent(question).whole
+    assert read_question(question).joins_facts
+    assert not read_question(question).about_whole
 
 
 @pytest.mark.parametrize("question", LOOKUPS)
 def test_what_takes_one_fact(question: str):
-    intent = Intent(question)
+    asked = read_question(question)
 
-    assert not intent.whole
-    assert not intent.many
-    assert intent.fact or not intent.thing
+    assert not asked.about_whole
+    assert not asked.about_many
+    assert asked.asks_fact or not asked.asks_description
 
 
 def test_few_lookups_are_taken_to_join_facts():
-    assert sum(Intent(question).joins for question in LOOKUPS) <= 2
+    assert sum(read_question(question).joins_facts for question in LOOKUPS) <= 2
 
 
 def test_a_work_that_is_named_in_its_marks_is_not_the_whole():
-    assert Intent("主要内容是什么？").whole
-    assert not Intent("《春潮》的主要内容是什么？").whole
+    assert read_question("主要内容是什么？").about_whole
+    assert not read_question("《春潮》的主要内容是什么？").about_whole

@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from conspectus.text.gazetteer import GIVEN_NAMES
 from conspectus.text.types import (
     ALL,
     CONCEPT,
     EVENT,
+    GIVEN_NAMES,
     LOCATION,
     ORGANIZATION,
     PERSON,

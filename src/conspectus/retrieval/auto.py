@@ -8,7 +8,7 @@ from typing import Literal
 from conspectus.index import Index
 from conspectus.retrieval.local import entities_in
 from conspectus.rows import Entity
-from conspectus.text.question import ASKING_ZH, Intent
+from conspectus.text.question import question_pattern, read_question
 
 Choice = Literal["global", "rollup", "local", "walk", "bm25", "tog"]
 """The methods that it chooses among."""
@@ -24,33 +24,33 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
     """
     if len(index.triples) and not len(index.chunks):
         return "tog", "the index is a graph without text"
-    intent = Intent(question, index.languages)
+    read = read_question(question, *index.languages)
     of_all: Choice | None = "global" if index.reports else "rollup" if index.communities else None
-    if of_all and intent.whole:
+    if of_all and read.about_whole:
         return of_all, "it asks about the corpus as a whole"
     subjects = entities_in(question, index)
     everywhere = COMMON * len(index.chunks)
     proper = [e for e in subjects if e.type != "concept"]
     named = [e for e in proper if e.frequency <= everywhere]
-    if of_all and intent.many and not named and not intent.read.names:
+    if of_all and read.about_many and not named and not read.names:
         return of_all, "it asks what several sources say"
     lookup: Choice = "walk" if "walk.names" in index.arrays else "bm25"
     if subjects and index.settings.get("imported", {}).get("format") == "triples":
         lookup = "tog"  # whose graph was given, and knows more than its texts say
-    if intent.relation and proper and len(subjects) > 1:
+    if read.asks_relation and proper and len(subjects) > 1:
         return "local", f"it asks how {_listed(subjects)} go together"
-    if intent.joins:
+    if read.joins_facts:
         return lookup, "it joins facts"
-    if intent.chinese and intent.thing and intent.fact and not _mostly(subjects, question):
+    if read.chinese and read.asks_description and read.asks_fact and not _mostly(subjects, question):
         return lookup if named else "bm25", "it asks for a fact"
-    if named and (intent.thing or intent.many or not intent.fact):
+    if named and (read.asks_description or read.about_many or not read.asks_fact):
         return "local", f"it is about {_listed(named)}"
-    if of_all and intent.many:
+    if of_all and read.about_many:
         return of_all, "it asks what several sources say"
-    if subjects and intent.thing:
+    if subjects and read.asks_description:
         return "local", f"it is about {_listed(subjects)}"
-    if intent.fact:
-        return lookup if named or intent.read.names else "bm25", "it asks for a fact"
+    if read.asks_fact:
+        return lookup if named or read.names else "bm25", "it asks for a fact"
     return (
         ("local", f"it is about {_listed(subjects)}")
         if subjects
@@ -60,11 +60,10 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
 
 def _mostly(named: Sequence[Entity], question: str) -> bool:
     """Tell whether names are at least half of what a Chinese question says beside asking: else it asks for more."""
-    rest = ASKING_ZH.sub("", question)
+    subject = rest = question_pattern("zh", "asking").sub("", question)
     for entity in named:
         rest = rest.replace(entity.name, "")
-    subject_length = len(ASKING_ZH.sub("", question))
-    return 2 * len(rest) <= subject_length
+    return 2 * len(rest) <= len(subject)
 
 
 def _listed(entities: Sequence[Entity]) -> str:

@@ -14,29 +14,23 @@ from functools import lru_cache
 
 import numpy as np
 
-from conspectus.text.chinese_words import (
-    DISTRICTS,
-    DOUBLE_SURNAMES,
-    GENERIC,
-    GENERIC_DISTRICTS,
-    KNOWN_ORGANIZATIONS,
-    NO_GIVEN,
-    NO_PERSONS,
-    NO_PLACES,
-    ORGANIZATIONS,
-    PLACES,
-    QUALIFIERS,
-    ROLES,
-    SPELLING,
-    SURNAMES,
-    TOLD_PLACES,
-    VERBAL,
-)
+from conspectus.text.language import read_data
 from conspectus.text.language_rules import DOTS, joined, known_words, tag_of
 from conspectus.text.names import Mention
 from conspectus.text.types import LOCATION, ORGANIZATION, PERSON, WORK
 from conspectus.text.vocabulary import Vocabulary
 from conspectus.text.words import CHINESE_STOPWORDS, CJK, WORDS_CACHED
+
+_LISTS = read_data("chinese_words")
+SURNAMES, SPELLING = frozenset(_LISTS["surnames"]), frozenset(_LISTS["spelling"])
+NO_GIVEN, VERBAL = frozenset(_LISTS["no_given"]), frozenset(_LISTS["verbal"])
+DOUBLE_SURNAMES, ROLES = frozenset(_LISTS["double_surnames"].split()), frozenset(_LISTS["roles"].split())
+NO_PERSONS, NO_PLACES = frozenset(_LISTS["no_persons"].split()), frozenset(_LISTS["no_places"].split())
+MISTAGGED_PLACES = frozenset(_LISTS["mistagged_places"].split())
+KNOWN_ORGANIZATIONS = frozenset(_LISTS["known_organizations"].split())
+QUALIFIERS, GENERIC = frozenset(_LISTS["qualifiers"].split()), frozenset(_LISTS["generic"].split())
+ORGANIZATIONS, PLACES = tuple(_LISTS["organizations"].split()), tuple(_LISTS["places"].split())
+DISTRICTS, GENERIC_DISTRICTS = tuple(_LISTS["districts"].split()), tuple(_LISTS["generic_districts"].split())
 
 _MARKS = {"《": "<", "〈": "<", "》": ">", "〉": ">", "（": "(", "(": "(", "）": ")", ")": ")"}
 _WORK = re.compile(rb"<[^<>\n]{1,20}>")
@@ -118,7 +112,7 @@ def _class(form: str) -> str:
     if not CJK.match(form):
         return "D" if form[0].isdigit() else "E" if form[0].isalpha() else "x"
     tag = tag_of(form)
-    if form in TOLD_PLACES:
+    if form in MISTAGGED_PLACES:
         return "L"
     if form in KNOWN_ORGANIZATIONS:
         return "B"

@@ -6,14 +6,29 @@ A handful of sentences is enough. Where a text says too little, its language is 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 from conspectus.rows import Document
-from conspectus.text.data import word_tables
+
+
+def read_data(name: str) -> dict[str, Any]:
+    """Return the word lists, or the tables of a language each, of a file in `text/data`.
+
+    A list is a string of words with white space between, in single quotes, which `tomllib` reads fast: all files
+    (90 kB) take 6 ms of CPU.
+    """
+    return tomllib.loads((Path(__file__).parent / "data" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def read_word_sets(name: str) -> dict[str, frozenset[str]]:
+    """Return the word lists of a file in `text/data`, each as a set."""
+    return {key: frozenset(words.split()) for key, words in read_data(name).items()}
 
 
 @dataclass(frozen=True)
@@ -46,7 +61,7 @@ class FunctionWords:
         return frozenset(f"{self.nouns} {self.verbs} {self.others}".split())
 
 
-GRAMMARS = {code: FunctionWords(**row) for code, row in word_tables("function_words").items()}
+GRAMMARS = {code: FunctionWords(**row) for code, row in read_data("function_words").items()}
 """By code. The words of some are only enough to know the language by."""
 
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from conspectus.text import chinese_words
-from conspectus.text.language import ENGLISH, function_words_of
+from conspectus.text.language import ENGLISH, function_words_of, read_data, read_word_sets
 from conspectus.text.words import (
     CHINESE_STOPWORDS,
     CJK,
@@ -30,27 +29,8 @@ from conspectus.text.words import (
     tokens_in,
 )
 
-DETERMINERS = frozenset(
-    "a an the this that these those my your his her its our their some any every each no many much few "
-    "several another of in with for about into from between as per more less most all both 's".split()
-)
-BEFORE_VERBS = frozenset(
-    "to i you we they he she it who can could will would shall should may might must don't didn't doesn't "
-    "not never always just really can't couldn't won't wouldn't i'll you'll we'll they'll let's".split()
-)
-PARTICLES = frozenset(
-    "de del della der di da du des den dos la le las los van von y e al el bin ibn ten ter &".split()
-)
-"""Small words that hold one name together wherever they stand between two of its words."""
-JOINTS = frozenset("of for in on at to and with".split())
-"""Small words that may stand inside a name or between two."""
-TITLES = frozenset(
-    "mr mrs ms miss dr prof professor sir dame lord lady lieut rev reverend capt captain col colonel sgt "
-    "sergeant lt lieutenant cllr councillor sen senator gov governor hon mayor judge justice president "
-    "chairman uncle aunt".split()
-)
-"""Words before the name of a person that are no part of it."""
-
+_LISTS = read_word_sets("words")
+PARTICLES, JOINTS, TITLES = _LISTS["particles"], _LISTS["joints"], _LISTS["titles"]
 SLAVIC = frozenset("ru uk bg pl cs".split())
 UNCASED = frozenset("zh ja ko th ar fa he hi".split())
 """Languages whose scripts have no capitals."""
@@ -141,7 +121,7 @@ def rules_of(language: str) -> LanguageRules:
     if language == ENGLISH:
         joints = {word: word for word in JOINTS}
         return LanguageRules(
-            language, STOPWORDS, VAGUE, DETERMINERS, BEFORE_VERBS, frozenset(("the",)), PARTICLES, joints, TITLES,
+            language, STOPWORDS, VAGUE, _LISTS["determiners"], _LISTS["before_verbs"], frozenset(("the",)), PARTICLES, joints, TITLES,
             ("ly",), ("ing", "ed"),
         )  # fmt: skip
     own = function_words_of(language)
@@ -151,7 +131,7 @@ def rules_of(language: str) -> LanguageRules:
     return LanguageRules(
         language=language,
         stop=stopwords(language),
-        vague=chinese_words.VAGUE if language == "zh" else frozenset(),
+        vague=frozenset(read_data("chinese_words")["vague"].split() if language == "zh" else ()),
         before_nouns=frozenset(own.nouns.split()),
         before_verbs=frozenset(own.verbs.split()),
         articles=articles,

@@ -9,14 +9,25 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from conspectus.text import gazetteer
 from conspectus.text.chinese import find_chinese, like_person
 from conspectus.text.language import ENGLISH
 from conspectus.text.language_rules import UNCASED, LanguageRules, joined
 from conspectus.text.mentions import find_dates, find_titles
 from conspectus.text.names import Mention, find_names, is_informative
 from conspectus.text.phrases import find_phrases
-from conspectus.text.types import CONCEPT, DATE, PERSON, WORK, Context, type_in_context, type_of
+from conspectus.text.types import (
+    CALENDAR,
+    CONCEPT,
+    DATE,
+    GIVEN_NAMES,
+    NATIONALITIES,
+    PERSON,
+    ROLES,
+    WORK,
+    Context,
+    type_in_context,
+    type_of,
+)
 from conspectus.text.uncased import find_uncased
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary, is_acronym
 from conspectus.text.words import INFLECTING, name_key, stem, undeclined
@@ -62,7 +73,7 @@ def extract_mentions(
     _note_concepts(found, vocabulary, where, named, 3 if large else 2)
     _note_dates_and_titles(found, texts, large, vocabulary.rules)
     lower = dict(zip(vocabulary.words, vocabulary.lower.tolist(), strict=True))
-    given = gazetteer.GIVEN_NAMES | {name_key(s).split()[0] for s in speakers if " " in s}
+    given = GIVEN_NAMES | {name_key(s).split()[0] for s in speakers if " " in s}
     for thing in found.values():
         if not thing.type:
             words = thing.forms.most_common(1)[0][0]
@@ -129,17 +140,17 @@ def _sifted_names(found: Mapping[str, Candidate], vocabulary: Vocabulary, large:
         words = thing.forms.most_common(1)[0][0]
         parts = key.split()
         acronym = len(words) == 1 and is_acronym(words[0])
-        empty = gazetteer.ROLES if acronym else gazetteer.ROLES | vocabulary.rules.vague
+        empty = ROLES if acronym else ROLES | vocabulary.rules.vague
         if not parts or not is_informative(words, vocabulary.rules) or empty.issuperset(parts):
             continue
         if len(parts) == 1:
             place = number.get(words[0], number.get(words[0].casefold()))
             proper = place is None or vocabulary.alone[place]
-            if not proper or key in gazetteer.NATIONALITIES or key in gazetteer.CALENDAR or len(key) < 2:
+            if not proper or key in NATIONALITIES or key in CALENDAR or len(key) < 2:
                 continue
             if large and len(thing.places) < 2 and (place is None or not vocabulary.capitalised[place]):
                 continue
-        elif all(p in gazetteer.CALENDAR or p.isdigit() for p in parts):
+        elif all(p in CALENDAR or p.isdigit() for p in parts):
             continue
         kept[key] = thing
     return kept

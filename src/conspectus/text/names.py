@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.text.gazetteer import CALENDAR, CURRENCIES, GIVEN_NAMES
 from conspectus.text.language_rules import ENGLISH_RULES, LanguageRules
-from conspectus.text.types import organizations_of
+from conspectus.text.types import CALENDAR, CURRENCIES, GIVEN_NAMES, organizations_of
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary
 from conspectus.text.words import INFLECTING, name_key, stem
 

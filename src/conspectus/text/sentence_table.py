@@ -16,10 +16,9 @@ from itertools import pairwise
 import numpy as np
 
 from conspectus.rows import Document
-from conspectus.text.chinese import is_person
-from conspectus.text.chinese_words import ROLES
-from conspectus.text.gazetteer import GIVEN_NAMES
+from conspectus.text.chinese import ROLES, is_person
 from conspectus.text.sentences import lines, sentences
+from conspectus.text.types import GIVEN_NAMES
 from conspectus.text.words import CJK
 
 REPEATED = 4  # unexplained

@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
 
-from conspectus.text import gazetteer as known
-from conspectus.text.language import ENGLISH, function_words_of
+from conspectus.text.language import ENGLISH, function_words_of, read_word_sets
 from conspectus.text.language_rules import PARTICLES, SLAVIC, UNCASED
 from conspectus.text.words import stem
 
@@ -15,12 +14,18 @@ PERSON, ORGANIZATION, LOCATION = "person", "organization", "location"
 EVENT, DATE, WORK, CONCEPT = "event", "date", "work", "concept"
 ALL = (PERSON, ORGANIZATION, LOCATION, EVENT, DATE, WORK, CONCEPT)
 
+_LISTS = read_word_sets("gazetteer")
+GIVEN_NAMES, NATIONALITIES = _LISTS["given_names"], _LISTS["nationalities"]
+CALENDAR, ROLES, CURRENCIES = _LISTS["calendar"], _LISTS["roles"], _LISTS["currencies"]
+_PLACES = _LISTS["countries_and_cities"] | {
+    "united states", "united kingdom", "new york", "los angeles", "san francisco", "buenos aires", "palo alto", "hong kong",
+}  # fmt: skip
 _HEADS = (
-    (ORGANIZATION, known.ORGANIZATION_WORDS),
-    (EVENT, known.EVENT_WORDS),
-    (LOCATION, known.LOCATION_WORDS),
-    (WORK, known.WORK_WORDS),
-    (CONCEPT, known.CONCEPT_WORDS),
+    (ORGANIZATION, _LISTS["organization_words"]),
+    (EVENT, _LISTS["event_words"]),
+    (LOCATION, _LISTS["location_words"]),
+    (WORK, _LISTS["work_words"]),
+    (CONCEPT, _LISTS["concept_words"]),
 )
 
 
@@ -49,7 +54,7 @@ def type_of(
     mentions = max(sum(context.before.values()), sum(context.after.values()), 1)
     if context.speaks or context.titled >= max(1, 0.25 * mentions):
         return PERSON
-    if " ".join(lower) in known.COUNTRIES_AND_CITIES | _TWO_WORD_PLACES:
+    if " ".join(lower) in _PLACES:
         return LOCATION
     head = _head(lower) if len(words) > 1 else ""
     if not head and language != ENGLISH:
@@ -66,20 +71,6 @@ def type_of(
             return LOCATION
         return ORGANIZATION if not surely and _members(context) >= max(1.0, 0.25 * mentions) else PERSON
     return _by_context(lower, context, given, plain, mentions)
-
-
-_TWO_WORD_PLACES = frozenset(
-    (
-        "united states",
-        "united kingdom",
-        "new york",
-        "los angeles",
-        "san francisco",
-        "buenos aires",
-        "palo alto",
-        "hong kong",
-    )
-)
 
 
 def _head(lower: list[str]) -> str:
@@ -132,26 +123,30 @@ def _places_of(language: str) -> tuple[str, ...]:
 def type_in_context(kind: str, context: Context) -> str:
     """Return the type of a name whose pattern tells one: what looks like a foreign person may be a place."""
     mentions = max(sum(context.before.values()), 1)
-    if kind == PERSON and not context.titled and _share(context.before, known.BEFORE_PLACES) >= 0.3 * mentions:
+    if (
+        kind == PERSON
+        and not context.titled
+        and _share(context.before, _LISTS["before_places"]) >= 0.3 * mentions
+    ):
         return LOCATION
     return kind
 
 
 def _places(context: Context) -> float:
-    return _share(context.before, known.BEFORE_PLACES)
+    return _share(context.before, _LISTS["before_places"])
 
 
 def _members(context: Context) -> float:
-    return _share(context.before, known.BEFORE_ORGANIZATIONS)
+    return _share(context.before, _LISTS["before_organizations"])
 
 
 def _by_context(lower: list[str], context: Context, given: frozenset[str], plain: bool, mentions: int) -> str:
     """Return the type that the words around a name speak for, where enough of its mentions do."""
     score = {
-        PERSON: 2.0 * _share(context.after, known.SAYING) + _share(context.before, known.BEFORE_PERSONS),
+        PERSON: 2.0 * _share(context.after, _LISTS["saying"]) + _share(context.before, _LISTS["before_persons"]),
         ORGANIZATION: 1.3 * _members(context),
         LOCATION: _places(context) + 0.5 * context.before["at"],
-        WORK: 1.5 * _share(context.before, known.BEFORE_WORKS) + 2.0 * context.quoted,
+        WORK: 1.5 * _share(context.before, _LISTS["before_works"]) + 2.0 * context.quoted,
     }
     if len(lower) == 1 and lower[0] in given:
         score[PERSON] += 2 + mentions

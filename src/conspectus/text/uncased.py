@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from conspectus.text.language import FunctionWords, function_words_of
+from conspectus.text.language import FunctionWords, function_words_of, read_data
 from conspectus.text.language_rules import joined
 from conspectus.text.names import Mention
 from conspectus.text.types import CONCEPT, LOCATION, ORGANIZATION, PERSON
@@ -26,10 +26,9 @@ BOUND = 2 / 3  # unexplained
 """Of the uses of two words, the share from which on they are one name, where they stand together again."""
 ABOVE = 1000  # unexplained
 """A word that tells a kind counts as much as so many that tell none."""
-SURNAMES_KO = frozenset(
-    "김이박최정강조윤장임한오서신권황안송류유전홍고문양손배백허남심노하곽성차주우구민진지엄채원천방공현함변염여추도소석선설마길연위표명기반왕금옥육인맹제모탁국어은편용"
-)
-"""Characters that Korean names of three begin with."""
+_LISTS = read_data("words")
+KOREAN_SURNAMES = frozenset(_LISTS["korean_surnames"])
+_NO_PERSONS_KO = frozenset(_LISTS["korean_no_persons"].split())
 
 
 def find_uncased(vocabulary: Vocabulary) -> Iterator[Mention]:
@@ -165,17 +164,7 @@ def _told_behind(vocabulary: Vocabulary) -> Iterator[_Span]:
 
 def _korean_person(form: str, language: str) -> bool:
     """Tell whether a Korean word is as long as most names of persons and begins like one."""
-    return language == "ko" and len(form) == 3 and form[0] in SURNAMES_KO and form not in _NO_PERSONS_KO
-
-
-_NO_PERSONS_KO = frozenset(
-    "고등학 정치인 이야기 우리는 우리나 지도자 정치적 경제적 문화적 전문가 기자는 연구자 선수들 사람들 주민들 이라고 이러한 "
-    "이것은 하지만 그러나 도서관 박물관 미술관 연구소 위원회 대통령 도지사 기념관 전시회 음악회 운동장 지하철 고속도 "
-    "자동차 소프트 인터넷 시장에 공장을 유럽의 한국의 한국어 중국어 일본어 한국인 이후에 이전에 여러분 여러가 전쟁이 "
-    "강원도 경기도 전라도 제주도 충청도 경상도 서울시 인천시 성남시 원주시 전주시 여수시 안양시 용인시 김해시 구미시 "
-    "안동시 강릉시 진주시 천안시 남원시 하나의 조합은 조합이 조합을 공부했 유일한 다양한 중요한 필요한 가능한".split()
-)
-"""Other words that do."""
+    return language == "ko" and len(form) == 3 and form[0] in KOREAN_SURNAMES and form not in _NO_PERSONS_KO
 
 
 def _content(vocabulary: Vocabulary) -> Bools:

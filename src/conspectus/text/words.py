@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from conspectus.lazy import lazy_module
 from conspectus.rows import Entity
-from conspectus.text.language import ENGLISH, Languages, function_words_of, language_of
+from conspectus.text.language import ENGLISH, Languages, function_words_of, language_of, read_data, read_word_sets
 
 if TYPE_CHECKING:
     import rjieba
@@ -75,89 +75,19 @@ ELIDED = re.compile(
 """Articles and pronouns that a French, Italian or Catalan word is written in one piece with."""
 ELIDING = frozenset(("fr", "it", "ca"))
 
-STOPWORDS = frozenset(
-    """
-    a about above across after again against ago ah all almost along already also although always am amid
-    among an and another any anybody anyone anything anyway anywhere are aren't around as aside at away back
-    be became because become becomes been before behind being below beside besides between beyond both but by
-    came can can't cannot come comes coming could couldn't did didn't do does doesn't doing don't done down
-    during each either else enough especially etc even ever every everybody everyone everything everywhere
-    except few fewer first for former from further gave get gets getting give given gives go goes going gone
-    got gotten had hadn't has hasn't have haven't having he he'd he'll he's hello her here here's hers herself
-    hey hi him himself his how however i i'd i'll i'm i've if in indeed inside instead into is isn't it it'd
-    it'll it's its itself just keep kept last least less let let's like likely many may maybe me might mine
-    more most mostly much must my myself near nearly neither never nevertheless no nobody none nor not nothing
-    now nowhere of off often oh ok okay on once one one's ones only onto or other others otherwise ought our
-    ours ourselves out outside over own per perhaps please put quite rather really said same saw say saying
-    says see seem seemed seems seen several shall she she'd she'll she's should shouldn't simply since so some
-    somebody somehow someone something sometimes somewhere soon still such take taken takes taking than thank
-    thanks that that'd that'll that's the their theirs them themselves then there there'd there'll there's
-    therefore these they they'd they'll they're they've this those though through throughout thus till to
-    together too took toward towards uh um under unless until unto up upon us use used uses using usually very
-    via was wasn't we we'd we'll we're we've went were weren't what what's whatever when whenever where
-    where's whereas wherever whether which whichever while who who'd who'll who's whoever whole whom whose why
-    will with within without won't would wouldn't yeah yes yet you you'd you'll you're you've your yours
-    yourself yourselves
-    """.split()
-)
-"""English words that carry no content of their own."""
-
-VAGUE = frozenset(
-    """
-    able actual amount answer answers area aspect back base bottom box case cases center century chance choice
-    couple decade decades edge end hour hours instance issue issues item level line list middle million
-    billion month months number numbers order percent per phone question questions range rate result results
-    role season side source stage state step steps term terms thousand hundred top topic total two three four
-    five six seven eight nine ten dozen half quarter dollars pounds euros past present future-ready actual
-    actually amazing awesome bad basic basically best better big bit bunch certain clear cool couple day days
-    different early easy end entire exactly example fact fine full fun general good great guess guy guys
-    happen happened happening happens hard high huge idea ideas important incredible interesting kind kinds
-    know known knew large late later left little long look looked looking looks lot lots main make makes
-    making made mean means meant minute moment need needed needs new next nice number okay old part parts
-    people person piece place places point pretty probably problem real reason right second sense set short
-    show side simple single small sort sorts special start started story stuff super sure talk talked talking
-    tell telling thing things think thinking third thought time times today told tomorrow tonight totally
-    tried true truly try trying two type types understand want wanted wants way ways week weeks well wonderful
-    word words work worked working works world wow year years yesterday young
-    """.split()
-)
-"""English words that say too little to tell texts apart; searched for, but never a name or concept."""
-
-CHINESE_STOPWORDS = frozenset(
-    "的 了 是 在 和 与 及 或 也 都 而 其 为 于 以 被 对 从 到 由 有 这 那 他 她 它 们 我 你 什么 "
-    "哪 哪个 哪些 哪里 谁 多少 几 怎么 如何 为什么 吗 呢 吧 啊 其中 一个".split()
-)
-"""Chinese words that carry no content of their own."""
+_LISTS = read_word_sets("words")
+STOPWORDS, VAGUE, CHINESE_STOPWORDS = _LISTS["stopwords"], _LISTS["vague"], _LISTS["chinese_stopwords"]
 
 _SCRIPTS = re.compile(rf"{CJK.pattern}+|(?:(?!{CJK.pattern})[^\W\d_])+|\d+")
 
 WH = frozenset("what which who whom whose when where why how whether".split())
 
-_STEMMERS: dict[str, str] = {
-    "ar": "arabic",
-    "ca": "catalan",
-    "cs": "czech",
-    "da": "danish",
-    "de": "german",
-    "el": "greek",
-    "en": "english",
-    "es": "spanish",
-    "fa": "persian",
-    "fi": "finnish",
-    "fr": "french",
-    "hi": "hindi",
-    "hu": "hungarian",
-    "id": "indonesian",
-    "it": "italian",
-    "nl": "dutch",
-    "no": "norwegian",
-    "pl": "polish",
-    "pt": "portuguese",
-    "ro": "romanian",
-    "ru": "russian",
-    "sv": "swedish",
-    "tr": "turkish",
-}
+_STEMMERS = {
+    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english",
+    "es": "spanish", "fa": "persian", "fi": "finnish", "fr": "french", "hi": "hindi", "hu": "hungarian",
+    "id": "indonesian", "it": "italian", "nl": "dutch", "no": "norwegian", "pl": "polish", "pt": "portuguese",
+    "ro": "romanian", "ru": "russian", "sv": "swedish", "tr": "turkish",
+}  # fmt: skip
 """Snowball's name of each language that it has; Latin words in others are taken for English."""
 _PARTICLES_KO = re.compile(
     "(?<=..)(?:에서는|에게서|으로써|으로서|이라고|에서|에게|께서|으로|부터|까지|처럼|보다|이다|이나|이란|라고|라는|들은|들이|"
@@ -359,63 +289,25 @@ def declined_stems(key: str, languages: Sequence[str]) -> Iterator[str]:
         yield " ".join(undeclined(word, language) for word in key.split())
 
 
-IRREGULAR = """
-    write wrote written; speak spoke spoken; sing sang sung; begin began begun; win won; build built; make
-    made; find found; lead led; hold held; leave left; lose lost; buy bought; sell sold; teach taught; bear
-    bore born borne; draw drew drawn; fly flew flown; grow grew grown; know knew known; give gave given; take
-    took taken; choose chose chosen; break broke broken; ride rode ridden; drive drove driven; rise rose
-    risen; fall fell fallen; go went gone; come came; become became; run ran; swim swam swum; meet met; marry
-    married; die died dead death dying; fight fought; think thought; bring brought; send sent; spend spent;
-    tell told; say said; sit sat; stand stood; see saw seen; eat ate eaten; beat beaten; child children; wife
-    wives; person people; life lives; man men; woman women; shoot shot; feed fed; breed bred; wear wore worn;
-    steal stole stolen; freeze froze frozen; lie lay lain
-"""
-"""Forms of one word that share no stem."""
-
-ALIKE = """
-    act actor actress star play perform appear cast feature role;
-    write author writer novelist poet screenplay script pen;
-    direct director filmmaker; compose composer; sing singer vocalist; paint painter; design designer
-    architect; produce producer production; edit editor; publish publisher publication; record label; invent
-    inventor discover; create creator develop developer make maker found founder establish start; spouse wife
-    husband marry partner wed; child son daughter offspring kid; parent father mother dad mom; sibling brother
-    sister; relative family kin; friend companion; enemy rival opponent; kind type genre category class sort
-    style; subject topic tag keyword about describe theme description; year date when time day; release
-    publish premiere launch debut issue; born birth birthplace birthday; die death dead deathplace; bury
-    burial grave; place location locate where city town site situate; country nation state nationality citizen
-    homeland; capital seat; border neighbour neighbor adjacent; continent region area district; river lake
-    sea; mountain peak; live reside residence home; headquarter base; language speak tongue; religion faith
-    believe; ethnic ethnicity people; currency money; population inhabitant resident; height tall elevation
-    high; length long; age old; size large area; own owner possess; employ employer work job; member belong
-    join; lead leader head chief president chair captain; govern governor rule ruler reign king queen monarch;
-    minister politician; party political; school university college study educate education alumni attend
-    graduate; teach teacher professor; team club; coach manager manage; sport game; league championship; award
-    prize win winner medal honour honor; position occupation profession job career office title; succeed
-    successor follow next; precede predecessor previous; part component consist contain include; name call
-    alias known; rate rating score; popular popularity vote; cause reason due; treat cure therapy medicine
-    drug; symptom sign; disease illness condition; eat food diet feed; cost price worth revenue income;
-    website url site; colour color; animal species
-"""
-"""Words of like meaning."""
-
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile("(?<=[a-zß-öø-ÿа-яё])(?=[A-ZÀ-ÖØ-ÞА-ЯЁ])")
 _AGENT = ("or", "er", "e")
 
 
-def _groups(table: str) -> list[list[str]]:
-    return [group.split() for group in table.split(";")]
+def _groups(name: str) -> list[list[str]]:
+    """Return the groups of a list, given in order."""
+    return [group.split() for group in read_data("words")[name].split(";")]
 
 
 @cache
-def _base() -> dict[str, str]:
-    return {form: forms[0] for forms in _groups(IRREGULAR) for form in forms}
+def _base_forms() -> dict[str, str]:
+    return {form: forms[0] for forms in _groups("irregular_forms") for form in forms}
 
 
 @lru_cache(WORDS_CACHED)
 def root(word: str) -> str:
     """Return what the forms of a word have in common: `direct` of directed, director and directs."""
-    word = stem(_base().get(word, word))
+    word = stem(_base_forms().get(word, word))
     for ending in _AGENT:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
@@ -425,7 +317,7 @@ def root(word: str) -> str:
 @cache
 def _meanings() -> dict[str, frozenset[int]]:
     found: dict[str, set[int]] = {}
-    for place, group in enumerate(_groups(ALIKE)):
+    for place, group in enumerate(_groups("alike")):
         for word in group:
             found.setdefault(root(word), set()).add(place)
     return {word: frozenset(places) for word, places in found.items()}

@@ -15,10 +15,10 @@ import numpy as np
 
 from conspectus.models.extractive.search import BESIDE, RankedSentence, Searcher
 from conspectus.rows import Chunk
-from conspectus.text.gazetteer import CURRENCIES
 from conspectus.text.mentions import date_spans
 from conspectus.text.question import Question
 from conspectus.text.sentences import ASKS, CLOSING
+from conspectus.text.types import CURRENCIES
 from conspectus.text.words import CJK, VAGUE, WORD, fold, name_key, search_terms, stems
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
