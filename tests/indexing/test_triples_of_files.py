@@ -12,7 +12,7 @@ from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
 from conspectus.index_status import status_of
 from conspectus.indexing.triples import GivenGraph, index_of, read_openie, triples_of, with_openie
-from conspectus.interchange.triples import read_triples
+from conspectus.interchange.importing import read_triples
 from conspectus.rows import Chunk, Document
 from conspectus.storage import store
 from conspectus.tasks import FoundTriple

@@ -9,7 +9,7 @@ import pytest
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.indexing.triples import GivenGraph
-from conspectus.interchange.triples import MAX_FAILURES, read_triples
+from conspectus.interchange.importing import MAX_FAILURES, read_triples
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 BUILT, OWNED = "<http://a.org/p/built_at>", "<http://a.org/p/owned_by>"

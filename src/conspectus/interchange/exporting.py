@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from conspectus.errors import UsageError
 from conspectus.interchange.graphrag_schema import SCHEMA
-from conspectus.interchange.map import page, scene_of
+from conspectus.interchange.map import page, picture, scene_of
 from conspectus.interchange.neo4j import cypher, write_neo4j
 from conspectus.interchange.obsidian import write_vault
 from conspectus.readers import GENERATED, list_generated
@@ -123,8 +123,6 @@ def draw_map(
         title = options.get("title") or _title(source)
         _write_file(target, [page(scene, title=title, level=level, sources=options.get("sources", True))])
     else:
-        from conspectus.interchange.map.picture import picture  # with libraries of its own
-
         font, width = options.get("font"), options.get("width", PICTURE_WIDTH)
         _write_file(target, [picture(scene, level, target.suffix[1:], width, Path(font) if font else None)])
     return target

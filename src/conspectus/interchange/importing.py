@@ -1,4 +1,4 @@
-"""Make an index from what other tools made: a knowledge graph, or the output of Microsoft GraphRAG.
+"""Make an index from what other tools made: a knowledge graph of triples, or the output of Microsoft GraphRAG.
 
 A graph may come with documents. A document is linked to the entities that it lists (a field `entities` of its record),
 to the entity whose name is its title, and to those in a table of links. An entity is linked to all chunks of its
@@ -7,21 +7,23 @@ documents.
 
 from __future__ import annotations
 
+import csv
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import unquote
 
 from conspectus import Index
 from conspectus.errors import DocumentError, UsageError
 from conspectus.indexing.chunk import chunk
 from conspectus.indexing.communities import find_communities
 from conspectus.indexing.given_graph import with_sentences
-from conspectus.indexing.triples import GivenGraph, graph_rows, index_of
+from conspectus.indexing.triples import GivenGraph, TripleText, graph_rows, index_of
 from conspectus.interchange.graphrag import read_graphrag
-from conspectus.interchange.triples import columns_of, read_triples
 from conspectus.readers import suffix_of
 from conspectus.readers.encodings import decode
 from conspectus.readers.records import JSON_SUFFIXES, delimited, delimiter_of, json_values
@@ -35,15 +37,29 @@ if TYPE_CHECKING:
     from conspectus.indexing.pipeline import Progress
     from conspectus.interchange.graphrag import Imported
 
-ENTITIES = "entities"
-"""The field of a record that lists the entities of the document."""
-HEADERS = (("entity", "name", "node", "head"), ("document", "doc", "id", "_id", "path", "title", "text"))
+TRIPLE_HEADERS = (
+    "head subject source from start subj head_entity entity1 entity_1 node1 node_1 :start_id s h",
+    "relation predicate relationship property rel edge pred :type type label p r",
+    "tail object target to end obj tail_entity entity2 entity_2 node2 node_2 :end_id o t",
+)
+"""Names of the columns head, relation and tail in a header; the first that occurs is taken."""
+LINK_HEADERS = ("entity name node head", "document doc id _id path title text")
 """Names of the two columns in the header of a table of links."""
-
-MARKDOWN = (".md", ".markdown")
+MAX_FAILURES = 20
+"""Lines without a triple that are reported one by one; the others are counted."""
+OTHER_RDF = {".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".n3"}
+"""Suffixes of RDF formats that are not read."""
+LABELS = ("http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2004/02/skos/core#prefLabel")
+"""Predicates of N-Triples whose literal names the subject; the first is preferred."""
+MAX_NAME_CHARS = 200
+"""Characters of a literal that is taken as a name; a longer one is a text about the subject."""
 
 Link = tuple[str, str]
 """The name of an entity, and the name, path or id of a document."""
+Term = Any
+"""A term of rdflib: an IRI, a blank node or a literal, each a str."""
+Statement = tuple[Term, Term, Term]
+"""Subject, predicate and object."""
 
 
 @public
@@ -58,8 +74,8 @@ def import_triples(
 ) -> Index:
     """Make the index in a folder from a knowledge graph, alone or with documents about its entities, and return it.
 
-    See `interchange.triples.read_triples` for the files it takes, this module for how documents are linked;
-    `links` names a table of entities and documents. What stood in the folder is replaced.
+    See `read_triples` for the files it takes, this module for how documents are linked; `links` names a table of
+    entities and documents. What stood in the folder is replaced.
 
     Raises DocumentError where the file holds no triples, UsageError for links that cannot be read or without
     documents, and what `build` does for sources.
@@ -70,15 +86,13 @@ def import_triples(
         if bars:
             bars.stage("read", 0)
         graph, chosen = read_triples(Path(file)), resolved(settings)
+        listed = read_links(Path(links)) if links else []
+        if bars:
+            bars.stage("lexical" if documents else "communities", 0)
         if documents:
-            listed = read_links(Path(links)) if links else []
             texts, failures, *_ = read_sources(documents, None, chosen)
-            if bars:
-                bars.stage("lexical", 0)
             index = linked_index(graph, texts, [*listed_links(texts), *listed], chosen, failures)
         else:
-            if bars:
-                bars.stage("communities", 0)
             index = index_of(graph, chosen.communities)
         return _stored(index, path_of(folder))
 
@@ -102,6 +116,207 @@ def _stored(index: Index, folder: Path) -> Index:
     with store.writing(folder):
         store.commit(folder, index, settings=index.settings, usage={})
     return store.read(folder)
+
+
+# Files of triples
+
+
+def read_triples(path: Path) -> GivenGraph:
+    """Read a file of triples.
+
+    path: lines `head|relation|tail`; CSV or TSV with a header (see `TRIPLE_HEADERS`), or with three columns without
+        one; JSON or JSON lines, each an object with such fields or a list of three; N-Triples (.nt; extra `graph`),
+        whose IRIs become names. Lines of a table that begin with `#` and are no triple are comments.
+
+    Raises DocumentError if the file cannot be read or has no triple, UsageError if the extra is missing.
+    """
+    suffix = path.suffix.lower()
+    if suffix in OTHER_RDF:
+        advice = f"rapper, riot or rdflib convert it; save it as {path.with_suffix('.nt').name}"
+        raise DocumentError(f"{path} is RDF in another format than N-Triples, which is not supported: {advice}")
+    try:
+        text = decode(path.read_bytes()).text
+    except (OSError, DocumentError) as error:
+        message = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else error
+        raise DocumentError(f"{path} {message}") from None
+    descriptions: Mapping[str, str] = {}
+    if suffix == ".nt":
+        statements, invalid = _statements(text)
+        rows, descriptions = _named_triples(statements)
+    else:
+        rows, invalid = _json_rows(text, suffix) if suffix in JSON_SUFFIXES else _table_rows(text, suffix)
+    values = ((" ".join(head.split()), " ".join(r.split()), " ".join(tail.split())) for head, r, tail in rows)
+    triples = list(dict.fromkeys(value for value in values if all(value)))
+    if not triples:
+        raise DocumentError(
+            f"{path} holds no triples; write one on each line as head|relation|tail, or as a table whose first "
+            "line names the columns head, relation and tail"
+        )
+    unit = "record" if suffix in JSON_SUFFIXES else "line"
+    errors = [f"{unit} {n} is no triple of head, relation and tail" for n in invalid[:MAX_FAILURES]]
+    if len(invalid) > MAX_FAILURES:
+        errors.append(f"{len(invalid) - MAX_FAILURES:,} more {unit}s are no triples")
+    return GivenGraph(triples, [Failure("import", error, str(path)) for error in errors], descriptions)
+
+
+def _columns_of(header: Sequence[str], names: Sequence[str]) -> list[int] | None:
+    """Return the column of each list of names in a row; None if one is missing, which means it is no header."""
+    cells = [cell.strip().casefold() for cell in header]
+    columns = [next((cells.index(name) for name in choices.split() if name in cells), -1) for choices in names]
+    return columns if min(columns) >= 0 and len(set(columns)) == len(columns) else None
+
+
+def _json_rows(text: str, suffix: str) -> tuple[list[Sequence[str]], list[int]]:
+    """Return the triples of records, objects with three fields or lists of three, and the numbers of other records."""
+    rows: list[Sequence[str]] = []
+    invalid: list[int] = []
+    for number, value in json_values(text, suffix):
+        parts = cast("list[object]", value) if isinstance(value, list) else []
+        if isinstance(value, dict):
+            record = cast("dict[str, object]", value)
+            fields = list(record.values())
+            parts = [fields[column] for column in _columns_of(list(record), TRIPLE_HEADERS) or ()]
+        if len(parts) == 3 and all(isinstance(part, str | int | float) for part in parts):
+            rows.append([str(part) for part in parts])
+        else:
+            invalid.append(number)
+    return rows, invalid
+
+
+def _table_rows(text: str, suffix: str) -> tuple[list[Sequence[str]], list[int]]:
+    """Return the triples of a table, and the numbers of other lines that are neither empty nor a comment.
+
+    Lines with bars have no quotation; only the tail may contain a bar.
+    """
+    lines = text.split("\n")
+    delimiter = _delimiter(lines, suffix)
+    bars = ((n, line.split("|", 2)) for n, line in enumerate(lines, 1))
+    rows: list[Sequence[str]] = []
+    invalid: list[int] = []
+    columns: Sequence[int] | None = None
+    is_first = True
+    for number, row in bars if delimiter == "|" else delimited(text, delimiter):
+        if not any(row) or (len(row) < 3 and row[0].lstrip().startswith("#")):
+            continue
+        if is_first:
+            is_first, columns = False, _columns_of(row, TRIPLE_HEADERS)
+            if columns:
+                continue
+        values = [row[column] for column in columns if column < len(row)] if columns else row
+        if len(values) == 3 and all(value.strip() for value in values):
+            rows.append(values)
+        elif any(value.strip() for value in values):
+            invalid.append(number)
+    return rows, invalid
+
+
+def _delimiter(lines: Sequence[str], suffix: str) -> str:
+    """Return what divides the first line that is no comment into three columns or more, that of the suffix first."""
+    candidates = {".csv": ",;\t|", ".tsv": "\t,;|"}.get(suffix, "|\t,;")
+    for line in lines:
+        for delimiter in candidates:
+            if len(next(csv.reader([line], delimiter=delimiter), list[str]())) >= 3:
+                return delimiter
+        if line.strip() and not line.lstrip().startswith("#"):
+            break
+    return candidates[0]
+
+
+# N-Triples
+
+
+def _statements(text: str) -> tuple[list[Statement], list[int]]:
+    """Return the statements of N-Triples (RDF 1.1) in order, and the numbers of the lines that are invalid."""
+    try:
+        from rdflib import BNode
+        from rdflib.exceptions import ParserError
+        from rdflib.plugins.parsers.ntriples import W3CNTriplesParser
+    except ImportError as error:
+        raise UsageError("N-Triples need rdflib: pip install 'conspectus[graph]'") from error
+    statements: list[Statement] = []
+    invalid: list[int] = []
+    blank_nodes: dict[str, BNode] = {}
+
+    def add(*statement: Term) -> None:
+        statements.append(cast("Statement", statement))
+
+    sink: Any = SimpleNamespace(triple=add)
+    parser = W3CNTriplesParser(sink, blank_nodes)
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            parser.line = line.rstrip("\r")
+            parser.parseline()
+        except (ParserError, ValueError):
+            invalid.append(number)
+    labels: dict[Term, Term] = {node: BNode(label) for label, node in blank_nodes.items()}  # rdflib's are random
+    return [(labels.get(s, s), p, labels.get(o, o)) for s, p, o in statements], invalid
+
+
+def _named_triples(statements: Sequence[Statement]) -> tuple[list[TripleText], dict[str, str]]:
+    """Return statements as triples of names, in their order, and the long literals of entities by name.
+
+    An entity is named by its label, else by the last part of its IRI. Statements that only give an entity that name
+    are left out.
+    """
+    labels = _labels(statements)
+    names = _names(statements, labels)
+    triples: list[TripleText] = []
+    texts: dict[str, list[str]] = defaultdict(list)
+    for subject, predicate, object_ in statements:
+        if not _is_literal(object_):
+            triples.append((names[subject], _part(predicate, -1), names[object_]))
+        elif len(object_) > MAX_NAME_CHARS:
+            texts[names[subject]].append(" ".join(object_.split()))
+        elif str(predicate) not in LABELS or str(object_) != labels.get(subject):
+            triples.append((names[subject], _part(predicate, -1), str(object_)))
+    return triples, {name: " ".join(dict.fromkeys(parts)) for name, parts in texts.items()}
+
+
+def _labels(statements: Sequence[Statement]) -> dict[Term, str]:
+    """Return the label of each entity that has one: the English one, else one without a language, else the first."""
+    ranked: dict[Term, list[tuple[int, int, int, str]]] = defaultdict(list)
+    for number, (subject, predicate, object_) in enumerate(statements):
+        if (
+            str(predicate) in LABELS
+            and _is_literal(object_)
+            and object_.strip()
+            and len(object_) <= MAX_NAME_CHARS
+        ):
+            rank = {"en": 0, "": 1}.get((object_.language or "")[:2], 2)
+            ranked[subject].append((rank, LABELS.index(str(predicate)), number, str(object_)))
+    return {subject: min(labels)[-1] for subject, labels in ranked.items()}
+
+
+def _names(statements: Sequence[Statement], labels: Mapping[Term, str]) -> dict[Term, str]:
+    """Return a unique name for each IRI and blank node.
+
+    Of several with the same name, the one with the most statements keeps it; the others get a part of their IRI, or
+    where that tells them not apart the whole of it.
+    """
+    count = Counter(term for s, _, o in statements for term in (s, o) if not _is_literal(term))
+    same_name: dict[str, list[Term]] = defaultdict(list)
+    for term, _ in count.most_common():
+        same_name[" ".join((labels.get(term) or _part(term, -1)).split()) or f"<{term}>"].append(term)
+    names: dict[Term, str] = {}
+    for name, (first, *others) in same_name.items():
+        names[first] = name
+        suffixes = [_part(term, -1 if term in labels else -2) for term in others]
+        if len({*suffixes, _part(first, -2), ""}) < len(others) + 2:
+            suffixes = [str(term) for term in others]
+        names |= {term: f"{name} ({suffix})" for term, suffix in zip(others, suffixes, strict=True)}
+    return names
+
+
+def _is_literal(term: Term) -> bool:
+    return hasattr(term, "language")
+
+
+def _part(term: Term, position: int) -> str:
+    """Return the last part of an IRI (-1), or that before it (-2), as people read it."""
+    if not re.match(r"\w+:", term):  # a blank node
+        return f"_:{term}"
+    parts = [part for part in re.split(r"[/#]", term) if part]
+    return unquote(parts[position]).replace("_", " ") if len(parts) >= -position else ""
 
 
 # Documents about the entities of a graph
@@ -139,12 +354,11 @@ def linked_index(
     rows = graph_rows(graph)
     entities: list[Entity] = rows.pop("entities")
     pairs, unknown = _resolve(links, entities, documents)
-    pairs += _title_links(entities, documents)
     of_document: dict[str, list[str]] = defaultdict(list)
     for c in chunks:
         of_document[c.document_id].append(c.id)
     chunk_ids: dict[int, dict[str, None]] = defaultdict(dict)
-    for entity, document in sorted(set(pairs)):
+    for entity, document in sorted(pairs):
         chunk_ids[entity] |= dict.fromkeys(of_document[documents[document].id])
     entities = [replace(e, chunk_ids=tuple(chunk_ids.get(e.number, ()))) for e in entities]
     index = Index(
@@ -157,9 +371,6 @@ def linked_index(
         **rows,
     )
     return with_sentences(index)
-
-
-# Names of entities and documents
 
 
 class _NameTable:
@@ -182,69 +393,53 @@ class _NameTable:
 
 def _resolve(
     links: Iterable[Link], entities: Sequence[Entity], documents: Sequence[Document]
-) -> tuple[list[tuple[int, int]], list[Failure]]:
-    """Return the links as numbers of entities and documents, and a failure for names that are unknown."""
+) -> tuple[set[tuple[int, int]], list[Failure]]:
+    """Return links, and those of documents to the entities whose name is their title, as numbers of entities and
+    documents; and a failure for names that are unknown.
+    """
     by_name = _NameTable((e.name, e.number) for e in entities)
-    tiers = [_NameTable(tier) for tier in _document_names(documents)]
-    pairs: list[tuple[int, int]] = []
-    unknown: dict[str, dict[str, None]] = {"entity": {}, "document": {}}
+    tiers = [  # the most specific first
+        _NameTable((d.metadata[key], d.number) for d in documents for key in ("_id", "id") if key in d.metadata),
+        _NameTable((d.path, d.number) for d in documents),
+        _NameTable((PurePosixPath(d.path).name, d.number) for d in documents),
+        _NameTable((PurePosixPath(d.path).stem, d.number) for d in documents),
+        _NameTable((d.title, d.number) for d in documents),
+    ]
+    pairs = {(number, d.number) for d in documents for number in by_name.find_normalised(d.title)}
+    unknown: dict[str, dict[str, None]] = {"the graph has no entity": {}, "there is no document": {}}
     for entity, document in links:
         numbers = by_name.find(entity)
         matches = next((rows for tier in tiers if (rows := tier.find(document))), list[int]())
-        pairs += ((number, match) for number in numbers for match in matches)
-        for kind, name, rows in (("entity", entity, numbers), ("document", document, matches)):
+        pairs |= {(number, match) for number in numbers for match in matches}
+        for names, name, rows in zip(unknown.values(), (entity, document), (numbers, matches), strict=True):
             if not rows:
-                unknown[kind][name] = None
-    return pairs, [_unknown(kind, list(names)) for kind, names in unknown.items() if names]
-
-
-def _unknown(kind: str, names: list[str]) -> Failure:
-    where = "the graph has no entity" if kind == "entity" else "there is no document"
-    more = f" (and {len(names) - 1:,} more)" if len(names) > 1 else ""
-    return Failure("import", f"{where} {names[0]!r}{more}, which the links name; they were left out")
-
-
-def _document_names(documents: Sequence[Document]) -> Iterator[list[tuple[str, int]]]:
-    """Yield the names of documents: ids, paths, file names, stems, titles; the most specific first."""
-    yield [(d.metadata[key], d.number) for d in documents for key in ("_id", "id") if key in d.metadata]
-    yield [(d.path, d.number) for d in documents]
-    yield [(PurePosixPath(d.path).name, d.number) for d in documents]
-    yield [(PurePosixPath(d.path).stem, d.number) for d in documents]
-    yield [(d.title, d.number) for d in documents]
-
-
-def _title_links(entities: Sequence[Entity], documents: Sequence[Document]) -> Iterator[tuple[int, int]]:
-    """Yield links of documents to the entities whose name is their title."""
-    by_name = _NameTable((e.name, e.number) for e in entities)
-    yield from ((number, d.number) for d in documents for number in by_name.find_normalised(d.title))
-
-
-# Sources of links
+                names[name] = None
+    failures: list[Failure] = []
+    for problem, names in unknown.items():
+        if names:
+            more = f" (and {len(names) - 1:,} more)" if len(names) > 1 else ""
+            message = f"{problem} {next(iter(names))!r}{more}, which the links name; they were left out"
+            failures.append(Failure("import", message))
+    return pairs, failures
 
 
 def listed_links(documents: Sequence[Document]) -> Iterator[Link]:
     """Yield the links to entities that documents list: a list in a JSON record, a text separated by `;` or `|`, or a
     list in front matter, separated by commas.
     """
-    files = {file for d in documents if (file := _json_file(d.path))}
-    lists = {path: names for file in sorted(files) for path, names in _lists_of(file)}
+    files = sorted({d.path.rpartition("#")[0] for d in documents})
+    lists: dict[str, list[str]] = {}
+    for file in files:
+        suffix = PurePosixPath(file).suffix.lower()
+        records = json_values(decode(Path(file).read_bytes()).text, suffix) if suffix in JSON_SUFFIXES else ()
+        for number, record in records:
+            names = cast("Mapping[str, Any]", record).get("entities") if isinstance(record, Mapping) else None
+            if isinstance(names, list):
+                lists[f"{file}#{number}"] = [str(name) for name in cast("list[Any]", names)]
     for d in documents:
-        separators = "[;|,]" if suffix_of(d.path) in MARKDOWN else "[;|]"
-        stated = (name.strip() for name in re.split(separators, d.metadata.get(ENTITIES, "")))
+        separators = "[;|,]" if suffix_of(d.path) in (".md", ".markdown") else "[;|]"
+        stated = (name.strip() for name in re.split(separators, d.metadata.get("entities", "")))
         yield from ((name, d.path) for name in dict.fromkeys((*lists.get(d.path, ()), *stated)) if name)
-
-
-def _json_file(path: str) -> str:
-    file = path.rpartition("#")[0]
-    return file if PurePosixPath(file).suffix.lower() in JSON_SUFFIXES else ""
-
-
-def _lists_of(file: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the path and the listed entities of each record of a JSON file."""
-    for number, record in json_values(decode(Path(file).read_bytes()).text, PurePosixPath(file).suffix.lower()):
-        names = cast("Mapping[str, Any]", record).get(ENTITIES) if isinstance(record, Mapping) else None
-        if isinstance(names, list):
-            yield f"{file}#{number}", [str(name) for name in cast("list[Any]", names) if name]
 
 
 def read_links(path: Path) -> list[Link]:
@@ -254,18 +449,16 @@ def read_links(path: Path) -> list[Link]:
     """
     try:
         text = decode(path.read_bytes()).text
-    except OSError as error:
-        raise UsageError(f"the links {path} cannot be read: {error.strerror}") from None
-    except DocumentError as error:
-        raise UsageError(f"the links {path} cannot be read: the file {error}") from None
+    except (OSError, DocumentError) as error:
+        message = error.strerror if isinstance(error, OSError) else f"the file {error}"
+        raise UsageError(f"the links {path} cannot be read: {message}") from None
     rows = [(n, row) for n, row in delimited(text, delimiter_of(text, "entity")) if any(map(str.strip, row))]
-    columns = columns_of(rows[0][1], HEADERS) if rows else None
+    columns = _columns_of(rows[0][1], LINK_HEADERS) if rows else None
     links: list[Link] = []
     for n, row in rows[1 if columns else 0 :]:
         values = [row[i].strip() for i in columns if i < len(row)] if columns else [cell.strip() for cell in row]
         if len(values) != 2 or not all(values):
-            raise UsageError(
-                f"{path}, line {n}: not an entity and a document; each line has the two, in that order"
-            )
+            advice = "each line has the two, in that order"
+            raise UsageError(f"{path}, line {n}: not an entity and a document; {advice}")
         links.append((values[0], values[1]))
     return links

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from work import grows_linearly
 
-from conspectus.interchange.map.layout import Edges, lay_out
+from conspectus.interchange.map import Edges, lay_out
 
 Array = np.ndarray[Any, Any]
 

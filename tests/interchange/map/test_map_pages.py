@@ -20,8 +20,7 @@ from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.indexing.triples import GivenGraph, index_of
 from conspectus.interchange import map as pages
-from conspectus.interchange.map import GREY, Scene, colours, hexadecimal, page, scene_of
-from conspectus.interchange.map.picture import labels, picture
+from conspectus.interchange.map import GREY, Scene, colours, labels, page, picture, scene_of
 from conspectus.rows import Community
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -84,11 +83,6 @@ def test_parts_have_shades_of_their_own_near_the_colour_of_the_whole():
 
     assert len(set(found)) == 5
     assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in found)
-
-
-def test_a_colour_without_chroma_is_a_grey():
-    assert hexadecimal(1, 0, 0) == "#ffffff"
-    assert hexadecimal(0, 0, 120) == "#000000"
 
 
 def test_better_connected_things_are_larger(scene: Scene, index: Index):

@@ -1,27 +1,37 @@
-"""The map of an index: its graph laid out by communities, as one HTML page that needs nothing beside it.
-
-`picture` draws the same scene for papers.
-"""
+"""The map of an index: its graph laid out by communities, as one HTML page that needs no network, or as a picture."""
+# scipy has incomplete types, and matplotlib is an optional extra:
+# pyright: reportMissingImports=false, reportMissingModuleSource=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 from __future__ import annotations
 
 import base64
+import colorsys
 import gzip
 import json
-from collections.abc import Iterable, Sequence
+import textwrap
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from math import cos, pi, sin
-from typing import Any
+from io import BytesIO
+from math import inf, nextafter
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from jinja2 import Environment
 from markupsafe import Markup
+from scipy import fft, ndimage
+from scipy.spatial import cKDTree
 
 from conspectus import Index
-from conspectus.interchange.map.layout import Edges, Floats, Ints, lay_out
+from conspectus.errors import UsageError
 from conspectus.rows import Claim, Community, Entity, Relationship, Span
 from conspectus.text.words import name_key
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 MAX_OPEN_ENTITIES = 20_000
 """Entities of the largest graph that is drawn at once; of larger ones communities are opened on demand."""
@@ -31,10 +41,20 @@ DESCRIPTION_CHARS = 300
 """Characters of a relationship's description."""
 SMALLEST, LARGEST = 1.6, 11.0
 """Radius of the entities with the lowest and the highest degree."""
+GREY = "#9a9a9a"
+"""Colour of what is in no community."""
 
 
 @dataclass(frozen=True)
-class Circle:
+class Edges:
+    """Edge `i` joins nodes `source[i]` and `target[i]` with a weight above 0."""
+
+    source: Ints
+    target: Ints
+    weight: Floats
+
+
+class Circle(NamedTuple):
     """A community on the map: the centre of its entities, and the radius of a disc as large as their area."""
 
     x: float
@@ -51,7 +71,7 @@ class Scene:
     radius: Floats
     edges: Edges
     """The strongest first."""
-    order: Ints
+    order: list[int]
     """The number of the relationship that each edge is."""
     home: list[Ints]
     """The community of each entity in the view of each level, -1 for none."""
@@ -66,30 +86,20 @@ class Scene:
         return self.colour[community] if community >= 0 else GREY
 
     def title(self, community: int) -> str:
-        """Return the title of the report of a community, else the names of its three best connected entities.
-
-        Of names that differ only in case, accents and punctuation the first is taken.
-        """
-        report = self.index.report_of_community.get(community)
-        if report is not None:
+        """Return the title of the report of a community, else the names of its three best connected entities."""
+        if report := self.index.report_of_community.get(community):
             return report.title
-        members = self.index.communities[community].entity_numbers
-        entities = self.index.entities
-        names = (entities[n].name for n in sorted(members, key=lambda n: (-entities[n].degree, n)))
-        shown: dict[str, str] = {}
-        for name in names:
-            shown.setdefault(name_key(name), name)
-            if len(shown) == 3:
-                break
-        return ", ".join(shown.values())
+        members = [self.index.entities[n] for n in self.index.communities[community].entity_numbers]
+        names: dict[str, str] = {}  # of names that differ only in case and punctuation the first
+        for entity in sorted(members, key=lambda e: (-e.degree, e.number)):
+            names.setdefault(name_key(entity.name), entity.name)
+        return ", ".join(list(names.values())[:3])
 
 
 def scene_of(index: Index, seed: int = 0) -> Scene:
     """Lay out the graph of an index; the same index and seed give the same scene."""
-    entities, communities = list(index.entities), list(index.communities)
-    degree = np.array([e.degree for e in entities], np.float64)
-    top = float(degree.max(initial=1.0)) or 1.0
-    radius = SMALLEST + (LARGEST - SMALLEST) * np.sqrt(degree / top)
+    degree = np.array([e.degree for e in index.entities], np.float64)
+    radius = SMALLEST + (LARGEST - SMALLEST) * np.sqrt(degree / max(degree.max(initial=0.0), 1.0))
     number = index.entity_of_name
     relationships = sorted(index.relationships, key=lambda r: (-r.weight, r.number))
     edges = Edges(
@@ -97,91 +107,137 @@ def scene_of(index: Index, seed: int = 0) -> Scene:
         np.array([number[r.target] for r in relationships], np.int64),
         np.array([max(r.weight, 1e-6) for r in relationships], np.float64),
     )
-    home = [_home(index, level) for level in index.levels]
-    places = lay_out(np.pi * radius**2, edges, home, seed)
-    circle = [_circle(np.array(c.entity_numbers, np.int64), places, radius) for c in communities]
-    order = np.array([r.number for r in relationships], np.int64)
-    return Scene(index, places, radius, edges, order, home, colours(communities), circle)
+    home = [np.full(len(index.entities), -1, np.int64) for _ in index.levels]
+    for level, communities in enumerate(home):
+        for community in index.communities_at(level):
+            communities[list(community.entity_numbers)] = community.number
+    positions = lay_out(np.pi * radius**2, edges, home, seed)
+    circles: list[Circle] = []
+    for community in index.communities:
+        members = list(community.entity_numbers)
+        area = radius[members] ** 2
+        x, y = (positions[members] * area[:, None]).sum(0) / max(area.sum(), 1e-9)
+        circles.append(Circle(float(x), float(y), float(np.sqrt(area.sum() / 0.3))))
+    order = [r.number for r in relationships]
+    return Scene(index, positions, radius, edges, order, home, colours(index.communities), circles)
 
 
-def _home(index: Index, level: int) -> Ints:
-    home = np.full(len(index.entities), -1, np.int64)
-    for community in index.communities_at(level):
-        home[list(community.entity_numbers)] = community.number
-    return home
-
-
-def _circle(members: Ints, places: Floats, radius: Floats) -> Circle:
-    if not len(members):
-        return Circle(0.0, 0.0, 0.0)
-    area = radius[members] ** 2
-    x, y = ((places[members] * area[:, None]).sum(0) / area.sum()).tolist()
-    return Circle(x, y, float(np.sqrt(area.sum() / 0.3)))
-
-
-def frame(places: Floats, radius: Floats, margin: float = 0.04) -> tuple[float, float, float, float]:
+def frame(scene: Scene) -> tuple[float, float, float, float]:
     """Return the left, top, width and height of what holds all nodes and a margin."""
-    if not len(places):
+    if not len(scene.positions):
         return (-1.0, -1.0, 2.0, 2.0)
-    low = (places - radius[:, None]).min(0)
-    high = (places + radius[:, None]).max(0)
-    aside: Any = margin * (high - low).max()
-    (left, top), (width, height) = (low - aside).tolist(), (high - low + 2 * aside).tolist()
+    low = (scene.positions - scene.radius[:, None]).min(0)
+    high = (scene.positions + scene.radius[:, None]).max(0)
+    margin: Any = 0.04 * (high - low).max()
+    (left, top), (width, height) = (low - margin).tolist(), (high - low + 2 * margin).tolist()
     return left, top, width, height
 
 
-GREY = "#9a9a9a"
-"""What is in no community."""
-_GOLDEN = 137.508  # degrees: the golden angle, so that neighbours differ most in hue
-_TONES = ((0.66, 0.15), (0.58, 0.13), (0.74, 0.13))
-"""Lightness and chroma that roots take in turn."""
-
-
 def colours(communities: Sequence[Community]) -> list[str]:
-    """Return a colour `#rrggbb` for each community, the largest roots the farthest apart."""
-    shades: dict[int, tuple[float, float, float]] = {}
+    """Return a colour `#rrggbb` for each community: hues of roots lie far apart, those of parts near the whole's."""
+    hues: dict[int, float] = {}
     roots = sorted((c for c in communities if c.parent < 0), key=lambda c: (-c.size, c.number))
-    for place, root in enumerate(roots):
-        lightness, chroma = _TONES[place % len(_TONES)]
-        shades[root.number] = (lightness, chroma, (25 + place * _GOLDEN) % 360)
-    below = [c for c in sorted(communities, key=lambda c: c.level) if c.children]
-    for community in below:
-        _shade(community.children, shades[community.number], 32 / (1 + community.level), shades)
-    return [hexadecimal(*shades[c.number]) if c.number in shades else GREY for c in communities]
+    for i, root in enumerate(roots):
+        hues[root.number] = (0.07 + 0.382 * i) % 1  # by the golden angle neighbours differ most
+    shades = dict.fromkeys(hues, 0.52)
+    for community in sorted(communities, key=lambda c: c.level):
+        for i, child in enumerate(community.children):
+            aside = ((i + 0.5) / len(community.children) - 0.5) / (6 + 6 * community.level)
+            hues[child] = (hues[community.number] + aside) % 1
+            shades[child] = min(0.7, max(0.4, shades[community.number] + (0.0, 0.08, -0.08)[i % 3]))
+    rgb = [colorsys.hls_to_rgb(hues[c.number], shades[c.number], 0.45) for c in communities]
+    return ["#" + "".join(f"{round(255 * value):02x}" for value in values) for values in rgb]
 
 
-def _shade(
-    children: Iterable[int],
-    parent: tuple[float, float, float],
-    width: float,
-    shades: dict[int, tuple[float, float, float]],
-) -> None:
-    listed = list(children)
-    lightness, chroma, hue = parent
-    for place, child in enumerate(listed):
-        aside = (place + 0.5) / len(listed) - 0.5
-        lighter = (0.0, 0.07, -0.07)[place % 3]
-        shades[child] = (min(0.82, max(0.5, lightness + lighter)), chroma, (hue + 2 * width * aside) % 360)
+# The layout
+
+STEPS = 120
+"""Steps on each level: the largest moves shrink to nothing over them."""
+PULL, COHESION = 2.2, 4.0
+"""Pull of edges and of the middle of a community, where gravity is 1: clusters show on the podcast sample."""
+CELLS, HALF = 192, 1.6
+"""Cells of the mesh of repulsion in each direction, and half its width; what is farther out counts as at its edge."""
+FILL, MARGIN = 0.16, 1.15
+"""Share of the disc that nodes cover, and the least distance of two nodes as a multiple of their radii."""
 
 
-def hexadecimal(lightness: float, chroma: float, hue: float) -> str:
-    """Return a colour of the OKLCh space (Ottosson 2020; hue in degrees) as `#rrggbb`, cut to what a screen
-    shows."""
-    a, b = chroma * cos(hue * pi / 180), chroma * sin(hue * pi / 180)
-    long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3
-    middle = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3
-    short = (lightness - 0.0894841775 * a - 1.2914855480 * b) ** 3
-    linear = (
-        4.0767416621 * long - 3.3077115913 * middle + 0.2309699292 * short,
-        -1.2684380046 * long + 2.6097574011 * middle - 0.3413193965 * short,
-        -0.0041960863 * long - 0.7034186147 * middle + 1.7076147010 * short,
-    )
-    return "#" + "".join(f"{_eight_bits(value):02x}" for value in linear)
+def lay_out(area: Floats, edges: Edges, levels: Sequence[Ints], seed: int = 0) -> Floats:
+    """Return the position of each node, an array of n rows (x, y), in the unit of `area`, what each node covers.
+
+    `levels` gives, from the root down, the group of each node (-1: none). The groups are laid out first, then their
+    parts around them, by the forces of ForceAtlas2 (Jacomy et al. 2014). Equal arguments give equal positions.
+    """
+    n = len(area)
+    if n < 2:
+        return np.zeros((n, 2))
+    random = np.random.default_rng(seed)
+    above, positions = np.zeros(n, np.int64), np.zeros((1, 2))
+    for numbers in [*levels, np.arange(n)]:
+        loose = numbers < 0  # what is in no group is one by itself
+        group = np.where(loose, numbers.max() + 1 + np.arange(n), numbers)
+        _, first, group = np.unique(group, return_index=True, return_inverse=True)
+        parent, mass = above[first], np.bincount(group, area) / area.sum()
+        spread = np.sqrt(np.bincount(parent, mass)[parent] * random.random(len(mass)))
+        angle = 2 * np.pi * random.random(len(mass))
+        start = positions[parent] + spread[:, None] * np.stack((np.cos(angle), np.sin(angle)), axis=1)
+        across = group[edges.source] != group[edges.target]
+        joined = Edges(group[edges.source][across], group[edges.target][across], edges.weight[across])
+        positions = _relaxed(start, mass, joined, parent)
+        above = group
+    positions = positions[above]
+    reach = max(float(np.quantile(np.hypot(*positions.T), 0.98)), 1e-9)
+    return _apart(positions * np.sqrt(area.sum() / (FILL * np.pi)) / reach, np.sqrt(area / np.pi))
 
 
-def _eight_bits(value: float) -> int:
-    value = min(1.0, max(0.0, value))
-    return round(255 * (12.92 * value if value <= 0.0031308 else 1.055 * value ** (1 / 2.4) - 0.055))
+def _relaxed(positions: Floats, mass: Floats, edges: Edges, parent: Ints) -> Floats:
+    """Return the positions after repulsion, gravity, the pull of edges and that of what shares a parent.
+
+    Repulsion by 1 / distance is a convolution on a mesh, so that a step takes O(n) and not O(n^2).
+    """
+    n = len(positions)
+    offset = np.fft.fftfreq(2 * CELLS, 1 / (2 * CELLS)) * 2 * HALF / CELLS
+    x, y = np.meshgrid(offset, offset, indexing="ij")
+    kernel = fft.fft2((x + 1j * y) / (x * x + y * y + (HALF / CELLS) ** 2))
+    strength = np.bincount(edges.source, edges.weight, n) + np.bincount(edges.target, edges.weight, n)
+    # by its share of what its two ends have, so that neither hubs nor heavy pairs rule the map
+    pull = PULL * edges.weight / np.sqrt(strength[edges.source] * strength[edges.target])
+    share = np.bincount(parent, mass)[:, None]
+    cohesion = COHESION if len(share) > 1 else 0
+    for step in range(STEPS):
+        cell = (np.clip(positions, -HALF, HALF) + HALF) * CELLS / (2 * HALF) - 0.5
+        density, *_ = np.histogram2d(*cell.T, bins=CELLS, range=[[-0.5, CELLS - 0.5]] * 2, weights=mass)
+        field = fft.ifft2(fft.fft2(density, (2 * CELLS, 2 * CELLS)) * kernel)[:CELLS, :CELLS]
+        pushed = ndimage.map_coordinates(field, cell.T, order=1, mode="nearest")
+        force = np.stack((pushed.real, pushed.imag), axis=1) - positions
+        tension = pull[:, None] * (positions[edges.target] - positions[edges.source])
+        for axis in (0, 1):
+            middle = np.bincount(parent, mass * positions[:, axis]) / share[:, 0]
+            force[:, axis] += cohesion * (middle[parent] - positions[:, axis])
+            force[:, axis] += np.bincount(edges.source, tension[:, axis], n)
+            force[:, axis] -= np.bincount(edges.target, tension[:, axis], n)
+        length = 0.09 * np.hypot(*force.T)
+        positions = (
+            positions
+            + 0.09 * force * np.minimum(1, 0.06 * (1 - step / STEPS) / np.maximum(length, 1e-12))[:, None]
+        )
+    return positions
+
+
+def _apart(positions: Floats, radius: Floats) -> Floats:
+    """Return the positions with overlapping nodes pushed apart, the smaller of two the farther."""
+    reach = 2 * MARGIN * float(radius.max())
+    for _ in range(12):
+        a, b = cKDTree(positions).query_pairs(reach, output_type="ndarray").T
+        gap = positions[b] - positions[a] + 1e-9
+        distance = np.hypot(*gap.T)
+        push = gap / distance[:, None] * np.maximum(0, MARGIN * (radius[a] + radius[b]) - distance)[:, None]
+        share = (radius[b] / (radius[a] + radius[b]))[:, None]
+        move = np.zeros_like(positions)
+        np.add.at(move, a, -push * share)
+        np.add.at(move, b, push * (1 - share))
+        length = np.hypot(*move.T)
+        positions = positions + move * np.minimum(1, reach / np.maximum(length, 1e-12))[:, None]
+    return positions
 
 
 # The page
@@ -194,8 +250,7 @@ def page(scene: Scene, *, title: str, level: int = 0, sources: bool = True) -> s
     data = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(data.encode(), 6, mtime=0)).decode()
     html, css, js = (
-        files("conspectus.interchange.map").joinpath(f"map.{suffix}").read_text("utf-8")
-        for suffix in ("html", "css", "js")
+        files(__name__).joinpath(f"map.{suffix}").read_text("utf-8") for suffix in ("html", "css", "js")
     )
     values = {"title": title, "css": Markup(css), "js": Markup(js), "data": packed}  # noqa: S704  # files of ours
     return Environment(autoescape=True).from_string(html).render(values)
@@ -205,12 +260,11 @@ def _content(scene: Scene) -> dict[str, Any]:
     """Return the data of the page but for documents; lists go in the order of the index, edges in that of the scene."""
     index = scene.index
     types = sorted({entity.type for entity in index.entities})
-    order: list[int] = scene.order.tolist()
-    relationships = [index.relationships[number] for number in order]
+    relationships = [index.relationships[number] for number in scene.order]
     return {
         "levels": len(index.levels),
         "folded": len(index.entities) > MAX_OPEN_ENTITIES,
-        "frame": [round(v, 1) for v in frame(scene.positions, scene.radius)],
+        "frame": [round(v, 1) for v in frame(scene)],
         "types": types,
         "entities": {
             "name": [e.name for e in index.entities],
@@ -220,15 +274,15 @@ def _content(scene: Scene) -> dict[str, Any]:
             "x": scene.positions[:, 0].round(1).tolist(),
             "y": scene.positions[:, 1].round(1).tolist(),
             "r": scene.radius.round(1).tolist(),
-            "at": [_places(e, index) for e in index.entities],
+            "at": [_spans(e, index) for e in index.entities],
         },
         "edges": {
             "source": scene.edges.source.tolist(),
             "target": scene.edges.target.tolist(),
             "weight": [round(r.weight, 2) for r in relationships],
-            "number": order,
+            "number": scene.order,
             "said": [r.description[:DESCRIPTION_CHARS] for r in relationships],
-            "at": [_places(r, index)[:1] for r in relationships],
+            "at": [_spans(r, index)[:1] for r in relationships],
         },
         "home": [level_home.tolist() for level_home in scene.home],
         "communities": [_community(community, scene) for community in index.communities],
@@ -237,31 +291,141 @@ def _content(scene: Scene) -> dict[str, Any]:
             | {"findings": [[f.summary, f.explanation] for f in r.findings]}
             for r in index.reports
         ],
-        "claims": [[c.subject, c.description, *_places(c, index)] for c in index.claims],
-        "chunks": [_place(c.span, index) for c in index.chunks],
+        "claims": [[c.subject, c.description, *_spans(c, index)] for c in index.claims],
+        "chunks": [_span(c.span, index) for c in index.chunks],
     }
 
 
 def _community(community: Community, scene: Scene) -> dict[str, Any]:
-    circle = scene.circle[community.number]
     report = scene.index.report_of_community.get(community.number)
-    return {
-        "level": community.level,
-        "parent": community.parent,
-        "children": community.children,
+    return {name: getattr(community, name) for name in ("level", "parent", "children", "size")} | {
         "title": scene.title(community.number),
         "colour": scene.colour[community.number],
-        "circle": [round(v, 1) for v in (circle.x, circle.y, circle.radius)],
-        "size": community.size,
+        "circle": [round(v, 1) for v in scene.circle[community.number]],
         "report": report.number if report else -1,
     }
 
 
-def _places(row: Entity | Relationship | Claim, index: Index) -> list[list[int]]:
-    """Return the first places of a row, those of its chunks where it has none of its own."""
+def _spans(row: Entity | Relationship | Claim, index: Index) -> list[list[int]]:
+    """Return the first spans of a row, those of its chunks where it has none of its own."""
     chunks = (index.chunk_of[chunk].span for chunk in row.chunk_ids[:MAX_SPANS] if chunk in index.chunk_of)
-    return [_place(span, index) for span in row.spans[:MAX_SPANS] or chunks]
+    return [_span(span, index) for span in row.spans[:MAX_SPANS] or chunks]
 
 
-def _place(span: Span, index: Index) -> list[int]:
+def _span(span: Span, index: Index) -> list[int]:
     return [index.document_of[span.document_id].number, span.start, span.end]
+
+
+# The picture
+
+MAX_EDGES, MAX_TITLES, MAX_NAMES = 20_000, 24, 40
+"""The strongest edges, largest communities and best connected entities drawn or labelled: more are a grey sheet."""
+FONTS = (
+    "Arial,Liberation Sans,Noto Sans,DejaVu Sans,Noto Sans CJK JP,PingFang SC,Microsoft YaHei,WenQuanYi Zen Hei"
+)
+"""Fonts of the labels: those of them that the system has, each for the letters that those before it lack."""
+DPI = 72
+"""Pixels per inch of a picture: those of matplotlib's SVG, so that both formats have the same width."""
+
+
+class Label(NamedTuple):
+    """A text centred on a point, in the units of the map."""
+
+    x: float
+    y: float
+    size: float
+    lines: Sequence[str]
+    weight: str
+
+    @property
+    def box(self) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom; a letter of Helvetica is 0.56 as wide as high on the average."""
+        width, height = max(map(len, self.lines)) * self.size * 0.56, 1.15 * self.size * len(self.lines)
+        return self.x - width / 2, self.y - height / 2, self.x + width / 2, self.y + height / 2
+
+
+def picture(scene: Scene, level: int, format: str, width: int = 2000, font: Path | None = None) -> bytes:
+    """Return the map as an SVG or PNG file (`format` is `svg` or `png`), coloured by the communities of a level.
+
+    width: in pixels. font: a TrueType font, for scripts that the fonts of the system lack.
+
+    Raises UsageError if matplotlib is not installed or the font cannot be read.
+    """
+    try:
+        from matplotlib import font_manager, rc_context
+        from matplotlib.collections import LineCollection
+        from matplotlib.figure import Figure
+        from matplotlib.patheffects import withStroke
+    except ImportError:
+        message = "a picture needs matplotlib: pip install 'conspectus[map]' (a .html map does not)"
+        raise UsageError(message) from None
+    installed = {entry.name for entry in font_manager.fontManager.ttflist}
+    families = [name for name in FONTS.split(",") if name in installed]
+    if font:
+        try:
+            font_manager.fontManager.addfont(font)
+            families.insert(0, font_manager.FontProperties(fname=str(font)).get_name())
+        except (OSError, RuntimeError) as error:
+            raise UsageError(f"the font {font} cannot be read ({error}); name a .ttf or .otf file") from None
+    left, top, wide, high = frame(scene)
+    inches = (
+        nextafter(width / DPI, inf),
+        nextafter(round(width * high / wide) / DPI, inf),
+    )  # rounded down to pixels
+    figure = Figure(figsize=inches, dpi=DPI)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(left, left + wide), ylim=(top + high, top))
+    axes.set_axis_off()
+    points = width / wide  # per unit of the map
+    lines, colours, widths = _lines(scene, level)
+    axes.add_collection(LineCollection(lines, colors=colours, linewidths=widths * points, zorder=0))
+    order = np.argsort(scene.radius, kind="stable")
+    colours = [scene.entity_colour(entity, level) for entity in order.tolist()]
+    area, rim = (2 * points * scene.radius[order]) ** 2, 0.3 * points
+    axes.scatter(*scene.positions[order].T, s=area, c=colours, edgecolors="#fff", linewidths=rim, zorder=1)
+    for label in labels(scene, level):
+        size = label.size * points
+        text = "\n".join(label.lines).replace("$", r"\$")
+        outline = [withStroke(linewidth=size / 4, foreground="#fff")]
+        style: Any = {"fontsize": size, "family": families, "weight": label.weight, "path_effects": outline}
+        axes.text(label.x, label.y, text, ha="center", va="center", **style)
+    content = BytesIO()
+    with rc_context({"svg.hashsalt": "conspectus"}), warnings.catch_warnings():  # same map, same bytes
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # drawn as boxes; `font` is for them
+        figure.savefig(content, format=format, metadata={"Date": None} if format == "svg" else None)
+    return content.getvalue()
+
+
+def _lines(scene: Scene, level: int) -> tuple[Any, list[tuple[str, float]], Any]:
+    """Return the ends, colours (with opacity) and widths of the edges, those between communities first."""
+    source, target = scene.edges.source[:MAX_EDGES], scene.edges.target[:MAX_EDGES]
+    home = scene.home[level] if scene.home else np.full(len(scene.positions), -1)
+    inside = np.where(home[source] == home[target], home[source], -1)
+    order = np.argsort(inside, kind="stable")
+    widths = np.array([0.25, 0.4, 0.7, 1.1])[np.digitize(scene.edges.weight[:MAX_EDGES], (2, 5, 12))]
+    segments = np.stack((scene.positions[source], scene.positions[target]), axis=1)
+    colours = [(scene.colour[c], 0.3) if c >= 0 else (GREY, 0.1) for c in inside[order].tolist()]
+    return segments[order], colours, widths[order]
+
+
+def labels(scene: Scene, level: int) -> list[Label]:
+    """Return the titles of the largest communities and the names of the best connected entities that have room."""
+    unit = frame(scene)[2] / 100
+    candidates: list[Label] = []
+    largest = sorted(scene.index.communities_at(level), key=lambda c: (-scene.circle[c.number].radius, c.number))
+    for community in largest[:MAX_TITLES]:
+        x, y, radius = scene.circle[community.number]
+        if radius >= 2 * unit:
+            size = min(1.9 * unit, max(0.85 * unit, radius * 0.17))
+            lines = textwrap.wrap(scene.title(community.number), 26, max_lines=3, placeholder="…")
+            candidates.append(Label(x, y, size, lines, "bold"))
+    for entity in sorted(scene.index.entities, key=lambda e: (-e.degree, e.number))[:MAX_NAMES]:
+        x, y = scene.positions[entity.number].tolist()
+        below = float(scene.radius[entity.number]) + 0.5 * unit
+        candidates.append(Label(x, y + below, 0.7 * unit, (entity.name[:40],), "normal"))
+    placed: list[Label] = []
+    for label in candidates:
+        a = label.box
+        boxes = [other.box for other in placed]
+        if not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for b in boxes):
+            placed.append(label)
+    return placed
