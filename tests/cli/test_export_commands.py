@@ -11,7 +11,7 @@ from typer.testing import Result
 
 from conspectus import api
 from conspectus.index import Index
-from conspectus.interchange.exporting import FOLDERS, FORMATS
+from conspectus.interchange.exporting import FORMATS
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]
@@ -29,7 +29,7 @@ def test_each_format_is_written_under_its_usual_name_and_under_another(run: Run,
 @pytest.mark.parametrize("format", FORMATS)
 def test_an_output_that_cannot_be_written_is_a_mistake_of_usage(run: Run, indexed: Path, format: str):
     Path("taken").write_text("x")
-    out = "taken" if format in FOLDERS else "taken/graph"
+    out = "taken" if "." not in FORMATS[format] else "taken/graph"
 
     assert f"{out} cannot be written" in run("export", format, "--index", indexed, "--out", out, code=2).stderr
     assert Path("taken").read_text() == "x"

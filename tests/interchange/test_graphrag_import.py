@@ -14,8 +14,7 @@ from making_graphrag import TEXT, Rows, claim, edge, tables
 from conspectus import api
 from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.interchange.exporting import write_graphrag
-from conspectus.interchange.graphrag import Imported, read_graphrag
-from conspectus.interchange.graphrag_schema import check_schema
+from conspectus.interchange.graphrag import Imported, check_schema, read_graphrag
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.references import find
 from conspectus.storage import store

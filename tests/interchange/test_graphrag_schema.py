@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from making import an_index
 
 from conspectus.interchange.exporting import write_graphrag
-from conspectus.interchange.graphrag_schema import SCHEMA, check_schema
+from conspectus.interchange.graphrag import SCHEMA, check_schema
 from conspectus.storage import store
 
 

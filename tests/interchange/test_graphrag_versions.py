@@ -15,8 +15,7 @@ from making_graphrag import Rows, as_1x, as_2x, tables
 from conspectus import api
 from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.index import Index
-from conspectus.interchange.graphrag import Imported, read_graphrag
-from conspectus.interchange.graphrag_schema import check_schema
+from conspectus.interchange.graphrag import Imported, check_schema, read_graphrag
 from conspectus.storage import store
 
 

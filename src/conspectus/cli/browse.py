@@ -413,7 +413,7 @@ def check(
 
     Example: conspectus check
     """
-    from conspectus.interchange.graphrag_schema import SCHEMA, check_schema
+    from conspectus.interchange.graphrag import SCHEMA, check_schema
 
     if target is None:
         api.read(folder, verify=True)

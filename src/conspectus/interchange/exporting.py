@@ -8,9 +8,10 @@ Tables have the names and columns of the files in `tables/` of an index: those o
 
 from __future__ import annotations
 
+import csv
 import json
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -21,9 +22,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from conspectus.errors import UsageError
-from conspectus.interchange.graphrag_schema import SCHEMA
+from conspectus.interchange.graphrag import SCHEMA
 from conspectus.interchange.map import page, picture, scene_of
-from conspectus.interchange.neo4j import cypher, write_neo4j
 from conspectus.interchange.obsidian import write_vault
 from conspectus.readers import GENERATED, list_generated
 from conspectus.rows import Report
@@ -67,16 +67,17 @@ def export(
     """
     if format not in FORMATS:
         raise UsageError(f"there is no format {format!r}; there are {', '.join(FORMATS)}")
-    source = opened(index)
+    source, target = opened(index), Path(path if path is not None else FORMATS[format])
     _check_level(source, level)
-    target = Path(path) if path is not None else Path(FORMATS[format])
-    with _writing(target):
-        if format in FOLDERS:  # before any table is read
-            target.mkdir(parents=True, exist_ok=True)
-        if format == "graphml":
-            _write_file(target, graphml(scene_of(source), level or 0))
+    with _writing(target) as temporary:
+        if format in _FOLDERS:
+            target.mkdir(parents=True, exist_ok=True)  # before any table is read
+            _FOLDERS[format](source, target)
+        elif format == "duckdb":
+            write_duckdb(source, temporary)
         else:
-            _WRITERS[format](source, target)
+            with temporary.open("w", encoding="utf-8", newline="") as file:
+                file.writelines(_TEXTS[format](source, level or 0))
     return target
 
 
@@ -121,10 +122,12 @@ def draw_map(
     scene = scene_of(source, options.get("seed", 0))
     if target.suffix == ".html":
         title = options.get("title") or _title(source)
-        _write_file(target, [page(scene, title=title, level=level, sources=options.get("sources", True))])
+        content = page(scene, title=title, level=level, sources=options.get("sources", True)).encode()
     else:
         font, width = options.get("font"), options.get("width", PICTURE_WIDTH)
-        _write_file(target, [picture(scene, level, target.suffix[1:], width, Path(font) if font else None)])
+        content = picture(scene, level, target.suffix[1:], width, Path(font) if font else None)
+    with _writing(target) as temporary:
+        temporary.write_bytes(content)
     return target
 
 
@@ -143,24 +146,19 @@ def _title(index: Index) -> str:
     return "1 entity" if len(index.entities) == 1 else f"{len(index.entities):,} entities"
 
 
-def _write_file(path: Path, parts: Iterable[str | bytes]) -> None:
-    """Write a file through a temporary one, so that it is never half-written."""
-    temporary = path.with_name(path.name + ".part")
-    with _writing(path):
-        try:
-            with temporary.open("wb") as file:
-                file.writelines(part.encode() if isinstance(part, str) else part for part in parts)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-
-
 @contextmanager
-def _writing(path: Path) -> Generator[None]:
-    """Create the folder of an output; raise UsageError where it cannot be written."""
+def _writing(path: Path) -> Generator[Path]:
+    """Give a temporary file that replaces an output once it is whole; raise UsageError where it cannot be written."""
+    temporary = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        yield
+        try:
+            temporary.unlink(missing_ok=True)
+            yield temporary
+            if temporary.exists():
+                temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror or error}; name another path") from None
 
@@ -191,24 +189,19 @@ def write_graphrag(index: Index, folder: Path) -> None:
 def write_csv(index: Index, folder: Path) -> None:
     """Write one CSV file per table, lists and mappings as JSON."""
     for name, table in arrow_tables(index):
-        pyarrow.csv.write_csv(_with_json_columns(table), str(_listed_file(folder, f"{name}.csv")))
+        for position, column in enumerate(table.schema):
+            if pa.types.is_nested(column.type):
+                values = (
+                    v if v is None else json.dumps(v, ensure_ascii=False) for v in table[position].to_pylist()
+                )
+                table = table.set_column(position, column.name, pa.array(list(values), pa.string()))
+        pyarrow.csv.write_csv(table, str(_listed_file(folder, f"{name}.csv")))
 
 
 def _listed_file(folder: Path, name: str) -> Path:
     """Return the path of a file in an output folder, listed there as generated, so that it is not indexed."""
     list_generated(folder, [name])
     return folder / name
-
-
-def _with_json_columns(table: pa.Table) -> pa.Table:
-    """Return a table whose nested columns are JSON texts."""
-    for position, column in enumerate(table.schema):
-        if pa.types.is_nested(column.type):
-            values = [
-                None if v is None else json.dumps(v, ensure_ascii=False) for v in table[column.name].to_pylist()
-            ]
-            table = table.set_column(position, column.name, pa.array(values, pa.string()))
-    return table
 
 
 def write_duckdb(index: Index, path: Path) -> None:
@@ -220,17 +213,11 @@ def write_duckdb(index: Index, path: Path) -> None:
             "a DuckDB database needs duckdb: pip install 'conspectus[duckdb]'. Without it, DuckDB reads the tables as"
             " they are: SELECT * FROM '.conspectus/tables/entities.parquet'"
         ) from None
-    temporary = path.with_name(f"{path.name}.part")
-    temporary.unlink(missing_ok=True)
-    try:
-        with duckdb.connect(str(temporary)) as database:
-            for name, table in arrow_tables(index):
-                database.register("arrow_table", table)
-                database.execute(f'CREATE TABLE "{name}" AS SELECT * FROM arrow_table')  # noqa: S608  # names of ours
-                database.unregister("arrow_table")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with duckdb.connect(str(path)) as database:
+        for name, table in arrow_tables(index):
+            database.register("arrow_table", table)
+            database.execute(f'CREATE TABLE "{name}" AS SELECT * FROM arrow_table')  # noqa: S608  # names of ours
+            database.unregister("arrow_table")
 
 
 def data_frame(index: Index, table: str) -> Any:
@@ -242,11 +229,11 @@ def data_frame(index: Index, table: str) -> Any:
     file = files.get(table, table)
     if file not in files.values():
         raise UsageError(f"there is no table {table!r}; there are {', '.join(files)}")
+    _, arrow = next(arrow_tables(index, file))
     try:
-        import pandas  # noqa: F401  # pyright: ignore[reportUnusedImport]
+        return arrow.to_pandas()
     except ImportError:
         raise UsageError("a DataFrame needs pandas: pip install pandas") from None
-    return next(arrow for name, arrow in arrow_tables(index, file) if name == file).to_pandas()
 
 
 def json_parts(index: Index) -> Iterator[str]:
@@ -329,6 +316,134 @@ def _networkx() -> Any:
     return networkx
 
 
+# Neo4j: a property graph
+
+BATCH = 500
+"""Rows per Cypher statement: larger statements take the database longer to parse than to run."""
+_KINDS = {int: ":long", float: ":double", str: ""}
+"""How the header of a CSV file names the type of a column."""
+_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": ""})
+"""The backslash matters most: Cypher reads \\uXXXX everywhere, even outside of strings."""
+Rows = dict[str, list[dict[str, Any]]]
+"""Rows by the label of a node or the type of an edge; those of one have the same properties."""
+
+
+def write_neo4j(index: Index, folder: Path) -> None:
+    """Write one CSV file per label and type, and `import.txt` with the command that imports them.
+
+    Edges name their ends by ids that are unique over all labels. Texts may contain newlines, which need
+    `--multiline-fields=true`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    command = ["neo4j-admin database import full neo4j --multiline-fields=true"]
+    names = ["import.txt"]
+    for option, tables in (("nodes", nodes(index)), ("relationships", edges(index))):
+        for label, rows in tables.items():
+            names.append(f"{label.lower()}.csv")
+            command.append(f"--{option}={label}={names[-1]}")
+            with (folder / names[-1]).open("w", encoding="utf-8", newline="") as file:
+                writer = csv.writer(file, lineterminator="\n")
+                header = rows[0].items()
+                writer.writerow(
+                    [name if name[0] == ":" else name + _KINDS[type(value)] for name, value in header]
+                )
+                writer.writerows(row.values() for row in rows)
+    (folder / "import.txt").write_text(" \\\n  ".join(command) + "\n", "utf-8")
+    list_generated(folder, names)
+
+
+def cypher(index: Index) -> Iterator[str]:
+    """Yield statements, one per line, that add an index to a database; running them again changes nothing."""
+    yield "CREATE CONSTRAINT conspectus_id IF NOT EXISTS FOR (n:Conspectus) REQUIRE n.id IS UNIQUE;\n"
+    for label, rows in nodes(index).items():
+        for batch in _batches(rows, {"id": ":ID"}):
+            yield f"UNWIND {batch} AS row MERGE (n:Conspectus {{id: row.id}}) SET n:{label}, n += row.set;\n"
+    for type_, rows in edges(index).items():
+        key = " {key: row.set.key}" if "key" in rows[0] else ""  # several may join the same two nodes
+        for batch in _batches(rows, {"a": ":START_ID", "b": ":END_ID"}):
+            yield (
+                f"UNWIND {batch} AS row MATCH (a:Conspectus {{id: row.a}}), (b:Conspectus {{id: row.b}}) "
+                f"MERGE (a)-[r:{type_}{key}]->(b) SET r += row.set;\n"
+            )
+
+
+def _batches(rows: list[dict[str, Any]], ids: dict[str, str]) -> Iterator[str]:
+    for start in range(0, len(rows), BATCH):
+        batch: list[str] = []
+        for row in rows[start : start + BATCH]:
+            properties = {name: value for name, value in row.items() if name[0] != ":"}
+            batch.append(literal({name: row[column] for name, column in ids.items()} | {"set": properties}))
+        yield f"[{', '.join(batch)}]"
+
+
+def literal(value: Any) -> str:
+    """Return a value as a Cypher literal, with every character of a string escaped that could end it."""
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return "{" + ", ".join(f"`{key}`: {literal(inner)}" for key, inner in items) + "}"
+    return f"'{value.translate(_ESCAPES)}'" if isinstance(value, str) else json.dumps(value)
+
+
+def nodes(index: Index) -> Rows:
+    """Return documents, chunks, entities, claims and communities with their reports, by label."""
+
+    def node(prefix: str, row: Any, names: str = "", **more: Any) -> dict[str, Any]:
+        return (
+            {":ID": f"{prefix}{row.number}", "key": row.id} | {n: getattr(row, n) for n in names.split()} | more
+        )
+
+    rows: Rows = {
+        "Document": [node("d", d, "title", date=d.date or "") for d in index.documents],
+        "Chunk": [node("s", c, "text start end", tokens=c.n_tokens) for c in index.chunks],
+        "Entity": [node("e", e, "name type description degree frequency") for e in index.entities],
+        "Claim": [
+            node("k", c, "subject object type status description", start=c.start_date or "", end=c.end_date or "")
+            for c in index.claims
+        ],
+        "Community": [],
+    }
+    for c in index.communities:
+        text = {"title": f"Community {c.number}", "summary": "", "report": "", "rating": 0.0}
+        if report := index.report_of_community.get(c.number):
+            text = {name: getattr(report, name) for name in ("title", "summary", "rating")} | {
+                "report": report.text
+            }
+        rows["Community"].append(node("c", c, "level size", **text))
+    return {label: of_label for label, of_label in rows.items() if of_label}
+
+
+def edges(index: Index) -> Rows:
+    """Return the edges by type; an entity is `IN_COMMUNITY` of its deepest one only, which is `PART_OF` others."""
+    rows: Rows = {}
+
+    def add(type_: str, start: str, end: str, **properties: Any) -> None:
+        rows.setdefault(type_, []).append({":START_ID": start, ":END_ID": end} | properties)
+
+    entity = index.entity_of_name
+    for c in index.chunks:
+        add("OF_DOCUMENT", f"s{c.number}", f"d{index.document_of[c.document_id].number}")
+    for e in index.entities:
+        for chunk in e.chunk_ids:
+            add("NAMED_IN", f"e{e.number}", f"s{index.chunk_of[chunk].number}")
+        for community in index.communities_of(e.number)[:1]:
+            add("IN_COMMUNITY", f"e{e.number}", f"c{community}")
+    for r in index.relationships:
+        facts = {"key": r.id, "description": r.description, "weight": r.weight, "strength": r.strength}
+        add("RELATED_TO", f"e{entity[r.source]}", f"e{entity[r.target]}", **facts)
+    for t in index.triples:
+        if t.head in entity and t.tail in entity:
+            add("TRIPLE", f"e{entity[t.head]}", f"e{entity[t.tail]}", key=t.id, relation=t.relation)
+    for c in index.claims:
+        if c.subject in entity:
+            add("ABOUT", f"k{c.number}", f"e{entity[c.subject]}")
+        for chunk in c.chunk_ids:
+            add("STATED_IN", f"k{c.number}", f"s{index.chunk_of[chunk].number}")
+    for c in index.communities:
+        if c.parent >= 0:
+            add("PART_OF", f"c{c.number}", f"c{c.parent}")
+    return rows
+
+
 FORMATS: Mapping[str, str] = {
     "parquet": "parquet",
     "csv": "csv",
@@ -340,16 +455,16 @@ FORMATS: Mapping[str, str] = {
     "obsidian": "vault",
     "graphrag": "output",
 }
-"""The formats, each with its default path."""
-FOLDERS = frozenset(("parquet", "csv", "neo4j", "obsidian", "graphrag"))
-"""The formats that are a folder of files."""
-_WRITERS: Mapping[str, Callable[[Index, Path], object]] = {
+"""The formats, each with its default path; those without a suffix are a folder of files."""
+_FOLDERS: Mapping[str, Callable[[Index, Path], object]] = {
     "parquet": write_parquet,
     "csv": write_csv,
-    "duckdb": write_duckdb,
     "neo4j": write_neo4j,
-    "cypher": lambda index, path: _write_file(path, cypher(index)),
-    "json": lambda index, path: _write_file(path, json_parts(index)),
     "obsidian": write_vault,
     "graphrag": write_graphrag,
+}
+_TEXTS: Mapping[str, Callable[[Index, int], Iterator[str]]] = {
+    "graphml": lambda index, level: graphml(scene_of(index), level),
+    "cypher": lambda index, _: cypher(index),
+    "json": lambda index, _: json_parts(index),
 }

@@ -1,4 +1,4 @@
-"""Import an output folder of Microsoft GraphRAG (3.x, 2.x and 1.x): its documents, text units and tables.
+"""Read an output folder of Microsoft GraphRAG (3.x, 2.x and 1.x), and check tables against the schema of 3.x.
 
 Documents, text units, entities, relationships, claims, communities and reports keep their names and ids. Rows that do
 not fit our schema are kept, completed or dropped by the rules in `RULES`, and counted. Sentences and what they mention
@@ -15,15 +15,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from conspectus import Index, tokens
-from conspectus.errors import IndexDamaged
+from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.indexing.given_graph import same_name, with_sentences
-from conspectus.interchange.graphrag_schema import MIGRATE, PREFIX_OF_1, tables_in
+from conspectus.readers.base import newlines
 from conspectus.references import Reference, translate
 from conspectus.rows import (
     Chunk,
@@ -37,6 +37,7 @@ from conspectus.rows import (
     Span,
     content_id,
 )
+from conspectus.storage import store
 from conspectus.text.language import with_languages
 from conspectus.text.sentences import located
 
@@ -119,19 +120,22 @@ class _Conversion:
     """The rows of GraphRAG's tables as ours; each method makes a table of those before."""
 
     def __init__(self, tables: Mapping[str, Sequence[Row]]) -> None:
-        self._tables = tables
+        self._tables = defaultdict[str, Sequence[Row]](list, tables)
         self.counts: Counter[str] = Counter()
         self._numbers: defaultdict[str, dict[int, int]] = defaultdict(dict)
         """By table of references, our row numbers by those of GraphRAG (`human_readable_id`)."""
         self._entities: list[Entity] = []
         self._number_of_name: dict[str, int] = {}
-        """Numbers of entities by name, without those that the import added."""
+        self._names = frozenset[str]()
+        """Names of the table of entities."""
+        self._spelled: dict[str, str] = {}
+        """The same by what their spellings have in common."""
         self._number_of_id: dict[str, int] = {}
 
     def index(self) -> Index:
         """Return the index, without sentences."""
         documents, chunks = self._texts()
-        self._read_entities(self._tables["entities"])
+        self._read_entities()
         relationships = self._relationships()
         claims = self._claims({c.id: c for c in chunks}, {d.id: d.text for d in documents})
         communities = self._communities(relationships)
@@ -149,9 +153,6 @@ class _Conversion:
             claims=claims, communities=communities, reports=reports,
             settings={"imported": {"format": "graphrag", "counts": dict(self.counts)}},
         )  # fmt: skip
-
-    def _table(self, name: str) -> Sequence[Row]:
-        return self._tables.get(name, [])
 
     def _note(self, table: str, row: Row, number: int) -> None:
         """Record the number of a row of a table that references may name."""
@@ -172,11 +173,11 @@ class _Conversion:
 
     def _texts(self) -> tuple[list[Document], list[Chunk]]:
         """Return the documents, and the text units as chunks with their positions in the documents."""
-        documents = [_document(number, row) for number, row in enumerate(self._table("documents"))]
+        documents = [_document(number, row) for number, row in enumerate(self._tables["documents"])]
         by_id = {document.id: document for document in documents}
         search_from: dict[str, int] = {}
         chunks: list[Chunk] = []
-        for number, unit in enumerate(self._table("text_units")):
+        for number, unit in enumerate(self._tables["text_units"]):
             document, (start, end) = _locate(unit, by_id, search_from)
             if document is None:
                 self.counts["text units found in no document"] += 1
@@ -192,69 +193,60 @@ class _Conversion:
 
     # The graph
 
-    def _read_entities(self, rows: Iterable[Row]) -> None:
+    def _read_entities(self) -> None:
         """Read the entities in the order of the table."""
-        entities = self._entities
-        for row in rows:
-            name = str(row["title"])
-            number = self._number_of_name.setdefault(name, len(entities))
+        for row in self._tables["entities"]:
+            kind = str(row.get("type") or UNTYPED).lower()
+            before = len(self._entities)
+            number = self._add_entity(row, row["id"], str(row["title"]), TYPES.get(kind, kind))
+            self.counts["entities of a name that another has"] += number < before
             self._note("Entities", row, number)
             self._number_of_id[row["id"]] = number
-            if number < len(entities):
-                self.counts["entities of a name that another has"] += 1
-                entities[number] = replace(entities[number], chunk_ids=_chunk_ids(entities[number], row))
-                continue
-            kind = str(row.get("type") or UNTYPED).lower()
-            described = row.get("description") or ""
-            entities.append(
-                Entity(row["id"], number, name, TYPES.get(kind, kind), described, _chunk_ids(None, row))
-            )
+        self._names = frozenset(self._number_of_name)
+        self._spelled = {same_name(entity.name): entity.name for entity in reversed(self._entities)}
+
+    def _add_entity(self, row: Row, id_: str, name: str, type_: str) -> int:
+        """Add an entity, or extend the one of that name, and return its number."""
+        number = self._number_of_name.setdefault(name, len(self._entities))
+        description = row.get("description") or ""
+        if number == len(self._entities):
+            self._entities.append(Entity(id_, number, name, type_, description, _chunk_ids(None, row)))
+        else:
+            before = self._entities[number]
+            description = _join_descriptions(before.description, description)
+            self._entities[number] = replace(before, description=description, chunk_ids=_chunk_ids(before, row))
+        return number
 
     def _relationships(self) -> list[Relationship]:
         """Return the relationships, one per pair; add entities for missing ends, and set the degrees of all."""
-        known = self._number_of_name
-        spelled = {same_name(entity.name): entity.name for entity in reversed(self._entities)}
-        added: dict[str, int] = {}
+        known = self._names
         pairs: dict[tuple[str, str], Relationship] = {}
-        for row in self._table("relationships"):
+        for row in self._tables["relationships"]:
             ends = [str(row["source"]), str(row["target"])]
-            self.counts["relationships with a missing end"] += any(end not in known for end in ends)
-            ends = [end if end in known else spelled.get(same_name(end), end) for end in ends]
+            self.counts["relationships with a missing end"] += not known.issuperset(ends)
+            ends = [end if end in known else self._spelled.get(same_name(end), end) for end in ends]
             if ends[0] == ends[1]:
                 self.counts["relationships of a thing with itself"] += 1
                 continue
             for end in ends:
                 if end not in known:
-                    self._add_entity(end, row, added)
+                    self._add_entity(row, content_id("entity", end), end, UNTYPED)
             source, target = sorted(ends)
             before = pairs.get((source, target))
             self.counts["reversed pairs"] += before is not None
             pairs[source, target] = _relationship(before, row, len(pairs), source, target)
             self._note("Relationships", row, pairs[source, target].number)
-        self.counts["entities made for missing ends"] = len(added)
+        self.counts["entities made for missing ends"] = len(self._entities) - len(known)
         degree = Counter(end for pair in pairs for end in pair)
         self._entities = [replace(entity, degree=degree[entity.name]) for entity in self._entities]
         return [replace(r, combined_degree=degree[r.source] + degree[r.target]) for r in pairs.values()]
 
-    def _add_entity(self, name: str, row: Row, added: dict[str, int]) -> None:
-        """Add an entity for the missing end of a relationship, or extend the one that was added before."""
-        entities, description = self._entities, row.get("description") or ""
-        if name not in added:
-            added[name] = len(entities)
-            id_ = content_id("entity", name)
-            entities.append(Entity(id_, added[name], name, UNTYPED, description, _chunk_ids(None, row)))
-            return
-        entity = entities[added[name]]
-        merged = _join_descriptions(entity.description, description)
-        entities[entity.number] = replace(entity, description=merged, chunk_ids=_chunk_ids(entity, row))
-
     def _claims(self, chunk_of: Mapping[str, Chunk], text_of: Mapping[str, str]) -> list[Claim]:
         """Return the claims that have a description, each with the spans that it quotes."""
-        spelled = {same_name(name): name for name in reversed(self._number_of_name)}
         claims: list[Claim] = []
-        for row in self._table("covariates"):
+        for row in self._tables["covariates"]:
             subject = str(row.get("subject_id") or "")
-            self.counts["claims without a subject entity"] += subject not in self._number_of_name
+            self.counts["claims without a subject entity"] += subject not in self._names
             if not row.get("description"):
                 self.counts["claims that say nothing"] += 1
                 continue
@@ -262,9 +254,10 @@ class _Conversion:
             quoted = row.get("source_text") or ""
             spans = find_quotation(quoted, text_of[chunk.document_id], chunk.span) if chunk else ()
             self._note("Claims", row, len(claims))
+            subject = self._spelled.get(same_name(subject), subject)
             claims.append(
                 Claim(
-                    row["id"], len(claims), spelled.get(same_name(subject), subject), _text(row, "object_id") or "NONE",
+                    row["id"], len(claims), subject, _text(row, "object_id") or "NONE",
                     _text(row, "type") or "FACT", _text(row, "status") or "SUSPECTED", row["description"],
                     (chunk.id,) if chunk else (), tuple(spans), _text(row, "start_date"), _text(row, "end_date"),
                 )
@@ -275,7 +268,7 @@ class _Conversion:
 
     def _communities(self, relationships: Sequence[Relationship]) -> list[Community]:
         """Return the communities level by level, numbered in that order."""
-        ordered = sorted(self._table("communities"), key=lambda row: (row["level"], row["community"]))
+        ordered = sorted(self._tables["communities"], key=lambda row: (row["level"], row["community"]))
         self._numbers["communities"] = {int(row["community"]): number for number, row in enumerate(ordered)}
         parents = _parents(ordered, self._numbers["communities"])
         children: dict[int, list[int]] = defaultdict(list)
@@ -300,18 +293,13 @@ class _Conversion:
 
     def _reports(self, communities: Sequence[Community]) -> list[Report]:
         """Return the reports in the order of their communities, with references in our numbers."""
-        numbers = self._numbers["communities"]
-        pairs: list[tuple[int, Row]] = []
-        for row in self._table("community_reports"):
-            number = numbers.get(int(row["community"]))
-            if number is None:
-                self.counts["reports of no community"] += 1
-            else:
-                pairs.append((number, row))
-        pairs.sort(key=lambda pair: pair[0])
-        for i, (_, row) in enumerate(pairs):
+        numbers, table = self._numbers["communities"], self._tables["community_reports"]
+        rows = [row for row in table if int(row["community"]) in numbers]
+        self.counts["reports of no community"] += len(table) - len(rows)
+        rows.sort(key=lambda row: numbers[int(row["community"])])
+        for i, row in enumerate(rows):
             self._note("Reports", row, i)
-        return [self._report(i, communities[number], row) for i, (number, row) in enumerate(pairs)]
+        return [self._report(i, communities[numbers[int(row["community"])]], row) for i, row in enumerate(rows)]
 
     def _report(self, number: int, community: Community, row: Row) -> Report:
         translated = self._translated
@@ -388,31 +376,25 @@ def _parents(ordered: Sequence[Row], number: Mapping[int, int]) -> list[int]:
 
 
 def _document(number: int, row: Row) -> Document:
-    metadata = _metadata(row.get("metadata")) | _metadata(row.get("raw_data"))
-    if row.get("creation_date"):
-        metadata["creation_date"] = str(row["creation_date"])
+    """Return a document; further fields of it may be a mapping or JSON text."""
+    metadata: dict[str, str] = {}
+    for value in (row.get("metadata"), row.get("raw_data"), {"creation_date": row.get("creation_date") or None}):
+        fields: Any = value
+        if isinstance(value, str):
+            try:
+                fields = json.loads(value)
+            except ValueError:
+                fields = {"metadata": value} if value.strip() else {}
+        if isinstance(fields, Mapping):
+            items = cast("Row", fields).items()
+            metadata |= {k: str(v) for k, v in items if v is not None and k not in ("text", "title")}
     title = str(row["title"])
     return Document(row["id"], number, title, plain(row["text"] or ""), title, metadata=metadata)
 
 
-def _metadata(value: Any) -> dict[str, str]:
-    """Return further fields of a document, which may be a mapping or JSON text."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return {"metadata": value} if value.strip() else {}
-    if not isinstance(value, Mapping):
-        return {}
-    fields = cast("Row", value)
-    return {
-        name: str(value) for name, value in fields.items() if value is not None and name not in ("text", "title")
-    }
-
-
 def plain(text: str) -> str:
     """Return a text as it is stored: newlines as `\\n`, without a byte order mark."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\ufeff", "")
+    return newlines(text).replace("\ufeff", "")
 
 
 def _locate(
@@ -434,27 +416,18 @@ def find_unit(unit: str, text: str, after: int = 0) -> tuple[int, int] | None:
     The unit is searched from `after` (the start of the unit before it), then anywhere; first as it is, then without
     lines of metadata before it, at last ignoring white space and case.
     """
-    body = ""
-    for body in _bodies(plain(unit)):
+    body = plain(unit).strip("\ufffd")  # half characters at its ends
+    for _ in range(HEADER_LINES):
         at = text.find(body, after)
         if at < 0:
             at = text.find(body)
-        if at >= 0:
+        if at >= 0 and body.strip():
             return at, at + len(body)
+        line, _, rest = body.partition("\n")
+        if not rest.strip() or not re.match(r"[\w ]{1,40}: .*\.$", line):
+            break
+        body = rest.strip("\ufffd")
     return located(body, text) if len(body) < LOOSE_CHARS else None
-
-
-def _bodies(unit: str) -> Iterator[str]:
-    """Yield a unit, then the rest of it after each leading line of metadata, without half characters at its ends."""
-    unit = unit.strip("\ufffd")
-    if unit.strip():
-        yield unit
-    for _ in range(HEADER_LINES):
-        line, newline, unit = unit.partition("\n")
-        if not newline or not re.match(r"[\w ]{1,40}: .*\.$", line):
-            return
-        if unit.strip("\ufffd").strip():
-            yield unit.strip("\ufffd")
 
 
 def find_quotation(quotation: str, text: str, span: Span) -> Iterator[Span]:
@@ -472,3 +445,98 @@ def find_quotation(quotation: str, text: str, span: Span) -> Iterator[Span]:
         if matches:
             yield from (Span(span.document_id, start, end) for start, end in matches)
             return
+
+
+# The schema of 3.x, written from GraphRAG's own output and not from `storage.schema`: each is tested against the other
+
+PREFIX_OF_1 = "create_final_"
+"""Prefix of the table files of GraphRAG 1.x."""
+MIGRATE = "bring it up to date with its notebook index_migration_to_v1.ipynb, then import it again"
+
+_TYPES = {
+    "int64": "human_readable_id n_tokens frequency degree combined_degree community level parent size",
+    "double": "weight rank",
+    "list<element: string>": "text_unit_ids entity_ids relationship_ids covariate_ids",
+    "list<element: int64>": "children",
+    "list<element: struct<explanation: string, summary: string>>": "findings",
+}
+"""The columns of each Arrow type; those that are not named are strings."""
+_TYPE_OF = {name: type_ for type_, names in _TYPES.items() for name in names.split()}
+_TREE = "community level parent children title"
+_COLUMNS = {
+    "documents": "title text text_unit_ids creation_date raw_data",
+    "text_units": "text n_tokens document_id entity_ids relationship_ids covariate_ids",
+    "entities": "title type description text_unit_ids frequency degree",
+    "relationships": "source target description weight combined_degree text_unit_ids",
+    "communities": f"{_TREE} entity_ids relationship_ids text_unit_ids period size",
+    "community_reports": f"{_TREE} summary full_content rank rating_explanation findings full_content_json period size",
+    "covariates": "covariate_type type description subject_id object_id status start_date end_date source_text "
+    "text_unit_id",
+}
+SCHEMA: Mapping[str, Mapping[str, str]] = {
+    table: {name: _TYPE_OF.get(name, "string") for name in f"id human_readable_id {columns}".split()}
+    for table, columns in _COLUMNS.items()
+}
+"""Names and Arrow types of the columns of each table, in order."""
+
+
+class Mismatch(NamedTuple):
+    """A column that differs from what readers of GraphRAG's tables expect."""
+
+    table: str
+    column: str
+    expected: str
+    actual: str
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column} should be {self.expected} and is {self.actual}"
+
+
+def check_schema(folder: Path) -> list[Mismatch]:
+    """Compare the tables of a folder with the schema of GraphRAG 3.x; return the columns that differ.
+
+    The folder is an index or an output folder of GraphRAG. The columns of GraphRAG must come first, in their order;
+    our own may follow. Raises IndexMissing if the folder is neither.
+    """
+    files = tables_in(folder)
+    required = SCHEMA.keys() - {"covariates"}  # which is written only if claims are extracted
+    mismatches = [Mismatch(table, "*", "a table", "missing") for table in sorted(required - files.keys())]
+    for table, file in files.items():
+        try:
+            schema = pq.read_schema(file)
+        except (OSError, ValueError) as error:
+            raise IndexDamaged(f"{file} is not a Parquet file ({error}); write it again") from error
+        for position, (name, type_) in enumerate(SCHEMA[table].items()):
+            at = schema.get_field_index(name)
+            actual = "missing" if at < 0 else _type(schema.field(at).type)
+            if at != position or actual not in (type_, "null"):  # null: a column without any value
+                where = "" if at < 0 else f" in column {at + 1}"
+                mismatches.append(Mismatch(table, name, f"{type_} in column {position + 1}", actual + where))
+    return mismatches
+
+
+def _type(type_: Any) -> str:
+    """Return an Arrow type as text, without differences that no reader sees (large texts, names of list elements)."""
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return f"list<element: {_type(type_.value_type)}>"
+    if pa.types.is_struct(type_):
+        fields = sorted((field.name, _type(field.type)) for field in type_)
+        return f"struct<{', '.join(f'{name}: {kind}' for name, kind in fields)}>"
+    return str(type_).removeprefix("large_")
+
+
+def tables_in(folder: Path) -> dict[str, Path]:
+    """Return the Parquet files of a folder by table, named as in GraphRAG 3.x.
+
+    Raises IndexMissing if the folder is neither an index nor an output folder of GraphRAG 1.0 or later.
+    """
+    for output in (folder, folder / "output"):
+        for prefix in ("", PREFIX_OF_1):
+            if (output / f"{prefix}entities.parquet").is_file():
+                files = {name: output / f"{prefix}{name}.parquet" for name in SCHEMA}
+                return {name: path for name, path in files.items() if path.is_file()}
+    if (folder / "manifest.json").is_file():
+        return {name: path for name, path in store.table_files(folder).items() if name in SCHEMA}
+    if old := sorted(folder.glob(f"**/artifacts/{PREFIX_OF_1}entities.parquet")):
+        raise IndexMissing(f"{old[-1].parent} was written by GraphRAG before 1.0; {MIGRATE}")
+    raise IndexMissing(f"there is no entities.parquet in {folder} or {folder / 'output'}; name the output folder")
