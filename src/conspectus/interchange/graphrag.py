@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from conspectus import Index, tokens
 from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.indexing.given_graph import same_name, with_sentences
-from conspectus.readers.base import newlines
+from conspectus.readers import newlines
 from conspectus.references import Reference, translate
 from conspectus.rows import (
     Chunk,
