@@ -108,18 +108,23 @@ def public(function: F) -> F:
         more = options is not Options and "model" in options.__annotations__
         docs = (doc, options.__doc__, Options.__doc__ if more else "")
         doc = "\n\n".join(inspect.cleandoc(text) for text in docs if text)
-    check = functools.partial(_check_arguments, function.__qualname__.removesuffix(".__init__"), own)
+    name = function.__qualname__.removesuffix(".__init__")
+
+    def check(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        given, named = [_index_in(a) for a in args], {key: _index_in(a) for key, a in kwargs.items()}
+        _check_arguments(name, own, given, named)
+        return given, named
 
     @functools.wraps(function)
     async def checked_async(*args: Any, **kwargs: Any) -> Any:
-        check(args, kwargs)
-        return await function(*args, **kwargs)
+        given, named = check(args, kwargs)
+        return await function(*given, **named)
 
     @functools.wraps(function)
     def checked_sync(*args: Any, **kwargs: Any) -> Any:
-        check(args, kwargs)
+        given, named = check(args, kwargs)
         try:
-            return function(*args, **kwargs)
+            return function(*given, **named)
         except (
             ConspectusError
         ) as error:  # its message says all; a notebook would show a hundred lines of event loops
@@ -129,6 +134,22 @@ def public(function: F) -> F:
     checked.__doc__ = doc
     checked.__signature__ = signature.replace(parameters=own)
     return checked
+
+
+class WithIndex:
+    """What stands for its `index` wherever one is taken, as what `build` returns does."""
+
+    index: Index
+
+
+def _index_in(value: object) -> Any:
+    """Return the index of what `build` returned, and of a list that holds such results; anything else as it is."""
+    if isinstance(value, WithIndex):
+        return value.index
+    parts = cast("Sequence[Any]", value if isinstance(value, list | tuple) else ())
+    if any(isinstance(part, WithIndex) for part in parts):
+        return list(map(_index_in, parts))
+    return cast("Any", value)
 
 
 def synchronous(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
@@ -229,8 +250,9 @@ def is_index(folder: str | Path) -> bool:
     return os.path.isfile(os.path.join(folder, manifests.NAME))
 
 
-def opened(index: Index | str | Path) -> Index:
+def opened(index: Index | WithIndex | str | Path) -> Index:
     """Return an index, opened where a folder is given; raise as `open_index` does."""
+    index = index.index if isinstance(index, WithIndex) else index
     return index if isinstance(index, Index) else store.read(path_of(index))
 
 

@@ -269,3 +269,17 @@ def test_the_traceback_of_an_error_of_ours_is_short(tmp_path: Path):
         conspectus.ask("Who is Ada?", tmp_path / "nowhere")
 
     assert len(caught.traceback) <= 2
+
+
+def test_what_build_returned_is_taken_wherever_an_index_is(tmp_path: Path):
+    built = conspectus.build(documents=list(TEXTS), folder=tmp_path / "index")
+
+    for given in (built, built.index, built.folder):
+        assert "Ada Brook" in conspectus.ask("Who founded Orran Mill?", given).text
+        assert conspectus.search("Orran Mill", given)
+        assert conspectus.entity_view("Ada Brook", given).name == "Ada Brook"
+        assert conspectus.status_of(given).documents == 2
+        assert conspectus.Conversation(given).ask("Who founded Orran Mill?").text
+        assert conspectus.export(given, "json", tmp_path / "out.json")
+        assert conspectus.history(given)
+    assert conspectus.search("Orran Mill", [built, built])

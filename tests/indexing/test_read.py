@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -468,6 +469,12 @@ def test_a_real_data_frame_is_read_without_its_gaps():
         ("two", None, ENGLISH),
     ]
     assert failure.document == "memory#3"
+
+
+def test_arrays_in_the_cells_of_a_data_frame_are_metadata():
+    documents, *_ = read_texts([{"text": "one", "tags": np.array(["a", "b"]), "n": np.int64(3)}], SETTINGS)
+
+    assert documents[0].metadata == {"tags": '["a", "b"]', "n": "3", **ENGLISH}
 
 
 def test_nothing_in_memory_is_nothing_to_index():

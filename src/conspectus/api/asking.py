@@ -27,6 +27,7 @@ from conspectus.runtime import (
     DEFAULT_FOLDER,
     Options,
     Run,
+    WithIndex,
     check_question,
     named,
     named_model,
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
 
     from conspectus.models.llm.session import Session
 
-IndexLike = Index | View | str | Path | Sequence[Index | str | Path]
-"""What a question is asked of: an index or its folder, or several of them, which are then asked as one."""
+IndexLike = Index | WithIndex | View | str | Path | Sequence[Index | WithIndex | str | Path]
+"""What a question is asked of: an index, what `build` returned, or a folder; or several, which are asked as one."""
 Level = int | Literal["auto"] | None
 """A level of the hierarchy, `auto` to descend from the root where it is relevant, None for the usual one."""
 Method = (
@@ -320,7 +321,7 @@ def viewed(index: IndexLike = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -
         if where:
             raise UsageError("conditions are given when a view is opened, not when it is asked")
         return index
-    indexes = [index] if isinstance(index, Index | str | Path) else list(index)
+    indexes = [index] if isinstance(index, Index | WithIndex | str | Path) else list(index)
     if not indexes:
         raise UsageError("name an index to ask")
     whole = list(map(opened, indexes))

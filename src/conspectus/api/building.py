@@ -36,6 +36,7 @@ from conspectus.rows import (
 from conspectus.runtime import (
     DEFAULT_FOLDER,
     Options,
+    WithIndex,
     path_of,
     public,
     read_sources,
@@ -76,7 +77,7 @@ class ReadOptions(Options, total=False):
 
 
 @dataclass(frozen=True)
-class Built:
+class Built(WithIndex):
     """What a build made: the index, its snapshot's id, and what was passed over."""
 
     index: Index

@@ -177,7 +177,9 @@ def _from_memory(values: Iterable[object], options: Options) -> Iterator[ParsedD
 
 
 def _as_text(value: Any) -> Any:
-    """Return a list or an object as JSON, so that a column of a table is not lost; anything else as it is."""
+    """Return a list, an array or an object as JSON, so that a column of a table is not lost; anything else as it is."""
+    if hasattr(value, "tolist"):  # an array of numpy, or one of its numbers
+        value = value.tolist()
     return (
         json.dumps(value, ensure_ascii=False, default=str)
         if value and isinstance(value, list | tuple | dict)
