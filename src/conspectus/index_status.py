@@ -147,7 +147,7 @@ def status_of(index: Index | str | Path = DEFAULT_FOLDER) -> Status:
         failures=tuple(index.failures),
         snapshot=index.snapshot,
         usage=sum(index.usage.values(), Usage()),
-        cost=_cost(index),
+        cost=_cost(index.settings, index.usage),
         languages=dict(sorted(Counter(d.language for d in index.documents).items(), key=lambda item: -item[1])),
         left_out=json.loads(index.origin.get("left_out", "{}")),
         skipped=json.loads(index.origin.get("skipped", "{}")),
@@ -171,6 +171,8 @@ class Snapshot:
     failures: int
     usage: Usage
     """What its making took of language models."""
+    cost: float | None = 0.0
+    """What its making cost in US dollars; None where a model was asked whose price is not known."""
 
 
 @public
@@ -178,20 +180,23 @@ def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
     """Return the snapshots that an index's folder keeps, the newest first; raise IndexMissing where there is none."""
     target = path_of(folder)
     now = manifests.current(target).snapshot
+    manifests_kept = store.history(target)
+    usages = [{task: Usage(**row) for task, row in m.usage.items()} for m in manifests_kept]
     return [
         Snapshot(
             snapshot=m.snapshot,
             current=m.snapshot == now,
             created=m.created,
             before=m.before,
-            usage=sum((Usage(**used) for used in m.usage.values()), Usage()),
+            usage=sum(usage.values(), Usage()),
+            cost=_cost(m.settings, usage),
             documents=_documents(target, m),
             **{
                 table: m.counts[table]
                 for table in ("entities", "relationships", "communities", "reports", "failures")
             },
         )
-        for m in store.history(target)
+        for m, usage in zip(manifests_kept, usages, strict=True)
     ]
 
 
@@ -252,17 +257,15 @@ def _prices(settings: Mapping[str, Any]) -> dict[str, Price]:
     return {name: Price(**price) for name, price in settings.get("prices", {}).items()}
 
 
-def _cost(index: Index) -> float | None:
+def _cost(settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> float | None:
     """Return what building an index cost, None where a price is not known."""
-    settings, llm = index.settings, index.settings.get("llm", {})
+    llm = settings.get("llm", {})
     embedder = settings.get("vectors", {}).get("embedder", "")
     models: Mapping[str, str] = {"Embed": embedder, **llm.get("tasks", {})}
-    paid = {
-        models.get(task, settings.get("model", "")) for task, u in index.usage.items() if u.calls and not u.cost
-    }
+    paid = {models.get(task, settings.get("model", "")) for task, u in usage.items() if u.calls and not u.cost}
     if any(price_of(model, _prices(settings), llm.get("base_url", "")) is None for model in paid):
         return None
-    return sum(index.usage.values(), Usage()).cost
+    return sum(usage.values(), Usage()).cost
 
 
 def _vectors(index: Index) -> VectorFigures | None:

@@ -12,11 +12,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from hashlib import sha256
 from html import escape
 from itertools import groupby
-from operator import itemgetter
+from operator import add, itemgetter, sub
 from typing import Any, NamedTuple
 
 from conspectus.messages import wording
@@ -407,13 +407,10 @@ class Usage:
     cost: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.calls + other.calls,
-            self.cached_calls + other.cached_calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cost + other.cost,
-        )
+        return Usage(*map(add, astuple(self), astuple(other)))
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(*map(sub, astuple(self), astuple(other)))
 
     @property
     def tokens(self) -> int:

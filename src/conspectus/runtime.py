@@ -484,7 +484,12 @@ class ProgressLine:
         self.close()
         self._stage, self._total, self._done, self._began = name, total, 0, time.monotonic()
         self._draw(f"{name} …")
-        return self._tick
+
+        def tick() -> None:
+            if self._stage == name:  # descriptions come to their end while reports are written
+                self._tick()
+
+        return tick
 
     def note(self, text: str) -> None:
         """Print a line of its own."""

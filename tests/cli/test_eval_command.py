@@ -62,6 +62,7 @@ def test_an_index_remembers_the_model_for_eval_commands(
     shown = run("eval", "qa", "asked.jsonl", "--index", papers, "--methods", "bm25")
 
     assert server.counts["requests"] > before
+    assert "Spent: " in shown.stderr
     assert "simulated" in shown.stderr  # which model is used, and why
     asked = server.counts["requests"]
     run("eval", "qa", "asked.jsonl", "--index", papers, "--methods", "bm25", "--model", "extractive")

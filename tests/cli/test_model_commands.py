@@ -263,6 +263,7 @@ def test_a_prompts_folder_made_by_tune_is_used_from_anywhere(
 ):
     made = run("tune", papers, "--out", tmp_path / "tuned", *using(server))
     assert "a historian of" in made.stdout
+    assert "Spent: " in made.stderr
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     told = ("--trace", "calls.jsonl", "--set", "llm.trace_texts=true")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from conspectus.cli.show import LINE_EVERY, Bars
 from conspectus.errors import UsageError
 from conspectus.indexing.estimate import Estimate, Range, TaskEstimate, exactly
 from conspectus.rows import Usage
+from conspectus.runtime import shown
 from conspectus.settings import ModelSettings, Settings
 from conspectus.storage.manifests import writing
 
@@ -142,6 +144,27 @@ def test_without_a_terminal_a_line_says_every_while_how_far_it_is_and_what_is_sp
         assert fact in line
 
 
+def test_no_count_is_shown_of_more_than_there_is(monkeypatch: pytest.MonkeyPatch):
+    """Descriptions come to their end while reports are written."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Bars(quiet=False) as bars, shown(True) as line:
+        for progress in (bars, line):
+            assert progress
+            earlier = progress.stage("describe", 0)
+            for _ in range(3):
+                earlier()
+            tick = progress.stage("reports", 2)
+            monkeypatch.setattr("conspectus.runtime.EVERY", -1)
+            for work in (earlier, earlier, earlier, tick, tick):
+                work()
+    counts = re.findall(r"(\d+)/(\d+)", terminal.getvalue())
+    assert counts
+    assert all(int(done) <= int(total) for done, total in counts)
+    assert {total for _, total in counts} == {"2"}
+    assert "reports 2 (" in terminal.getvalue()
+
+
 def test_a_quiet_run_prints_no_lines(capsys: pytest.CaptureFixture[str]):
     with Bars(quiet=True, wait=lambda _: pytest.fail("nobody waits")) as bars:
         bars.stage("extract", 40)()
@@ -191,5 +214,18 @@ def test_a_budget_of_tokens_holds_for_all_runs_on_an_index(run: Run, server: Sim
 def test_a_budget_below_the_least_estimate_is_said_before_anything_is_asked(
     run: Run, server: SimulatedServer, papers: Path
 ):
-    assert "The least" in run("index", papers, *asking(server), *DEAR, "--budget-tokens", 100, code=1).stderr
+    for free_or_dear in ((), DEAR):
+        for budget in ("--budget-tokens", "--index-budget-tokens"):
+            refused = run("index", papers, *asking(server), *free_or_dear, budget, 100, code=1)
+            assert "The least" in refused.stderr
     assert "The least" not in run("index", papers, *asking(server), *DEAR, "--budget-tokens", 10**7).stderr
+
+
+def test_the_history_says_what_each_snapshot_cost(run: Run, server: SimulatedServer, papers: Path):
+    def last() -> str:
+        return run("status", "--history", "--index", "made").stdout.splitlines()[1].split()[-1]
+
+    run("index", papers, "--index", "made", "--model", "extractive")
+    assert last() == "0"
+    run("index", papers, "--index", "made", *asking(server), *CHEAP, "--fresh")
+    assert float(last()) > 0

@@ -10,7 +10,7 @@ import json
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from conspectus.models.base import Model, together
 from conspectus.models.llm.prompts import OURS, fence
 from conspectus.models.llm.replies import dump
 from conspectus.readers import list_generated
-from conspectus.rows import Chunk
+from conspectus.rows import Chunk, Usage
 from conspectus.runtime import Options, public, read_sources, run_sync
 from conspectus.tasks import ExtractGraph, Extraction, Profile, ProfileCorpus
 from conspectus.text.language import corpus_language
@@ -65,6 +65,7 @@ class Tuned:
     language: str
     examples: int
     files: tuple[Path, ...]
+    usage: Usage = field(default=Usage())
 
 
 @public
@@ -91,9 +92,10 @@ def tune(
     async def work() -> Tuned:
         async with llm.open_session(settings, request.folder) as session:
             chunks, room = chunk(documents, settings.chunk), settings.answer.context_tokens
-            return await write_prompts(
+            tuned = await write_prompts(
                 chunks, session.model, request.folder, language, examples=examples, sample_tokens=room
             )
+            return replace(tuned, usage=session.total)
 
     return run_sync(work())
 

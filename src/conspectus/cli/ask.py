@@ -234,7 +234,8 @@ def _ask_all(questions: Sequence[str], asking: Asking, *, context_only: bool) ->
 
 def _print_answer(answer: Answer, *, streamed: bool, brief: bool) -> None:
     absent = api.wording(answer.language).absent.partition("{}")[0]
-    notices = "\n\n".join(sorted(answer.notices, key=lambda notice: not notice.startswith(absent)))
+    ordered = sorted(answer.notices, key=lambda notice: not notice.startswith(absent))
+    notices = show.with_options("\n\n".join(ordered))
     if notices.startswith(absent) and api.is_empty_answer(answer.text) and not streamed:
         show.out(notices)  # why there is no answer: a name may be misspelt
     else:

@@ -140,8 +140,12 @@ def _print_spent(spent: Sequence[Spending]) -> None:
 
 def _spent(row: Spending) -> list[str]:
     figures = [f"{n:,}" for n in (row.calls, row.prompt_tokens, row.completion_tokens)]
-    figures.append(show.dollars(row.cost).removeprefix("$").removeprefix("cost "))
-    return [api.task_label(row.task) if row.model else row.task, row.model, *figures]
+    return [api.task_label(row.task) if row.model else row.task, row.model, *figures, _usd(row.cost)]
+
+
+def _usd(cost: float | None) -> str:
+    """Return what was paid as a column in US dollars shows it."""
+    return show.dollars(cost).removeprefix("$").removeprefix("cost ")
 
 
 def _levels(figures: Status) -> Iterator[Sequence[str]]:
@@ -182,8 +186,7 @@ def _rows(snapshots: Sequence[Snapshot]) -> Iterator[Sequence[str]]:
         tokens = s.usage.prompt_tokens + s.usage.completion_tokens
         counts = (s.documents, s.entities, s.reports, s.failures, s.usage.calls, tokens)
         when = s.created.replace("T", " ").replace("+00:00", " UTC")
-        cost = f"{s.usage.cost:.4f}" if s.usage.cost else "-"
-        yield ["*" if s.current else "", s.snapshot, when, *(f"{count:,}" for count in counts), cost]
+        yield ["*" if s.current else "", s.snapshot, when, *(f"{count:,}" for count in counts), _usd(s.cost)]
 
 
 # Reports

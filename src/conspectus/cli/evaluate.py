@@ -21,6 +21,7 @@ from conspectus.cli.options import (
     parts,
 )
 from conspectus.errors import UsageError
+from conspectus.rows import Usage
 
 if TYPE_CHECKING:
     from conspectus.evaluation.retrieval import Measured
@@ -177,6 +178,7 @@ def _answer(file: Path, folder: Path | list[Path], methods: str, flags: Flags, *
         show.table(rows)
         failures = [f"{s.method}, question {id_}: {why}" for s in results for id_, why in s.failures.items()]
         show.listed(f"Failed {len(failures):,}; the same command asks them again:", failures)
+        show.spent(sum((scored.usage for scored in results), Usage()))
     if any(scored.failed for scored in results):
         raise typer.Exit(WITH_FAILURES)
 

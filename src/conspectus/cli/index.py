@@ -143,8 +143,10 @@ def _build(sources: list[str], folder: Path, settings: Resolved, *, fresh: bool,
                 with bars.paused():
                     agree_to(estimate, settings.settings, yes=yes)
 
-            free = api.is_free(settings.settings)
-            asks = agree if not free or (somebody_is_there() and not yes) else None
+            llm = settings.settings.llm
+            limited = llm.budget_tokens is not None or llm.index_budget_tokens is not None
+            spends = limited or not api.is_free(settings.settings)
+            asks = agree if spends or (somebody_is_there() and not yes) else None
             return api.build(sources, folder, settings=settings, progress=bars, fresh=fresh, agree=asks)
     except KeyboardInterrupt:
         after = _snapshot(folder)
@@ -434,4 +436,5 @@ def tune(
     show.out(f"Types of entity: {', '.join(tuned.profile.entity_types)}. Language: {tuned.language}.")
     made = show.counted(tuned.examples, "example")
     show.out(f"Wrote {show.counted(len(tuned.files), 'file')} with {made} to {out}.")
+    show.spent(tuned.usage)
     show.note(f"Use them to index and to ask: conspectus index ... --config {out / 'conspectus.toml'}")

@@ -410,10 +410,12 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
 
 
 def _say_what_budgets_miss(estimate: Estimate, settings: Settings) -> None:
-    """Note where the budget of a run is below the least that the run can take."""
+    """Note where the budget of a run, or of the index, is below the least that the run can take."""
     llm = settings.llm
-    least = f"{estimate.tokens.low:,.0f} tokens" if (llm.budget_tokens or inf) < estimate.tokens.low else ""
-    if llm.budget is not None and estimate.cost is not None and llm.budget < estimate.cost.low:
+    most = min((b for b in (llm.budget_tokens, llm.index_budget_tokens) if b is not None), default=inf)
+    least = f"{estimate.tokens.low:,.0f} tokens" if most < estimate.tokens.low else ""
+    most = min((b for b in (llm.budget, llm.index_budget) if b is not None), default=inf)
+    if estimate.cost is not None and most < estimate.cost.low:
         least = show.money(estimate.cost.low)
     if least:
         show.note(f"The least that this can take is {least}: the budget will stop it on the way.")

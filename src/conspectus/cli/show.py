@@ -484,7 +484,11 @@ class Bars:
         if self._bars:
             done = self._total or self._done or 1
             self._bars.update(
-                self._bars.task_ids[-1], total=done, completed=done, count=_count(self._done, done), spent=""
+                self._bars.task_ids[-1],
+                total=done,
+                completed=done,
+                count=_count(self._done, self._total),
+                spent="",
             )
         self._stage = ""
 

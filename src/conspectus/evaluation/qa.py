@@ -10,7 +10,7 @@ import string
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -29,7 +29,7 @@ from conspectus.models.rerankers import Reranker, open_reranker
 from conspectus.retrieval import METHODS, RANKINGS, rerank
 from conspectus.retrieval.base import extractive
 from conspectus.retrieval.model_wrappers import WithAnswerOptions
-from conspectus.rows import Answer
+from conspectus.rows import Answer, Usage
 from conspectus.runtime import DEFAULT_FOLDER, Options, check_question, named, public, run_of, run_sync
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import SHORT
@@ -299,6 +299,8 @@ class Scored:
     """Why there is no answer, by the ids of the questions that failed."""
     milliseconds: float
     """The median, in CPU time; with a language model the time waited, many questions being in progress at once."""
+    usage: Usage = field(default=Usage())
+    """What the answers took of a language model in this run."""
 
     @property
     def failed(self) -> int:
@@ -402,8 +404,16 @@ def evaluate_answers(
             open_reranker(chosen, opened.folder, model=model, session=session) as reranker,
         ):
             asker = _Asker(opened, model or (session.model if session else extractive(opened)), chosen, reranker)
-            rows = {method: await asker.answer_all(asked, method, table) for method in methods}
-            return [_scored(method, asked, answered, score) for method, answered in rows.items()]
+
+            def used() -> Usage:
+                return session.total if session else reranker.usage if reranker else Usage()
+
+            results: list[Scored] = []
+            for method in methods:
+                before = used()
+                scored = _scored(method, asked, await asker.answer_all(asked, method, table), score)
+                results.append(replace(scored, usage=used() - before))
+            return results
 
     return run_sync(work())
 

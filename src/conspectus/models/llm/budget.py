@@ -187,7 +187,7 @@ class Budget:
         if price == FREE and model not in self.prices:
             self.notices[model] = (
                 f"The budget of money does not limit {model}, which is taken to cost nothing on a machine of your own:"
-                " settings={{'llm.budget_tokens': N}} limits it, or give it a price in `prices`."
+                " settings={'llm.budget_tokens': N} limits it, or give it a price in `prices`."
             )
         if price is None:
             raise UsageError(
