@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 from conspectus.errors import NotFound, UsageError
 from conspectus.index import Index
 from conspectus.rows import Entity, Relationship, Report, Source, Span, escaped, plain, start_of
-from conspectus.runtime import DEFAULT_FOLDER, opened, public
+from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, public
 from conspectus.text.words import entity_keys, name_key, stem
 
 SHORTEST_PREFIX = 6
@@ -132,9 +131,7 @@ class ReportView:
 
 
 @public
-def entity_view(
-    name: str, index: Index | str | Path = DEFAULT_FOLDER, *, most: int = 10, places: int = 2
-) -> EntityView:
+def entity_view(name: str, index: AnyIndex = DEFAULT_FOLDER, *, most: int = 10, places: int = 2) -> EntityView:
     """Return what the graph of an index, or of that in a folder, knows of an entity.
 
     most: how many of its strongest relationships.
@@ -157,9 +154,7 @@ def entity_view(
 
 
 @public
-def path_between(
-    source: str, target: str, index: Index | str | Path = DEFAULT_FOLDER, *, places: int = 2
-) -> GraphPath:
+def path_between(source: str, target: str, index: AnyIndex = DEFAULT_FOLDER, *, places: int = 2) -> GraphPath:
     """Return the path between two things that is shortest by weight; without steps where there is none.
 
     A step costs 1 + 1 / weight: fewer steps go before more, unless those are stated far more often. Raises
@@ -268,7 +263,7 @@ def _mentions(entity: Entity, index: Index) -> list[Mention]:
 
 
 @public
-def report_tree(index: Index | str | Path = DEFAULT_FOLDER, deepest: int | None = None) -> list[Branch]:
+def report_tree(index: AnyIndex = DEFAULT_FOLDER, deepest: int | None = None) -> list[Branch]:
     """Return the reports as a tree, the most important of a branch first, cut below a level.
 
     The leaves of a tree that is cut at a level are that level's view, but for communities whose parts are all
@@ -291,7 +286,7 @@ def report_tree(index: Index | str | Path = DEFAULT_FOLDER, deepest: int | None 
 
 
 @public
-def report_view(name: str | int, index: Index | str | Path = DEFAULT_FOLDER) -> ReportView:
+def report_view(name: str | int, index: AnyIndex = DEFAULT_FOLDER) -> ReportView:
     """Return a report with its neighbours; raise NotFound where a name leads to none or to several.
 
     A name is the report's number (`12`, as in `[Data: Reports (12)]`), `c` and the number of its community

@@ -17,7 +17,7 @@ from conspectus.index import Index
 from conspectus.models.llm.budget import Budget, price_of
 from conspectus.models.llm.cache import FILE_NAME, ResponseCache, begun_in
 from conspectus.rows import Failure, Usage
-from conspectus.runtime import DEFAULT_FOLDER, opened, path_of, public
+from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, path_of, public
 from conspectus.settings import Price
 from conspectus.storage import manifests, store
 
@@ -127,7 +127,7 @@ class Status:
 
 
 @public
-def status_of(index: Index | str | Path = DEFAULT_FOLDER) -> Status:
+def status_of(index: AnyIndex = DEFAULT_FOLDER) -> Status:
     """Return the figures of an index, or of that in a folder (the levels are GraphRAG's Table 2)."""
     index = opened(index)
     tokens = sum(chunk.n_tokens for chunk in index.chunks)

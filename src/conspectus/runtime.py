@@ -142,6 +142,10 @@ class WithIndex:
     index: Index
 
 
+AnyIndex = Index | WithIndex | str | Path
+"""An index, what `build` returned, or the folder of an index."""
+
+
 def _index_in(value: object) -> Any:
     """Return the index of what `build` returned, and of a list that holds such results; anything else as it is."""
     if isinstance(value, WithIndex):
@@ -250,7 +254,7 @@ def is_index(folder: str | Path) -> bool:
     return os.path.isfile(os.path.join(folder, manifests.NAME))
 
 
-def opened(index: Index | WithIndex | str | Path) -> Index:
+def opened(index: AnyIndex) -> Index:
     """Return an index, opened where a folder is given; raise as `open_index` does."""
     index = index.index if isinstance(index, WithIndex) else index
     return index if isinstance(index, Index) else store.read(path_of(index))

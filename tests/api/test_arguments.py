@@ -281,5 +281,5 @@ def test_what_build_returned_is_taken_wherever_an_index_is(tmp_path: Path):
         assert conspectus.status_of(given).documents == 2
         assert conspectus.Conversation(given).ask("Who founded Orran Mill?").text
         assert conspectus.export(given, "json", tmp_path / "out.json")
-        assert conspectus.history(given)
+        assert call.history(given)
     assert conspectus.search("Orran Mill", [built, built])

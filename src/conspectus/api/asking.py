@@ -25,6 +25,7 @@ from conspectus.retrieval.rerank import answer_reranked, rank_reranked, reranker
 from conspectus.rows import Answer, Hit
 from conspectus.runtime import (
     DEFAULT_FOLDER,
+    AnyIndex,
     Options,
     Run,
     WithIndex,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
     from conspectus.models.llm.session import Session
 
-IndexLike = Index | WithIndex | View | str | Path | Sequence[Index | WithIndex | str | Path]
+IndexLike = AnyIndex | View | Sequence[AnyIndex]
 """What a question is asked of: an index, what `build` returned, or a folder; or several, which are asked as one."""
 Level = int | Literal["auto"] | None
 """A level of the hierarchy, `auto` to descend from the root where it is relevant, None for the usual one."""

@@ -44,7 +44,7 @@ from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.session import Session
 from conspectus.retrieval.model_wrappers import WithAnswerOptions
 from conspectus.rows import Answer, Chunk, Report, Usage
-from conspectus.runtime import DEFAULT_FOLDER, Options, Run, opened, path_of, public, run_of
+from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, Options, Run, opened, path_of, public, run_of
 from conspectus.settings import Settings
 from conspectus.tasks import Task
 from conspectus.tasks.base import Context
@@ -439,7 +439,7 @@ class Answered:
 @public
 def preview_answers(
     questions: Source,
-    index: Index | str | Path = DEFAULT_FOLDER,
+    index: AnyIndex = DEFAULT_FOLDER,
     folder: str | Path = COMPARISON,
     **options: Unpack[AnswerOptions],
 ) -> run.Preview:
@@ -452,7 +452,7 @@ def preview_answers(
 @public
 def answer_questions(
     questions: Source,
-    index: Index | str | Path = DEFAULT_FOLDER,
+    index: AnyIndex = DEFAULT_FOLDER,
     folder: str | Path = COMPARISON,
     **options: Unpack[AnswerOptions],
 ) -> Answered:
@@ -475,6 +475,6 @@ def _planned(questions: Source, index: Index, folder: Path, options: AnswerOptio
     return plan_answers(folder, questions_of(questions), options, index, chosen.settings, chosen.model), chosen
 
 
-def units_read(index: Index | str | Path = DEFAULT_FOLDER) -> list[Units]:
+def units_read(index: AnyIndex = DEFAULT_FOLDER) -> list[Units]:
     """Return what global answers from each level of an index read, and what TS reads (GraphRAG Table 2)."""
     return table2(opened(index))

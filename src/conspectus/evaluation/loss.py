@@ -38,7 +38,7 @@ from conspectus.models.llm.session import Session, open_session
 from conspectus.readers import list_generated
 from conspectus.references import strip
 from conspectus.rows import Chunk, Claim, Entity, Relationship
-from conspectus.runtime import DEFAULT_FOLDER, Options, opened, public, run_of
+from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, Options, opened, public, run_of
 from conspectus.settings import Settings
 from conspectus.tasks import Entails
 from conspectus.text.language import ENGLISH, corpus_language, language_of
@@ -362,7 +362,7 @@ def nearest(fact: str, texts: Sequence[str], limit: int = READ) -> Iterator[str]
 
 
 @public
-def measure_loss(index: Index | str | Path = DEFAULT_FOLDER, **options: Unpack[LossOptions]) -> run.Result[Loss]:
+def measure_loss(index: AnyIndex = DEFAULT_FOLDER, **options: Unpack[LossOptions]) -> run.Result[Loss]:
     """Trace the facts of sampled chunks through an index: extraction, descriptions, reports, answers by conditions.
 
     Replies of a language model are cached with the index, so that the same call continues from them. Where no model is
@@ -381,7 +381,7 @@ def measure_loss(index: Index | str | Path = DEFAULT_FOLDER, **options: Unpack[L
 
 
 @public
-def preview_loss(index: Index | str | Path = DEFAULT_FOLDER, **options: Unpack[LossOptions]) -> run.Preview:
+def preview_loss(index: AnyIndex = DEFAULT_FOLDER, **options: Unpack[LossOptions]) -> run.Preview:
     """Return what `measure_loss` would ask; no model is asked."""
     experiment = _Experiment(opened(index), options)
     cost = run.preview(experiment.settings, experiment.index.folder, experiment.cost)

@@ -27,7 +27,7 @@ from conspectus.interchange.map import page, picture, scene_of
 from conspectus.interchange.obsidian import write_vault
 from conspectus.readers import GENERATED, list_generated
 from conspectus.rows import Report
-from conspectus.runtime import DEFAULT_FOLDER, opened, public
+from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, public
 from conspectus.storage import TABLES, encode
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _XML_INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 @public
 def export(
-    index: Index | str | Path = DEFAULT_FOLDER,
+    index: AnyIndex = DEFAULT_FOLDER,
     format: Format = "parquet",
     path: str | Path | None = None,
     *,
@@ -102,7 +102,7 @@ class MapOptions(TypedDict, total=False):
 
 @public
 def draw_map(
-    index: Index | str | Path = DEFAULT_FOLDER, path: str | Path = "map.html", **options: Unpack[MapOptions]
+    index: AnyIndex = DEFAULT_FOLDER, path: str | Path = "map.html", **options: Unpack[MapOptions]
 ) -> Path:
     """Draw the graph of an index as an interactive page or as a picture, and return the file.
 
