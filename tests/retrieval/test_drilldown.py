@@ -13,7 +13,7 @@ from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import drilldown
 from conspectus.retrieval.base import NOTHING, run_ready
-from conspectus.retrieval.drilldown import evidence_of, follow
+from conspectus.retrieval.drilldown import community_rows, follow
 from conspectus.rows import Answer, Community
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import AnswerFromContext, RateReport
@@ -45,7 +45,7 @@ def rated(ratings: dict[int, Any]) -> ScriptedModel:
 
 
 async def ends(ratings: dict[int, Any], **settings: int) -> list[str]:
-    return [stop.path for stop in (await follow("?", [], a_tree(), rated(ratings), **settings)).ends]
+    return [report.path for report in (await follow("?", [], a_tree(), rated(ratings), **settings)).chosen]
 
 
 async def test_the_best_reports_are_followed_to_where_no_part_is_relevant():
@@ -63,7 +63,7 @@ async def test_what_is_not_followed_is_never_rated_further_down():
     model = rated({0: 0, 1: 2})
     found = await follow("?", [], a_tree(), model)
 
-    assert [stop.path for stop in found.ends] == ["R1 (2)"]
+    assert [report.path for report in found.chosen] == ["R1 (2)"]
     assert found.rated == 2
 
 
@@ -76,7 +76,7 @@ async def test_of_reports_rated_alike_the_one_goes_first_that_holds_more_of_the_
 
     found = await follow("Do owls hoot?", [], index, rated({0: 3, 1: 3}), width=1)
 
-    assert [stop.report.title for stop in found.ends] == ["On owls"]
+    assert [rated.report.title for rated in found.chosen] == ["On owls"]
 
 
 async def test_a_report_that_cannot_be_rated_is_just_relevant_and_told():
@@ -146,10 +146,11 @@ def test_a_question_about_the_whole_is_answered_by_the_reports_reached():
 
 def test_evidence_holds_what_matches_first():
     index = a_tree()
-    stop = drilldown.Stop(index.reports[0], 3)
     from conspectus.retrieval.rollup import match_annotations
 
-    evidence = evidence_of("Doe?", [stop], match_annotations("Doe?", index, Settings()), index, AnswerSettings())
+    evidence = community_rows(
+        "Doe?", index.reports[:1], match_annotations("Doe?", index, Settings()), index, AnswerSettings()
+    )
 
     assert evidence.entities[0].name == "Doe"
     assert evidence.sources[0].text == TEXTS[3]

@@ -120,8 +120,9 @@ async def test_the_final_reply_is_cited():
     assert answer.removed_references == 1
 
 
-def windows(index: Index, level: int = 0, **settings: int) -> list[list[Report]]:
-    return global_.windows_of(index, level, AnswerSettings.model_validate(settings))
+def windows(index: Index, level: int = 0, **settings: int) -> list[tuple[Report, ...]]:
+    answer = AnswerSettings.model_validate(settings)
+    return [window.reports for window in global_.report_windows(index.reports_at(level), answer)]
 
 
 some_lengths = st.lists(st.integers(1, 450), min_size=1, max_size=12)

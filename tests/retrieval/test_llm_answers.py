@@ -152,7 +152,7 @@ async def test_only_what_is_relevant_is_descended_into_and_parts_stand_for_their
     ratings = {0: 3, 1: 0, 2: 4, 3: 0}
     model = ScriptedModel({RateReport: lambda task: ratings[task.report.number]})
     descent = await select_communities("?", tree(), model)
-    assert [report.number for report in descent.chosen] == [2]
+    assert [rated.report.number for rated in descent.chosen] == [2]
     assert descent.rated == 4
     assert "1 of level 1" in descent.description
 
@@ -161,7 +161,7 @@ async def test_what_is_not_relevant_at_the_root_is_never_rated_further_down():
     ratings = {0: 0, 1: 5}
     model = ScriptedModel({RateReport: lambda task: ratings[task.report.number]})
     descent = await select_communities("?", tree(), model)
-    assert [report.number for report in descent.chosen] == [1]
+    assert [rated.report.number for rated in descent.chosen] == [1]
     assert descent.rated == 2
 
 
@@ -169,7 +169,7 @@ async def test_a_report_that_cannot_be_rated_counts_as_relevant():
     said: dict[int, Any] = {0: ModelError("no"), 1: 0, 2: 0, 3: 0}
     model = ScriptedModel({RateReport: lambda task: said[task.report.number]})
     descent = await select_communities("?", tree(), model)
-    assert [report.number for report in descent.chosen] == [0]
+    assert [rated.report.number for rated in descent.chosen] == [0]
     assert len(descent.failed) == 1
 
 
@@ -177,7 +177,7 @@ async def test_parts_that_cannot_be_rated_count_as_relevant_too_where_their_whol
     said: dict[int, Any] = {0: 3, 1: 0, 2: ModelError("no"), 3: ModelError("no")}
     model = ScriptedModel({RateReport: lambda task: said[task.report.number]})
     descent = await select_communities("?", tree(), model)
-    assert [report.number for report in descent.chosen] == [2, 3]
+    assert [rated.report.number for rated in descent.chosen] == [2, 3]
     assert len(descent.failed) == 2
 
 
@@ -193,7 +193,7 @@ async def test_the_parts_of_a_report_that_is_missing_are_rated_in_its_place():
     index = tree()
     lacking = replace(index, reports=index.reports[1:])
     descent = await select_communities("?", lacking, model)
-    assert [report.number for report in descent.chosen] == [2]
+    assert [rated.report.number for rated in descent.chosen] == [2]
     assert descent.rated == 3
 
 

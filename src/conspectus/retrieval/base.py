@@ -32,21 +32,25 @@ WRITTEN = wording(ENGLISH).written
 
 async def finish(task: Task[str], draft: Answer, index: Index, model: Model) -> Answer:
     """Perform the final task, and return the draft of the answer with its text, citations and notices."""
-    before: list[int] = []  # those that the model did not pass on; `cite` knows of the others
-    token = removed_by_model.set(before)
+    lost_before: list[int] = []  # references that the model did not pass on; `cite` counts the others
+    token = removed_by_model.set(lost_before)
     try:
         reply = await model.perform(task)
     finally:
         removed_by_model.reset(token)
     text, citations, removed = cite(reply, index)
+    words = wording(question_language(draft.question, index))
     if not text.strip():
-        return replace(draft, text=wording(question_language(draft.question, index)).nothing, notices=())
+        return replace(draft, text=words.nothing, notices=())
     notices = draft.notices
     if model.generative:
-        words = wording(question_language(draft.question, index))
         notices = (*notices, words.written if citations else words.uncited)
     return replace(
-        draft, text=text.strip(), citations=citations, removed_references=removed + sum(before), notices=notices
+        draft,
+        text=text.strip(),
+        citations=citations,
+        removed_references=removed + sum(lost_before),
+        notices=notices,
     )
 
 
@@ -56,10 +60,6 @@ def empty_answer(
     """Return the answer of a method that found nothing: it says so and cites nothing."""
     words = wording(question_language(question, index)).nothing
     return Answer(question, words, method, level=level, context_tokens=context_tokens)
-
-
-HEADING_TOKENS = 20
-"""Room for the heading of the table in a window."""
 
 
 async def map_reduce(
@@ -80,34 +80,21 @@ async def map_reduce(
         draft = replace(draft, notices=(*draft.notices, notice))
     if not partial:
         return replace(draft, text=wording(question_language(question, index)).nothing)
-    helpful = sorted(partial, key=lambda p: -p.score)
-    final = ReduceAnswer(question, tuple(fit_answers(helpful, settings.context_tokens)))
-    return await finish(final, draft, index, model)
+    return await reduce(partial, draft, index, model, settings)
 
 
-def pack_windows(rows: Sequence[Report] | Sequence[Chunk], limit: int) -> Iterator[list[Report | Chunk]]:
-    """Yield the rows in windows that have no more tokens than the limit, each with one row at least."""
-    window: list[Report | Chunk] = []
+async def reduce(
+    answers: Sequence[PartialAnswer], draft: Answer, index: Index, model: Model, settings: AnswerSettings
+) -> Answer:
+    """Write one answer from partial ones: the most helpful, as many as fit a window, one at least."""
+    fitting: list[PartialAnswer] = []
     used = 0
-    for row in rows:
-        size = row.n_tokens + 4  # its number, and the line after it
-        if window and used + size > limit - HEADING_TOKENS:
-            yield window
-            window, used = [], 0
-        window.append(row)
-        used += size
-    if window:
-        yield window
-
-
-def fit_answers(answers: Sequence[PartialAnswer], limit: int) -> Iterator[PartialAnswer]:
-    """Yield whole answers, in their order, until the window is full; always the first one."""
-    used = 0
-    for position, partial in enumerate(answers):
+    for partial in sorted(answers, key=lambda partial: -partial.score):
         used += tokens.count(partial.text)
-        if position and used > limit:
-            return
-        yield partial
+        if fitting and used > settings.context_tokens:
+            break
+        fitting.append(partial)
+    return await finish(ReduceAnswer(draft.question, tuple(fitting)), draft, index, model)
 
 
 RowT = TypeVar("RowT", bound=Row)
@@ -125,12 +112,12 @@ def pack_rows(
     sources: Iterable[Chunk] = (),
 ) -> Context:
     """Return the first rows of each table that fit its share of a window of `limit` tokens; chunks get the rest."""
-    reported, room = _fit(reports, REPORT_SHARE * limit, limit)
-    named, room = _fit(entities, ENTITY_SHARE * limit, room)
-    related, room = _fit(relationships, RELATIONSHIP_SHARE * limit, room)
-    claimed, room = _fit(claims, CLAIM_SHARE * limit, room)
-    told, _ = _fit(sources, room, room)
-    return Context(reports=reported, entities=named, relationships=related, claims=claimed, sources=told)
+    fitting_reports, room = _fit(reports, REPORT_SHARE * limit, limit)
+    fitting_entities, room = _fit(entities, ENTITY_SHARE * limit, room)
+    fitting_relationships, room = _fit(relationships, RELATIONSHIP_SHARE * limit, room)
+    fitting_claims, room = _fit(claims, CLAIM_SHARE * limit, room)
+    chunks, _ = _fit(sources, room, room)
+    return Context(fitting_reports, fitting_entities, fitting_relationships, fitting_claims, chunks)
 
 
 def _fit(rows: Iterable[RowT], part: float, room: float) -> tuple[tuple[RowT, ...], float]:

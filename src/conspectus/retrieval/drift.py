@@ -16,11 +16,11 @@ from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
 from conspectus.retrieval import local, method
-from conspectus.retrieval.base import empty_answer, finish, fit_answers
+from conspectus.retrieval.base import empty_answer, reduce
 from conspectus.retrieval.rollup import communities_of, match_annotations
 from conspectus.rows import Answer, Report
 from conspectus.settings import Settings
-from conspectus.tasks import FollowUp, PrimeAnswer, Probe, PursueFollowUp, ReduceAnswer
+from conspectus.tasks import FollowUp, PrimeAnswer, Probe, PursueFollowUp
 from conspectus.tasks.base import Context
 from conspectus.text.language import ENGLISH, question_language
 from conspectus.text.words import name_key
@@ -58,29 +58,29 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         raise UsageError("drift starts from reports, and this index has none: ask by rollup or local")
     reports = primer_reports(question, index, settings)
     drifted = await drift(question, reports, index, model, settings)
-    helpful = sorted((probe for probe in drifted.probes if probe.score > 0), key=lambda probe: -probe.score)
-    notices = (
-        [f"{len(drifted.failed)} follow-ups could not be answered: {drifted.failed[0]}"] if drifted.failed else []
-    )
+    notices: list[str] = []
+    if drifted.failed:
+        notices.append(f"{len(drifted.failed)} follow-ups could not be answered: {drifted.failed[0]}")
     if not model.generative and drifted.questions:
         notices.append(wording(question_language(question, index)).crossing)
-    used = drifted.used
+    helpful = [probe for probe in drifted.probes if probe.score > 0]
     if helpful:
-        task = ReduceAnswer(question, tuple(fit_answers(helpful, settings.answer.context_tokens)))
-        draft = Answer(question, "", METHOD, context_tokens=used, notices=tuple(notices))
-        result = await finish(task, draft, index, model)
+        draft = Answer(question, "", METHOD, context_tokens=drifted.used, notices=tuple(notices))
+        result = await reduce(helpful, draft, index, model, settings.answer)
     else:
-        result = empty_answer(question, index, method=METHOD, context_tokens=used)
-    return replace(result, why=_description(reports, drifted))
+        result = empty_answer(question, index, method=METHOD, context_tokens=drifted.used)
+    questions = "; ".join(f"“{question}”" for question in drifted.questions)
+    why = f"from the reports of communities {', '.join(str(report.community) for report in reports)}"
+    return replace(result, why=f"{why}, then asked {questions}" if questions else why)
 
 
 async def drift(
     question: str, reports: Sequence[Report], index: Index, model: Model, settings: Settings
 ) -> DriftSteps:
     """Ask the primer and then, at each step, the follow-ups that promise most of those that are not asked yet."""
-    evidence = Context(reports=tuple(reports))
-    primer = await model.perform(PrimeAnswer(question, evidence, FOLLOW_UPS))
-    result = DriftSteps([primer], used=tokens.count(evidence.text))
+    context = Context(reports=tuple(reports))
+    primer = await model.perform(PrimeAnswer(question, context, FOLLOW_UPS))
+    result = DriftSteps([primer], used=tokens.count(context.text))
     ahead = list(primer.follow_ups)
     for _ in range(settings.drift.depth):
         step = _best(ahead, [question, *result.questions], FOLLOW_UPS)
@@ -103,11 +103,11 @@ async def drift(
 
 def _best(ahead: Iterable[FollowUp], questions: Sequence[str], most: int) -> list[FollowUp]:
     """Return the follow-ups of the highest scores that were not asked; of equal ones the first."""
-    asked_keys = {name_key(question) for question in questions}
+    previous = {name_key(question) for question in questions}
     fresh: dict[str, FollowUp] = {}
     for follow_up in sorted(ahead, key=lambda f: -f.score):
         key = name_key(follow_up.question)
-        if follow_up.score > 0 and key not in asked_keys:
+        if follow_up.score > 0 and key not in previous:
             fresh.setdefault(key, follow_up)
     return list(fresh.values())[:most]
 
@@ -125,9 +125,3 @@ def primer_reports(question: str, index: Index, settings: Settings) -> list[Repo
             near.setdefault(report.number, report)
     others = sorted(index.reports, key=lambda report: (report.level, -report.rating, report.number))
     return list({r.number: r for r in (*near.values(), *others)}.values())[:PRIMER_REPORTS]
-
-
-def _description(reports: Sequence[Report], drifted: DriftSteps) -> str:
-    numbers = ", ".join(str(report.community) for report in reports)
-    questions = "; ".join(f"“{question}”" for question in drifted.questions)
-    return f"from the reports of communities {numbers}" + (f", then asked {questions}" if questions else "")
