@@ -20,7 +20,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, cast
@@ -42,31 +42,62 @@ STRENGTH = 8.0
 extractive model reads once, for a person chose to state it."""
 
 
-# Records
-
-
-def one_line(text: str) -> str:
-    """Return a text on one line, with single spaces and without lone surrogates."""
-    return " ".join(text.encode("utf-8", "replace").decode().split())
-
-
 def _not_empty(text: str) -> str:
     if not text:
         raise ValueError("must not be empty")
     return text
 
 
-Text = Annotated[str, AfterValidator(one_line)]
+Text = Annotated[str, AfterValidator(lambda text: " ".join(text.encode("utf-8", "replace").decode().split()))]
+"""A text on one line, with single spaces and without lone surrogates."""
 Name = Annotated[Text, AfterValidator(_not_empty)]
 
 
 @dataclass(frozen=True)
 class Correction:
-    """A change of the graph; in the file the key of its field `main` is its `kind`."""
+    """A change of the graph. Two that make the same change are equal, whatever their number, date, author and note.
+
+    `conspectus correct` has a command for each kind, made of its fields and its docstring. In the file the key of the
+    field `main` is the `kind`; the number identifies a correction, and the order is that of the file.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     kind: ClassVar[str]
     main: ClassVar[str] = "name"
+    number: int = field(default=0, kw_only=True, compare=False)
+    date: Annotated[str, BeforeValidator(str)] = field(default="", kw_only=True, compare=False)
+    author: Text = field(default="", kw_only=True, compare=False)
+    note: Text = field(default="", kw_only=True, compare=False)
+
+    @property
+    def title(self) -> str:
+        """Its number, as failures and citations show it."""
+        return f"{STAGE} {self.number}"
+
+    @property
+    def mark(self) -> str:
+        """Its number and a hash of its content: an index records the marks that it was built with."""
+        return f"{self.number}:{sha256(repr(self).encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+    def problem(self) -> str:
+        """Return why it makes no sense by itself, "" where it does."""
+        match self:
+            case Merge(names) if not names or len(set(map(name_key, (*names, self.name)))) < 2:
+                return "merge takes two names or more that differ in more than case and spelling"
+            case Split(documents=(), aliases=()):
+                return (
+                    "split takes documents or aliases that belong to the other entity; to rename all, use rename"
+                )
+            case Split(name, into) if name_key(into) == name_key(name):
+                return f"what is split from {name} needs another name than {into}"
+            case Rename(name, to) if name == to:
+                return f"the name is {to} already"
+            case AddFact(source, target) if name_key(source) == name_key(target):
+                return f"a fact joins two entities, and {source!r} is only one"
+            case AddFact(quote="", document=document) if document:
+                return "a fact cites a document by a quote of it: give the quote, or leave the document out"
+            case _:
+                return ""
 
     def __str__(self) -> str:
         match self:
@@ -76,25 +107,37 @@ class Correction:
                 which = f" as {', '.join(aliases)}" if aliases else ""
                 where = f" in {', '.join(documents)}" if documents else ""
                 return f"split {name}{which}{where} into {into}"
+            case Rename(name, to):
+                return f"rename {name} to {to}"
+            case Retype(name, type_):
+                return f"retype {name} as {type_}"
             case AddFact(source, target, description):
                 return f"add fact {source} - {target}: {description}"
             case _:
-                name, *other = (getattr(self, field.name) for field in fields(self))
-                return " ".join((self.kind, name, *((AS[self.kind], *other) if other else ())))
+                return f"{self.kind} {getattr(self, self.main)}"
 
 
-AS = {"rename": "to", "retype": "as"}
-"""The word between the two values of a correction in its description."""
+def _doc(text: str) -> Any:
+    """Return what describes a field, as the command line shows it."""
+    return Field(description=text)
+
+
+EntityName = Annotated[Name, _doc("Name of the entity.")]
 
 
 @dataclass(frozen=True)
 class Merge(Correction):
-    """Several names are one entity; its name is `into`, else the first of the names."""
+    """Merge entities: several names are one entity.
 
-    kind: ClassVar[str] = "merge"
-    main: ClassVar[str] = "names"
-    names: tuple[Name, ...]
-    into: Text = ""
+    The merged entity has the mentions, descriptions, relationships and claims of all.
+
+    Example: conspectus correct merge "D. Quill" "Miss Quill" --into "Dorothea Quill"
+    """
+
+    kind = "merge"
+    main = "names"
+    names: Annotated[tuple[Name, ...], _doc("Two or more names of the same entity.")]
+    into: Annotated[Text, _doc("Name of the merged entity (default: the first NAME).")] = ""
 
     @property
     def name(self) -> str:
@@ -104,128 +147,113 @@ class Merge(Correction):
 
 @dataclass(frozen=True)
 class Split(Correction):
-    """What goes by one of the `aliases` (any name if empty) in the `documents` (all if empty) is the entity `into`.
+    """Split an entity: one name stands for two entities.
 
-    Documents are given by path, by the end of a path, or by a pattern such as `planets/*`.
+    --document or --alias says which mentions belong to the entity that is split off.
+
+    Example: conspectus correct split Mercury --into "Mercury (planet)" --document "planets/*"
     """
 
-    kind: ClassVar[str] = "split"
-    name: Name
-    into: Name
-    documents: tuple[Name, ...] = ()
-    aliases: tuple[Name, ...] = ()
+    kind = "split"
+    name: EntityName
+    into: Annotated[Name, _doc("Name of the entity that is split off, new or existing.")]
+    documents: Annotated[
+        tuple[Name, ...],
+        _doc(
+            "Document in which NAME means the entity that is split off: a path, the end of a path or a pattern such as "
+            "'planets/*'. Repeatable."
+        ),
+    ] = ()
+    aliases: Annotated[
+        tuple[Name, ...], _doc("Alias that belongs to the entity that is split off. Repeatable.")
+    ] = ()
 
 
 @dataclass(frozen=True)
 class Rename(Correction):
-    """The name of an entity is `to`; its old name becomes an alias."""
+    """Rename an entity; the old name becomes an alias.
 
-    kind: ClassVar[str] = "rename"
-    name: Name
-    to: Name
+    Example: conspectus correct rename "Sallow Quay" "Port Sallow Quay"
+    """
+
+    kind = "rename"
+    name: EntityName
+    to: Annotated[Name, _doc("The new name.")]
 
 
 @dataclass(frozen=True)
 class Retype(Correction):
-    """An entity is of another type."""
+    """Change the type of an entity.
 
-    kind: ClassVar[str] = "retype"
-    name: Name
-    type: Name
+    Example: conspectus correct retype "Teal Maid" vessel
+    """
+
+    kind = "retype"
+    name: EntityName
+    type: Annotated[Name, _doc("Entity type, e.g. person, organization or place.")]
 
 
 @dataclass(frozen=True)
 class Delete(Correction):
-    """An entity does not exist; its relationships and claims go with it."""
+    """Delete an entity, with its relationships and claims.
 
-    kind: ClassVar[str] = "delete"
-    name: Name
+    The documents stay as they are.
+
+    Example: conspectus correct delete FYI
+    """
+
+    kind = "delete"
+    name: EntityName
 
 
 @dataclass(frozen=True)
 class AddFact(Correction):
-    """A relationship that the documents do not state, or that was not extracted.
+    """Add a relationship between two entities.
 
-    With a `quote` it cites that passage of a document (of `document`, if given, by path or the end of a path). Without
-    one, answers say that a person stated it. `create` makes a missing end an entity of the type `concept`.
+    With --quote the fact cites that passage of a document. Without, answers that use it say that a person stated it and
+    that no document does.
+
+    Example: conspectus correct add-fact "Ada King" "Lord Byron" "Ada King is a daughter of Lord Byron."
     """
 
-    kind: ClassVar[str] = "add-fact"
-    main: ClassVar[str] = "description"
-    source: Name
-    target: Name
-    description: Name
-    strength: Annotated[float, Field(ge=1, le=10)] = STRENGTH
-    quote: Text = ""
-    document: Text = ""
-    create: bool = False
-
-
-def _problem(correction: Correction) -> str:
-    """Return why a correction makes no sense by itself, "" where it does."""
-    match correction:
-        case Merge(names) if not names or len(set(map(name_key, (*names, correction.name)))) < 2:
-            return "merge takes two names or more that differ in more than case and spelling"
-        case Split(documents=(), aliases=()):
-            return "split takes documents or aliases that belong to the other entity; to rename all, use rename"
-        case Split(name, into) if name_key(into) == name_key(name):
-            return f"what is split from {name} needs another name than {into}"
-        case Rename(name, to) if name == to:
-            return f"the name is {to} already"
-        case AddFact(source, target) if name_key(source) == name_key(target):
-            return f"a fact joins two entities, and {source!r} is only one"
-        case AddFact(quote="", document=document) if document:
-            return "a fact cites a document by a quote of it: give the quote, or leave the document out"
-        case _:
-            return ""
+    kind = "add-fact"
+    main = "description"
+    source: EntityName
+    target: Annotated[Name, _doc("Name of the other entity.")]
+    description: Annotated[Name, _doc("The fact as a sentence, e.g. 'Anselm Vickery taught Maeve Tully.'")]
+    strength: Annotated[float, Field(ge=1, le=10, description="Strength of the relationship, 1 to 10.")] = (
+        STRENGTH
+    )
+    quote: Annotated[Text, _doc("Passage of a document to cite for the fact, word for word.")] = ""
+    document: Annotated[Text, _doc("Document of the quote, given by the end of its path.")] = ""
+    create: Annotated[bool, _doc("Create the entities, of the type concept, if they do not exist yet.")] = False
 
 
 KINDS: Mapping[str, type[Correction]] = {c.kind: c for c in (Merge, Split, Rename, Retype, Delete, AddFact)}
+C = TypeVar("C", bound=Correction)
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A correction in the file. Its number identifies it; the order is that of the file."""
+def validated(kind: type[C], values: Mapping[str, Any]) -> C:
+    """Return a correction of some values, its texts each on one line.
 
-    number: Annotated[int, Field(ge=1)]
-    correction: Correction
-    date: Annotated[str, BeforeValidator(str)] = ""
-    author: Text = ""
-    note: Text = ""
-
-    @property
-    def mark(self) -> str:
-        """Its number and a hash of what an index shows of it: an index records the marks that it was built with."""
-        content = repr((self.correction, self.author, self.note))
-        return f"{self.number}:{sha256(content.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
-
-    def __str__(self) -> str:
-        return f"correction {self.number} ({self.correction})"
-
-
-T = TypeVar("T")
-
-
-def validated(kind: type[T], values: Mapping[str, Any]) -> T:
-    """Return a correction or entry of some values, its texts each on one line.
-
-    Raises UsageError where a value is missing or not allowed, or a correction makes no sense by itself.
+    Raises UsageError where a value is missing or not allowed, or the correction makes no sense by itself.
     """
-    name = kind.kind if issubclass(kind, Correction) else STAGE
     try:
-        made = TypeAdapter(kind).validate_python(dict(values))
+        correction = TypeAdapter(kind).validate_python(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{name}: `{where}` is wrong: {first['msg'].removeprefix('Value error, ')}") from None
-    if isinstance(made, Correction) and (problem := _problem(made)):
+        raise UsageError(
+            f"{kind.kind}: `{where}` is wrong: {first['msg'].removeprefix('Value error, ')}"
+        ) from None
+    if problem := correction.problem():
         raise UsageError(problem)
-    return made
+    return correction
 
 
-def marks(entries: Iterable[Entry]) -> str:
+def marks(corrections: Iterable[Correction]) -> str:
     """Return the marks of corrections, in their order."""
-    return " ".join(entry.mark for entry in entries)
+    return " ".join(correction.mark for correction in corrections)
 
 
 # Added facts in an index
@@ -257,8 +285,7 @@ FILE_NAME = "corrections.toml"
 HEAD = """\
 # Corrections by people. `conspectus index` applies them in this order; `conspectus correct` adds and undoes them.
 """
-_HEADER = r"[ \t]*\[\[[ \t]*correction[ \t]*\]\]"
-_START = re.compile(rf"^(?={_HEADER})", re.MULTILINE)
+_START = re.compile(r"^(?=[ \t]*\[\[[ \t]*correction[ \t]*\]\])", re.MULTILINE)
 _NUMBER = re.compile(r"^[ \t]*(?:#[ \t]*)?number[ \t]*=[ \t]*(\d+)", re.MULTILINE)
 """The number of a correction, or of one that was undone and is a comment."""
 
@@ -273,7 +300,7 @@ def file_of(folder: Path, given: str = "") -> Path:
     return Path(given).expanduser() if given else folder / FILE_NAME
 
 
-def corrections_for(settings: Settings, folder: Path) -> tuple[Settings, list[Entry]]:
+def corrections_for(settings: Settings, folder: Path) -> tuple[Settings, list[Correction]]:
     """Return the corrections to build an index with, and settings that record a file outside the folder.
 
     Raises UsageError as `read_file` does.
@@ -285,7 +312,7 @@ def corrections_for(settings: Settings, folder: Path) -> tuple[Settings, list[En
     return settings, read_file(path)
 
 
-def read_file(path: Path) -> list[Entry]:
+def read_file(path: Path) -> list[Correction]:
     """Return the corrections of a file in its order; none if there is no file.
 
     Raises UsageError, with the line or the number, where the file is not valid.
@@ -299,16 +326,27 @@ def read_file(path: Path) -> list[Entry]:
     if content or not isinstance(rows, list) or len(cast("list[Any]", rows)) != len(_START.findall(text)):
         other = f"; it holds `{next(iter(content))}`" if content else ""
         raise UsageError(f"{path}: write each correction under a line [[correction]] of its own{other}")
-    entries: dict[int, Entry] = {}
+    corrections: dict[int, Correction] = {}
     for row in cast("list[dict[str, Any]]", rows):
         number = row.get("number", "without a number")
         try:
-            entry = _entry(row)
+            correction = _of_row(row)
         except UsageError as error:
             raise UsageError(f"{path}, correction {number}: {error}") from None
-        if entries.setdefault(entry.number, entry) is not entry:
+        if corrections.setdefault(correction.number, correction) is not correction:
             raise UsageError(f"{path}: two corrections have the number {number}")
-    return list(entries.values())
+    return list(corrections.values())
+
+
+def _of_row(row: dict[str, Any]) -> Correction:
+    kinds = [kind for kind in KINDS if kind in row]
+    if len(kinds) != 1:
+        raise UsageError(f"it takes one of {', '.join(KINDS)}, and has {' and '.join(kinds) or 'none'}")
+    kind = KINDS[kinds[0]]
+    correction = validated(kind, {kind.main: row.pop(kind.kind), **row})
+    if correction.number < 1:
+        raise UsageError("its `number` must be 1 or more")
+    return correction
 
 
 def next_number(path: Path) -> int:
@@ -316,25 +354,32 @@ def next_number(path: Path) -> int:
     return 1 + max(map(int, _NUMBER.findall(_text(path))), default=0)
 
 
-def append(path: Path, entry: Entry) -> None:
+def append(path: Path, correction: Correction) -> None:
     """Add a correction at the end of a file, which is created if it is missing."""
-    lines = "\n".join(("[[correction]]", f"number = {entry.number}", *_lines(entry), ""))
+    values = {"number": correction.number, correction.kind: getattr(correction, correction.main)}
+    by_name = sorted(fields(correction), key=lambda f: bool(f.kw_only))  # date, author and note come last
+    values |= {f.name: value for f in by_name if (value := getattr(correction, f.name)) != f.default}
+    del values[correction.main]
+    # a value in TOML is one in JSON but for one character
+    dumped = {
+        key: json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") for key, value in values.items()
+    }
+    lines = "\n".join(("[[correction]]", *(f"{key} = {value}" for key, value in dumped.items()), ""))
     _replace(path, f"{(_text(path) or HEAD).rstrip()}\n\n{lines}")
 
 
-def remove(path: Path, number: int) -> Entry:
+def remove(path: Path, number: int) -> Correction:
     """Make a comment of a correction in a file and return it; raise NotFound where the file has none of that number."""
-    entries = {entry.number: entry for entry in read_file(path)}
-    if number not in entries:
-        numbers = ", ".join(map(str, entries))
-        raise NotFound(
-            f"{path} has no correction {number}; " + (f"there are {numbers}" if numbers else "it has none")
-        )
+    corrections = read_file(path)
+    numbers = [correction.number for correction in corrections]
+    if number not in numbers:
+        others = f"there are {', '.join(map(str, numbers))}" if numbers else "it has none"
+        raise NotFound(f"{path} has no correction {number}; {others}")
     head, *parts = _START.split(_text(path))
-    place = list(entries).index(number)
-    parts[place] = re.sub(r"^(?=[ \t]*[^#\s])", "# ", parts[place], flags=re.MULTILINE)
+    at = numbers.index(number)
+    parts[at] = re.sub(r"^(?=[ \t]*[^#\s])", "# ", parts[at], flags=re.MULTILINE)
     _replace(path, head + "".join(parts))
-    return entries[number]
+    return corrections[at]
 
 
 def _text(path: Path) -> str:
@@ -356,27 +401,3 @@ def _replace(path: Path, text: str) -> None:
         temporary.replace(path)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
-
-
-def _entry(row: dict[str, Any]) -> Entry:
-    kinds = [kind for kind in KINDS if kind in row]
-    if len(kinds) != 1:
-        raise UsageError(f"it takes one of {', '.join(KINDS)}, and has {' and '.join(kinds) or 'none'}")
-    common = {field.name: row.pop(field.name) for field in fields(Entry) if field.name in row}
-    kind = KINDS[kinds[0]]
-    return validated(Entry, {**common, "correction": validated(kind, {kind.main: row.pop(kind.kind), **row})})
-
-
-def _lines(entry: Entry) -> Iterator[str]:
-    correction = entry.correction
-    yield f"{correction.kind} = {_toml(getattr(correction, correction.main))}"
-    for record in (correction, entry):
-        for field in fields(record):
-            value = getattr(record, field.name)
-            if field.name not in (correction.main, "number", "correction") and value != field.default:
-                yield f"{field.name} = {_toml(value)}"
-
-
-def _toml(value: object) -> str:
-    """Return a value as TOML, which is JSON but for one character."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -79,7 +79,7 @@ def corrected(before: Index, tmp_path_factory: pytest.TempPathFactory) -> Index:
             if isinstance(correction, AddFact) and correction.quote
             else correction
         )
-        api.correct(folder, chosen, author="Anna" if chosen is correction else "")
+        api.correct(folder, replace(chosen, author="Anna" if chosen is correction else ""))
     made = api.apply_corrections(folder)
     assert not made.failures
     return api.open_index(folder)
@@ -253,7 +253,7 @@ def test_applying_at_once_is_the_same_as_indexing_again(own: Path):
     api.build(own / "corpus", own / "index")
     other = Path(shutil.copytree(own / "index", own / "other"))
     for folder in (own / "index", other):
-        api.correct(folder, Delete("Hollin Council"), day="")
+        api.correct(folder, Delete("Hollin Council", date="2026-11-21"))
 
     assert api.apply_corrections(other).snapshot == api.build(own / "corpus", own / "index").snapshot
 
@@ -388,7 +388,7 @@ def test_names_are_those_that_the_corrections_before_will_have_given(own: Path):
     )
     api.correct(own / "index", Retype("hollin school", "school"))
 
-    kept = [row.entry.correction for row in api.corrections(own / "index").rows]
+    kept = [row.correction for row in api.corrections(own / "index").rows]
     made = api.apply_corrections(own / "index")
 
     assert kept[1] == Merge(("Dame Ada", "Ruben Vale"), "Dame Ada")

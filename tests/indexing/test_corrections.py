@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +17,6 @@ from conspectus.corrections import (
     AddFact,
     Correction,
     Delete,
-    Entry,
     Merge,
     Rename,
     Retype,
@@ -25,7 +24,7 @@ from conspectus.corrections import (
     is_added_facts,
 )
 from conspectus.indexing.arrays import sentence_entity_graph
-from conspectus.indexing.corrections import AddedFacts, CorrectionResult, apply_corrections, correct_triples
+from conspectus.indexing.corrections import CorrectionResult, apply_corrections, correct_triples
 from conspectus.indexing.extract import Extracted
 from conspectus.indexing.merge import Merged, merge, merge_claims
 from conspectus.indexing.resolve import resolve
@@ -90,11 +89,7 @@ class Made:
     result: CorrectionResult
     graphs: Sequence[tuple[Chunk, Extraction]]
     merged: Merged
-    entries: Sequence[Entry]
-
-    @property
-    def facts(self) -> AddedFacts:
-        return self.result.facts
+    corrections: Sequence[Correction]
 
     @property
     def entities(self) -> dict[str, Entity]:
@@ -106,7 +101,8 @@ class Made:
 
     @property
     def problems(self) -> list[str]:
-        return [self.result.problems.get(entry, "") for entry in self.entries]
+        errors = {failure.stage: failure.error for failure in self.result.failures}
+        return [errors.get(c.title, "").removeprefix(f"{c}: ") for c in self.corrections]
 
     @property
     def joins(self) -> list[tuple[str, str]]:
@@ -122,13 +118,13 @@ class Made:
 
 
 def made(*corrections: Correction, graphs: Sequence[Extraction] = GRAPHS, language: str = "en") -> Made:
-    entries = [Entry(number, correction) for number, correction in enumerate(corrections, 1)]
+    numbered = [replace(correction, number=number) for number, correction in enumerate(corrections, 1)]
     names = resolve(CHUNKS, graphs, DOCUMENTS, ResolveSettings())
     extracted = Extracted(list(graphs), [*CLAIMS])
-    result = apply_corrections(entries, names, CHUNKS, extracted, DOCUMENTS, language)
-    every = [*result.facts.extracted, *zip(CHUNKS, graphs, strict=True)]
+    result = apply_corrections(numbered, names, CHUNKS, extracted, DOCUMENTS, language)
+    every = [*result.extracted, *zip(CHUNKS, graphs, strict=True)]
     merged = merge_claims(CHUNKS, CLAIMS, result.names, merge(every, result.names))
-    return Made(result, every, merged, entries)
+    return Made(result, every, merged, numbered)
 
 
 BEFORE = made()
@@ -301,17 +297,17 @@ def test_a_fact_that_a_person_says_stands_on_their_words():
 
     edge = now.pairs["Ada Brook", "Mercury"]
     ((span, _), text), *others = now.merged.relationship_elements[edge.number].instances.items()
-    (document,) = now.facts.documents
+    (document,) = now.result.documents
     assert not others
     assert (edge.weight, edge.strength) == (1, 9)
     assert document.path == ADDED_FACTS
     assert document.text[span.start : span.end] == text == 'A person: "Ada Brook discovered Mercury."'
     assert document.place(span.start, span.end) == "correction 1"
-    assert edge.chunk_ids == (now.facts.chunks[0].id,)
+    assert edge.chunk_ids == (now.result.chunks[0].id,)
 
 
 def test_what_people_say_is_told_in_the_language_of_the_corpus():
-    (document,) = made(AddFact("Sun", "Venus", "太阳照亮金星。"), language="zh").facts.documents
+    (document,) = made(AddFact("Sun", "Venus", "太阳照亮金星。"), language="zh").result.documents
     assert document.text == "一位编者（Sun、Venus）：“太阳照亮金星。”"
     assert document.language == "zh"
 
@@ -327,10 +323,10 @@ def test_facts_that_do_not_name_their_ends_are_told_with_them():
         AddFact("Ada Brook", "Mercury", "She discovered it."), AddFact("Sun", "Venus", "The Sun lights Venus.")
     )
 
-    first, second = (chunk.text for chunk in now.facts.chunks)
+    first, second = (chunk.text for chunk in now.result.chunks)
     assert first == 'A person (Ada Brook, Mercury): "She discovered it."'
     assert second == 'A person: "The Sun lights Venus."'
-    assert now.facts.documents[0].text == f"{first}\n{second}"
+    assert now.result.documents[0].text == f"{first}\n{second}"
 
 
 def test_a_fact_adds_to_a_relationship_that_is_there():
@@ -349,7 +345,7 @@ def test_a_quoted_fact_stands_in_the_document():
     (span, _), text = next(iter(now.merged.relationship_elements[edge.number].instances.items()))
     assert (span, text) == (spot(1, FILLS[:-1]), "There is quicksilver in the lamp.")
     assert edge.chunk_ids == (CHUNKS[1].id,)
-    assert not now.facts.documents
+    assert not now.result.documents
 
 
 def test_a_fact_that_quotes_an_instance_tells_it_anew():
@@ -384,7 +380,7 @@ def test_a_fact_makes_an_end_that_is_missing_where_asked():
     now = made(AddFact("Sun", "Moon", "The Moon hides the Sun.", create=True), Retype("moon", "satellite"))
 
     assert now.entities["Moon"].type == "satellite"
-    assert now.entities["Moon"].chunk_ids == (now.facts.chunks[0].id,)
+    assert now.entities["Moon"].chunk_ids == (now.result.chunks[0].id,)
     assert ("Moon", "Sun") in now.pairs
 
 
@@ -433,7 +429,7 @@ def test_corrections_applied_twice_do_what_they_do_once(order: list[Correction],
 def test_every_relationship_ends_in_entities_and_every_span_in_a_document(order: list[Correction]):
     now = made(*order)
 
-    lengths = {document.id: len(document.text) for document in (*DOCUMENTS, *now.facts.documents)}
+    lengths = {document.id: len(document.text) for document in (*DOCUMENTS, *now.result.documents)}
     for edge in now.merged.relationships:
         assert {edge.source, edge.target} <= now.entities.keys()
     for element in (*now.merged.entity_elements, *now.merged.relationship_elements):
@@ -464,4 +460,4 @@ def test_no_corrections_change_nothing():
     result = apply_corrections([], names, CHUNKS, Extracted(GRAPHS, [*CLAIMS]), DOCUMENTS)
 
     assert result.names is names
-    assert result.facts == AddedFacts()
+    assert result == CorrectionResult(names, names.joins)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from conspectus.api.tuning import tune
     from conspectus.configuration import Resolved
     from conspectus.corrections import FILE_NAME as CORRECTIONS_FILE
-    from conspectus.corrections import KINDS, Correction, Entry
+    from conspectus.corrections import KINDS, Correction
     from conspectus.explore import Branch, Edge, ReportView
     from conspectus.filters.view import View
     from conspectus.index_models import describe_models, with_index_models

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from conspectus.api.embedding import check_embedder, with_vectors
 from conspectus.configuration import INDEX, Resolved
-from conspectus.corrections import Entry, corrections_for
+from conspectus.corrections import Correction, corrections_for
 from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.indexing import paused_garbage_collection
@@ -141,7 +141,7 @@ class BuildRequest:
 
     folder: Path
     resolved: Resolved
-    corrections: Sequence[Entry] = ()
+    corrections: Sequence[Correction] = ()
     progress: Progress | None = None
     fresh: bool = False
     agree: Agree | None = None

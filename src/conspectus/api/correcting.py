@@ -19,7 +19,7 @@ from conspectus import configuration
 from conspectus import corrections as records
 from conspectus.api.building import BuildRequest, Built, build_read
 from conspectus.configuration import Resolved
-from conspectus.corrections import AddFact, Correction, Entry, Merge, Rename, Split
+from conspectus.corrections import AddFact, Correction, Merge, Rename
 from conspectus.errors import IndexMissing, NotFound, UsageError
 from conspectus.explore import find_entity
 from conspectus.index import Index
@@ -44,7 +44,7 @@ MODELS = ("model", "llm.base_url", "llm.embedder_base_url", "vectors.embedder", 
 class CorrectionState:
     """A correction and its state: applied, waiting for the next build, or failing with a `reason`."""
 
-    entry: Entry
+    correction: Correction
     state: State
     reason: str = ""
 
@@ -60,52 +60,44 @@ class Corrections:
 
 
 def correct(
-    folder: str | Path,
-    correction: Correction,
-    *,
-    file: str | Path = "",
-    author: str = "",
-    note: str = "",
-    day: str | None = None,
-    settings: Given = None,
-) -> Entry:
+    folder: str | Path, correction: Correction, *, file: str | Path = "", settings: Given = None
+) -> Correction:
     """Add a correction of the index in a folder to its file; return it with its number and the index's own names.
 
-    It takes effect at the next build. `file` is the corrections file, if not the one of the settings or the index;
-    `day` defaults to today.
+    It takes effect at the next build. `file` is the corrections file, if not the one of the settings or the index; the
+    date is today if it has none.
 
-        correct("index", Rename("Birrin", "MV Birrin"), author="Anna")
+        correct("index", Rename("Birrin", "MV Birrin", author="Anna"))
 
     Raises NotFound, with suggestions, where the index has no entity of a name; UsageError where the correction makes
     no sense, changes nothing, or the index was imported.
     """
-    if type(correction) not in records.KINDS.values():
+    kind = type(correction)
+    if kind not in records.KINDS.values():
         kinds = ", ".join(kind.__name__ for kind in records.KINDS.values())
         raise UsageError(f"a correction is one of conspectus.corrections ({kinds}), and not {correction!r}")
     target = path_of(folder)
     index = _built_here(target)
     path = _file(target, file, settings)
-    entries = records.read_file(path)
-    if undone := _undone(index, entries):
+    existing = records.read_file(path)
+    if undone := _undone(index, existing):
         raise UsageError(
             f"correction {', '.join(map(str, undone))} was undone or edited since the index was made, so its names may "
             "change; first index again, or run conspectus correct apply"
         )
     corrector = _corrector(index)
-    for entry in entries:
-        if entry.mark not in _marks(index):
-            corrector.apply(entry)
-    correction = records.validated(type(correction), vars(correction))
-    correction = records.validated(type(correction), _with_own_names(correction, corrector, index))
-    if same := next((entry for entry in entries if entry.correction == correction), None):
+    for earlier in existing:
+        if earlier.mark not in _marks(index):
+            corrector.apply(earlier)
+    values = _with_own_names(records.validated(kind, vars(correction)), corrector, index)
+    values |= {"number": records.next_number(path), "date": correction.date or date.today().isoformat()}
+    correction = records.validated(kind, values)
+    if same := next((earlier for earlier in existing if earlier == correction), None):
         raise UsageError(f"correction {same.number} says so already")
-    today = date.today().isoformat() if day is None else day
-    values = {"number": records.next_number(path), "date": today, "author": author, "note": note}
-    made = records.validated(Entry, {**values, "correction": correction})
-    if problem := corrector.apply(made):
+    if problem := corrector.apply(correction):
         raise UsageError(problem)
-    records.append(path, made)
-    return made
+    records.append(path, correction)
+    return correction
 
 
 def _corrector(index: Index) -> Corrector:
@@ -129,37 +121,32 @@ def _with_own_names(correction: Correction, corrector: Corrector, index: Index) 
         try:
             return corrector.display(corrector.find(name))
         except NotFound:
-            if isinstance(correction, AddFact) and correction.create:
-                return name
             if corrector.deleted_by(name):
                 raise
-        return corrector.display(corrector.find(find_entity(name, index).name))
-
-    def owned(name: str) -> str:
-        key = corrector.owner(name)
-        return corrector.display(key) if key else name
+        if isinstance(correction, AddFact) and correction.create:
+            return name
+        try:
+            return corrector.display(corrector.find(find_entity(name, index).name))
+        except NotFound as error:
+            advice = "; create=True makes it an entity" if isinstance(correction, AddFact) else ""
+            raise NotFound(f"{error}{advice}") from None
 
     values = dict(vars(correction))
-    match correction:
-        case Merge(names, into):
-            values["names"] = tuple(dict.fromkeys(map(own, names)))
-            values["into"] = owned(into) if into else values["names"][0]
-            if {*values["names"]} == {values["into"]}:
-                raise UsageError(f"{' and '.join(names)} are one already: {values['into']}")
-        case AddFact(source, target):
-            try:
-                values |= {"source": own(source), "target": own(target)}
-            except NotFound as error:
-                raise NotFound(f"{error}; create=True makes it an entity") from None
-        case Split(name, into):
-            values |= {"name": own(name), "into": owned(into)}
-        case _:
-            values["name"] = own(values["name"])
+    for field in {"name", "source", "target"} & values.keys():
+        values[field] = own(values[field])
+    if isinstance(correction, Merge):
+        values["names"] = tuple(dict.fromkeys(map(own, correction.names)))
+        values["into"] = correction.into or values["names"][0]
+    for field in {"into", "to"} & values.keys():
+        if (key := corrector.owner(values[field])) is not None:
+            values[field] = corrector.display(key)
+    if isinstance(correction, Merge) and {*values["names"]} == {values["into"]}:
+        raise UsageError(f"{' and '.join(correction.names)} are one already: {values['into']}")
     if isinstance(correction, Rename) and corrector.owner(correction.to) not in (
         None,
         corrector.find(values["name"]),
     ):
-        raise UsageError(f"there is a {owned(correction.to)} already; if both are one, merge them")
+        raise UsageError(f"there is a {values['to']} already; if both are one, merge them")
     return values
 
 
@@ -176,20 +163,21 @@ def corrections(
     except IndexMissing:
         index = Index()
     path = _file(target, file, settings)
-    entries, applied = records.read_file(path), _marks(index)
+    listed, applied = records.read_file(path), _marks(index)
     errors = {failure.stage: failure.error for failure in index.failures}
 
-    def state(entry: Entry) -> CorrectionState:
-        if entry.mark not in applied:
-            return CorrectionState(entry, "waiting")
-        error = errors.get(f"{records.STAGE} {entry.number}", "")
-        reason = error.removeprefix(f"{entry.correction}: ")
-        return CorrectionState(entry, "failing" if error else "applied", reason)
+    def state(correction: Correction) -> CorrectionState:
+        if correction.mark not in applied:
+            return CorrectionState(correction, "waiting")
+        error = errors.get(correction.title, "")
+        return CorrectionState(
+            correction, "failing" if error else "applied", error.removeprefix(f"{correction}: ")
+        )
 
-    return Corrections(path, tuple(map(state, entries)), _undone(index, entries))
+    return Corrections(path, tuple(map(state, listed)), _undone(index, listed))
 
 
-def undo(folder: str | Path, number: int, *, file: str | Path = "", settings: Given = None) -> Entry:
+def undo(folder: str | Path, number: int, *, file: str | Path = "", settings: Given = None) -> Correction:
     """Make a comment of a correction in the file and return it; it takes effect at the next build.
 
     A later correction may use a name that it introduced, and fail from then on. Raises NotFound where there is no such
@@ -206,8 +194,8 @@ def _marks(index: Index) -> frozenset[str]:
     return frozenset(index.origin.get("corrections", "").split())
 
 
-def _undone(index: Index, entries: list[Entry]) -> tuple[int, ...]:
-    removed = _marks(index) - {entry.mark for entry in entries}
+def _undone(index: Index, corrections: list[Correction]) -> tuple[int, ...]:
+    removed = _marks(index) - {correction.mark for correction in corrections}
     return tuple(sorted(int(mark.partition(":")[0]) for mark in removed))
 
 
@@ -243,10 +231,10 @@ def apply_corrections(
     index = _built_here(target)
     given = {**(settings or {}), **({"store.corrections": str(file)} if file else {})}
     known = own_settings(index, given)
-    chosen, entries = records.corrections_for(known.settings, target)
+    chosen, listed = records.corrections_for(known.settings, target)
     unread = [failure for failure in index.failures if failure.stage == "read"]
     read = Read(records.source_documents(index.documents), unread)
-    return run_sync(build_read(read, BuildRequest(target, replace(known, settings=chosen), entries, progress)))
+    return run_sync(build_read(read, BuildRequest(target, replace(known, settings=chosen), listed, progress)))
 
 
 def own_settings(index: Index, given: Mapping[str, Any] | None = None) -> Resolved:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import MISSING, asdict, fields
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -30,21 +31,25 @@ from conspectus.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from conspectus.api import Correction, CorrectionState, Entry
+    from conspectus.api import Correction, CorrectionState
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Edit the graph: merge, split, rename, retype, delete, add.\n\nCorrections are saved in a "
     "file, and every run of conspectus index applies them.",
 )
-
-
 WHEN = "This takes effect with the next conspectus index, or at once with conspectus correct apply."
 CARRIED_ON = (
     "The graph will be as before; communities and reports are carried on and may differ. For those as before, too: "
     "conspectus index SOURCE --fresh."
 )
 """A build begins its communities with those of the index that it replaces, so that few reports are written again."""
+OPTIONS = {"into": "--into", "documents": "--document", "aliases": "--alias"}
+"""Fields that are options though they are required, or of which each option gives one value."""
+METAVARS = {
+    "names": "NAME...", "description": "FACT", "into": "NAME", "documents": "PATH", "aliases": "NAME", "strength": "N",
+    "quote": "TEXT", "document": "PATH",
+}  # fmt: skip
 
 File = Annotated[
     Path | None,
@@ -56,42 +61,11 @@ File = Annotated[
         show_default=False,
     ),
 ]
+Author = Annotated[str, typer.Option(metavar="NAME", help="Author of the correction.", rich_help_panel=OTHER)]
+Note = Annotated[str, typer.Option(metavar="TEXT", help="Reason for the correction.", rich_help_panel=OTHER)]
 
 
-def _name(metavar: str, text: str) -> Any:
-    return typer.Argument(metavar=metavar, help=text, autocompletion=entity_names, show_default=False)
-
-
-def _text(metavar: str, text: str) -> Any:
-    return typer.Argument(metavar=metavar, help=text, show_default=False)
-
-
-def _option(metavar: str, text: str, **more: Any) -> Any:
-    return typer.Option(metavar=metavar, help=text, show_default=False, **more)
-
-
-Author = Annotated[str, _option("NAME", "Author of the correction, kept with it.", rich_help_panel=OTHER)]
-Note = Annotated[str, _option("TEXT", "Reason for the correction, kept with it.", rich_help_panel=OTHER)]
-EntityName = Annotated[str, _name("NAME", "Name of the entity.")]
-Documents = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--document",
-        metavar="PATH",
-        help="Document in which NAME means the entity that is split off: a path, the end of a path or a pattern such "
-        "as 'planets/*'. Repeatable.",
-    ),
-]
-Aliases = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--alias", metavar="NAME", help="Alias that belongs to the entity that is split off. Repeatable."
-    ),
-]
-Strength = Annotated[
-    float, typer.Option(metavar="N", min=1, max=10, help="Strength of the relationship, 1 to 10.")
-]
-Create = Annotated[bool, typer.Option("--create", help="Create the entities if they do not exist yet.")]
+# A command for each kind
 
 
 def _save(
@@ -105,114 +79,70 @@ def _save(
     """Add a correction to the file and show it."""
     if correction.kind == "retype" and not json:
         _note_new_type(vars(correction)["type"], folder)
-    entry = api.correct(folder, correction, file=corrections or "", author=author, note=note)
+    correction = api.correct(folder, correction, file=corrections or "")
     if json:
-        show.as_json(flat(entry))
+        show.as_json(flat(correction))
     else:
-        show.out(f"Correction {entry.number}: {str(entry.correction).rstrip('.。')}.")
+        show.out(f"Correction {correction.number}: {str(correction).rstrip('.。')}.")
         show.note(WHEN)
-
-
-def _command(declared: Callable[..., None]) -> None:
-    """Add the command of a kind of corrections: a function declares its help and its parameters, which are the fields
-    of the correction; the options of `_save` come after them.
-    """
-    kind = declared.__name__.replace("_", "-")
-    own = inspect.signature(declared, eval_str=True).parameters
-    _, *shared = inspect.signature(_save, eval_str=True, locals={"Correction": Any}).parameters.values()
-
-    def command(**values: Any) -> None:
-        fields = {name: value for name in own if (value := values.pop(name)) is not None}
-        _save(api.KINDS[kind](**fields), **values)
-
-    command.__doc__ = declared.__doc__
-    vars(command)["__signature__"] = inspect.Signature([*own.values(), *shared])
-    app.command(kind)(command)
-
-
-@_command
-def merge(
-    names: Annotated[list[str], _name("NAME...", "Two or more names of the same entity.")],
-    into: Annotated[str, _option("NAME", "Name of the merged entity (default: the first NAME).")] = "",
-) -> None:
-    """Merge entities: several names are one entity.
-
-    The merged entity has the mentions, descriptions, relationships and claims of all.
-
-    Example: conspectus correct merge "D. Quill" "Miss Quill" --into "Dorothea Quill"
-    """
-
-
-@_command
-def split(
-    name: EntityName,
-    into: Annotated[str, _option("NAME", "Name of the entity that is split off, new or existing.")],
-    documents: Documents = None,
-    aliases: Aliases = None,
-) -> None:
-    """Split an entity: one name stands for two entities.
-
-    --document or --alias says which mentions belong to the entity that is split off.
-
-    Example: conspectus correct split Mercury --into "Mercury (planet)" --document "planets/*"
-    """
-
-
-@_command
-def rename(name: EntityName, to: Annotated[str, _text("TO", "The new name.")]) -> None:
-    """Rename an entity; the old name becomes an alias.
-
-    Example: conspectus correct rename "Sallow Quay" "Port Sallow Quay"
-    """
-
-
-@_command
-def retype(
-    name: EntityName, type: Annotated[str, _text("TYPE", "Entity type, e.g. person, organization or place.")]
-) -> None:
-    """Change the type of an entity.
-
-    Example: conspectus correct retype "Teal Maid" vessel
-    """
 
 
 def _note_new_type(type: str, folder: Path) -> None:
     """Say so where no entity is of a type yet: it may be misspelt."""
     types = Counter(entity.type for entity in api.open_index(folder).entities)
     if type not in types:
-        known = ", ".join(f"{known} ({count:,})" for known, count in types.most_common(show.LINES))
-        show.note(f"No entity is of type {type} so far; there are {known}.")
+        others = ", ".join(f"{other} ({count:,})" for other, count in types.most_common(show.LINES))
+        show.note(f"No entity is of type {type} so far; there are {others}.")
 
 
-@_command
-def delete(name: EntityName) -> None:
-    """Delete an entity, with its relationships and claims.
+def _parameters(kind: type[Correction]) -> Iterator[Parameter]:
+    """Yield the arguments and options that give the fields of a kind of corrections."""
+    hints = get_type_hints(kind, include_extras=True)
+    for field in (field for field in fields(kind) if not field.kw_only):
+        type_, *about = get_args(hints[field.name])
+        help_ = next(filter(None, (getattr(part, "description", None) for part in reversed(about))))
+        many, required = get_origin(type_) is tuple, field.default is MISSING
+        metavar = METAVARS.get(field.name, field.name.upper())
+        if required and field.name not in OPTIONS:
+            complete = entity_names if field.name in ("name", "names", "source", "target") else None
+            info = typer.Argument(metavar=metavar, help=help_, autocompletion=complete, show_default=False)
+        else:
+            option = OPTIONS.get(field.name, f"--{field.name}")
+            metavar = None if type_ is bool else metavar
+            info = typer.Option(
+                option, metavar=metavar, help=help_, show_default=isinstance(field.default, float)
+            )
+        annotation = Annotated[list[str] if many else type_, info]
+        default: Any = None if many else field.default
+        if required:
+            default = Parameter.empty
+        yield Parameter(
+            field.name,
+            Parameter.POSITIONAL_OR_KEYWORD,
+            default=default,
+            annotation=annotation,
+        )
 
-    The documents stay as they are.
 
-    Example: conspectus correct delete FYI
-    """
+def _add_command(kind: type[Correction]) -> None:
+    """Add the command of a kind of corrections: its fields, then the options of `_save`."""
+    own = list(_parameters(kind))
+    _, *shared = inspect.signature(_save, eval_str=True, locals={"Correction": Any}).parameters.values()
+
+    def command(**values: Any) -> None:
+        given = {p.name: value for p in own if (value := values.pop(p.name)) is not None}
+        _save(kind(**given, author=values["author"], note=values["note"]), **values)
+
+    command.__doc__ = kind.__doc__
+    vars(command)["__signature__"] = inspect.Signature([*own, *shared])
+    app.command(kind.kind)(command)
 
 
-@_command
-def add_fact(
-    source: Annotated[str, _name("SOURCE", "Name of the entity.")],
-    target: Annotated[str, _name("TARGET", "Name of the other entity.")],
-    description: Annotated[
-        str, _text("FACT", "The fact as a sentence, e.g. 'Anselm Vickery taught Maeve Tully.'")
-    ],
-    strength: Strength = 8.0,
-    quote: Annotated[str, _option("TEXT", "Passage of a document to cite for the fact, word for word.")] = "",
-    document: Annotated[str, _option("PATH", "Document of the quote, given by the end of its path.")] = "",
-    create: Create = False,
-) -> None:
-    """Add a relationship between two entities.
+for each in api.KINDS.values():
+    _add_command(each)
 
-    With --quote the fact cites that passage of a document. Without, answers that use it say that a person stated it and
-    that no document does.
 
-    Example: conspectus correct add-fact "Ada King" "Lord Byron" "Ada King is a daughter of Lord Byron."
-    """
+# Listing, undoing and applying
 
 
 @app.command("list")
@@ -226,14 +156,14 @@ def list_(folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson =
     """
     listed = api.corrections(folder, file=corrections or "")
     if json:
-        rows = [flat(row.entry) | {"state": row.state, "reason": row.reason} for row in listed.rows]
+        rows = [flat(row.correction) | {"state": row.state, "reason": row.reason} for row in listed.rows]
         show.as_json({"file": str(listed.file), "corrections": rows, "undone": listed.undone})
         return
     if listed.rows:
         show.table([["", "State", "Correction"], *map(_row, listed.rows)], texts=3)
         for row in listed.rows:
             if row.reason:
-                show.out(f"\n{row.entry.number} is not in force, or not wholly: {row.reason}.")
+                show.out(f"\n{row.correction.number} is not in force, or not wholly: {row.reason}.")
     else:
         show.out("There are no corrections.")
     if listed.undone:
@@ -243,18 +173,27 @@ def list_(folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson =
         show.note(WHEN)
 
 
+def flat(correction: Correction) -> dict[str, Any]:
+    """Return a correction as one object, its kind under `kind`."""
+    return {"number": correction.number, "kind": correction.kind, **asdict(correction)}
+
+
+def _row(row: CorrectionState) -> list[str]:
+    correction = row.correction
+    remarks = ", ".join(part for part in (correction.date, correction.author, correction.note) if part)
+    return [str(correction.number), row.state, f"{correction}" + (f"  ({remarks})" if remarks else "")]
+
+
+Number = Annotated[
+    int,
+    typer.Argument(
+        metavar="N", help="Number of the correction, as shown by conspectus correct list.", show_default=False
+    ),
+]
+
+
 @app.command()
-def undo(
-    number: Annotated[
-        int,
-        typer.Argument(
-            metavar="N", help="Number of the correction, as shown by conspectus correct list.", show_default=False
-        ),
-    ],
-    folder: IndexFolder = FOLDER,
-    corrections: File = None,
-    json: AsJson = False,
-) -> None:
+def undo(number: Number, folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson = False) -> None:
     """Remove a correction.
 
     The graph is then what it was before. Communities and reports are carried on from the index as it is, and may
@@ -262,11 +201,11 @@ def undo(
 
     Example: conspectus correct undo 2
     """
-    entry = api.undo(folder, number, file=corrections or "")
+    correction = api.undo(folder, number, file=corrections or "")
     if json:
-        show.as_json(flat(entry))
+        show.as_json(flat(correction))
     else:
-        show.out(f"Undone: {entry}.")
+        show.out(f"Undone: {correction.title} ({correction}).")
         show.note(WHEN)
         show.note(CARRIED_ON)
 
@@ -296,20 +235,3 @@ def apply(
     if undone and not json:
         show.note(CARRIED_ON)
     raise typer.Exit(WITH_FAILURES if built.failures else DONE)
-
-
-def flat(entry: Entry) -> dict[str, Any]:
-    """Return a correction as one object, its kind under `kind`."""
-    return {
-        "number": entry.number,
-        "kind": entry.correction.kind,
-        **asdict(entry.correction),
-        "date": entry.date,
-        "author": entry.author,
-        "note": entry.note,
-    }
-
-
-def _row(row: CorrectionState) -> list[str]:
-    remarks = ", ".join(part for part in (row.entry.date, row.entry.author, row.entry.note) if part)
-    return [str(row.entry.number), row.state, f"{row.entry.correction}" + (f"  ({remarks})" if remarks else "")]

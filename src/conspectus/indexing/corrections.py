@@ -14,18 +14,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from conspectus import tokens
-from conspectus.corrections import (
-    ADDED_FACTS,
-    STAGE,
-    AddFact,
-    Correction,
-    Delete,
-    Entry,
-    Merge,
-    Rename,
-    Retype,
-    Split,
-)
+from conspectus.corrections import ADDED_FACTS, AddFact, Correction, Delete, Merge, Rename, Retype, Split
 from conspectus.errors import NotFound
 from conspectus.indexing.extract import Extracted
 from conspectus.indexing.resolve import Names
@@ -51,9 +40,6 @@ Mention = tuple[str, str]
 def key_of(name: str) -> str:
     """Return what all spellings of a name have in common."""
     return name_key(name) or name
-
-
-# Results
 
 
 @dataclass
@@ -86,50 +72,27 @@ class CorrectedNames(Names):
 
 
 @dataclass(frozen=True)
-class AddedFacts:
-    """Added facts as extractions, and those without a quote as a document in which each is a chunk of its own.
-
-    So everything that uses such a fact leads to characters that say who states it.
-    """
-
-    documents: tuple[Document, ...] = ()
-    chunks: tuple[Chunk, ...] = ()
-    extracted: tuple[tuple[Chunk, Extraction], ...] = ()
-    """Each extraction with its chunk, whose document is the correction: its ends go by the names there."""
-
-
-@dataclass(frozen=True)
 class CorrectionResult:
-    """Names and facts after all corrections, and what became of each correction."""
+    """Names and facts after all corrections, and what became of each correction.
+
+    Facts without a quote are a document in which each is a chunk of its own: so everything that uses such a fact leads
+    to characters that say who states it.
+    """
 
     names: Names
     joins: Sequence[AliasDecision]
-    facts: AddedFacts = AddedFacts()
-    problems: Mapping[Entry, str] = field(default_factory=dict[Entry, str])
-    """Why corrections were not applied, or only in part."""
+    documents: Sequence[Document] = ()
+    chunks: Sequence[Chunk] = ()
+    extracted: Sequence[tuple[Chunk, Extraction]] = ()
+    """The extraction of each fact with its chunk, whose document is the correction: its ends go by the names there."""
+    failures: Sequence[Failure] = ()
+    """The corrections that were not applied, or only in part."""
     deleted: frozenset[str] = frozenset()
     """The keys of names that stand for nothing any more."""
 
-    @property
-    def failures(self) -> list[Failure]:
-        """The corrections that were not applied."""
-        return [
-            Failure(f"{STAGE} {entry.number}", f"{entry.correction}: {text}")
-            for entry, text in self.problems.items()
-        ]
-
-
-@dataclass(frozen=True)
-class Fact:
-    """An added fact, and the passage that it quotes with its chunk."""
-
-    entry: Entry
-    stated: AddFact
-    passage: tuple[Span, Chunk] | None = None
-
 
 def apply_corrections(
-    entries: Sequence[Entry],
+    corrections: Sequence[Correction],
     names: Names,
     chunks: Sequence[Chunk],
     extracted: Extracted,
@@ -137,22 +100,19 @@ def apply_corrections(
     language: str = "en",
 ) -> CorrectionResult:
     """Apply corrections to the names that were resolved from the extractions of chunks."""
-    if not entries:
+    if not corrections:
         return CorrectionResult(names, names.joins)
-    used = {(name, chunk.document_id) for chunk, name in _names(chunks, extracted)}
-    mentions = {(key_of(name), document): names.key(name, document) for name, document in sorted(used)}
-    corrector = Corrector(names, mentions, documents, chunks)
-    for entry in entries:
-        corrector.apply(entry)
-    return corrector.result(language, triples=any(graph.triples for graph in extracted.graphs))
-
-
-def _names(chunks: Sequence[Chunk], extracted: Extracted) -> Iterator[tuple[Chunk, str]]:
+    used: set[Mention] = set()
     for chunk, graph, claims in zip(chunks, extracted.graphs, extracted.claims, strict=True):
         pairs = [(r.source, r.target) for r in graph.relationships] + [(t.head, t.tail) for t in graph.triples]
         pairs += [(claim.subject, claim.object) for claim in claims]
-        yield from ((chunk, entity.name) for entity in graph.entities)
-        yield from ((chunk, name) for pair in pairs for name in pair if name)
+        of_chunk = [entity.name for entity in graph.entities] + [name for pair in pairs for name in pair if name]
+        used |= {(name, chunk.document_id) for name in of_chunk}
+    mentions = {(key_of(name), document): names.key(name, document) for name, document in sorted(used)}
+    corrector = Corrector(names, mentions, documents, chunks)
+    for correction in corrections:
+        corrector.apply(correction)
+    return corrector.result(language, triples=any(graph.triples for graph in extracted.graphs))
 
 
 def correct_triples(
@@ -166,9 +126,6 @@ def correct_triples(
             pairs = zip(ends, triples, strict=True)
             triples = [FoundTriple(a, t.relation, b) for (a, b), t in pairs if a and b and a != b]
         yield chunk.id, triples
-
-
-# Applying
 
 
 class Corrector:
@@ -187,13 +144,12 @@ class Corrector:
         self._entity_of = dict(mentions)
         self._documents = documents
         self._chunks = chunks
-        self._given: dict[str, str] = {}
-        self._key_of_given: dict[str, str] = {}
+        self._given: dict[str, str] = {}  # names that people gave to entities, by entity key
         self._types: dict[str, str] = {}
         self._deleted_by: dict[str, int] = {}
-        self._joins: list[tuple[Entry, str, str]] = []
-        self._facts: list[Fact] = []
-        self._problems: dict[Entry, str] = {}
+        self._joins: list[tuple[Correction, str, str]] = []
+        self._facts: list[tuple[AddFact, tuple[Span, Chunk] | None]] = []
+        self._failures: dict[int, Failure] = {}
 
     # Looking up entities
 
@@ -206,10 +162,8 @@ class Corrector:
         if owner := self.owner(name):
             return owner
         keys = self._entities_named(name)
-        if key_of(name) in keys:
-            return key_of(name)
-        if len(keys) == 1:
-            return keys[0]
+        if key_of(name) in keys or len(keys) == 1:
+            return key_of(name) if key_of(name) in keys else keys[0]
         if keys:
             raise NotFound(f"{name!r} may be any of {', '.join(map(self.display, keys))}")
         if number := self.deleted_by(name):
@@ -218,8 +172,8 @@ class Corrector:
 
     def owner(self, name: str) -> str | None:
         """Return the key of the entity whose own name it is, not just an alias; None where there is none."""
-        key = self._key_of_given.get(key_of(name), key_of(name))
-        return key if self._exists(key) and key_of(self.display(key)) == key_of(name) else None
+        keys = (key_of(name), *(key for key, given in self._given.items() if key_of(given) == key_of(name)))
+        return next((k for k in keys if self._exists(k) and key_of(self.display(k)) == key_of(name)), None)
 
     def deleted_by(self, name: str) -> int:
         """Return the number of the correction that deletes a name, 0 where none does."""
@@ -240,62 +194,69 @@ class Corrector:
         if others := sorted({*self._entities_named(name)} - {*keys}):
             raise NotFound(f"{name!r} is a name of {', '.join(map(self.display, others))}")
 
+    def _documents_at(self, patterns: Iterable[str]) -> set[str]:
+        """Return the ids of the documents at paths, ends of paths and patterns; raise NotFound for one without any."""
+        ids: set[str] = set()
+        for pattern in patterns:
+            matching = {document.id for document in self._documents if _matches(document.path, pattern)}
+            if not matching:
+                raise NotFound(f"no document is at {pattern}")
+            ids |= matching
+        return ids
+
     # Changing what names stand for
 
     def _move(self, key: str, to: str) -> None:
         self._entity_of |= dict.fromkeys(self._mentions(key), to)
 
-    def _use(self, entry: Entry, name: str, key: str) -> None:
-        """Let a correction be a document that uses a name of an entity."""
-        self._entity_of[key_of(name), _title(entry)] = key
+    def _join(self, correction: Correction, name: str, key: str, detail: str = "") -> None:
+        """Record an alias decision of a correction, which is a document that uses the name."""
+        self._entity_of[key_of(name), correction.title] = key
+        evidence = "; ".join(part for part in (correction.title, detail, correction.note) if part)
+        self._joins.append((correction, name, evidence))
 
-    def _join(self, entry: Entry, name: str, key: str, detail: str = "") -> None:
-        """Record an alias decision of a correction."""
-        self._use(entry, name, key)
-        evidence = "; ".join(part for part in (_title(entry), detail, entry.note) if part)
-        self._joins.append((entry, name, evidence))
-
-    def _give(self, key: str, name: str) -> None:
-        self._given[key] = name
-        self._key_of_given[key_of(name)] = key
-
-    # The kinds of corrections
-
-    def apply(self, entry: Entry) -> str:
+    def apply(self, correction: Correction) -> str:
         """Apply a correction as far as possible; return why it was not, or only in part, "" where it was."""
         try:
-            problem = self._apply(entry.correction, entry)
+            problem = self._apply(correction)
         except NotFound as error:
             problem = str(error)
         if problem:
-            self._problems[entry] = problem
+            self._fail(correction, problem)
         return problem
 
-    def _apply(self, correction: Correction, entry: Entry) -> str:
+    def _fail(self, correction: Correction, problem: str) -> None:
+        self._failures[correction.number] = Failure(correction.title, f"{correction}: {problem}")
+
+    def _apply(self, correction: Correction) -> str:
         match correction:
             case Merge():
-                return self._merge(correction, entry)
+                return self._merge(correction)
             case Split():
-                self._split(correction, entry)
+                self._split(correction)
             case Rename(name, to):
-                self._rename(name, to, entry)
+                key, other = self.find(name), self.owner(to)
+                if other is None:
+                    self._check_free(to, (key,))
+                elif other != key:  # later documents use the new name too: it is the same entity
+                    self._move(other, key)
+                self._join(correction, name, key)
+                self._given[key] = to
             case Retype(name, type_):
                 self._types[self.find(name)] = type_
             case Delete(name) if not self.deleted_by(name):
                 key = self.find(name)
-                names = {written for written, _ in self._mentions(key)} | {
-                    key_of(self.display(key)),
-                    key_of(name),
-                }
-                self._deleted_by |= dict.fromkeys(names, entry.number)
+                names = {written for written, _ in self._mentions(key)}
+                names |= {key_of(self.display(key)), key_of(name)}
+                self._deleted_by |= dict.fromkeys(names, correction.number)
                 self._move(key, DELETED)
             case AddFact():
-                return self._add_fact(correction, entry)
+                return self._add_fact(correction)
             case _:
                 pass
         return ""
 
-    def _merge(self, merge: Merge, entry: Entry) -> str:
+    def _merge(self, merge: Merge) -> str:
         keys: dict[str, str] = {}
         problems: list[str] = []
         for name in merge.names:
@@ -303,20 +264,20 @@ class Corrector:
                 keys.setdefault(self.find(name), name)
             except NotFound as error:
                 problems.append(str(error))
-        into = self.owner(merge.name)
-        if into is None and keys:
-            into = next(iter(keys))
-            self._check_free(merge.name, keys)
-        if into is not None and keys:
+        if keys:
+            into = self.owner(merge.name)
+            if into is None:
+                into = next(iter(keys))
+                self._check_free(merge.name, keys)
             for key, name in keys.items():
                 if key != into:
                     self._move(key, into)
                     self._types.setdefault(into, self._types.pop(key, ""))
-                    self._join(entry, name, into)
-            self._give(into, merge.name)
+                    self._join(merge, name, into)
+            self._given[into] = merge.name
         return "; ".join(problems)
 
-    def _split(self, split: Split, entry: Entry) -> None:
+    def _split(self, split: Split) -> None:
         key, owner = self.find(split.name), self.owner(split.into)
         to = owner or key_of(split.into)
         if to == key or (owner is None and self._exists(to)):
@@ -331,44 +292,25 @@ class Corrector:
         if not part(key) and not part(to):
             names = ", ".join(split.aliases) or split.name
             raise NotFound(f"nothing of {split.name!r} is called {names} {where}".rstrip())
-        if part(key):
+        if moved := part(key):
             if owner is None:
-                self._give(to, split.into)
-            self._entity_of |= dict.fromkeys(part(key), to)
+                self._given[to] = split.into
+            self._entity_of |= dict.fromkeys(moved, to)
             for name in split.aliases or (split.name,):
-                self._join(entry, name, to, where)
+                self._join(split, name, to, where)
 
-    def _documents_at(self, patterns: Iterable[str]) -> set[str]:
-        """Return the ids of the documents at paths, ends of paths and patterns; raise NotFound for one without any."""
-        ids: set[str] = set()
-        for pattern in patterns:
-            matching = {document.id for document in self._documents if _matches(document.path, pattern)}
-            if not matching:
-                raise NotFound(f"no document is at {pattern}")
-            ids |= matching
-        return ids
-
-    def _rename(self, name: str, to: str, entry: Entry) -> None:
-        key, other = self.find(name), self.owner(to)
-        if other is None:
-            self._check_free(to, (key,))
-        elif other != key:  # later documents use the new name too: it is the same entity
-            self._move(other, key)
-        self._join(entry, name, key)
-        self._give(key, to)
-
-    def _add_fact(self, fact: AddFact, entry: Entry) -> str:
+    def _add_fact(self, fact: AddFact) -> str:
         ends = [self._end(name, fact.create) for name in (fact.source, fact.target)]
         if ends[0] == ends[1]:
             return f"{fact.source!r} and {fact.target!r} are one: {self.display(ends[0])}"
-        if any(replace(other.stated, strength=fact.strength) == fact for other in self._facts):
+        if any(replace(other, strength=fact.strength) == fact for other, _ in self._facts):
             return ""
         passage = self._quoted(fact) if fact.quote else None
         for name, key in zip((fact.source, fact.target), ends, strict=True):
             if not self._exists(key):
-                self._give(key, name)
-            self._use(entry, name, key)
-        self._facts.append(Fact(entry, fact, passage))
+                self._given[key] = name
+            self._entity_of[key_of(name), fact.title] = key
+        self._facts.append((fact, passage))
         return ""
 
     def _end(self, name: str, create: bool) -> str:
@@ -384,11 +326,13 @@ class Corrector:
         ids = self._documents_at([fact.document] if fact.document else ())
         for document in self._documents:
             if (not ids or document.id in ids) and (at := located(fact.quote, document.text)):
-                span = Span(document.id, *at)
-                return span, next(chunk for chunk in self._chunks if _overlaps(chunk, span))
-        raise NotFound(
-            f"{fact.document or 'no document'} {'does not say' if fact.document else 'says'} {fact.quote!r}"
-        )
+                start, end = at
+                chunks = (
+                    c for c in self._chunks if c.document_id == document.id and c.start < end and start < c.end
+                )
+                return Span(document.id, start, end), next(chunks)
+        where = f"{fact.document} does not say" if fact.document else "no document says"
+        raise NotFound(f"{where} {fact.quote!r}")
 
     # The result
 
@@ -400,19 +344,24 @@ class Corrector:
         names = CorrectedNames(
             n.display, n.everywhere, n.within, n.source_of, n.joins, types, self._entity_of, moved, self._given
         )
+        facts = [(fact, passage) for fact, passage in self._facts if self._joins_two(fact)]
         counts = len(self._documents), len(self._chunks)
-        facts = added_facts(list(self._remaining_facts()), counts, language, triples=triples)
-        deleted = frozenset(name for name in self._deleted_by if not self._entities_named(name))
-        return CorrectionResult(names, list(self._final_joins(moved)), facts, self._problems, deleted)
+        documents, chunks, extracted = added_facts(facts, counts, language, triples=triples)
+        return CorrectionResult(
+            names, list(self._final_joins(moved)), documents, chunks, extracted, list(self._failures.values()),
+            frozenset(name for name in self._deleted_by if not self._entities_named(name)),
+        )  # fmt: skip
 
     def _moved(self) -> dict[tuple[str, str], str]:
-        """Return where entities went, and single names of them, as far as all of their mentions went to one place."""
+        """Return where entities went, and single names of them, as far as all of their mentions went to one entity."""
         keys: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         for mention, before in self._before.items():
             keys[before, ""].add(self._entity_of[mention])
             keys[before, mention[0]].add(self._entity_of[mention])
         moved = {before: now.pop() for before, now in keys.items() if len(now) == 1}
-        return {(name, ""): key for name, key in self._key_of_given.items()} | moved
+        given = {(key_of(name), ""): key for key, name in self._given.items()}
+        used = {(name, ""): key for (name, at), key in self._entity_of.items() if (name, at) not in self._before}
+        return used | given | moved
 
     def _final_joins(self, moved: Mapping[tuple[str, str], str]) -> Iterator[AliasDecision]:
         """Yield all alias decisions by the names that entities have now, without those that corrections undid."""
@@ -420,27 +369,21 @@ class Corrector:
             into = moved.get((key_of(join.into), ""), key_of(join.into))
             if into in self._entities_named(join.name):
                 yield replace(join, into=self.display(into))
-        for entry, name, evidence in self._joins:
-            key = self._entity_of[key_of(name), _title(entry)]
+        for correction, name, evidence in self._joins:
+            key = self._entity_of[key_of(name), correction.title]
             if key != DELETED and self.display(key) != name:
                 yield AliasDecision(name, self.display(key), RULE, evidence)
 
-    def _remaining_facts(self) -> Iterator[Fact]:
-        """Yield the facts that still join two entities; that another one does not is its problem."""
-        for fact in self._facts:
-            ends = (fact.stated.source, fact.stated.target)
-            keys = [self._entity_of[key_of(name), _title(fact.entry)] for name in ends]
-            if DELETED in keys:
-                name = ends[keys.index(DELETED)]
-                self._problems[fact.entry] = f"correction {self.deleted_by(name) or ''} deletes {name!r}"
-            elif keys[0] == keys[1]:
-                self._problems[fact.entry] = f"{ends[0]!r} and {ends[1]!r} are one now"
-            else:
-                yield fact
-
-
-def _title(entry: Entry) -> str:
-    return f"{STAGE} {entry.number}"
+    def _joins_two(self, fact: AddFact) -> bool:
+        """Return whether a fact still joins two entities; that it does not is its problem."""
+        ends = (fact.source, fact.target)
+        keys = [self._entity_of[key_of(name), fact.title] for name in ends]
+        if DELETED in keys:
+            name = ends[keys.index(DELETED)]
+            self._fail(fact, f"correction {self.deleted_by(name) or ''} deletes {name!r}")
+        elif keys[0] == keys[1]:
+            self._fail(fact, f"{ends[0]!r} and {ends[1]!r} are one now")
+        return DELETED not in keys and keys[0] != keys[1]
 
 
 def _matches(path: str, pattern: str) -> bool:
@@ -448,49 +391,48 @@ def _matches(path: str, pattern: str) -> bool:
     return ends or fnmatchcase(path, pattern) or fnmatchcase(path, f"*/{pattern}")
 
 
-def _overlaps(chunk: Chunk, span: Span) -> bool:
-    return chunk.document_id == span.document_id and chunk.start < span.end and span.start < chunk.end
+def added_facts(
+    facts: Sequence[tuple[AddFact, tuple[Span, Chunk] | None]],
+    counts: tuple[int, int],
+    language: str,
+    *,
+    triples: bool,
+) -> tuple[list[Document], list[Chunk], list[tuple[Chunk, Extraction]]]:
+    """Return facts as extractions, and those without a passage as chunks of one document.
 
-
-# Added facts
-
-
-def added_facts(facts: Sequence[Fact], counts: tuple[int, int], language: str, *, triples: bool) -> AddedFacts:
-    """Return facts as extractions; their document and chunks are numbered after `counts` documents and chunks."""
-    lines = {fact.entry: _fact_text(fact.stated, language) for fact in facts if fact.passage is None}
-    text = "\n".join(lines.values())
+    Their document and chunks are numbered after `counts` documents and chunks.
+    """
+    lines = [_fact_text(fact, language) for fact, passage in facts if passage is None]
+    text = "\n".join(lines)
     id_ = content_id(ADDED_FACTS, text)
     chunks: list[Chunk] = []
     places: list[Place] = []
     extracted: list[tuple[Chunk, Extraction]] = []
     start = 0
-    for fact in facts:
-        stated, entry = fact.stated, fact.entry
-        if fact.passage is None:
-            line = lines[entry]
-            end = start + len(line)
-            chunk_id = content_id(id_, str(start), str(end))
-            chunk = Chunk(chunk_id, counts[1] + len(chunks), id_, start, end, line, tokens.count(line))
-            span, description = chunk.span, line
+    for fact, passage in facts:
+        description = fact.description
+        if passage is None:
+            description = lines[len(chunks)]
+            end = start + len(description)
+            chunk_id, number = content_id(id_, str(start), str(end)), counts[1] + len(chunks)
+            chunk = Chunk(chunk_id, number, id_, start, end, description, tokens.count(description))
             chunks.append(chunk)
-            places.append(Place(start, f"{_title(entry)} by {entry.author}" if entry.author else _title(entry)))
-            start = end + 1
-        else:
-            (span, chunk), description = fact.passage, stated.description
-        relationship = FoundRelationship(stated.source, stated.target, description, stated.strength, span)
-        graph = Extraction((), (relationship,), (_triple(stated),) if triples else ())
-        extracted.append((replace(chunk, document_id=_title(entry)), graph))
-    title, metadata = ADDED_FACTS.capitalize(), {"language": language}
-    document = Document(id_, counts[0], title, text, ADDED_FACTS, None, metadata, tuple(places))
-    return AddedFacts((document,) if chunks else (), tuple(chunks), tuple(extracted))
+            places.append(Place(start, f"{fact.title} by {fact.author}" if fact.author else fact.title))
+            passage, start = (chunk.span, chunk), end + 1
+        span, chunk = passage
+        relation = fact.description.removeprefix(fact.source).rstrip(".").removesuffix(fact.target).strip()
+        triple = FoundTriple(fact.source, relation or fact.description, fact.target)
+        relationship = FoundRelationship(fact.source, fact.target, description, fact.strength, span)
+        graph = Extraction((), (relationship,), (triple,) if triples else ())
+        extracted.append((replace(chunk, document_id=fact.title), graph))
+    metadata = {"language": language}
+    document = Document(
+        id_, counts[0], ADDED_FACTS.capitalize(), text, ADDED_FACTS, None, metadata, tuple(places)
+    )
+    return [document] if chunks else [], chunks, extracted
 
 
 def _fact_text(fact: AddFact, language: str) -> str:
     text, of_names = FACT_TEXTS.get(language, FACT_TEXTS["en"])
     has_names = all(key_of(name) in key_of(fact.description) for name in (fact.source, fact.target))
     return text.format("" if has_names else of_names.format(fact.source, fact.target), fact.description)
-
-
-def _triple(fact: AddFact) -> FoundTriple:
-    relation = fact.description.removeprefix(fact.source).rstrip(".").removesuffix(fact.target).strip()
-    return FoundTriple(fact.source, relation or fact.description, fact.target)

@@ -14,7 +14,7 @@ import numpy as np
 from conspectus import tokens
 from conspectus.algorithms.ranking import postings
 from conspectus.community_context import CommunityContextBuilder
-from conspectus.corrections import Entry
+from conspectus.corrections import Correction
 from conspectus.index import Index
 from conspectus.indexing import paused_garbage_collection
 from conspectus.indexing.arrays import (
@@ -89,7 +89,7 @@ class BuildInput:
     settings: Settings
     failures: Sequence[Failure] = ()
     """Of the files that could not be read."""
-    corrections: Sequence[Entry] = ()
+    corrections: Sequence[Correction] = ()
     before: Index | None = None
     """The index whose communities are the start of the new ones, so that few reports are written again."""
 
@@ -120,7 +120,7 @@ async def build_index(
         made = build_graph(
             replace(build, documents=documents), chunks, extracted, language, lambda name: show.stage(name, 0)
         )
-        facts = made.corrected.facts
+        facts = made.corrected
         documents, chunks = [*documents, *facts.documents], [*chunks, *facts.chunks]
         del extracted
         if check:
@@ -174,11 +174,11 @@ def build_graph(
     stage("resolve")
     resolved = resolve(chunks, extracted.graphs, build.documents, build.settings.resolve)
     corrected = apply_corrections(build.corrections, resolved, chunks, extracted, build.documents, language)
-    graphs = [*corrected.facts.extracted, *zip(chunks, extracted.graphs, strict=True)]
+    graphs = [*corrected.extracted, *zip(chunks, extracted.graphs, strict=True)]
     merged = merge_claims(chunks, extracted.claims, corrected.names, merge(graphs, corrected.names))
     triples = triples_of(correct_triples(graphs, corrected.names))
     stage("communities")
-    every = [*chunks, *corrected.facts.chunks]
+    every = [*chunks, *corrected.chunks]
     communities = find_communities(
         merged.entities, merged.relationships, build.settings.communities, every, build.before
     )
@@ -225,7 +225,7 @@ def _arrays(
     documents: Sequence[Document], chunks: Sequence[Chunk], lexicon: Lexicon, made: GraphBuild, settings: Settings
 ) -> tuple[tuple[str, ...], Arrays]:
     """Return the vocabulary, and all arrays that queries look words and names up in."""
-    if made.corrected.facts.documents:  # what is read in the other documents does not depend on it
+    if made.corrected.documents:  # what is read in the other documents does not depend on it
         lexicon = _lexicon(documents, settings)
     words, arrays = inverted_indexes(documents, chunks, lexicon, made.merged, made.corrected.names)
     number = {word: i for i, word in enumerate(words)}

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from conspectus import __version__
 from conspectus.configuration import REMOVED, RENAMED
-from conspectus.corrections import Entry, marks, source_documents
+from conspectus.corrections import Correction, marks, source_documents
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated
 from conspectus.index import Index
 from conspectus.models import llm
@@ -140,7 +140,7 @@ def update_of(
     failures: Sequence[Failure],
     settings: Settings,
     *,
-    corrections: Sequence[Entry] = (),
+    corrections: Sequence[Correction] = (),
     fresh: bool = False,
 ) -> Update:
     """Compare what was read, and what people corrected, with the index in a folder; `fresh` asks to carry nothing on.
@@ -166,7 +166,7 @@ def update_of(
     return Update(existing, changes, reasons, () if changes else tuple(pending))
 
 
-def origin_of(settings: Settings, corrections: Sequence[Entry] = ()) -> dict[str, str]:
+def origin_of(settings: Settings, corrections: Sequence[Correction] = ()) -> dict[str, str]:
     """Return what an index depends on beside its documents and settings: see `Index.origin`."""
     made = {"conspectus": __version__}
     if corrections:
@@ -236,7 +236,7 @@ def _pending(
     documents: Sequence[Document],
     failures: Sequence[Failure],
     settings: Settings,
-    corrections: Sequence[Entry],
+    corrections: Sequence[Correction],
 ) -> Iterator[str]:
     """Yield what an index lacks though its documents are the same."""
     if existing.origin.get("corrections", "") != marks(corrections):
