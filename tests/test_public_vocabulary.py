@@ -24,8 +24,8 @@ OLD = frozenset(
 """Words that had a private meaning here, such as `found` for results and `told` for messages."""
 ALLOWED = {
     r"errors\.NotFound": "what Python and HTTP call it",
-    r"rows\.(\w+\.places?|Place)|readers\.base\.ParsedDocument\.places|storage\.schema\.PLACES": "a stored column: the "
-    "page or section of a document",
+    r"rows\.(\w+\.places?|Place)|readers\.__init__\.ParsedDocument\.places|storage\.tables\.PLACES": "a stored "
+    "column: the page or section of a document",
     r"(filters|retrieval\.rerank)\..*places|filters\..*Places": "the same, through an index subset or union",
     r"text\..*places?|models\.extractive\.reason\.PLACE": "geographical names",
 }
