@@ -8,7 +8,7 @@ import pytest
 from making import a_report, an_index
 
 from conspectus.index import Index
-from conspectus.index_status import status_of
+from conspectus.index_status import folders_of, status_of
 from conspectus.rows import Community, Failure, Report, Usage
 
 
@@ -49,6 +49,20 @@ def test_a_community_that_is_not_split_further_counts_in_the_view_of_each_deeper
     assert (root.level, root.communities, root.own, root.tokens) == (0, 2, 2, 8)
     assert (deeper.level, deeper.communities, deeper.own, deeper.tokens) == (1, 2, 1, 5)
     assert root.share == pytest.approx(8 / total)
+
+
+@pytest.mark.parametrize(
+    ("paths", "folders"),
+    [
+        (["docs/a.txt", "docs/2024/b.txt"], ["docs"]),
+        (["/data/docs/a.txt", "/data/docs/x/b.jsonl#2"], ["/data/docs"]),
+        (["mail/a/1.txt", "notes/b.txt"], ["mail", "notes"]),
+        (["/srv/a/1.txt", "notes/b.txt"], ["/srv", "notes"]),
+        (["memory#1", "a.txt"], []),
+    ],
+)
+def test_the_folders_of_the_documents_are_named(paths: list[str], folders: list[str]):
+    assert folders_of(paths) == folders
 
 
 def test_tokens_are_the_sum_over_the_chunks():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from conspectus.configuration import load
@@ -124,6 +125,8 @@ class Status:
     """How many files and folders its build left out on purpose, by kind (`rows.OMITTED_KINDS`)."""
     skipped: Mapping[str, int] = field(default_factory=dict[str, int])
     """How many other files its build did not read, by the reason."""
+    folders: tuple[str, ...] = ()
+    """The folder that holds all documents, as it was named, or else those at the top; none of documents in memory."""
 
 
 @public
@@ -151,7 +154,18 @@ def status_of(index: AnyIndex = DEFAULT_FOLDER) -> Status:
         languages=dict(sorted(Counter(d.language for d in index.documents).items(), key=lambda item: -item[1])),
         left_out=json.loads(index.origin.get("left_out", "{}")),
         skipped=json.loads(index.origin.get("skipped", "{}")),
+        folders=tuple(folders_of(document.path for document in source_documents(index.documents))),
     )
+
+
+def folders_of(paths: Iterable[str]) -> list[str]:
+    """Return the folder that holds all files, or else the folders at the top of their paths; none of mere names."""
+    folders = {path.parent for path in map(PurePath, paths) if path.name != str(path)}
+    if len({folder.anchor for folder in folders}) == 1:
+        common = os.path.commonpath(folders)
+        if common and common != PurePath(common).anchor:
+            return [common]
+    return sorted({str(PurePath(*folder.parts[: 1 + folder.is_absolute()])) for folder in folders})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,10 @@ import os
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from hashlib import sha256
 from html import escape
-from itertools import groupby
 from operator import add, itemgetter, sub
 from typing import Any, NamedTuple
 
@@ -28,9 +27,12 @@ def content_id(*parts: str) -> str:
 
 
 def snippet(text: str, most: int = 60) -> str:
-    """Return the start of a text on one line."""
+    """Return the start of a text on one line, cut between words where there are any near its end."""
     line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    if len(line) <= most:
+        return line
+    start = line[: most - 1] if line[most - 1] == " " else line[: max(line.rfind(" ", 0, most - 1), most // 2)]
+    return f"{start.rstrip(' ,;:-–—')}…"
 
 
 class Span(NamedTuple):
@@ -530,11 +532,21 @@ def _answer_markdown(answer: Answer) -> str:
     return "\n".join(lines)
 
 
+def distinct_sources(citations: Sequence[Citation]) -> Iterator[tuple[Citation, tuple[Source, ...]]]:
+    """Yield each citation with its sources but for those that other citations show.
+
+    A passage that is all of what a number leads to stands there, others at the first number that leads to them.
+    """
+    shown = {c.sources[0] for c in citations if len(c.sources) == 1}
+    for citation in citations:
+        single = len(citation.sources) == 1
+        yield citation, citation.sources if single else tuple(s for s in citation.sources if s not in shown)
+        shown.update(citation.sources)
+
+
 def _cited(answer: Answer) -> list[tuple[str, str, tuple[Source, ...]]]:
-    """Return marks, title and sources of what is cited; neighbours that lead to the same sources together."""
-    cited: list[tuple[str, str, tuple[Source, ...]]] = []
-    for sources, group in groupby(answer.citations, key=lambda c: c.sources):
-        same: list[Citation] = list(group)
-        title = "; ".join(dict.fromkeys(c.title for c in same)) if len(sources) != 1 else ""
-        cited.append(("".join(f"[{c.marker}]" for c in same), title, sources[:SHOWN_SOURCES]))
-    return cited
+    """Return mark, title and sources of what is cited."""
+    return [
+        (f"[{c.marker}]", c.title if len(c.sources) != 1 else "", sources[:SHOWN_SOURCES])
+        for c, sources in distinct_sources(answer.citations)
+    ]

@@ -64,6 +64,16 @@ def test_a_person_sees_the_levels_as_columns(run: Run, sampled: Path, opened: In
     assert any(line.split()[:2] == ["level", "0"] and line.endswith("texts") for line in lines)
 
 
+def test_no_share_of_the_texts_is_above_all_of_them(run: Run, told: Told, tmp_path: Path):
+    (tmp_path / "a.txt").write_text(
+        "Ada Brook met Ruben Vale at Orran Mill. Ruben Vale left Orran Mill to Ada Brook."
+    )
+    run("index", tmp_path)
+
+    assert told("status")["levels"][0]["share"] > 1
+    assert "%" not in run("status").stdout
+
+
 # Reports
 
 

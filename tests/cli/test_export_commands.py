@@ -20,10 +20,18 @@ Told = Callable[..., Any]
 @pytest.mark.parametrize("format", FORMATS)
 def test_each_format_is_written_under_its_usual_name_and_under_another(run: Run, indexed: Path, format: str):
     run("export", format, "--index", indexed)
-    run("export", format, "--index", indexed, "--out", "else/where")
+    run("export", format, "--index", indexed, "--out", "elsewhere")
 
     assert Path(FORMATS[format]).exists()
-    assert Path("else/where").exists()
+    assert Path("elsewhere").exists()
+
+
+@pytest.mark.parametrize("command", [("export", "json"), ("export", "csv"), ("map",), ("tune", "papers")])
+def test_an_output_in_a_folder_that_does_not_exist_is_refused_and_no_folder_is_made(
+    run: Run, indexed: Path, command: tuple[str, ...]
+):
+    assert "no folder new/one;" in run(*command, "--out", "new/one/map.html", code=2).stderr
+    assert not Path("new").exists()
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -44,7 +52,7 @@ def test_a_level_that_is_not_there_is_an_error_before_anything_is_written(run: R
     assert not Path("map.html").exists()
 
 
-@pytest.mark.parametrize("name", ["map.html", "deep/map.svg"])
+@pytest.mark.parametrize("name", ["map.html", "map.svg"])
 def test_the_name_of_the_output_says_what_a_map_is_drawn_as(run: Run, indexed: Path, name: str):
     said = run("map", "--index", indexed, "--out", name).stdout
 

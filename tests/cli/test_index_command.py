@@ -318,8 +318,9 @@ def test_what_was_left_out_is_told_in_one_line_by_json_and_by_status(run: Run, t
     ]
     assert "20 " in line
     told = json.loads(run("index", tmp_path, "--exclude", "draft*", "--json").stdout)
-    assert told["left_out"] == {"tools": 1, "excluded": 20}
-    assert json.loads(run("status", "--json").stdout)["left_out"] == {"tools": 1, "excluded": 20}
+    assert told["left_out"] == {"tools": 1, "hidden": 1, "excluded": 20}
+    assert f"Sources: {tmp_path}" in run("status").stdout
+    assert json.loads(run("status", "--json").stdout)["left_out"] == {"tools": 1, "hidden": 1, "excluded": 20}
 
 
 def test_damaged_characters_are_told_with_their_file_and_offset(run: Run, tmp_path: Path):

@@ -43,6 +43,8 @@ def longer(row: dict[str, str]) -> str:
 
 def test_from_pairs_to_agreement(run: Run, told: Told, study: Path, server: SimulatedServer):
     options = ("--sample", 4, "--criteria", "comprehensiveness,directness", "--pairs", "C0:TS,C0:bm25")
+    Path("raters").mkdir()
+    Path("out").mkdir()
     shown = run("eval", "people", "export", "study", "--out", "raters/pilot", *options)
     assert "pairs by comprehensiveness, directness in raters/pilot.html and raters/pilot.csv" in shown.stdout
     assert "keep it from raters" in shown.stderr

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from conspectus.cli.show import LONG, nearest, statements
+import pytest
+
+from conspectus.cli.show import LONG, nearest, snippet, statements
 
 FILLER = "The wind blew over the moor and nobody came by. " * 10
 CHUNK = f"and so it ended. {FILLER}Ada Brook bought the Orran Mill in spring. {FILLER}"
@@ -30,3 +32,17 @@ def test_a_quotation_and_what_shares_nothing_are_shown_from_their_beginning():
     assert nearest("Short. Ada Brook.", "Ada Brook") == "Short. Ada Brook."
     assert nearest(CHUNK, "Zebras graze.") == CHUNK
     assert nearest(CHUNK, "") == CHUNK
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("The estimate reached £52 million.", "The estimate reached…"),
+        ("The estimates reach £52 million.", "The estimates reach…"),
+        ("All is well, said Ada Brook.", "All is well, said Ada…"),
+        ("北京的市长在河边的老磨坊里会见了布鲁克女士。", "北京的市长在河边"),
+    ],
+)
+def test_a_snippet_ends_at_a_word(text: str, short: str):
+    assert snippet(text, 22).startswith(short)
+    assert len(snippet(text, 22)) <= 22

@@ -216,7 +216,8 @@ def test_sources_are_indented_alike_however_many_numbers_lead_to_them():
 
 
 def test_a_wrapped_branch_of_a_tree_goes_on_with_its_line():
-    assert terminal.wrap("├─ 12  A title that is long", 20) == ["├─ 12  A title that", "│  is long"]
+    assert terminal.wrap("├─ 12  A title that is long", 20) == ["├─ 12  A title that", "│      is long"]
+    assert terminal.wrap("7  A title that is long", 15) == ["7  A title that", "   is long"]
 
 
 def test_chinese_is_wrapped_between_characters_by_the_columns_that_they_take():

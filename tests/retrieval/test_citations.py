@@ -12,7 +12,7 @@ from making import a_claim, a_report, an_index
 from conspectus.index import Index
 from conspectus.references import TABLES, Reference
 from conspectus.retrieval.citations import MOST_SOURCES, cite, row_of
-from conspectus.rows import Citation, Span
+from conspectus.rows import Citation, Span, distinct_sources
 
 SWARM = "Bees swarm in May when the hive is full."
 WAX = "The yellow wax that the bees leave is sold\nby the pound in Quenda."
@@ -54,10 +54,21 @@ def test_every_source_is_the_characters_that_it_says():
     texts = {d.path: d.text for d in INDEX.documents}
     citations = cited("[Data: Reports (0, 1); Sources (0, 1); Entities (0, 1); Relationships (0)]")
 
-    assert len(citations) == 7
+    assert len({c.sources for c in citations}) == len(citations) > 2
     for citation in citations:
         for source in citation.sources:
             assert texts[source.document][source.start : source.end] == source.text
+
+
+def test_one_passage_has_one_number_whatever_row_leads_to_it_and_is_shown_once():
+    text, citations, _ = cite(
+        f"{SWARM} [Data: Sources (0)]\n\nBees [Data: Reports (0)]\n\n{SWARM} [Data: Reports (0)]", INDEX
+    )
+
+    assert text.count("[1]") == 2
+    places = [source for _, sources in distinct_sources(citations) for source in sources]
+    assert len(places) == len(set(places))
+    assert shown(citations[0]) == [SWARM]
 
 
 def test_where_the_answer_quotes_the_citation_ends_at_the_quoted_words():

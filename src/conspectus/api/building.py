@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ from conspectus.configuration import INDEX, Resolved
 from conspectus.corrections import Correction, corrections_for
 from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
+from conspectus.index_status import folders_of
 from conspectus.indexing import paused_garbage_collection
 from conspectus.indexing.triples import with_openie_of
 from conspectus.indexing.update import Update, origin_of, own_embedder, update_of
@@ -281,8 +281,7 @@ def _warn_of_replacement(update: Update, progress: Progress | None) -> str:
     """Say before anything is spent that other documents take the place of all that the index holds."""
     if not update.changes or not update.replaced_documents:
         return ""
-    folders = {os.path.dirname(path) for path in update.changes.deleted}
-    source = os.path.commonpath(folders) if len({os.path.isabs(folder) for folder in folders}) == 1 else ""
+    source = ", ".join(folders_of(update.changes.deleted))
     count = update.replaced_documents
     documents = f"the {count:,} documents of {source}" if source else f"all {count:,} documents of the index"
     if count == 1:

@@ -157,6 +157,13 @@ def _write_panels(panels: Mapping[str, Iterable[Any]], formatter: Any) -> None:
 class Command(_Laid, TyperCommand):
     """A command whose help shows examples and panels of options."""
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; refuse an output whose folder does not exist before anything is read or spent."""
+        out = ctx.params.get("out")
+        if out and not out.parent.is_dir():
+            raise UsageError(f"{out} cannot be written: there is no folder {out.parent}; make it first")
+        return super().invoke(ctx)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse; an option of another tool is answered with what does the same here."""
         try:

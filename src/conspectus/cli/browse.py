@@ -95,6 +95,8 @@ def _print_counts(figures: Status) -> None:
         "claim",
     ]
     show.out(", ".join(show.counted(getattr(figures, show.plural(noun)), noun) for noun in nouns))
+    if figures.folders:
+        show.out(f"Sources: {', '.join(figures.folders)}")
     if figures.left_out:
         show.out("Left out: " + ", ".join(f"{n:,} {OMITTED_KINDS[kind]}" for kind, n in figures.left_out.items()))
     for reason, count in figures.skipped.items():
@@ -155,7 +157,8 @@ def _levels(figures: Status) -> Iterator[Sequence[str]]:
     yield ["Units", *(f"{r.communities:,}" for r in levels), f"{figures.chunks:,}"]
     yield ["  of this level", *(f"{r.own:,}" for r in levels), ""]
     yield ["Tokens", *(f"{r.tokens:,}" for r in levels), f"{figures.tokens:,}"]
-    yield ["% of the texts", *(f"{100 * r.share:.1f}" for r in levels), "100"]
+    if all(r.share <= 1 for r in levels):  # reports on a few lines are longer than those
+        yield ["% of the texts", *(f"{100 * r.share:.1f}" for r in levels), "100"]
 
 
 def _print_history(folder: Path, json: bool) -> None:
@@ -267,7 +270,7 @@ def _line(report: Report) -> str:
 def _print_report(name: str, index: Index, json: bool) -> None:
     view = conspectus.report_view(name, index)
     report = view.report
-    text, citations, removed = api.cite(report.text, index, by_passage=True)
+    text, citations, removed = api.cite(report.text, index)
     if json:
         linked = ("id", "number", "community", "level", "title")
         links = {

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
-from itertools import groupby
 from threading import Event, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
@@ -224,20 +223,19 @@ def passage(source: Source, indent: str = "    ", language: str = "en", statemen
 
 
 def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -> None:
-    """Print what the numbers in a text lead to, in its language; neighbours that lead to the same places together."""
+    """Print what the numbers in a text lead to, in its language."""
     words, cited_for = api.wording(language), statements(text)
     if cited:
         out(f"\n{bold(words.sources)}\n")
-    for sources, group in groupby(cited, key=lambda c: c.sources):
-        same = list(group)
-        is_report = same[0].kind == "report"  # `conspectus report` shows all of its sources
-        head = "".join(f"[{c.marker}]" for c in same) + " "
-        if len(sources) > 1:  # what is cited is a row with all that it stands on, not one quotation
-            out(head + line(words.apart.join(words.label.format(words.kind(c.kind), c.title) for c in same)))
+    for citation, sources in rows.distinct_sources(cited):
+        is_report = citation.kind == "report"  # `conspectus report` shows all of its sources
+        head = f"[{citation.marker}] "
+        if len(citation.sources) > 1:  # what is cited is a row with all that it stands on, not one quotation
+            out(head + line(words.label.format(words.kind(citation.kind), citation.title)))
             head = "    "
         shown = sources[: 1 if is_report else PASSAGES]
         for source in shown:
-            out(head + passage(source, language=language, statement=cited_for.get(same[0].marker, "")))
+            out(head + passage(source, language=language, statement=cited_for.get(citation.marker, "")))
             head = "    "
         if len(sources) > len(shown) and not is_report:
             out(f"    {words.more_places.format(len(sources) - len(shown))}")

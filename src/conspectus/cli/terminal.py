@@ -30,8 +30,8 @@ _WIDE = r"\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\U00020000-\U0003f
 _CLOSING = "、。〉》」』】〕！），．：；？"
 _PARTS = (re.compile(r"[^/\\]*[/\\]+|[^/\\]+"), re.compile(r"[^_.-]*[_.-]+|[^_.-]+"), re.compile(r"."))
 """Parts of a word that is longer than a line, usually a path: its folders, parts of their names, characters."""
-_LEAD = re.compile(r"[ │├└─]*(?:(?:\[\d+\])+ |\d+\. +|[-*•] +)?")
-"""What stands before the text of a line: its indentation, the lines of a tree, the number of a source."""
+_LEAD = re.compile(r"[ │├└─]*(?:(?:\[\d+\])+ |\d+(?:\. +| {2,})|[-*•] +)?")
+"""What stands before the text of a line: its indentation, the lines of a tree, the number of a source or a report."""
 
 
 def clean(text: str) -> str:

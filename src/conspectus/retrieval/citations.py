@@ -35,12 +35,12 @@ _NEIGHBOUR = rf"(?!{UNSPACED.pattern})[^\W_]"
 Row = Report | Chunk | Entity | Relationship | Claim
 
 
-def cite(text: str, index: Index, *, by_passage: bool = False) -> tuple[str, tuple[Citation, ...], int]:
+def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
     """Return the text with `[1]` for each citation, the citations, and how many references led nowhere.
 
-    `by_passage` gives references that lead to the same passages one number, as a report names many rows for each.
+    References that lead to the same passages get one number.
     """
-    markers: dict[tuple[Reference | None, tuple[Source, ...]], int] = {}
+    markers: dict[tuple[Source, ...], int] = {}
     citations: list[Citation] = []
     removed = 0
     statements = iter(_statements(text))
@@ -55,13 +55,10 @@ def cite(text: str, index: Index, *, by_passage: bool = False) -> tuple[str, tup
             if row is None or not sources:
                 removed += 1
                 continue
-            key = (None if by_passage else reference, sources)
-            if key not in markers:
-                markers[key] = len(markers) + 1
-                citations.append(
-                    Citation(markers[key], _KINDS[reference.table], row.id, _title(row, index), sources)
-                )
-            written.append(f"[{markers[key]}]")
+            if sources not in markers:
+                marker = markers[sources] = len(markers) + 1
+                citations.append(Citation(marker, _KINDS[reference.table], row.id, _title(row, index), sources))
+            written.append(f"[{markers[sources]}]")
         return "".join(dict.fromkeys(written))
 
     return rewrite(text, block), tuple(citations), removed
