@@ -49,6 +49,10 @@ class DocumentError(ConspectusError):
     """A document cannot be read."""
 
 
+class EmptyDocument(DocumentError):
+    """A document is empty, or holds nothing but whitespace."""
+
+
 class StoreError(ConspectusError):
     """Something about an index folder."""
 

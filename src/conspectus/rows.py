@@ -297,9 +297,9 @@ class Skipped:
     """A file or folder that was passed over.
 
     `kind` says for which sort of reason: `format` (such files are not read), `package` (they would be, with a package
-    that is not installed), `link`, `special` (a device, say), or what was left out on purpose: `own` (written by
-    Conspectus), `tools` (installed packages, caches), `ignored` (by .gitignore or .conspectusignore), `excluded` (by
-    the settings `read.exclude` and `read.include`).
+    that is not installed), `link`, `special` (a device, say), `empty`, or what was left out on purpose: `own` (written
+    by Conspectus), `tools` (installed packages, caches), `hidden`, `ignored` (by .gitignore or .conspectusignore),
+    `excluded` (by the settings `read.exclude` and `read.include`).
     """
 
     document: str
@@ -310,6 +310,7 @@ class Skipped:
 OMITTED_KINDS = {
     "own": "written by Conspectus",
     "tools": "with installed packages or caches",
+    "hidden": "hidden",
     "ignored": "by .gitignore or .conspectusignore",
     "excluded": "by patterns (read.exclude, read.include)",
 }

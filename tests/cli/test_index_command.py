@@ -31,7 +31,7 @@ def messy(corpus: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "messy"
     shutil.copytree(corpus, folder)
     (folder / "picture.png").write_bytes(b"\x89PNG")
-    (folder / "empty.txt").write_bytes(b"")
+    (folder / "broken.docx").write_bytes(b"no archive")
     return folder
 
 
@@ -67,11 +67,11 @@ def test_a_person_is_told_the_figures_on_standard_output(run: Run, corpus: Path)
 def test_failures_are_told_and_recorded_and_end_with_3(run: Run, told: Told, messy: Path):
     result = run("index", messy, code=3)
 
-    assert f"{messy}/empty.txt: " in result.stderr
+    assert f"{messy}/broken.docx: " in result.stderr
     assert f"{messy}/picture.png: .png files are not read" in result.stderr
     assert "Indexed 6 documents" in result.stdout
     (failure,) = told("status")["failures"]
-    assert failure["document"] == f"{messy}/empty.txt"
+    assert failure["document"] == f"{messy}/broken.docx"
     assert failure["stage"] == "read"
     assert failure["error"]
 
@@ -103,13 +103,26 @@ def test_a_person_is_asked_before_other_documents_replace_those_of_an_index(
 def test_json_names_what_failed_and_what_was_skipped(told: Told, messy: Path):
     said = told("index", messy, code=3)
 
-    assert [f["document"] for f in said["failures"]] == [f"{messy}/empty.txt"]
+    assert [f["document"] for f in said["failures"]] == [f"{messy}/broken.docx"]
     assert [s["document"] for s in said["skipped"]] == [f"{messy}/picture.png"]
     assert "not read" in said["skipped"][0]["reason"]
 
 
+def test_an_empty_file_and_an_empty_record_are_skipped_and_end_with_0(run: Run, told: Told, tmp_path: Path):
+    (tmp_path / "notes.txt").write_text("Mara Tolan keeps the weir.")
+    (tmp_path / "empty.pdf").write_bytes(b"")
+    (tmp_path / "blank.md").write_bytes(b"\xef\xbb\xbf \r\n")
+    (tmp_path / "records.jsonl").write_text('{"text": ""}\n{"text": "Juno Vale repairs boats."}')
+
+    said = told("index", tmp_path)
+
+    assert not said["failures"]
+    assert [Path(row["document"]).name for row in said["skipped"]] == ["blank.md", "empty.pdf", "records.jsonl#1"]
+    assert "empty" in run("status").stdout
+
+
 def test_skipped_formats_alone_end_with_0(run: Run, messy: Path):
-    (messy / "empty.txt").unlink()
+    (messy / "broken.docx").unlink()
 
     assert "picture.png" in run("index", messy).stderr
 
@@ -130,11 +143,11 @@ def test_a_source_that_is_not_there_is_a_mistake_of_usage(run: Run):
 
 def test_nothing_to_index_is_an_error_of_one_line(run: Run, tmp_path: Path):
     (tmp_path / "a.png").write_bytes(b"x")
-    (tmp_path / "b.txt").write_bytes(b"")
+    (tmp_path / "b.docx").write_bytes(b"no archive")
 
-    result = run("index", "a.png", "b.txt", code=1)
+    result = run("index", "a.png", "b.docx", code=1)
 
-    assert result.stderr.startswith("error: no document could be read: b.txt: ")
+    assert result.stderr.startswith("error: no document could be read: b.docx: ")
     assert result.stderr.count("\n") == 1
     assert not Path(".conspectus/manifest.json").exists()
 
@@ -311,7 +324,8 @@ def test_what_was_left_out_is_told_in_one_line_by_json_and_by_status(run: Run, t
     (tmp_path / "notes.txt").write_text("Mara Tolan keeps the weir.")
     for n in range(20):
         (tmp_path / f"draft{n}.txt").write_text("To do.")
-    (tmp_path / "node_modules").mkdir()
+    for name in ("node_modules", ".git", ".conspectus"):
+        (tmp_path / name).mkdir(exist_ok=True)
 
     (line,) = [
         line for line in run("index", tmp_path, "--exclude", "draft*").stderr.split("\n") if "node_mod" in line

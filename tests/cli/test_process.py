@@ -91,11 +91,11 @@ def test_the_package_runs_as_a_module_and_knows_its_version(tmp_path: Path):
 
 
 def test_exit_codes_tell_how_it_ended(tmp_path: Path, corpus: Path):
-    (tmp_path / "empty.txt").write_bytes(b"")
+    (tmp_path / "broken.docx").write_bytes(b"no archive")
 
     assert command("index", corpus, cwd=tmp_path).returncode == 0
-    assert command("index", corpus, "empty.txt", cwd=tmp_path).returncode == 3
-    assert command("index", "empty.txt", cwd=tmp_path).returncode == 1
+    assert command("index", corpus, "broken.docx", cwd=tmp_path).returncode == 3
+    assert command("index", "broken.docx", cwd=tmp_path).returncode == 1
     assert command("index", "nowhere", cwd=tmp_path).returncode == 2
     assert command("index", cwd=tmp_path).returncode == 2
     assert command("indx", cwd=tmp_path).returncode == 2

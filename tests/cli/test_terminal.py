@@ -45,7 +45,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / ("a-long-name-of-a-file-" * 6 + "end.txt")).write_text(
         f"Ruben Vale wrote to Ada Brook of the Orran Mill {HOSTILE} and of the river Tarn.", encoding="utf-8"
     )
-    (folder / "broken\x1b]52;c;aGVsbG8=\x07\nForged failure.txt").write_bytes(b"")
+    (folder / "broken\x1b]52;c;aGVsbG8=\x07\nForged failure.docx").write_bytes(b"no archive")
     return api.build(folder, tmp_path_factory.mktemp("indexes") / "hostile", settings=Settings()).folder
 
 

@@ -99,7 +99,14 @@ def test_paths_are_as_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_hidden_files_and_folders_are_passed_over_unless_they_are_named(tmp_path: Path):
     fill(tmp_path, {".git/a.txt": "x", ".b.txt": "hidden", "c/.d/e.txt": "x", "f.txt": "seen"})
 
-    assert (texts(read([tmp_path], SETTINGS)[0]), read([tmp_path], SETTINGS)[2]) == (["seen"], [])
+    found = read([tmp_path], SETTINGS)
+
+    assert texts(found.documents) == ["seen"]
+    assert sorted((s.document.rpartition("/")[2], s.kind) for s in found.skipped) == [
+        (".b.txt", "hidden"),
+        (".d", "hidden"),
+        (".git", "hidden"),
+    ]
     assert texts(read([tmp_path / ".b.txt", tmp_path / ".git"], SETTINGS)[0]) == ["hidden", "x"]
 
 
@@ -135,7 +142,7 @@ def test_links_are_not_followed_out_of_a_folder(tmp_path: Path):
 
     assert names(documents, tmp_path / "in") == ["a.txt", "visible.txt"]
     assert failures == []
-    assert sorted(Path(s.document).name for s in skipped) == ["file.txt", "folder", "gone.txt"]
+    assert sorted(Path(s.document).name for s in skipped) == [".hidden", "file.txt", "folder", "gone.txt"]
     assert texts(read([tmp_path / "in" / "folder"], SETTINGS)[0]) == ["secret"]
 
 
@@ -164,8 +171,8 @@ def test_a_path_that_does_not_exist_is_an_error_before_anything_is_read(tmp_path
 
 
 def test_where_nothing_can_be_read_the_first_reasons_are_told(tmp_path: Path):
-    fill(tmp_path, {"1.txt": "", "2.bin": "x", "3.json": "{", "4.txt": " "})
-    with pytest.raises(NothingToIndex, match=r"(?s)1\.txt: is empty.*3\.json: is not JSON.*and 1 more"):
+    fill(tmp_path, {"1.json": "7", "2.bin": "x", "3.json": "{", "4.json": "8"})
+    with pytest.raises(NothingToIndex, match=r"(?s)1\.json#1: is neither.*3\.json: is not JSON.*and 1 more"):
         read([tmp_path], SETTINGS)
 
 
@@ -252,12 +259,18 @@ def test_without_the_detector_such_a_file_is_a_failure_that_names_it(
     assert "charset-normalizer" in only_failure(tmp_path, "a.txt", "пчёлы".encode("cp1251")).error
 
 
+@pytest.mark.parametrize("content", ["", codecs.BOM_UTF8, " \r\n\t\u3000"])
+def test_an_empty_file_is_skipped_and_no_failure(tmp_path: Path, content: str | bytes):
+    found = read([fill(tmp_path, {"a.txt": content, "b.txt": "bees"})], SETTINGS)
+
+    assert texts(found.documents) == ["bees"]
+    assert not found.failures
+    assert [s.kind for s in found.skipped] == ["empty"]
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("", "is empty"),
-        (codecs.BOM_UTF8, "is empty"),
-        (" \r\n\t\u3000", "is empty"),
         (b"PK\x03\x04\0\0text", "is binary"),
         (bytes(range(1, 32)) * 9, "is binary"),
         (codecs.BOM_UTF16_LE + b"\x00\xd8", "byte order mark of UTF-16"),
@@ -347,7 +360,7 @@ def test_a_bad_line_of_jsonl_is_a_failure_and_the_others_go_on(tmp_path: Path):
         tmp_path,
         {"a.jsonl": '{"text": "one"}\n\n{"text": \n"two \u2028 lines"\n7\n{"text": 5}\n{"text": " "}'},
     )
-    documents, failures, *_ = read([tmp_path], SETTINGS)
+    documents, failures, skipped, _ = read([tmp_path], SETTINGS)
 
     assert texts(documents) == ["one", "two \u2028 lines"]
     assert names(documents, tmp_path) == ["a.jsonl#1", "a.jsonl#3"]
@@ -355,8 +368,8 @@ def test_a_bad_line_of_jsonl_is_a_failure_and_the_others_go_on(tmp_path: Path):
         ("#2", "is not JSON: line 3, column 10: Expecting value"),
         ("#4", "is neither a text nor an object with fields"),
         ("#5", "its field 'text' holds no text"),
-        ("#6", "is empty"),
     ]
+    assert [(s.document[-2:], s.kind) for s in skipped] == [("#6", "empty")]
 
 
 @pytest.mark.parametrize(
@@ -497,13 +510,13 @@ def test_ids_depend_on_the_text_and_equal_texts_have_different_ones(tmp_path: Pa
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=())), max_size=8))
-def test_any_texts_are_documents_or_failures_and_can_be_stored(given_texts: list[str]):
+def test_any_texts_are_documents_failures_or_skipped_and_can_be_stored(given_texts: list[str]):
     try:
-        documents, failures, *_ = read_texts(given_texts, SETTINGS)
+        documents, failures, skipped, _ = read_texts(given_texts, SETTINGS)
     except NothingToIndex:
-        documents, failures = [], [t for t in given_texts if not t.strip() or "\0" in t]
+        documents, failures, skipped = [], [t for t in given_texts if not t.strip() or "\0" in t], []
 
-    assert len(documents) + len(failures) == len(given_texts)
+    assert len(documents) + len(failures) + len(skipped) == len(given_texts)
     assert len({d.id for d in documents}) == len(documents)
     assert not any("\r" in d.text for d in documents)
     "".join(texts(documents)).encode()

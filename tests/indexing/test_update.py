@@ -246,10 +246,10 @@ def test_an_index_of_another_version_is_made_anew(corpus: Path, monkeypatch: pyt
 
 
 def test_a_file_that_could_not_be_read_and_now_can_is_no_reason_to_stop(corpus: Path):
-    (corpus / "broken.txt").write_bytes(b"")
+    (corpus / "broken.docx").write_bytes(b"no archive")
     assert conspectus.build("corpus", "index").failures
     assert conspectus.build("corpus", "index").update.up_to_date
-    (corpus / "broken.txt").unlink()
+    (corpus / "broken.docx").unlink()
 
     mended = conspectus.build("corpus", "index")
 

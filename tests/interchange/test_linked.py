@@ -83,7 +83,7 @@ def test_a_folder_of_texts_is_linked_by_the_names_of_its_files(folder: Path):
     (folder / "in").mkdir()
     (folder / "in" / "Ada Byrne.txt").write_text("She kept bees.")
     (folder / "in" / "tarn_lock.md").write_text("---\nentities: [Kell, rook]\n---\n# Tarn Lock\n\nGates of oak.")
-    (folder / "in" / "empty.txt").write_text("")
+    (folder / "in" / "broken.json").write_text("{")
 
     index = interchange.import_triples(folder / "kb.txt", folder / "index", documents=folder / "in")
 

@@ -52,7 +52,6 @@ def test_a_pdf_that_states_no_title_is_called_as_its_file():
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "is empty"),
         (b"<html>not a PDF", "is not a PDF"),
         (pdf(["Bees dance."])[:-40], "is cut off: the end of the PDF is missing"),
         (b"%PDF-1.4\n%%EOF", "is damaged"),

@@ -156,7 +156,7 @@ def _known() -> str:
 # Memory
 
 
-def _from_memory(values: Iterable[object], options: Options) -> Iterator[ParsedDocument | Failure]:
+def _from_memory(values: Iterable[object], options: Options) -> Iterator[Outcome]:
     names: Counter[str] = Counter()
     for number, value in enumerate(values, start=1):
         name = f"memory#{number}"

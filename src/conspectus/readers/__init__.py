@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from conspectus.errors import DocumentError, UsageError
+from conspectus.errors import DocumentError, EmptyDocument, UsageError
 from conspectus.rows import EncodingWarning, Failure, Place, Skipped
 from conspectus.tokens import well_formed
 
@@ -308,11 +308,14 @@ def missing_package(format_: Format) -> str:
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
-    """Yield the documents of a file with a suffix in `FORMATS`.
+    """Yield the documents of a file with a suffix in `FORMATS`; one that is empty is skipped.
 
     Raises DocumentError: no document can be had from the file.
     """
-    if not data:
-        raise DocumentError(EMPTY)
     reader = import_module(f"conspectus.readers.{FORMATS[suffix_of(path)].module}")
-    yield from cast("Parser", reader.parse)(path, data, options)
+    try:
+        if not data:
+            raise EmptyDocument(EMPTY)
+        yield from cast("Parser", reader.parse)(path, data, options)
+    except EmptyDocument as error:
+        yield Skipped(path, str(error), "empty")

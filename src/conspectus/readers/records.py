@@ -14,9 +14,9 @@ from itertools import islice
 from typing import Any, cast
 
 from conspectus.errors import DocumentError
-from conspectus.readers import BINARY, TEXT_FIELD, Options, Outcome, ParsedDocument, Prose, newlines, row
+from conspectus.readers import BINARY, EMPTY, TEXT_FIELD, Options, Outcome, ParsedDocument, Prose, newlines, row
 from conspectus.readers.text import decode_text
-from conspectus.rows import Failure
+from conspectus.rows import Failure, Skipped
 from conspectus.tokens import well_formed
 
 DELIMITERS = ",;\t|"
@@ -45,7 +45,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
         yield from records(path, _separated(text, kind, options), options)
 
 
-def _json(path: str, text: str, options: Options) -> Iterator[ParsedDocument | Failure]:
+def _json(path: str, text: str, options: Options) -> Iterator[Outcome]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -208,7 +208,7 @@ def _fields_of_any_size() -> Generator[None]:
 # Records
 
 
-def records(path: str, values: Iterator[object], options: Options) -> Iterator[ParsedDocument | Failure]:
+def records(path: str, values: Iterator[object], options: Options) -> Iterator[Outcome]:
     """Yield the document of each record, called `path#n`; records without a text field become one failure."""
     without: list[str] = []
     fields: dict[str, None] = {}
@@ -234,7 +234,7 @@ def _without_text(names: list[str], fields: list[str], options: Options) -> Fail
     )
 
 
-def record(name: str, value: object, options: Options) -> ParsedDocument | Failure:
+def record(name: str, value: object, options: Options) -> Outcome:
     """Return the document of one record: a text, or an object that has the text field."""
     if isinstance(value, DocumentError):
         return Failure("read", str(value), name)
@@ -247,7 +247,7 @@ def record(name: str, value: object, options: Options) -> ParsedDocument | Failu
     if not isinstance(text, str):
         return Failure("read", f"its field {options.text_field!r} holds no text", name)
     if not text.strip():
-        return Failure("read", "is empty", name)
+        return Skipped(name, EMPTY, "empty")
     if "\0" in text:
         return Failure("read", BINARY, name)
     stated = {well_formed(k): s for k, v in fields.items() if (s := _scalar(v))}

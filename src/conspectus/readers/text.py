@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import cast
 
-from conspectus.errors import DocumentError
+from conspectus.errors import DocumentError, EmptyDocument
 from conspectus.readers import EMPTY, Options, ParsedDocument, Prose, iso_date, line, section_name
 from conspectus.readers.encodings import Decoded, decode
 from conspectus.rows import EncodingWarning, Place
@@ -49,7 +49,7 @@ def decode_text(data: bytes) -> Decoded:
     """
     decoded = decode(data)
     if not decoded.text or decoded.text.isspace():
-        raise DocumentError(EMPTY)
+        raise EmptyDocument(EMPTY)
     return decoded
 
 
