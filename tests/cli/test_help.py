@@ -107,12 +107,12 @@ def test_help_shows_no_types_no_doubled_brackets_and_no_cut_sentences(
 
 def test_the_words_of_other_tools_lead_to_what_does_the_same_here() -> None:
     known = {path[0] for path, _ in ALL if path}
-    for word, hint in OTHER_COMMANDS.items():
+    for word, hint in ((word, hint) for words, hint in OTHER_COMMANDS.items() for word in words.split()):
         if word not in known:
             result = RUN.invoke(app, [word])
             assert result.exit_code == 2
             assert hint in " ".join(result.output.split())
-    for option, hint in OTHER_OPTIONS.items():
+    for option, hint in ((option, hint) for options, hint in OTHER_OPTIONS.items() for option in options.split()):
         if option not in ("--limit",):
             result = RUN.invoke(app, ["ask", option, "x"])
             assert result.exit_code == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import functools
 import inspect
 import logging
@@ -12,7 +11,7 @@ import signal
 import sys
 import textwrap
 from collections import UserDict
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from gettext import gettext
 from importlib import import_module
@@ -26,21 +25,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.main import get_command
 
 from conspectus import __version__, api, cli
-from conspectus.cli import show
-from conspectus.cli.options import (
-    COST,
-    FAILED,
-    INTERRUPTED,
-    MODEL,
-    NO_READER,
-    OTHER,
-    OUTPUT,
-    OWN,
-    READING,
-    USAGE,
-    LogFile,
-    start_log,
-)
+from conspectus.cli import options, show
 from conspectus.errors import BudgetReached, CacheFailed, ConspectusError, Unusable, UsageError
 
 EXAMPLE = "Example: "
@@ -48,30 +33,18 @@ EXAMPLE = "Example: "
 METHODS_LISTED, RANKINGS_LISTED = "{methods}", "{rankings}"
 """In the help of an option: the methods that answer, or those that rank, each with what it does."""
 HELP_OPTIONS = ["-h", "--help"]
-_REFUSED = ("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "ENOTDIR", "EISDIR", "ENAMETOOLONG")
-_OF_THE_SYSTEM = frozenset(getattr(errno, name) for name in _REFUSED if hasattr(errno, name))
-"""What a file system refuses or has no room for: nothing to report to us."""
 
 log = logging.getLogger("conspectus")
 log.addHandler(logging.NullHandler())  # without one, Python itself shows what is logged, tracebacks too
 
-ASK = 'conspectus ask "..."'
-_NO_SERVER = (
-    'there is no server yet; conspectus ask --json "..." can be called, and so can Python: conspectus.ask.'
-)
-_DOCUMENTS = "documents are added with conspectus index FOLDER, run again whenever they change."
-_INDEX = "--index DIR, the folder of the index (default: .conspectus)"
-_SEARCH_K = "-k N of conspectus search; for ask: --set search.k=N"
-_MODEL = "--model PROVIDER/NAME, as --model openai/gpt-4.1-mini"
-_QUESTION = f"a question without an option: {ASK}"
-_STREAMED = "nothing: answers of a language model are streamed to a terminal anyway"
 OTHER_COMMANDS: Mapping[str, str] = {
-    "query": f"graphrag query is {ASK} here; --method global, local or drift chooses how.",
-    **dict.fromkeys(("insert", "add"), _DOCUMENTS),
+    "query": 'graphrag query is conspectus ask "..." here; --method global, local or drift chooses how.',
+    "insert add": "documents are added with conspectus index FOLDER, run again whenever they change.",
     "build": "an index is built with conspectus index FOLDER.",
     "update": "conspectus index FOLDER, run again, updates an index and pays for what changed alone.",
     "delete": "delete the file, then run conspectus index FOLDER again; correct delete removes an entity.",
-    **dict.fromkeys(("serve", "server", "webui", "mcp"), _NO_SERVER),
+    "serve server webui mcp": 'there is no server yet; conspectus ask --json "..." can be called, and so can Python: '
+    "conspectus.ask.",
     "ui": "conspectus map writes one HTML page of the graph that opens in any browser.",
     "visualize": "conspectus map draws the graph: an HTML page, SVG or PNG.",
     "prompt-tune": "prompts are adapted to a corpus with conspectus tune FOLDER.",
@@ -80,21 +53,26 @@ OTHER_COMMANDS: Mapping[str, str] = {
 }
 """Commands of Microsoft GraphRAG, LightRAG and like tools, and what does the same here."""
 OTHER_OPTIONS: Mapping[str, str] = {
-    **dict.fromkeys(("--top-k", "--topk", "--limit"), _SEARCH_K),
+    "--top-k --topk --limit": "-k N of conspectus search; for ask: --set search.k=N",
     "--mode": "--method NAME, as --method local, global, drift, hippo or bm25",
-    **dict.fromkeys(("--root", "--data", "--working-dir"), _INDEX),
+    "--root --data --working-dir": "--index DIR, the folder of the index (default: .conspectus)",
     "--output": "-o PATH of map and export; of index: --index DIR",
-    **dict.fromkeys(("--query", "--question"), _QUESTION),
-    **dict.fromkeys(("--stream", "--streaming"), _STREAMED),
+    "--query --question": 'a question without an option: conspectus ask "..."',
+    "--stream --streaming": "nothing: answers of a language model are streamed to a terminal anyway",
     "--response-type": "--response TEXT",
     "--community-level": "--level N",
-    **dict.fromkeys(("--provider", "--llm"), _MODEL),
+    "--provider --llm": "--model PROVIDER/NAME, as --model openai/gpt-4.1-mini",
     "--api-key": "an environment variable: OPENAI_API_KEY, or CONSPECTUS_API_KEY with --base-url",
     "--api-base": "--base-url URL",
     "--force": "--fresh, which rebuilds an index from scratch",
     "--verbose": "--log FILE, which writes a debug log",
 }
 """Options of such tools, and what is meant by them here."""
+
+
+def hint(name: str, hints: Mapping[str, str]) -> str:
+    """Return what does here what a command or an option of another tool does; empty where that is not known."""
+    return next((text for names, text in hints.items() if name in names.split()), "")
 
 
 # Help
@@ -121,9 +99,8 @@ class _Laid:
     options_metavar: str | None
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        arguments = [p for p in self.params if isinstance(p, TyperArgument) and not p.hidden]
-        pieces = [_written(p) if p.required else f"[{_written(p)}]" for p in arguments]
-        return [self.options_metavar or "", *pieces]
+        arguments = [(_name(p), p.required) for p in self.params if isinstance(p, TyperArgument) and not p.hidden]
+        return [self.options_metavar or "", *(name if required else f"[{name}]" for name, required in arguments)]
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         text, examples = described(self.help)
@@ -135,23 +112,23 @@ class _Laid:
                 formatter.write(textwrap.indent("\n".join(examples), " " * formatter.current_indent) + "\n")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, then the options by their panels."""
-        params: list[Any] = getattr(self, "get_params")(ctx)  # noqa: B009 - of the class that this is mixed into
-        panels: dict[str, list[Any]] = {
-            name: [] for name in ("Arguments", OWN, READING, MODEL, COST, OUTPUT, OTHER)
-        }
-        for param in params:
-            if record := param.get_help_record(ctx):
-                panel, name = _panel_of(param), _written(param) if isinstance(param, TyperArgument) else record[0]
-                panels.setdefault(panel, []).append((name, _filled(record[1])))
-        _write_panels(panels, formatter)
-
-
-def _write_panels(panels: Mapping[str, Iterable[Any]], formatter: Any) -> None:
-    for title, rows in panels.items():
-        if rows:
-            with formatter.section(title):
-                formatter.write_dl(rows)
+        """Write the commands of a group by their panels, then the arguments, then the options by theirs."""
+        panels: dict[str, list[Any]] = {"Commands": [], "Arguments": []} | {name: [] for name in options.PANELS}
+        for name, command in getattr(self, "commands", {}).items():
+            panels["Commands"].append((name, summary(command)))
+        for param in getattr(self, "get_params")(ctx):  # noqa: B009 - of the class that this is mixed into
+            if not (record := param.get_help_record(ctx)):
+                continue
+            names, text = record
+            last = "--help" in param.opts or "completion" in str(param.name)
+            panel = getattr(param, "rich_help_panel", None) or (options.OTHER if last else options.OWN)
+            if isinstance(param, TyperArgument):
+                names, panel = _name(param), "Arguments"
+            panels[panel].append((names, _filled(text)))
+        for title, rows in panels.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
 class Command(_Laid, TyperCommand):
@@ -169,8 +146,8 @@ class Command(_Laid, TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except typer.TyperException as error:
-            if hint := OTHER_OPTIONS.get(getattr(error, "option_name", "")):
-                error.message += f"; use {hint}"
+            if text := hint(getattr(error, "option_name", ""), OTHER_OPTIONS):
+                error.message += f"; use {text}"
                 vars(error)["possibilities"] = None
             raise
 
@@ -181,16 +158,6 @@ class Group(_Laid, TyperGroup):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [*super().collect_usage_pieces(ctx), self.subcommand_metavar]
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write what can be done before the options of all of it."""
-        panels: dict[str, list[Any]] = {"Commands": []}
-        for name in self.list_commands(ctx):
-            if (command := self.get_command(ctx, name)) and not command.hidden:
-                panel = getattr(command, "rich_help_panel", None) or "Commands"
-                panels.setdefault(panel, []).append((name, summary(command)))
-        _write_panels(panels, formatter)
-        super().format_options(ctx, formatter)
-
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse; without any argument, print the help to where it can be piped from."""
         if not args and self.no_args_is_help and not ctx.resilient_parsing:
@@ -199,7 +166,7 @@ class Group(_Laid, TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def _written(argument: Any) -> str:
+def _name(argument: Any) -> str:
     return argument.metavar or str(argument.name).upper()
 
 
@@ -209,19 +176,12 @@ def _filled(text: str) -> str:
     That a count is 0 or more goes without saying.
     """
     text = re.sub(r"  \[x>=[01]\]|; x>=[01](?=\])", "", text)
-    for placeholder in (METHODS_LISTED, RANKINGS_LISTED):
-        if placeholder in text:
-            methods = [api.METHODS[name] for name in api.METHODS]
-            shown = [m for m in methods if placeholder == METHODS_LISTED or m.rank is not None]
-            text = text.replace(placeholder, "; ".join(f"{m.name}: {m.help}" for m in shown))
+    if METHODS_LISTED in text or RANKINGS_LISTED in text:
+        methods = [api.METHODS[name] for name in api.METHODS]
+        text = text.replace(METHODS_LISTED, "; ".join(f"{m.name}: {m.help}" for m in methods))
+        ranking = [f"{m.name}: {m.help}" for m in methods if m.rank is not None]
+        text = text.replace(RANKINGS_LISTED, "; ".join(ranking))
     return text
-
-
-def _panel_of(param: Any) -> str:
-    if isinstance(param, TyperArgument):
-        return "Arguments"
-    last = "--help" in param.opts or "completion" in str(param.name)
-    return getattr(param, "rich_help_panel", None) or (OTHER if last else OWN)
 
 
 # Commands
@@ -271,17 +231,14 @@ def _lay_out(parent: typer.Typer) -> None:
 
 def _logging(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the option --log, whose callback starts the log."""
-    signature = inspect.signature(command, eval_str=True)
-    option = inspect.Parameter("log", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=LogFile)
+    parameters = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "log"]
 
     @functools.wraps(command)
     def run(*args: Any, log: Path | None = None, **arguments: Any) -> Any:
         return command(*args, **arguments)
 
-    parameters = [*(p for p in signature.parameters.values() if p.name != "log"), option]
-    run.__signature__ = signature.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    return run
+    log = inspect.Parameter("log", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=options.LogFile)
+    return options.with_parameters(run, [*parameters, log])
 
 
 class Root(Group):
@@ -299,14 +256,12 @@ class Root(Group):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command; the name of one of another tool is answered with what does the same here."""
-        if args and args[0] not in self.commands and args[0] in OTHER_COMMANDS:
-            ctx.fail(f"No such command {args[0]!r}: {OTHER_COMMANDS[args[0]]}")
+        if args and args[0] not in self.commands and (text := hint(args[0], OTHER_COMMANDS)):
+            ctx.fail(f"No such command {args[0]!r}: {text}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        if (
-            signal.getsignal(signal.SIGINT) is cli.interrupted_at_start
-        ):  # not where the commands are run from Python
+        if signal.getsignal(signal.SIGINT) is cli.interrupted_at_start:  # not where Python runs the commands
             signal.signal(signal.SIGINT, _interrupt)
         with reported():
             result = super().invoke(ctx)
@@ -360,11 +315,20 @@ def help_(
 @app.callback()
 def conspectus(
     version: Annotated[
-        bool, typer.Option("--version", "-V", help=cli.VERSION_HELP, callback=_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version",
+            "-V",
+            help=cli.VERSION_HELP,
+            callback=_version,
+            is_eager=True,
+        ),
     ] = False,
     log: Annotated[
         Path | None,
-        typer.Option("--log", metavar="FILE", envvar="CONSPECTUS_LOG", callback=start_log, help=cli.LOG_HELP),
+        typer.Option(
+            "--log", metavar="FILE", envvar="CONSPECTUS_LOG", callback=options.start_log, help=cli.LOG_HELP
+        ),
     ] = None,
 ) -> None:
     """Run one of the commands; their help is in `conspectus.cli`."""
@@ -393,7 +357,7 @@ def interrupted(state: str = "", folder: Path | None = None) -> NoReturn:
     """
     parts = filter(None, (state, _cached(folder)))
     show.note(": ".join(filter(None, ("interrupted", "; ".join(parts)))))
-    raise typer.Exit(INTERRUPTED) from None
+    raise typer.Exit(options.INTERRUPTED) from None
 
 
 def _cached(folder: Path | None = None) -> str:
@@ -419,39 +383,31 @@ def reported() -> Generator[None]:
     """Print an error as one line and end with its exit code."""
     try:
         yield
-    except ConspectusError as error:
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to flush goes nowhere
+        raise typer.Exit(options.NO_READER) from None
+    except (ConspectusError, OSError) as error:
         log.debug("ended by an error", exc_info=True)
-        says_itself = isinstance(error, (BudgetReached, CacheFailed))
-        more = "" if says_itself or not isinstance(error, Unusable) else _cached()
-        show.note("; ".join(filter(None, (f"error: {one_line(error)}", more))))
-        raise typer.Exit(USAGE if isinstance(error, UsageError) else FAILED) from None
+        message = one_line(error)
+        if isinstance(error, OSError):
+            file = f"{error.filename} cannot be read or written" if error.filename else "a file cannot be written"
+            message = f"{show.line(file)}: {error.strerror}"
+        elif isinstance(error, Unusable) and not isinstance(error, (BudgetReached, CacheFailed)):
+            message = "; ".join(filter(None, (message, _cached())))
+        show.note(f"error: {message}")
+        raise typer.Exit(options.USAGE if isinstance(error, UsageError) else options.FAILED) from None
     except KeyboardInterrupt:
         log.debug("interrupted", exc_info=True)
         interrupted()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to flush goes nowhere
-        raise typer.Exit(NO_READER) from None
     except (typer.Exit, typer.Abort, typer.TyperException):
         raise
-    except OSError as error:
-        if error.errno not in _OF_THE_SYSTEM:
-            _unforeseen(error)
-        log.debug("ended by the file system", exc_info=True)
-        file = f"{error.filename} cannot be read or written" if error.filename else "a file cannot be written"
-        show.note(f"error: {show.line(file)}: {error.strerror}")
-        raise typer.Exit(FAILED) from None
     except Exception as error:
-        _unforeseen(error)
-
-
-def _unforeseen(error: Exception) -> NoReturn:
-    """Ask for a report of an error, and end; with CONSPECTUS_DEBUG, raise it."""
-    log.critical("ended by an unforeseen error", exc_info=True)
-    if os.environ.get("CONSPECTUS_DEBUG"):
-        raise error
-    show.note(f"error: {type(error).__name__}: {one_line(error)}".rstrip(": "))
-    show.note(
-        "This should not have happened; please report it, with what CONSPECTUS_DEBUG=1 or --log FILE "
-        "shows for the same command."
-    )
-    raise typer.Exit(FAILED) from None
+        log.critical("ended by an unforeseen error", exc_info=True)
+        if os.environ.get("CONSPECTUS_DEBUG"):
+            raise
+        show.note(f"error: {type(error).__name__}: {one_line(error)}".rstrip(": "))
+        show.note(
+            "This should not have happened; please report it, with what CONSPECTUS_DEBUG=1 or --log FILE "
+            "shows for the same command."
+        )
+        raise typer.Exit(options.FAILED) from None

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 DONE, FAILED, USAGE, WITH_FAILURES, INTERRUPTED, NO_READER = 0, 1, 2, 3, 130, 141
 """Exit codes; the last two are those of a process that is ended by SIGINT and by SIGPIPE."""
 OWN, READING, MODEL, COST, OUTPUT, OTHER = "Options", "Reading", "Model", "Cost", "Output", "Other options"
+PANELS = (OWN, READING, MODEL, COST, OUTPUT, OTHER)
 """The groups of options, in the order in which help shows them (`rich_help_panel`)."""
 FOLDER = Path(".conspectus")
 FOLDERS = [FOLDER]
@@ -53,20 +54,18 @@ def starting(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
 
 def entity_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the entities whose names begin with what is typed."""
-    try:
-        index = api.open_index(ctx.params.get("folder") or FOLDER)
-    except ConspectusError:
-        return []
-    return [e.name for e in index.entities if e.name.lower().startswith(incomplete.lower())][:MOST_COMPLETED]
+    with suppress(ConspectusError):
+        entities = api.open_index(ctx.params.get("folder") or FOLDER).entities
+        return [e.name for e in entities if e.name.lower().startswith(incomplete.lower())][:MOST_COMPLETED]
+    return []
 
 
 def snapshot_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the snapshots of an index but the current one that begin with what is typed."""
-    try:
+    with suppress(ConspectusError):
         snapshots = api.history(ctx.params.get("folder") or FOLDER)
-    except ConspectusError:
-        return []
-    return [s.snapshot for s in snapshots if not s.current and s.snapshot.startswith(incomplete)]
+        return [s.snapshot for s in snapshots if not s.current and s.snapshot.startswith(incomplete)]
+    return []
 
 
 # Options that are no settings
@@ -82,48 +81,33 @@ def argument(metavar: str, text: str, **more: Any) -> Any:
     return typer.Argument(metavar=metavar, help=text, show_default=False, **more)
 
 
-def _expanded(path: str | Path) -> Path:
-    """Return a path with `~` as the home folder, which no shell puts into `--index=~/x`."""
-    return Path(os.path.expanduser(path))
-
-
 def _folder(text: str) -> Any:
-    return option(text, "--index", "-i", metavar="DIR", parser=_expanded, envvar="CONSPECTUS_INDEX")
+    """Declare the folder of an index; `~` is the home folder, which no shell puts into `--index=~/x`."""
+
+    def expanded(path: str | Path) -> Path:
+        return Path(os.path.expanduser(path))
+
+    return option(text, "--index", "-i", metavar="DIR", parser=expanded, envvar="CONSPECTUS_INDEX")
 
 
 IndexFolder = Annotated[Path, _folder("Folder of the index.")]
-IndexFolders = Annotated[
-    list[Path], _folder("Folder of the index. Give it several times to query several indexes together.")
-]
-Where = Annotated[
-    list[str] | None,
-    option(
-        "Use only documents that match, e.g. 'folder=reports/2024', 'date>=2023-01-01', 'author~Quill' "
-        "(contains) or 'path~*.pdf'. If repeated, all conditions must hold.",
-        "--where",
-        metavar="CONDITION",
-        panel=READING,
-    ),
-]
+_FOLDERS = "Folder of the index. Give it several times to query several indexes together."
+IndexFolders = Annotated[list[Path], _folder(_FOLDERS)]
+_WHERE = (
+    "Use only documents that match, e.g. 'folder=reports/2024', 'date>=2023-01-01', 'author~Quill' (contains) or "
+    "'path~*.pdf'. If repeated, all conditions must hold."
+)
+Where = Annotated[list[str] | None, option(_WHERE, "--where", metavar="CONDITION", panel=READING)]
 AsJson = Annotated[bool, option("Print the result as JSON instead of text.", "--json", panel=OUTPUT)]
 Quiet = Annotated[bool, option("Hide progress bars and notes.", "--quiet", "-q", panel=OUTPUT)]
 Yes = Annotated[bool, option("Go on without asking for confirmation.", "--yes", "-y", panel=COST)]
-ConfigFile = Annotated[
-    Path | None,
-    option(
-        "Settings file to use instead of the nearest conspectus.toml.", "--config", metavar="FILE", panel=OTHER
-    ),
-]
-SetKeys = Annotated[
-    list[str] | None,
-    option(
-        "Change any setting for this run, e.g. --set chunk.mode=sentence. Repeatable. conspectus config "
-        "lists all settings.",
-        "--set",
-        metavar="KEY=VALUE",
-        panel=OTHER,
-    ),
-]
+_CONFIG = "Settings file to use instead of the nearest conspectus.toml."
+ConfigFile = Annotated[Path | None, option(_CONFIG, "--config", metavar="FILE", panel=OTHER)]
+_SET = (
+    "Change any setting for this run, e.g. --set chunk.mode=sentence. Repeatable. "
+    "conspectus config lists all settings."
+)
+SetKeys = Annotated[list[str] | None, option(_SET, "--set", metavar="KEY=VALUE", panel=OTHER)]
 
 
 def start_log(file: Path | None) -> Path | None:
@@ -146,10 +130,8 @@ def start_log(file: Path | None) -> Path | None:
     return file
 
 
-LogFile = Annotated[
-    Path | None,
-    option("Append a debug log to this file.", "--log", metavar="FILE", panel=OTHER, callback=start_log),
-]
+_LOG = "Append a debug log to this file."
+LogFile = Annotated[Path | None, option(_LOG, "--log", metavar="FILE", panel=OTHER, callback=start_log)]
 """An option of every command: see `app`."""
 
 
@@ -266,66 +248,57 @@ class Given:
         return resolved
 
 
+def with_parameters(function: Callable[..., Any], parameters: Sequence[Parameter]) -> Callable[..., Any]:
+    """Return a function that says of itself that it has these parameters."""
+    vars(function)["__signature__"] = inspect.Signature(parameters)
+    function.__annotations__ = {p.name: p.annotation for p in parameters}
+    return function
+
+
 def takes(*names: str, config: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command some of FLAGS, --set and, with `config`, --config; it gets them as `given`, or as `settings`."""
-    sources = {"set_": SetKeys, **({"config": ConfigFile} if config else {})}
+    kinds = {name.removeprefix("--").replace("-", "_"): _flag(name) for name in names}
+    kinds |= {"set_": SetKeys, **({"config": ConfigFile} if config else {})}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        signature = inspect.signature(command)
+        parameters = inspect.signature(command).parameters
         hints = get_type_hints(command, localns={"Settings": object, "Given": object}, include_extras=True)
-        own = [p.replace(annotation=hints[p.name]) for p in signature.parameters.values() if p.name in hints]
-        own = [p for p in own if p.name not in ("given", "settings")]
-        more = [
-            Parameter(_parameter(name), Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-            for name, kind in [*((name, _option(name)) for name in names), *sources.items()]
-        ]
+        own = [p.replace(annotation=hints[n]) for n, p in parameters.items() if n not in ("given", "settings")]
 
         @functools.wraps(command)
         def run(**arguments: Any) -> None:
-            flags = {name: arguments.pop(_parameter(name)) for name in names}
-            given = Given(overrides(arguments.pop("set_"), flags), arguments.pop("config", None))
-            if "settings" in signature.parameters:
+            *flags, pairs = (arguments.pop(name) for name in kinds if name != "config")
+            given = Given(overrides(pairs, dict(zip(names, flags, strict=True))), arguments.pop("config", None))
+            if "settings" in parameters:
                 command(**arguments, settings=given.settings())
             else:
                 command(**arguments, given=given)
 
-        run.__signature__ = signature.replace(parameters=[*own, *more])  # pyright: ignore[reportAttributeAccessIssue]
-        run.__annotations__ = {p.name: p.annotation for p in (*own, *more)}
-        return run
+        more = [Parameter(n, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for n, kind in kinds.items()]
+        return with_parameters(run, [*own, *more])
 
     return decorate
 
 
-def _parameter(name: str) -> str:
-    return name.removeprefix("--").replace("-", "_")
-
-
-def _option(name: str) -> Any:
-    """Return the annotation of a parameter for a flag: a switch, a list or a text, which the settings read."""
-    switch = configuration.FIELDS[FLAGS[name].key].annotation is bool
-    kind: Any = bool | None if switch else list[str] | None if FLAGS[name].many else str | None
-    return Annotated[kind, _flag(name)]
-
-
 def _flag(name: str) -> Any:
+    """Return the annotation of a parameter for a flag: a switch, a list or a text, which the settings read."""
     flag, info = FLAGS[name], configuration.FIELDS[FLAGS[name].key]
+    is_switch = info.annotation is bool
     text = flag.help or f"{info.description}."
-    if isinstance(info.default, int) and info.annotation is not bool:
+    if isinstance(info.default, int) and not is_switch:
         text = f"{text.removesuffix('.')} (default: {info.default})."
-    short = ["-m"] if name == "--model" else []
-    return typer.Option(
-        name,
-        *short,
-        metavar=flag.metavar or None,
-        rich_help_panel=flag.panel,
-        help=text,
+    declared = option(
+        text,
+        *([name, "-m"] if name == "--model" else [name]),
+        metavar=flag.metavar,
+        panel=flag.panel,
         show_default=False,
         autocompletion=starting(lambda: flag.names) if flag.names else None,
     )
+    kind: Any = bool | None if is_switch else list[str] | None if flag.many else str | None
+    return Annotated[kind, declared]
 
 
-with_model = takes("--model", *SERVER)
-"""For commands of which a language model may do a part."""
 with_calls = takes(*SERVER)
 """For commands that name their model in another way."""
 with_settings = takes()
