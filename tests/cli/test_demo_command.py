@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from conspectus.cli.app import app
-from conspectus.cli.demo import THEMES
+from conspectus.cli.start import THEMES
 
 CITED = re.compile(r"^(?:\[\d+\])* *(corpus/\S+?),? .*?characters (\d+)-(\d+)$", re.MULTILINE)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Start here": {
-        "demo": ("demo:demo", "Index 43 sample documents and ask three questions"),
+        "demo": ("start:demo", "Index 43 sample documents and ask three questions"),
         "index": ("index:index", "Build an index of files and folders, or update it"),
         "ask": ("ask:ask", "Answer a question, with citations"),
         "chat": ("ask:chat", "Start a conversation: ask follow-up questions"),
@@ -42,14 +42,14 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "status": ("browse:status", "Show an index: sizes, reports, failures, model usage"),
         "rollback": ("browse:rollback", "Return to an earlier snapshot of an index"),
         "check": ("browse:check", "Check that an index is complete and its tables valid"),
-        "cache": ("config:cache", "Show the size of the response cache, or prune it"),
+        "cache": ("start:cache", "Show the size of the response cache, or prune it"),
     },
     "Models and settings": {
         "embed": ("index:embed", "Compute embeddings of the chunks and sentences of an index"),
         "tune": ("index:tune", "Write prompts adapted to a corpus, from a sample of it"),
-        "config": ("config:config", "Show the settings in force, and where each comes from"),
-        "init": ("config:init", "Write a conspectus.toml with every setting, commented out"),
-        "models": ("config:app", "Check the configured language models"),
+        "config": ("start:config", "Show the settings in force, and where each comes from"),
+        "init": ("start:init", "Write a conspectus.toml with every setting, commented out"),
+        "models": ("start:app", "Check the configured language models"),
     },
     "Evaluate": {
         "eval": ("evaluate:app", "Evaluate retrieval and answers"),

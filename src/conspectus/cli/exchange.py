@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,32 +22,37 @@ from conspectus.cli.options import (
     starting,
     takes,
 )
+from conspectus.lazy import lazy_module
 
 if TYPE_CHECKING:
     from conspectus import Index
-    from conspectus.interchange.importing import Linked
+    from conspectus.interchange import exporting, importing
     from conspectus.settings import Settings
+else:
+    exporting = lazy_module("conspectus.interchange.exporting")
+    importing = lazy_module("conspectus.interchange.importing")
 
 
 def _formats() -> Iterable[str]:
-    from conspectus.interchange.exporting import FORMATS
-
-    return FORMATS
+    return exporting.FORMATS
 
 
-Format = Annotated[
-    str,
-    argument(
-        "FORMAT",
-        "Format: parquet, csv, duckdb (the tables), graphml (Gephi, yEd), neo4j (folder of CSV), cypher, "
-        "json, obsidian (vault of notes), graphrag (folder of Parquet).",
-        autocompletion=starting(_formats),
-    ),
-]
+_FORMAT = (
+    "Format: parquet, csv, duckdb (the tables), graphml (Gephi, yEd), neo4j (folder of CSV), cypher, json, "
+    "obsidian (vault of notes), graphrag (folder of Parquet)."
+)
+_TRIPLES = "Triples as lines head|relation|tail, as .csv, .tsv or .jsonl, or as N-Triples (.nt)."
+_SOURCES = "Include the source texts in the page, or leave them out to make it smaller."
+_FONT = "TrueType font for a PNG, for scripts that no system font covers."
+_LINKS = "With --documents: table that links entities to documents."
+Format = Annotated[str, argument("FORMAT", _FORMAT, autocompletion=starting(_formats))]
 Out = Annotated[
     Path | None, option("Output file or folder.", "--out", "-o", metavar="PATH", panel=OUTPUT, show_default=False)
 ]
 Level = Annotated[int | None, option("Community level to show.", metavar="N", min=0, show_default=False)]
+Width = Annotated[
+    int, option("Width of an SVG or PNG in pixels.", metavar="N", panel=OUTPUT, min=200, max=20_000)
+]
 
 
 def export(format: Format, out: Out = None, level: Level = None, folder: IndexFolder = FOLDER) -> None:
@@ -62,26 +67,13 @@ def export(format: Format, out: Out = None, level: Level = None, folder: IndexFo
     """
     index = api.open_index(folder)
     path = conspectus.export(index, format, out, level=level)
-    folder_of = "a folder of " if path.is_dir() else ""
-    show.out(f"{path}: {folder_of}{_summary(index, format, path)}")
-
-
-def _summary(index: Index, format: str, path: Path) -> str:
-    """Return what was written, and how it is read where that is not plain."""
-    entities, relationships = len(index.entities), len(index.relationships)
-    files = show.counted(sum(p.name[0] != "." for p in path.iterdir()), "file") if path.is_dir() else ""
-    counts = f"{show.counted(entities, 'entity')}, {show.counted(relationships, 'relationship')}"
-    match format:
-        case "graphml" | "duckdb":
-            return counts
-        case "cypher":
-            return "run it with cypher-shell -f"
-        case "neo4j":
-            return f"{files}; import.txt holds the command that reads them"
-        case "obsidian":
-            return show.counted(sum(1 for _ in path.rglob("*.md")), "note")
-        case _:
-            return files or show.size(path.stat().st_size)
+    if path.is_dir():
+        files = [p for p in path.rglob("*") if p.is_file() and p.name[0] != "."]
+        more = "; import.txt holds the command that reads them" if format == "neo4j" else ""
+        show.out(f"{path}: a folder of {show.counted(len(files), 'file')}{more}")
+    else:
+        more = "; run it with cypher-shell -f" if format == "cypher" else ""
+        show.out(f"{path}: {_sizes(index, 'entity', 'relationship')}, {show.size(path.stat().st_size)}{more}")
 
 
 def map_(
@@ -89,21 +81,9 @@ def map_(
     level: Level = None,
     seed: Annotated[int, option("Random seed of the layout.", metavar="N")] = 0,
     title: Annotated[str | None, option("Title of the page.", metavar="TEXT", show_default=False)] = None,
-    width: Annotated[
-        int, option("Width of an SVG or PNG in pixels.", metavar="N", panel=OUTPUT, min=200, max=20_000)
-    ] = 2000,
-    sources: Annotated[
-        bool,
-        option(
-            "Include the source texts in the page, or leave them out to make it smaller.",
-            "--sources/--no-sources",
-            panel=OUTPUT,
-        ),
-    ] = True,
-    font: Annotated[
-        Path | None,
-        option("TrueType font for a PNG, for scripts that no system font covers.", metavar="FILE", panel=OUTPUT),
-    ] = None,
+    width: Width = 2000,
+    sources: Annotated[bool, option(_SOURCES, "--sources/--no-sources", panel=OUTPUT)] = True,
+    font: Annotated[Path | None, option(_FONT, metavar="FILE", panel=OUTPUT)] = None,
     folder: IndexFolder = FOLDER,
 ) -> None:
     """Draw the graph: an interactive HTML page, SVG or PNG.
@@ -118,7 +98,7 @@ def map_(
         index, out or Path("map.html"), level=level or 0, seed=seed, title=title or "", width=width, sources=sources,
         font=font,
     )  # fmt: skip
-    show.out(f"{path}: {show.counted(len(index.entities), 'entity')}, {show.size(path.stat().st_size)}")
+    show.out(f"{path}: {_sizes(index, 'entity')}, {show.size(path.stat().st_size)}")
 
 
 # Import
@@ -143,34 +123,24 @@ def graphrag(
     """
     with show.Bars(quiet=json) as bars:
         imported = conspectus.import_graphrag(source, folder, progress=bars)
-    index = imported.index
     tables = ("document", "chunk", "entity", "relationship", "claim", "report")
     if json:
-        rows = {show.plural(noun): len(getattr(index, show.plural(noun))) for noun in tables}
-        show.as_json(
-            {"index": str(folder), "snapshot": index.snapshot, "rows": rows, "counts": dict(imported.counts)}
-        )
+        _print_as_json(imported.index, folder, tables, counts=dict(imported.counts))
         return
-    show.out(f"Imported {_sizes(index, tables)} into {folder}.")
+    show.out(f"Imported {_sizes(imported.index, *tables)} into {folder}.")
     for line in imported.notices():
         show.out(f"  {line}")
-    show.out(f"Snapshot: {index.snapshot}")
+    show.out(f"Snapshot: {imported.index.snapshot}")
 
 
 @app.command("triples")
 @takes()
 def triples(
-    file: Annotated[
-        Path,
-        argument("FILE", "Triples as lines head|relation|tail, as .csv, .tsv or .jsonl, or as N-Triples (.nt)."),
-    ],
+    file: Annotated[Path, argument("FILE", _TRIPLES)],
     documents: Annotated[
         list[Path] | None, option("File or folder of documents about the entities. Repeatable.", metavar="PATH")
     ] = None,
-    links: Annotated[
-        Path | None,
-        option("With --documents: table that links entities to documents.", metavar="FILE", show_default=False),
-    ] = None,
+    links: Annotated[Path | None, option(_LINKS, metavar="FILE", show_default=False)] = None,
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
     *,
@@ -218,34 +188,29 @@ def _print_imported(
     """Print what an index of triples holds; end with the code of failures where there were any."""
     stages = ("import", "read") if linked else ("import",)
     failed = [failure for failure in index.failures if failure.stage in stages]
-    rows = {show.plural(noun): len(getattr(index, show.plural(noun))) for noun in tables}
-    from conspectus.interchange.importing import Linked
-
+    counts = importing.Linked.of(index)
     if json:
-        more = {"linked": Linked.of(index)} if linked else {}
-        result = {"index": str(folder), "snapshot": index.snapshot, "rows": rows}
-        show.as_json({**result, **more, "failures": failed})
+        _print_as_json(index, folder, tables, **({"linked": counts} if linked else {}), failures=failed)
     else:
-        show.out(f"Imported into {folder}, which now has {_sizes(index, tables)}.")
+        show.out(f"Imported into {folder}, which now has {_sizes(index, *tables)}.")
         if linked:
-            _print_links(index, Linked.of(index))
+            show.out(
+                f"Linked {counts.documents:,} of {_sizes(index, 'document')} to {counts.entities:,} of "
+                f"{_sizes(index, 'entity')}, by {show.counted(counts.links, 'link')}."
+            )
+        if linked and not counts.links:
+            ways = "a field `entities` in records, titles that are names of entities, or --links FILE"
+            show.note(f"Nothing links them; what would: {ways}.")
         show.out(f"Snapshot: {index.snapshot}")
         show.failures(failed)
     if failed:
         raise typer.Exit(WITH_FAILURES)
 
 
-def _sizes(index: Index, tables: Sequence[str]) -> str:
-    return ", ".join(show.counted(len(getattr(index, show.plural(noun))), noun) for noun in tables)
+def _print_as_json(index: Index, folder: Path, tables: tuple[str, ...], **more: object) -> None:
+    rows = {show.plural(noun): len(getattr(index, show.plural(noun))) for noun in tables}
+    show.as_json({"index": str(folder), "snapshot": index.snapshot, "rows": rows, **more})
 
 
-def _print_links(index: Index, counts: Linked) -> None:
-    documents, entities = len(index.documents), len(index.entities)
-    show.out(
-        f"Linked {counts.documents:,} of {show.counted(documents, 'document')} to {counts.entities:,} of "
-        f"{show.counted(entities, 'entity')}, by {show.counted(counts.links, 'link')}."
-    )
-    if not counts.links:
-        show.note(
-            "Nothing links them: give records a field `entities`, titles that are names of entities, or --links FILE."
-        )
+def _sizes(index: Index, *nouns: str) -> str:
+    return ", ".join(show.counted(len(getattr(index, show.plural(noun))), noun) for noun in nouns)

@@ -1,0 +1,239 @@
+"""`conspectus demo`, `init`, `config`, `models` and `cache`: a first look, settings, models, and cached replies."""
+
+from __future__ import annotations
+
+import json as writing
+import os
+import shlex
+import shutil
+import time
+from contextlib import chdir
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import conspectus
+from conspectus import api, configuration
+from conspectus.cli import options, show
+from conspectus.cli.options import FOLDER, AsJson, argument, option
+from conspectus.errors import ConspectusError, UsageError
+from conspectus.settings import Settings
+
+SIGNS = {True: "yes", False: "no", None: "-"}
+DAY = 86_400
+"""Seconds."""
+
+app = typer.Typer(no_args_is_help=True, help="Check the configured language models.")
+
+
+@app.callback()
+def models() -> None:
+    """Look at the language models that are configured."""
+
+
+@app.command()
+@options.takes("--model", "--base-url", "--embedder")
+def check(json: AsJson = False, *, settings: Settings) -> None:
+    """Send one small request of each kind to the language model.
+
+    Reports what the server supports, or what to fix.
+
+    Example: conspectus models check --model openai/gpt-4.1-mini
+    """
+    checked = api.check_models(settings)
+    if json:
+        show.as_json({"checks": [asdict(c) for c in checked]})
+    else:
+        rows = [["Model", "Request", "Works", ""]] + [[c.model, c.kind, SIGNS[c.ok], c.detail] for c in checked]
+        show.table(rows, texts=4)
+    if any(c.ok is False and c.kind in api.NEEDED for c in checked):
+        raise typer.Exit(options.WITH_FAILURES)
+
+
+_OLDER, _UNUSED = "Delete responses created more than DAYS days ago.", "Delete responses not used for DAYS days."
+PruneOlder = Annotated[float | None, option(_OLDER, "--prune-older", metavar="DAYS", min=0)]
+PruneUnused = Annotated[float | None, option(_UNUSED, "--prune-unused", metavar="DAYS", min=0)]
+
+
+def cache(
+    folder: options.IndexFolder = FOLDER,
+    prune_older: PruneOlder = None,
+    prune_unused: PruneUnused = None,
+    prune_bad: Annotated[bool, option("Delete failed and unreadable responses.", "--prune-bad")] = False,
+    json: AsJson = False,
+) -> None:
+    """Show the size of the response cache, or prune it.
+
+    Example: conspectus cache
+    Example: conspectus cache --prune-unused 90
+    """
+    file = folder / api.CACHE_FILE
+    if not file.exists():
+        raise UsageError(f"there are no cached responses of language models in {folder}")
+    replies = api.ResponseCache(file)
+    try:
+        before, since = (n if n is None else time.time() - n * DAY for n in (prune_older, prune_unused))
+        removed = replies.prune(made_before=before, unused_since=since, bad=prune_bad)
+        stats = replies.stats()
+    finally:
+        replies.close()
+    if json:
+        show.as_json(asdict(stats) | {"removed": removed})
+        return
+    by_status = ", ".join(f"{n:,} {status}" for status, n in stats.by_status.items()) or "none"
+    show.out(f"Attempts: {stats.rows:,} ({by_status}), {show.size(stats.bytes)}")
+    show.out("Used again: " + (", ".join(f"{task} {n:,}" for task, n in stats.hits.items() if n) or "none"))
+    if prune_older is not None or prune_unused is not None or prune_bad:
+        show.out(f"Deleted: {removed:,}")
+
+
+# Settings
+
+
+_DEFAULTS = "Also show the default and the description of each setting."
+
+
+def config(
+    show_defaults: Annotated[bool, option(_DEFAULTS, "--show-defaults")] = False,
+    json: AsJson = False,
+    config: options.ConfigFile = None,
+    set_: options.SetKeys = None,
+) -> None:
+    """Show the settings in force, and where each comes from.
+
+    They come from the defaults, conspectus.toml, environment variables such as CONSPECTUS_CHUNK_TOKENS, and --set;
+    later ones win.
+
+    For every command, conspectus.toml is the file named by --config, or else the nearest one from the working directory
+    up to the root of its repository or your home folder. An index remembers the models it was built with: they are used
+    where none of these sources names one. Keys come from the environment alone.
+
+    Example: conspectus config --show-defaults
+    """
+    described = configuration.describe(configuration.load(options.overrides(set_), file=config))
+    if json:
+        show.as_json({"settings": [d._asdict() for d in described]})
+        return
+    for d in described:
+        if show_defaults:
+            show.out(f"# {d.description}; default {_value(d.default)}")
+        show.out(f"{d.key} = {_value(d.value)}  ({d.origin})" + ("\n" if show_defaults else ""))
+
+
+def _value(value: object) -> str:
+    return "not set" if value is None else writing.dumps(value, ensure_ascii=False)
+
+
+def init(
+    folder: Annotated[Path, argument("FOLDER", "Folder to write conspectus.toml to.")] = Path(),
+    force: Annotated[bool, option("Overwrite an existing conspectus.toml.", "--force")] = False,
+) -> None:
+    """Write a conspectus.toml with every setting, commented out.
+
+    Example: conspectus init
+    """
+    file = folder / configuration.FILE_NAME
+    text = configuration.as_toml(Settings(), commented=True)
+    try:
+        with file.open("w" if force else "x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError:
+        raise UsageError(f"{file} is there already, and stays as it is; --force replaces it") from None
+    except OSError as error:
+        raise ConspectusError(f"{file} cannot be written: {error.strerror}") from None
+    show.out(f"Wrote {file}: take away the # before a setting to change it.")
+
+
+# Demo
+
+DEMO = Path("conspectus-demo")
+CORPUS, MODEL_INDEX = "corpus", "model-index"
+"""What a demo folder holds beside its own index: the documents, and the index that a language model wrote."""
+
+THEMES = "What are the main themes of these documents?"
+QUESTIONS: tuple[tuple[str, ...], ...] = (
+    ("When was the Maddern Chart made?", "--response", "short answer"),
+    ("Who is Dorothea Quill?",),
+    (THEMES, "--level", "0"),
+)
+"""A fact, a person, and the whole corpus."""
+
+_MODEL_INDEX = "Also ask an index that was built with a large language model (included)."
+_BUNDLED = Path(conspectus.__file__).parent
+_HARMLESS = frozenset(("CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_LOG"))
+"""Environment variables that may stay: they change neither what is asked nor what is paid for."""
+
+
+def demo(
+    context: typer.Context,
+    folder: Annotated[Path, option("Folder to create the demo in.", "--dir", metavar="DIR")] = DEMO,
+    with_model_index: Annotated[bool, option(_MODEL_INDEX, "--with-model-index")] = False,
+) -> None:
+    """Index 43 sample documents and ask three questions.
+
+    Needs no key and no network. The documents (letters, minutes and newspaper pages of an invented harbour town) are
+    copied into the folder, so that every citation can be looked up. --with-model-index shows what a model
+    adds before you pay for one.
+
+    Example: conspectus demo
+    Example: conspectus demo --with-model-index
+    """
+    folder = folder.expanduser()
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / CORPUS / "gazette").is_dir():
+        raise UsageError(f"{folder} is not empty and holds no demo; name another folder with --dir")
+    shutil.copytree(
+        _BUNDLED / "sample", folder / CORPUS, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__*")
+    )
+    for name in [name for name in os.environ if name.startswith("CONSPECTUS_") and name not in _HARMLESS]:
+        del os.environ[name]  # a model named there would be paid for
+    with chdir(folder):
+        _run(context, "index", CORPUS)
+        for question in QUESTIONS:
+            _run(context, "ask", *question)
+        if with_model_index:
+            _with_model_index(context)
+    _print_next(folder, with_model_index)
+
+
+def _run(context: typer.Context, *arguments: str) -> None:
+    """Show a command and run it; end with its exit code if it fails."""
+    show.out(f"\n$ conspectus {' '.join(map(_quoted, arguments))}")
+    # Given although it is the default, since a settings file may name a model that would be paid for.
+    without_model = {"index": ("--model", "extractive", "--embedder", "none"), "ask": ("--model", "extractive")}
+    group = context.find_root().command
+    code = group.main(
+        args=[*arguments, *without_model.get(arguments[0], ())], prog_name="conspectus", standalone_mode=False
+    )
+    if code:
+        raise typer.Exit(code)
+
+
+def _quoted(argument: str) -> str:
+    """Quote an argument as people do: in double quotes, if that is safe."""
+    return f'"{argument}"' if " " in argument and not set(argument) & set('"$`\\!') else shlex.quote(argument)
+
+
+def _with_model_index(context: typer.Context) -> None:
+    """Import the index that a model wrote, look into it without a model, and show what the model itself answered."""
+    source = Path(MODEL_INDEX + "-tables")
+    shutil.copytree(_BUNDLED / "sample_index", source, dirs_exist_ok=True)
+    show.out("\nNow the same documents as a large language model read them: entities, relationships and reports.")
+    for command in (("import", "graphrag", str(source)), ("report",), ("entity", "Tide Watch")):
+        _run(context, *command, "--index", MODEL_INDEX)
+    show.out("\nAnd what that model answered from its reports (recorded; no model was called):\n")
+    show.markdown((source / "answer.md").read_text(encoding="utf-8"))
+
+
+def _print_next(folder: Path, with_model_index: bool) -> None:
+    index = f" --index {MODEL_INDEX}" if with_model_index else ""
+    question = THEMES if with_model_index else "Who designed the Lapwing turbine?"
+    show.out("\nNext:\n")
+    show.out(f"  cd {_quoted(str(folder))}")
+    show.out(f'  conspectus ask "{question}"{index}' + "   # quotes what the model wrote" * with_model_index)
+    show.out(f"  conspectus report{index}   # its communities and their reports")
+    show.out(f"  conspectus map{index}   # the graph as a page: open map.html in a browser")
+    if not with_model_index:
+        show.out("  conspectus demo --dir . --with-model-index   # what a language model adds")
+    show.out('\nYour own documents: conspectus index FOLDER, then conspectus ask "..."')
