@@ -365,7 +365,7 @@ def test_a_message_names_arguments_in_python_and_options_on_the_command_line(run
 
 
 def test_only_the_command_line_names_options():
-    commands = {"report.py", "ablation.py", "neo4j.py"}  # whole commands to be copied
+    commands = {"report.py", "ablation.py", "exporting.py"}  # whole commands to be copied
     for source in Path(conspectus.__file__).parent.rglob("*.py"):
         if "cli" in source.parts or source.name in commands:
             continue

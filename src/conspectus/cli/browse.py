@@ -11,39 +11,29 @@ import typer
 
 import conspectus
 from conspectus import api
-from conspectus.cli import show
+from conspectus.cli import options, show
 from conspectus.cli.index import corrections_line, count_corrections
-from conspectus.cli.options import (
-    FOLDER,
-    AsJson,
-    ConfigFile,
-    Given,
-    IndexFolder,
-    argument,
-    entity_names,
-    option,
-    snapshot_names,
-)
+from conspectus.cli.options import FOLDER, AsJson, IndexFolder, argument, option
 from conspectus.errors import IndexMissing, UsageError
 from conspectus.rows import OMITTED_KINDS
 from conspectus.settings import GlobalSettings
 
 if TYPE_CHECKING:
     from conspectus import EntityView, Index
-    from conspectus.api import Branch, Edge, Snapshot, Spending, Status
+    from conspectus.api import Branch, Edge, Spending, Status
     from conspectus.rows import Report
 
 
 # Status
 
+_HISTORY = "List the snapshots that conspectus rollback can return to."
+
 
 def status(
     folder: IndexFolder = FOLDER,
-    history: Annotated[
-        bool, option("List the snapshots that conspectus rollback can return to.", "--history")
-    ] = False,
+    history: Annotated[bool, option(_HISTORY, "--history")] = False,
     json: AsJson = False,
-    config: ConfigFile = None,
+    config: options.ConfigFile = None,
 ) -> None:
     """Show an index: sizes, reports, failures, model usage.
 
@@ -53,14 +43,14 @@ def status(
     if history:
         _print_history(folder, json)
         return
-    spent = api.spending(folder, Given(config=config).settings() if config else None)
+    spent = api.spending(folder, options.Given(config=config).settings() if config else None)
     try:
         figures = conspectus.status_of(api.open_index(folder))
     except IndexMissing:
         if not spent:
             raise
-        begun = [str(settings["model"]) for settings in api.settings_in(folder)]
-        by = f" of {begun[0]}" if begun else ""
+        begun = [f" of {settings['model']}" for settings in api.settings_in(folder)]
+        by = begun[0] if begun else ""
         show.note(f"There is no index in {folder} yet, but cached replies{by} that its build can go on with.")
         if json:
             show.as_json({"spent": [asdict(row) for row in spent]})
@@ -77,23 +67,21 @@ def status(
     for line in corrections_line(corrections):
         show.out(line)
     show.out(show.vectors(figures.vectors))
-    _print_models(figures)
+    used = figures.usage
+    if used.calls or used.cached_calls:
+        calls = f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} cached)"
+        tokens = f"{used.prompt_tokens:,} tokens read and {used.completion_tokens:,} written"
+        show.out(f"Models: {calls}, {tokens}, {show.dollars(figures.cost)}")
+    else:
+        show.out("No language model was asked.")
     if spent:
         _print_spent(spent)
     show.failures(figures.failures, show.out)
 
 
 def _print_counts(figures: Status) -> None:
-    """Print what an index holds, what was left out of it, and its levels."""
-    nouns = [
-        "document",
-        "chunk",
-        "token",
-        "entity",
-        "relationship",
-        *(["triple"] if figures.triples else []),
-        "claim",
-    ]
+    """Print what an index holds, what was left out of it, and its levels as the paper's Table 2."""
+    nouns = ["document", "chunk", "token", "entity", "relationship", *["triple"] * bool(figures.triples), "claim"]
     show.out(", ".join(show.counted(getattr(figures, show.plural(noun)), noun) for noun in nouns))
     if figures.folders:
         show.out(f"Sources: {', '.join(figures.folders)}")
@@ -102,63 +90,44 @@ def _print_counts(figures: Status) -> None:
     for reason, count in figures.skipped.items():
         show.out(f"Skipped {show.counted(count, 'file')}: {reason}")
     if figures.languages.keys() - {"en"}:
-        show.out(
-            "Languages of the documents: " + ", ".join(f"{code} {n:,}" for code, n in figures.languages.items())
-        )
+        languages = ", ".join(f"{code} {n:,}" for code, n in figures.languages.items())
+        show.out(f"Languages of the documents: {languages}")
     show.out()
-    if figures.chunks:
-        show.table(_levels(figures))
-        show.note("What a global answer from each level reads: its reports (0 is the root), or all texts.")
-        if figures.unsplit:
-            count = f"{len(figures.unsplit):,} of {show.counted(figures.communities, 'community')}"
-            show.note(f"{count} cannot be split to the size asked for; --json says why of each.")
-        show.out()
-
-
-def _print_models(figures: Status) -> None:
-    used = figures.usage
-    if not used.calls and not used.cached_calls:
-        show.out("No language model was asked.")
+    if not figures.chunks:
         return
-    calls = f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} cached)"
-    tokens = f"{used.prompt_tokens:,} tokens read and {used.completion_tokens:,} written"
-    show.out(f"Models: {calls}, {tokens}, {show.dollars(figures.cost)}")
+    table = [["", "Units", "  of this level", "Tokens", "% of the texts"]]
+    for row in figures.levels:
+        counts = (f"{n:,}" for n in (row.communities, row.own, row.tokens))
+        table.append([f"level {row.level}", *counts, f"{100 * row.share:.1f}"])
+    table.append(["texts", f"{figures.chunks:,}", "", f"{figures.tokens:,}", "100"])
+    if any(row.share > 1 for row in figures.levels):  # reports on a few lines are longer than those
+        table = [row[:-1] for row in table]
+    show.table(zip(*table, strict=True))
+    show.note("What a global answer from each level reads: its reports (0 is the root), or all texts.")
+    if figures.unsplit:
+        count = f"{len(figures.unsplit):,} of {show.counted(figures.communities, 'community')}"
+        show.note(f"{count} cannot be split to the size asked for; --json says why of each.")
+    show.out()
 
 
 def _print_spent(spent: Sequence[Spending]) -> None:
     show.out("Spent in all runs so far:")
+    table = [["Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost (USD)"]]
     costs = [row.cost for row in spent if row.cost is not None]
-    total = api.Spending(
-        "All",
-        "",
-        sum(row.calls for row in spent),
-        sum(row.prompt_tokens for row in spent),
-        sum(row.completion_tokens for row in spent),
-        sum(costs) if len(costs) == len(spent) else None,
+    cost = sum(costs) if len(costs) == len(spent) else None
+    calls, asked, written = (
+        sum(getattr(row, n) for row in spent) for n in ("calls", "prompt_tokens", "completion_tokens")
     )
-    head = ["Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost (USD)"]
-    show.table([head, *map(_spent, [*spent, total])], texts=2)
-
-
-def _spent(row: Spending) -> list[str]:
-    figures = [f"{n:,}" for n in (row.calls, row.prompt_tokens, row.completion_tokens)]
-    return [api.task_label(row.task) if row.model else row.task, row.model, *figures, _usd(row.cost)]
+    for row in (*spent, api.Spending("All", "", calls, asked, written, cost)):
+        task = api.task_label(row.task) if row.model else row.task
+        figures = (f"{n:,}" for n in (row.calls, row.prompt_tokens, row.completion_tokens))
+        table.append([task, row.model, *figures, _usd(row.cost)])
+    show.table(table, texts=2)
 
 
 def _usd(cost: float | None) -> str:
     """Return what was paid as a column in US dollars shows it."""
     return show.dollars(cost).removeprefix("$").removeprefix("cost ")
-
-
-def _levels(figures: Status) -> Iterator[Sequence[str]]:
-    """Yield the paper's Table 2: a column for the reports of each level, the last for the source texts."""
-    levels = figures.levels
-    yield ["", *(f"level {r.level}" for r in levels), "texts"]
-    yield ["Units", *(f"{r.communities:,}" for r in levels), f"{figures.chunks:,}"]
-    yield ["  of this level", *(f"{r.own:,}" for r in levels), ""]
-    yield ["Tokens", *(f"{r.tokens:,}" for r in levels), f"{figures.tokens:,}"]
-    if all(r.share <= 1 for r in levels):  # reports on a few lines are longer than those
-        yield ["% of the texts", *(f"{100 * r.share:.1f}" for r in levels), "100"]
 
 
 def _print_history(folder: Path, json: bool) -> None:
@@ -167,49 +136,28 @@ def _print_history(folder: Path, json: bool) -> None:
     if json:
         show.as_json({"index": str(folder), "snapshots": [asdict(snapshot) for snapshot in snapshots]})
         return
-    show.table(_rows(snapshots), texts=3)
+    table = [["", *"Snapshot Created Documents Entities Reports Failures Calls Tokens".split(), "Cost (USD)"]]
+    for s in snapshots:
+        tokens = s.usage.prompt_tokens + s.usage.completion_tokens
+        counts = (s.documents, s.entities, s.reports, s.failures, s.usage.calls, tokens)
+        created = s.created.replace("T", " ").replace("+00:00", " UTC")
+        table.append(
+            ["*" if s.current else "", s.snapshot, created, *(f"{count:,}" for count in counts), _usd(s.cost)]
+        )
+    show.table(table, texts=3)
     if len(snapshots) > 1:
         show.note("* is the current one; conspectus rollback SNAPSHOT returns to another.")
 
 
-def _rows(snapshots: Sequence[Snapshot]) -> Iterator[Sequence[str]]:
-    yield [
-        "",
-        "Snapshot",
-        "Created",
-        "Documents",
-        "Entities",
-        "Reports",
-        "Failures",
-        "Calls",
-        "Tokens",
-        "Cost (USD)",
-    ]
-    for s in snapshots:
-        tokens = s.usage.prompt_tokens + s.usage.completion_tokens
-        counts = (s.documents, s.entities, s.reports, s.failures, s.usage.calls, tokens)
-        when = s.created.replace("T", " ").replace("+00:00", " UTC")
-        yield ["*" if s.current else "", s.snapshot, when, *(f"{count:,}" for count in counts), _usd(s.cost)]
-
-
 # Reports
+
+_ID = "Report to show: its number (12), its community (c12), or at least 6 characters of its id."
+_DEPTH = "Show the tree down to this level (default: the level that questions are answered from)."
 
 
 def report(
-    name: Annotated[
-        str | None,
-        argument(
-            "ID", "Report to show: its number (12), its community (c12), or at least 6 characters of its id."
-        ),
-    ] = None,
-    level: Annotated[
-        int | None,
-        option(
-            "Show the tree down to this level (default: the level that questions are answered from).",
-            metavar="N",
-            min=0,
-        ),
-    ] = None,
+    name: Annotated[str | None, argument("ID", _ID)] = None,
+    level: Annotated[int | None, option(_DEPTH, metavar="N", min=0)] = None,
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
@@ -247,12 +195,12 @@ def _print_tree(index: Index, level: int | None, json: bool) -> None:
 
 
 def _nested(branch: Branch) -> dict[str, Any]:
-    fields = ("id", "number", "community", "level", "parent", "title", "rating", "size", "n_tokens")
-    return _fields(branch.report, *fields) | {"children": [_nested(child) for child in branch.below]}
+    fields = _fields(branch.report, "id number community level parent title rating size n_tokens")
+    return fields | {"children": [_nested(child) for child in branch.below]}
 
 
-def _fields(report: Report, *names: str) -> dict[str, Any]:
-    return {name: getattr(report, name) for name in names}
+def _fields(report: Report, names: str = "id number community level title") -> dict[str, Any]:
+    return {name: getattr(report, name) for name in names.split()}
 
 
 def _drawn(branch: Branch, first: str = "", rest: str = "") -> Iterator[str]:
@@ -272,13 +220,9 @@ def _print_report(name: str, index: Index, json: bool) -> None:
     report = view.report
     text, citations, removed = api.cite(report.text, index)
     if json:
-        linked = ("id", "number", "community", "level", "title")
-        links = {
-            "above": _fields(view.above, *linked) if view.above else None,
-            "below": [_fields(r, *linked) for r in view.below],
-        }
         row = asdict(report) | {"text": text, "citations": [asdict(c) for c in citations]}
-        show.as_json(row | links | {"removed_references": removed})
+        row |= {"above": _fields(view.above) if view.above else None, "below": [_fields(r) for r in view.below]}
+        show.as_json(row | {"removed_references": removed})
         return
     entities = show.counted(report.size, "entity")
     show.markdown(text)
@@ -295,10 +239,12 @@ def _print_report(name: str, index: Index, json: bool) -> None:
 # Entities
 
 
+def _entity(metavar: str, text: str) -> Any:
+    return argument(metavar, text, autocompletion=options.entity_names)
+
+
 def entity(
-    name: Annotated[
-        str, argument("NAME", "Name or alias of the entity, in any case.", autocompletion=entity_names)
-    ],
+    name: Annotated[str, _entity("NAME", "Name or alias of the entity, in any case.")],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
@@ -319,16 +265,17 @@ def _print_entity(view: EntityView) -> None:
         show.out(f"Also: {', '.join(map(show.line, view.aliases))}")
     if view.description:
         show.out(f"\n{show.line(view.description)}")
-    shown = f"the {len(view.relationships)} strongest of " if view.degree > len(view.relationships) else ""
-    show.out(f"\n{show.bold('Relationships')} ({shown}{view.degree:,})\n")
+    strongest = f"the {len(view.relationships)} strongest of " if view.degree > len(view.relationships) else ""
+    show.out(f"\n{show.bold('Relationships')} ({strongest}{view.degree:,})\n")
     for edge in view.relationships:
         show.out(f"{show.line(edge.target)}  (weight {edge.weight:g})")
         _print_passages(edge, 1)
     if view.communities:
         show.out(f"\n{show.bold('Communities')}\n")
     for member in view.communities:
-        report = f"report {member.report}: {show.line(member.title)}"
-        report = "too small for a report" if member.report is None else report
+        report = "too small for a report"
+        if member.report is not None:
+            report = f"report {member.report}: {show.line(member.title)}"
         show.out(f"Level {member.level}, community {member.community}: {report}")
     show.out(f"\n{show.bold('Documents')} ({len(view.documents):,})\n")
     for mention in view.documents[: show.LINES]:
@@ -345,10 +292,8 @@ def _print_passages(edge: Edge, most: int) -> None:
 
 
 def path(
-    source: Annotated[
-        str, argument("A", "Name or alias of the entity to start from.", autocompletion=entity_names)
-    ],
-    target: Annotated[str, argument("B", "Name or alias of the entity to reach.", autocompletion=entity_names)],
+    source: Annotated[str, _entity("A", "Name or alias of the entity to start from.")],
+    target: Annotated[str, _entity("B", "Name or alias of the entity to reach.")],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
@@ -372,16 +317,12 @@ def path(
 
 # Snapshots and files
 
+_SNAPSHOT = "First characters of the snapshot's id (default: the snapshot before the current one)."
+_OUTPUT = "Output folder of Microsoft GraphRAG to check instead of the index."
+
 
 def rollback(
-    snapshot: Annotated[
-        str,
-        argument(
-            "SNAPSHOT",
-            "First characters of the snapshot's id (default: the snapshot before the current one).",
-            autocompletion=snapshot_names,
-        ),
-    ] = "",
+    snapshot: Annotated[str, argument("SNAPSHOT", _SNAPSHOT, autocompletion=options.snapshot_names)] = "",
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
@@ -393,23 +334,20 @@ def rollback(
     Example: conspectus rollback
     Example: conspectus rollback 3f2a9c
     """
-    was = api.open_index(folder).snapshot
+    before = api.open_index(folder).snapshot
     index = api.rollback(folder, snapshot)
-    if json:
-        show.as_json({"index": str(folder), "snapshot": index.snapshot, "was": was})
-        return
     documents = show.counted(len(index.documents), "document")
-    if index.snapshot == was:
-        show.out(f"Snapshot {was} is the current one already ({documents}).")
+    if json:
+        show.as_json({"index": str(folder), "snapshot": index.snapshot, "was": before})
+    elif index.snapshot == before:
+        show.out(f"Snapshot {before} is the current one already ({documents}).")
     else:
         show.out(f"Snapshot {index.snapshot} is current again ({documents}).")
-        show.note(f"conspectus rollback {was} returns to the one that was.")
+        show.note(f"conspectus rollback {before} returns to the one that was.")
 
 
 def check(
-    target: Annotated[
-        Path | None, argument("DIR", "Output folder of Microsoft GraphRAG to check instead of the index.")
-    ] = None,
+    target: Annotated[Path | None, argument("DIR", _OUTPUT)] = None,
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
@@ -425,7 +363,7 @@ def check(
         api.read(folder, verify=True)
     mismatches = check_schema(target or folder)
     if json:
-        show.as_json({"mismatches": mismatches})
+        show.as_json({"mismatches": [mismatch._asdict() for mismatch in mismatches]})
     elif not mismatches:
         whole = "every file is what its manifest says; " if target is None else ""
         show.out(f"{whole}{len(SCHEMA)} tables are as GraphRAG 3.x reads them")

@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,25 +15,18 @@ import typer
 
 import conspectus
 from conspectus import api
-from conspectus.cli import show
+from conspectus.cli import options, show
 from conspectus.cli.app import interrupted
 from conspectus.cli.options import (
     COST,
-    DONE,
     FOLDER,
-    INDEX_BUDGETS,
-    OUTPUT,
-    SERVER,
-    WITH_FAILURES,
     AsJson,
-    Given,
     IndexFolder,
     Quiet,
     Yes,
     agree_to,
     argument,
     option,
-    somebody_is_there,
     takes,
 )
 from conspectus.configuration import FILE_NAME, settings_file
@@ -42,54 +35,39 @@ from conspectus.rows import OMITTED_KINDS, count_omitted
 
 if TYPE_CHECKING:
     from conspectus.api import Built, Changes, Corrections, Estimate, Preview, Resolved, Status
-    from conspectus.rows import EncodingWarning, Skipped
     from conspectus.settings import Settings
-
-STATES = ("applied", "waiting", "failing")
-"""The states of corrections, in the order in which they are counted."""
 
 
 # Index
 
-Fresh = Annotated[
-    bool,
-    option(
-        "Rebuild from scratch: ignore the existing index and compute its communities anew. Cached model "
-        "responses are still used.",
-        "--fresh",
-    ),
-]
-DryRun = Annotated[
-    bool, option("Show what would be done and what it would cost, and write nothing.", "--dry-run", panel=COST)
-]
-Sample = Annotated[
-    int,
-    option(
-        "With --dry-run: send N chunks to the model and extrapolate the cost from them. Their responses are cached.",
-        metavar="N",
-        panel=COST,
-        min=0,
-        show_default=False,
-    ),
-]
+_FRESH = (
+    "Rebuild from scratch: ignore the existing index and compute its communities anew. Cached model responses are "
+    "still used."
+)
+_DRY_RUN = "Show what would be done and what it would cost, and write nothing."
+_SAMPLE = (
+    "With --dry-run: send N chunks to the model and extrapolate the cost from them. Their responses are cached."
+)
+DryRun = Annotated[bool, option(_DRY_RUN, "--dry-run", panel=COST)]
+Sample = Annotated[int, option(_SAMPLE, metavar="N", panel=COST, min=0, show_default=False)]
 
 
 @takes(
     "--chunk-tokens", "--chunk-overlap", "--text-field", "--title-field", "--password-file", "--follow-symlinks",
-    "--exclude", "--include", "--no-gitignore", "--entity-types", "--model", *SERVER, *INDEX_BUDGETS, "--embedder",
-    "--claims", "--no-reports", "--corrections",
+    "--exclude", "--include", "--no-gitignore", "--entity-types", "--model", *options.SERVER, *options.INDEX_BUDGETS,
+    "--embedder", "--claims", "--no-reports", "--corrections",
 )  # fmt: skip
 def index(
     sources: Annotated[list[str], argument("SOURCE...", "Files and folders to read.")],
     folder: IndexFolder = FOLDER,
     yes: Yes = False,
-    fresh: Fresh = False,
+    fresh: Annotated[bool, option(_FRESH, "--fresh")] = False,
     dry_run: DryRun = False,
     sample: Sample = 0,
     json: AsJson = False,
     quiet: Quiet = False,
     *,
-    given: Given,
+    given: options.Given,
 ) -> None:
     """Build an index of files and folders, or update it.
 
@@ -146,16 +124,13 @@ def _build(sources: list[str], folder: Path, settings: Resolved, *, fresh: bool,
             llm = settings.settings.llm
             limited = llm.budget_tokens is not None or llm.index_budget_tokens is not None
             spends = limited or not api.is_free(settings.settings)
-            asks = agree if spends or (somebody_is_there() and not yes) else None
+            asks = agree if spends or (options.somebody_is_there() and not yes) else None
             return api.build(sources, folder, settings=settings, progress=bars, fresh=fresh, agree=asks)
     except KeyboardInterrupt:
         after = _snapshot(folder)
+        state = f"the index in {folder} is what it was, snapshot {before}" if before else "no index was written"
         if after != before:
             state = f"it was done already, and the new snapshot {after} stands"
-        else:
-            state = (
-                f"the index in {folder} is what it was, snapshot {before}" if before else "no index was written"
-            )
         interrupted(state, folder)
 
 
@@ -170,7 +145,7 @@ def _snapshot(folder: Path) -> str:
 def _code(read: Built | Preview) -> int:
     """Return the exit code: there are failures, or files that would be read if a package were installed."""
     incomplete = read.failures or any(row.kind == "package" for row in read.skipped)
-    return WITH_FAILURES if incomplete else DONE
+    return options.WITH_FAILURES if incomplete else options.DONE
 
 
 # What was built
@@ -179,38 +154,38 @@ def _code(read: Built | Preview) -> int:
 def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     """Print what a build made."""
     status, update = conspectus.status_of(built.index), built.update
+    file = str(built.index.settings.get("store", {}).get("corrections", ""))
+    corrections = api.corrections(built.folder, file=file or built.folder / api.CORRECTIONS_FILE)
     if json:
-        show.as_json(_as_json(built, status, seconds))
+        show.as_json(_as_json(built, status, corrections) | {"seconds": seconds})
         return
     if update.up_to_date:
         unchanged = update.changes.unchanged if update.changes else len(built.index.documents)
         show.out(f"Nothing has changed: {show.counted(unchanged, 'document')}, snapshot {built.snapshot}.")
     else:
-        entities, relationships = show.counted(status.entities, "entity"), status.relationships
         levels = ", ".join(f"{r.communities:,}" for r in status.levels) if status.reports else ""
         show.out(f"Indexed {_size(status)} into {built.folder} in {seconds:.1f} s.")
+        entities, relationships = show.counted(status.entities, "entity"), status.relationships
         show.out(f"Graph: {entities}, {show.counted(relationships, 'relationship')}.")
         show.out(f"Reports by level: {levels or 'none'}.")
-        for line in (*_changed(built), *corrections_line(corrections_of(built))):
+        for line in (*_changed(built), *corrections_line(corrections)):
             show.out(line)
         show.out(f"Snapshot: {status.snapshot}")
     if not quiet:
         _print_unread(built)
         show.listed("Worth knowing:", built.notices)
-    if not update.up_to_date:
-        show.spent(status.usage, show.out, cost=show.dollars(status.cost))
-        if not quiet and sys.stdout.isatty():
-            show.listed("Next:", _next(status))
+    if update.up_to_date:
+        return
+    show.spent(status.usage, show.out, cost=show.dollars(status.cost))
+    if not quiet and sys.stdout.isatty():
+        question = '"What are the main themes?"' if status.reports else '"Who is ...?"'
+        commands = [f"conspectus ask {question}"]
+        commands += ["conspectus report"] if status.reports else []
+        commands += ["conspectus map"] if status.entities else []
+        show.listed("Next:", commands)
 
 
-def _next(status: Status) -> list[str]:
-    """Return commands that have something to show of an index."""
-    if status.reports:
-        return ['conspectus ask "What are the main themes?"', "conspectus report", "conspectus map"]
-    return ['conspectus ask "Who is ...?"', *(["conspectus map"] if status.entities else [])]
-
-
-def _as_json(built: Built, status: Status, seconds: float) -> dict[str, Any]:
+def _as_json(built: Built, status: Status, corrections: Corrections) -> dict[str, Any]:
     update = built.update
     return asdict(status) | {
         "index": str(built.folder),
@@ -218,8 +193,7 @@ def _as_json(built: Built, status: Status, seconds: float) -> dict[str, Any]:
         "left_out": count_omitted(built.skipped),
         "warnings": [asdict(w) for w in built.warnings],
         "notices": built.notices,
-        "seconds": seconds,
-        "corrections": count_corrections(corrections_of(built)),
+        "corrections": count_corrections(corrections),
         "unchanged": update.up_to_date,
         "changes": asdict(update.changes) if update.changes is not None else None,
         "rebuild_reasons": update.rebuild_reasons,
@@ -245,41 +219,30 @@ def _changed(built: Built) -> Iterator[str]:
 
 
 def _counts(changes: Changes) -> str:
-    named = [(len(getattr(changes, name)), name) for name in ("added", "edited", "renamed", "deleted")]
-    named = [(count, name) for count, name in named if count]
-    return ", ".join(f"{count:,} {name}" for count, name in (*named, (changes.unchanged, "unchanged")))
+    counts = {name: len(getattr(changes, name)) for name in ("added", "edited", "renamed", "deleted")}
+    parts = [f"{count:,} {name}" for name, count in counts.items() if count]
+    return ", ".join([*parts, f"{changes.unchanged:,} unchanged"])
 
 
 def _print_unread(read: Built | Preview) -> None:
     """Print what was not read, and which characters were not."""
     skipped = [(row.document, row.reason) for row in read.skipped if row.kind not in OMITTED_KINDS]
     show.listed(f"Skipped {show.counted(len(skipped), 'file')}:", show.by_reason(skipped))
-    if line := _left_out(read.skipped):
-        show.note(f"Left out: {line}.")
-    damaged = [w for w in read.warnings if w.invalid_bytes]
+    groups = {kind: [row.document for row in read.skipped if row.kind == kind] for kind in OMITTED_KINDS}
+    omitted = [f"{len(n):,} {OMITTED_KINDS[kind]} ({show.some(n)})" for kind, n in groups.items() if n]
+    if omitted:
+        show.note(f"Left out: {'; '.join(omitted)}.")
+    damaged = [
+        f"{w.document}: {show.counted(w.invalid_bytes, 'byte')} not valid {w.encoding}, first at offset "
+        f"{w.first_offset:,}"
+        for w in read.warnings
+        if w.invalid_bytes
+    ]
     heading = f"Damaged characters in {show.counted(len(damaged), 'file')}, each read as U+FFFD (\ufffd):"
-    show.listed(heading, [_damage(w) for w in damaged])
-    guessed: dict[str, list[str]] = {}
-    for warning in read.warnings:
-        if not warning.invalid_bytes:
-            guessed.setdefault(warning.encoding, []).append(warning.document)
-    lines = [f"{encoding}: {show.some(files)}" for encoding, files in sorted(guessed.items())]
-    show.listed("Not UTF-8, their encoding was detected:", lines)
+    show.listed(heading, damaged)
+    guessed = [(w.document, w.encoding) for w in read.warnings if not w.invalid_bytes]
+    show.listed("Not UTF-8, their encoding was detected:", show.by_reason(guessed))
     show.failures(read.failures)
-
-
-def _left_out(skipped: Sequence[Skipped]) -> str:
-    """Return in one line what was left out on purpose, and why."""
-    groups = {kind: [row.document for row in skipped if row.kind == kind] for kind in OMITTED_KINDS}
-    return "; ".join(
-        f"{len(names):,} {OMITTED_KINDS[kind]} ({show.some(names)})" for kind, names in groups.items() if names
-    )
-
-
-def _damage(warning: EncodingWarning) -> str:
-    many = warning.invalid_bytes
-    what, first = ("1 byte is", "at") if many == 1 else (f"{many:,} bytes are", "the first at")
-    return f"{warning.document}: {what} not valid {warning.encoding}, {first} offset {warning.first_offset:,}"
 
 
 # What would be built
@@ -297,13 +260,19 @@ def _print_preview(seen: Preview, cost: Estimate | None, settings: Settings, *, 
     elif cost:
         show.out()
         show.table(show.costs(cost))
-        if not quiet:
-            prices = f" Prices: the setting `prices`, then {api.price_source()}." if cost.likely_cost else ""
-            show.note(f"It will take {show.likely(cost)}.{prices}")
-            if settings.model != "extractive":
-                show.note(_reliability(cost))
-    if not quiet:
-        _print_unread(seen)
+    if quiet:
+        return
+    if cost and cost.tasks:
+        prices = f" Prices: the setting `prices`, then {api.price_source()}." if cost.likely_cost else ""
+        show.note(f"It will take {show.likely(cost)}.{prices}")
+        if cost.seen:
+            show.note(f"Extraction is estimated from the cached responses on {show.counted(cost.seen, 'chunk')}.")
+        elif settings.model != "extractive":
+            show.note(
+                "What is asked first of each chunk is exact; ranges are by what replies are usually like. "
+                "--sample 40 asks 40 chunks, caches their responses, and estimates extraction from them."
+            )
+    _print_unread(seen)
 
 
 def _planned(seen: Preview) -> Iterator[str]:
@@ -321,28 +290,15 @@ def _planned(seen: Preview) -> Iterator[str]:
         yield f"Chunks to read: {seen.new_chunks:,} of {seen.chunks:,}."
 
 
-def _reliability(estimate: Estimate) -> str:
-    """Return how far an estimate can be relied on."""
-    if estimate.seen:
-        return f"Extraction is estimated from the cached responses on {show.counted(estimate.seen, 'chunk')}."
-    exact = "What is asked first of each chunk is exact; ranges are by what replies are usually like."
-    return f"{exact} --sample 40 asks 40 chunks, caches their responses, and estimates extraction from them."
-
-
 # Corrections
-
-
-def corrections_of(built: Built) -> Corrections:
-    """Return the corrections that an index was just made with."""
-    file = str(built.index.settings.get("store", {}).get("corrections", ""))
-    return api.corrections(built.folder, file=file or built.folder / api.CORRECTIONS_FILE)
 
 
 def corrections_line(corrections: Corrections) -> Iterator[str]:
     """Yield a line that says how many corrections there are, if there are any."""
-    counts = count_corrections(corrections)
-    parts = [f"{counts[state]:,} {state}" for state in STATES if counts[state]]
-    parts += [f"{len(corrections.undone):,} undone since"] if corrections.undone else []
+    counts = {
+        state: count for state, count in count_corrections(corrections).items() if state != "file" and count
+    }
+    parts = [f"{n:,} {'undone since' if state == 'undone' else state}" for state, n in counts.items()]
     if parts:
         yield f"Corrections: {', '.join(parts)} ({corrections.file})."
 
@@ -350,17 +306,14 @@ def corrections_line(corrections: Corrections) -> Iterator[str]:
 def count_corrections(corrections: Corrections) -> dict[str, Any]:
     """Return the same for machines."""
     states = [row.state for row in corrections.rows]
-    return {
-        "file": str(corrections.file),
-        **{s: states.count(s) for s in STATES},
-        "undone": len(corrections.undone),
-    }
+    counts = {state: states.count(state) for state in ("applied", "waiting", "failing")}
+    return {"file": str(corrections.file), **counts, "undone": len(corrections.undone)}
 
 
 # Vectors and prompts
 
 
-@takes("--embedder", *SERVER, *INDEX_BUDGETS)
+@takes("--embedder", *options.SERVER, *options.INDEX_BUDGETS)
 def embed(
     folder: IndexFolder = FOLDER,
     yes: Yes = False,
@@ -368,7 +321,7 @@ def embed(
     json: AsJson = False,
     quiet: Quiet = False,
     *,
-    given: Given,
+    given: options.Given,
 ) -> None:
     """Compute embeddings of the chunks and sentences of an index.
 
@@ -380,11 +333,17 @@ def embed(
     """
     flags = dict(given.flags)
     embedder = str(flags.pop("vectors.embedder", ""))
-    settings = Given(flags, given.config).settings()
+    settings = options.Given(flags, given.config).settings()
     task = api.estimate_embedding(folder, embedder, settings=settings)
     estimate = api.Estimate((task,)) if task else None
+    if dry_run and json:
+        show.as_json({"estimate": asdict(estimate) if estimate else None})
+        return
     if dry_run:
-        _print_vectors_preview(estimate, json=json)
+        if estimate:
+            show.table(show.costs(estimate))
+        else:
+            show.out("It asks no server, and costs nothing.")
         return
     if estimate:
         agree_to(estimate, settings, yes=yes)
@@ -400,24 +359,14 @@ def embed(
         show.spent(used, show.out, cost=show.dollars(None if figures.cost is None else used.cost))
 
 
-def _print_vectors_preview(estimate: Estimate | None, *, json: bool) -> None:
-    if json:
-        show.as_json({"estimate": asdict(estimate) if estimate else None})
-    elif estimate:
-        show.table(show.costs(estimate))
-    else:
-        show.out("It asks no server, and costs nothing.")
+_PROMPTS, _EXAMPLES = "Folder to write the prompts to.", "Number of few-shot examples to make from the corpus."
 
 
 @takes("--model", "--base-url")
 def tune(
     sources: Annotated[list[str], argument("SOURCE...", "Files and folders to read.")],
-    out: Annotated[Path, option("Folder to write the prompts to.", "--out", metavar="DIR", panel=OUTPUT)] = Path(
-        "prompts"
-    ),
-    examples: Annotated[
-        int, option("Number of few-shot examples to make from the corpus.", metavar="N", min=0)
-    ] = 2,
+    out: Annotated[Path, option(_PROMPTS, "--out", metavar="DIR", panel=options.OUTPUT)] = Path("prompts"),
+    examples: Annotated[int, option(_EXAMPLES, metavar="N", min=0)] = 2,
     json: AsJson = False,
     *,
     settings: Settings,
