@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -24,6 +25,12 @@ Run = Callable[..., Result]
 Process = subprocess.CompletedProcess[str]
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="needs signals and terminals as Unix has them")
+
+
+def test_a_warning_of_the_library_is_a_note(capsys: pytest.CaptureFixture[str]):
+    logging.getLogger("conspectus").warning("No answer from %s", "http://127.0.0.1:9")
+    logging.getLogger("conspectus").critical("ended by an unforeseen error")
+    assert capsys.readouterr().err == "No answer from http://127.0.0.1:9\n"
 
 
 def command(*args: object, cwd: Path, **environ: str) -> Process:

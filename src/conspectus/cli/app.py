@@ -35,7 +35,7 @@ METHODS_LISTED, RANKINGS_LISTED = "{methods}", "{rankings}"
 HELP_OPTIONS = ["-h", "--help"]
 
 log = logging.getLogger("conspectus")
-log.addHandler(logging.NullHandler())  # without one, Python itself shows what is logged, tracebacks too
+log.addHandler(show.Warnings())
 
 OTHER_COMMANDS: Mapping[str, str] = {
     "query": 'graphrag query is conspectus ask "..." here; --method global, local or drift chooses how.',

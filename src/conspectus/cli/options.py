@@ -120,7 +120,7 @@ def start_log(file: Path | None) -> Path | None:
         raise typer.BadParameter(f"{file} cannot be written: {error.strerror}") from None
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logger = logging.getLogger("conspectus")
-    for old in logger.handlers:
+    for old in [handler for handler in logger.handlers if isinstance(handler, logging.FileHandler)]:
         logger.removeHandler(old)
         old.close()
     logger.addHandler(handler)

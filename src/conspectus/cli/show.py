@@ -69,6 +69,14 @@ def note(text: str) -> None:
     typer.echo(printable(with_options(text), sys.stderr), err=True)
 
 
+class Warnings(logging.Handler):
+    """Prints what the library warns of as notes; without a handler Python itself would print tracebacks, too."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno == logging.WARNING:
+            note(record.getMessage())
+
+
 def with_options(text: str) -> str:
     """Return a message of the library, which names arguments as Python does, with options in their place.
 

@@ -338,21 +338,26 @@ def test_a_server_that_is_down_is_told_and_not_waited_for(monkeypatch: pytest.Mo
         send("http://127.0.0.1:9/v1", ask())
 
 
-def test_a_server_that_is_restarted_is_waited_for(monkeypatch: pytest.MonkeyPatch):
+def test_a_server_that_is_restarted_is_waited_for_and_each_attempt_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
     monkeypatch.setattr(sender, "FIRST_BACKOFF", 0.2)
 
     async def restart(sender: CachingSender) -> Completion:
         await sender.send(ask("Ada one."))
         await asyncio.to_thread(server.__exit__)
-        waiting = asyncio.create_task(sender.send(ask("Ada two.")))
+        waiting = [asyncio.create_task(sender.send(ask(f"Ada {n}."))) for n in range(4)]
         await asyncio.sleep(0.1)
         second.__enter__()
-        return await waiting
+        return (await asyncio.gather(*waiting))[0]
 
     server = SimulatedServer(Behaviour()).__enter__()
     second = SimulatedServer(Behaviour(), port=server.port)
     assert using(server, restart).text
     second.__exit__()
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [re.findall(r"127\.0\.0\.1:\d+|\d of \d", text)[1] for text in said][:1] == ["2 of 6"]
+    assert len(said) == len(set(said))
 
 
 def test_an_address_of_something_else_is_told():

@@ -136,9 +136,14 @@ class Backoff:
 
     def __init__(self, key: str, attempts: int, first_pause: float) -> None:
         self._random = random.Random(key)
-        self._left = attempts
+        self._left = self._attempts = attempts
         self._left_limited = 5 * attempts
         self._pause = first_pause
+
+    @property
+    def attempt(self) -> int:
+        """The number of the next attempt, from 1; those that a rate limit held up do not count."""
+        return self._attempts - self._left + 1
 
     def pause(self, error: ModelError, *, answered: bool) -> float | None:
         """Return the seconds to wait before asking again; None where that is no use, or has been done enough.

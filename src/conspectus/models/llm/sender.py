@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import struct
@@ -22,6 +23,7 @@ from conspectus.errors import (
     ModelError,
     NotAccepted,
     RateLimited,
+    ServerDown,
     ServerFailed,
     TimedOut,
     Unusable,
@@ -31,6 +33,7 @@ from conspectus.models.llm.budget import Attempt, Budget, Call
 from conspectus.models.llm.cache import FILE_NAME, CachedReply, ResponseCache
 from conspectus.models.llm.client import Clients
 from conspectus.models.llm.limits import Backoff, RateLimiter
+from conspectus.models.llm.providers import server_name
 from conspectus.models.llm.wire import (
     CAPPED,
     Completion,
@@ -58,6 +61,7 @@ BATCH_PASSAGES = 32
 SHORTEST = 40
 """Characters of a text that is not cut in two: a server that will not read it reads nothing."""
 _SCORE = struct.Struct("<d")
+log = logging.getLogger("conspectus")
 
 
 class CachingSender:
@@ -87,6 +91,8 @@ class CachingSender:
         self._under_way: dict[str, asyncio.Future[None]] = {}
         self._stopped: Unusable | None = None
         self._failures = 0
+        self._unanswered: dict[str, int] = {}
+        """The highest attempt that was announced of calls to an address which does not answer."""
         if replies is not None and self.budget.limited:
             self.budget.add_earlier_runs(replies.spent())
             for longest in replies.longest():
@@ -391,7 +397,8 @@ class CachingSender:
         else:
             self._limiter.leave(attempt.tokens - sum(attempt.used))
             self._limiter.widen()
-            self.clients.answered.add(self.clients.endpoint(attempt.call.model).base_url)
+            self.clients.answered.add(address := self.clients.endpoint(attempt.call.model).base_url)
+            self._unanswered.pop(address, None)
 
     async def _failed(self, attempt: Attempt, error: ModelError, backoff: Backoff) -> None:
         """Store a failed attempt and wait before the next one; raise the error where there is to be none."""
@@ -413,7 +420,22 @@ class CachingSender:
             elif self._failures == HOPELESS:
                 self._stopped = Unusable(f"{call.model} failed on all of the first {HOPELESS} calls: {error}")
             raise self._stopped or error
+        self._announce(call.model, error, backoff.attempt)
         await asyncio.sleep(pause)
+
+    def _announce(self, model: str, error: ModelError, attempt: int) -> None:
+        """Log that a server does not answer, once for each further attempt, whichever call makes it.
+
+        That one call of many fails once says nothing of the server, unless nobody answers there.
+        """
+        silent = isinstance(error, ServerDown) or (attempt > 2 and isinstance(error, (TimedOut, ServerFailed)))
+        at = self.clients.endpoint(model)
+        if silent and attempt > self._unanswered.get(at.base_url, 0):
+            self._unanswered[at.base_url] = attempt
+            most = self._settings.attempts
+            log.warning(
+                "No answer from %s, trying again (%d of %d).", server_name(at), attempt, most
+            )
 
     async def _add(self, *replies: CachedReply) -> None:
         if self.replies is not None:
