@@ -33,6 +33,8 @@ _PART = re.compile(
     r"([^\W\d_]+(?:\s[^\W\d_]+)?)\s*[:：]?\s*(?:[（(]([^()（）]*)[)）]|(#?\d+(?:\s*(?:[,，、]|and|和)\s*#?\d+)*))"
 )
 _NUMBER = re.compile(r"\d+")
+_BARE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*(?:`|\Z))|[ \t]*[\[［【](\d{1,3})[\]］】](?![(:])", re.DOTALL)
+"""Code, or a number in brackets that is no link: of three digits at most, for four are a year."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,20 @@ def strip(text: str) -> str:
     return rewrite(text, lambda _: "")
 
 
+def without_unknown(text: str, known: Callable[[int], bool]) -> tuple[str, int]:
+    """Return a text without bare numbers, `[77]`, that are not known, and how many there were; code stays as it is."""
+    removed = 0
+
+    def number(match: re.Match[str]) -> str:
+        nonlocal removed
+        if match[1] or known(int(match[2])):
+            return match[0]
+        removed += 1
+        return ""
+
+    return _BARE.sub(number, text), removed
+
+
 removed_by_model: ContextVar[list[int]] = ContextVar("removed_by_model")
 """Where a model adds how many references of a reply led nowhere, for who set it: the text has no sign of them."""
 
@@ -116,8 +132,9 @@ def translate(text: str, to: Callable[[Reference], Reference | None]) -> tuple[s
 LONGEST = 600
 """Characters after which an open bracket is no block of references any more."""
 _OPEN = re.compile(r"[ \t]*[\[［【][^\]］】]*\Z")
-_MAY_BE_BLOCK = re.compile(r"[ \t]*.\s*(?:|d|da|dat|data\b.*|数|数据.*)", re.IGNORECASE | re.DOTALL)
-_SPACE_AT_END = re.compile(r"[ \t]+\Z")
+_MAY_BE_BLOCK = re.compile(r"[ \t]*.\s*(?:|d|da|dat|data\b.*|数|数据.*|\d{1,3})", re.IGNORECASE | re.DOTALL)
+_SPACE_AT_END = re.compile(r"[ \t`]+\Z")
+"""Space, which goes with a reference that is removed, and what may be a part of the mark of code."""
 
 
 async def translate_stream(pieces: AsyncIterator[str], translate: Callable[[str], str]) -> AsyncIterator[str]:

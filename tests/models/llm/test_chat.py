@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -375,6 +376,19 @@ async def test_a_stream_gives_the_checked_text_and_never_half_a_reference(refuse
     for piece in pieces:
         assert piece.count("[Data") == piece.count(")]")
     assert len(pieces) > 5 or refuses
+
+
+@pytest.mark.parametrize("refuses", [[], ["streaming"]])
+async def test_a_bare_number_that_is_no_source_is_an_invented_reference(refuses: list[str]) -> None:
+    quoted = replace(EVIDENCE, entities=(ADA, replace(BO, description="Founded [78] in [2014].")))
+    text = "Ada [77] knows Bo[99] [Data: Entities (2)], row [1]. “[78] in [2014]” `a[77]`\n```\nb[77]\n```\nEnd [66]."
+    model = a_model(FakeSender(text, refuses=refuses))
+
+    pieces = [piece async for piece in model.stream(AnswerFromContext("Who?", quoted))]
+
+    wanted = "Ada knows Bo [Data: Entities (80)], row [1]. “[78] in [2014]” `a[77]`\n```\nb[77]\n```\nEnd."
+    assert "".join(pieces) == wanted
+    assert [notice.text for notice in model.notices] == ["left out: 3 references that lead nowhere"]
 
 
 # Planted instructions

@@ -37,7 +37,7 @@ from conspectus.tasks import (
     Task,
     Turn,
 )
-from conspectus.tasks.base import TASKS
+from conspectus.tasks.base import TASKS, Context
 from conspectus.tokens import at_most, count, encoding
 
 R = TypeVar("R")
@@ -272,20 +272,43 @@ class _Citations:
     """Puts the references in the reply to a task in the index's numbers, and counts those that lead nowhere."""
 
     def __init__(self, task: Task[Any]) -> None:
-        self._task = task
+        self._context: Context | None = getattr(task, "context", None)
+        self._shown = [str(getattr(task, "question", ""))]
+        """What the model was shown, but for the context: a `[77]` that it repeats is no reference."""
+        self._given: set[references.Reference] | None = None
+        """The references that an answer made of others may use, as they are: in the index's numbers already."""
+        if isinstance(task, ReduceAnswer):
+            self._shown += [answer.text for answer in task.answers]
+            self._given = {reference for text in self._shown for reference in references.find(text)}
+        self._fence: str = ""
+        """What opened the code in which a piece ended."""
         self.removed = 0
 
     def translate(self, text: str) -> str:
-        task, context = self._task, getattr(self._task, "context", None)
-        if isinstance(task, ReduceAnswer):  # its inputs are in the index's numbers already; it may use those only
-            given = {reference for answer in task.answers for reference in references.find(answer.text)}
-            text, removed = references.translate(
-                text, lambda reference: reference if reference in given else None
-            )
-        else:
-            text, removed = context.globalize(text) if context is not None else (text, 0)
-        self.removed += removed
+        if self._context is None and self._given is None:
+            return text
+        fence = self._fence
+        text, unknown = references.without_unknown(fence + text, self._knows)
+        inline = text.rpartition("\n")[2].replace("```", "").count("`") % 2
+        self._fence = "```" if text.count("```") % 2 else "`" * inline
+        text, removed = references.translate(text.removeprefix(fence), self._to_index)
+        self.removed += removed + unknown
         return text
+
+    def _to_index(self, reference: references.Reference) -> references.Reference | None:
+        if self._given is not None:
+            return reference if reference in self._given else None
+        return self._context.to_index(reference) if self._context else None
+
+    def _knows(self, number: int) -> bool:
+        """Tell whether there is a row of a number, or the model was shown the number in brackets."""
+        if self._context:
+            rows = max((len(rows) for _, rows in self._context.tables()), default=0)
+            texts = [*self._shown, self._context.text]
+        else:
+            rows, texts = 0, self._shown
+        given = any(reference.number == number for reference in self._given or ())
+        return given or 0 < number <= rows or any(f"[{number}]" in text for text in texts)
 
 
 def _without(request: Request, feature: str, max_tokens: int | None) -> Request:

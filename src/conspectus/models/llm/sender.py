@@ -433,9 +433,7 @@ class CachingSender:
         if silent and attempt > self._unanswered.get(at.base_url, 0):
             self._unanswered[at.base_url] = attempt
             most = self._settings.attempts
-            log.warning(
-                "No answer from %s, trying again (%d of %d).", server_name(at), attempt, most
-            )
+            log.warning("No answer from %s, trying again (%d of %d).", server_name(at), attempt, most)
 
     async def _add(self, *replies: CachedReply) -> None:
         if self.replies is not None:
