@@ -113,6 +113,19 @@ def test_an_embedder_may_be_a_function(tmp_path: Path):
     assert conspectus.ask(QUESTION, tmp_path, method="hybrid").text  # in this process the function is known
 
 
+def test_an_embedder_that_fails_on_the_way_is_warned_of_with_the_number_of_texts(tmp_path: Path):
+    async def failing(texts: list[str]) -> list[list[float]]:
+        if len(texts) > 2:  # not those that it is tried with
+            raise OSError("connection lost")
+        return await vectors(texts)
+
+    with pytest.warns(UserWarning, match=r"None of \d+ texts has a vector.*connection lost.*embedder=\.\.\."):
+        built = conspectus.build(documents=TEXTS, folder=tmp_path, embedder=failing, settings={"llm.attempts": 1})
+
+    assert [failure.stage for failure in built.failures] == ["embed"]
+    assert any("has a vector" in notice for notice in built.notices)
+
+
 def test_a_model_is_named_with_the_address_of_its_server(tmp_path: Path):
     with SimulatedServer(Behaviour()) as server:
         built = conspectus.build(

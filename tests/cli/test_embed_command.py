@@ -128,7 +128,8 @@ def test_a_server_that_fails_on_the_way_leaves_an_index_without_vectors_and_a_fa
     more = ("--embedder", NAME, "--base-url", server.url, "--set", "llm.attempts=2")
     failed = run("index", corpus, "--index", "half", *more, code=3).stderr
 
-    assert f"conspectus embed --embedder {NAME} goes on with it" in failed
+    assert "None of 24 texts has a vector" in failed
+    assert f"conspectus embed --embedder {NAME} makes them" in failed
     assert told("status", "--index", "half")["vectors"] is None
     server.behaviour = Behaviour()
     assert told("embed", "--index", "half", *more)["vectors"]["chunks"] == 6

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from queue import Queue
+from typing import Any
 
 import pytest
 import typer
 from llm_corpus import documents, settings
-from simulated_server import SimulatedServer
+from simulated_replies import reply_to
+from simulated_server import Behaviour, Refusal, SimulatedServer
 from typer.testing import Result
 
 from conspectus import api
@@ -21,6 +23,7 @@ from conspectus.cli.options import ASK_ABOVE_TOKENS, ASK_ABOVE_USD, agree_to
 from conspectus.cli.show import LINE_EVERY, Bars
 from conspectus.errors import UsageError
 from conspectus.indexing.estimate import Estimate, Range, TaskEstimate, exactly
+from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.rows import Usage
 from conspectus.runtime import shown
 from conspectus.settings import ModelSettings, Settings
@@ -229,3 +232,27 @@ def test_the_history_says_what_each_snapshot_cost(run: Run, server: SimulatedSer
     assert last() == "0"
     run("index", papers, "--index", "made", *asking(server), *CHEAP, "--fresh")
     assert float(last()) > 0
+
+
+def test_an_error_in_mid_run_says_how_many_replies_are_cached_and_the_same_command_goes_on(
+    run: Run, papers: Path
+):
+    healthy, asked = False, 0
+
+    def reply(*of: Any) -> str:
+        nonlocal asked
+        asked += 1
+        if asked > 20 and not healthy:
+            raise Refusal(401, "Incorrect API key provided.", "invalid_api_key")
+        return reply_to(*of)
+
+    with SimulatedServer(Behaviour(), reply) as server:
+        stopped = run("index", papers, *asking(server), code=1).stderr
+        replies = ResponseCache(Path(".conspectus") / FILE_NAME)
+        cached = replies.stats().by_status["ok"]
+        replies.close()
+        assert cached >= 20
+        assert f"{cached} replies of language models are cached" in stopped
+        healthy = True
+        run("index", papers, *asking(server))
+        assert server.counts["asked again"] == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -152,10 +153,21 @@ def with_vectors(
     try:
         index = opened.vectors(index, before, settings, progress)
     except ModelError as error:
-        failure = Failure("embed", f"{error}; conspectus.embed(embedder='{opened.name}') goes on with it")
+        failure = Failure("embed", str(error))
         usage = {**index.usage, TASK: opened.embedder.usage} if opened.embedder.usage != Usage() else index.usage
         index = replace(index, failures=[*index.failures, failure], usage=usage)
-    opened.clear()
+        texts = sum(map(len, vectors.texts_of(index).values()))
+        again = "..." if opened.name.startswith(FUNCTION) else repr(opened.name)
+        notice = (
+            f"None of {texts:,} texts has a vector, since the embedder failed ({error})."
+            f" conspectus.embed(embedder={again}) makes them, and pays for none twice."
+        )
+        if not progress:
+            warnings.warn(notice, UserWarning, stacklevel=2)
+            return index, (notice,)
+        progress.note(notice)
+    else:
+        opened.clear()
     return index, ()
 
 
