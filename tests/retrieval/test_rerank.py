@@ -91,7 +91,7 @@ async def test_the_order_is_a_permutation_by_falling_scores_and_earlier_places(s
     assert sorted(found.places) == list(range(len(scores)))
     keys = [(s is None, -(s or 0.0), i) for i, s in zip(found.places, found.scores, strict=True)]
     assert keys == sorted(keys)
-    assert found.unscored == scores.count(None)
+    assert found.scores.count(None) == scores.count(None)
 
 
 # Searches

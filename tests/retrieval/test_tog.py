@@ -58,7 +58,7 @@ async def test_the_paths_grow_by_the_chosen_relations_until_the_facts_are_comple
     assert second.clues == ("Where was Ada Byrne born?",)
     assert ("owner", True) not in [(e.relation, e.inverse) for e in second.topics[0].edges]  # Rook was passed
     assert found.answers == ("Lune",)
-    assert [trail.names for trail in found.trails] == [("Rook", "Ada Byrne", "Lune")]
+    assert [trail.names for trail in found.paths] == [("Rook", "Ada Byrne", "Lune")]
     assert found.rounds == 2
 
 
@@ -104,7 +104,7 @@ def test_a_candidate_scores_the_decayed_sum_over_its_chunks_among_the_best():
             assert most == SCORED_CHUNKS
             return [(0, 7, 0.82), (1, 8, 0.8), (1, 9, 0.7)]
 
-    candidates = [Candidate(0, ReasoningPath("Rook"), i, i) for i in range(3)]
+    candidates = [Candidate(ReasoningPath("Rook"), i, i) for i in range(3)]
     best, chunks = prune(candidates, Scorer(), (), width=2)  # type: ignore[arg-type]
 
     # 0.82 against 0.8 / e^0.4 + 0.7 / e^0.8 = 0.85

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 from conspectus.errors import ModelError
 from conspectus.index import Index
-from conspectus.models.base import Model, Tick, no_tick
+from conspectus.models.base import Model, Tick, no_tick, performed
 from conspectus.references import CLOSING
 from conspectus.retrieval.citations import cite
 from conspectus.settings import AnswerSettings
@@ -33,34 +33,50 @@ from conspectus.text.language import language_of
 R = TypeVar("R")
 
 
-class WithAnswerOptions:
+class WrappedModel:
+    """A model that prepares each task, and has another model perform it."""
+
+    def __init__(self, model: Model) -> None:
+        self.name = model.name
+        self.generative = model.generative
+        self._model = model
+
+    async def prepare(self, task: Task[R]) -> Task[R]:
+        """Return the task to perform instead of one."""
+        return task
+
+    async def perform(self, task: Task[R]) -> R:
+        return await self._model.perform(await self.prepare(task))
+
+    async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
+        prepared = await performed(self._model, [self.prepare(task) for task in tasks])
+        return await self._model.perform_all(prepared, tick)
+
+    async def stream(self, task: Task[str]) -> AsyncIterator[str]:
+        async for piece in self._model.stream(await self.prepare(task)):
+            yield piece
+
+
+class WithAnswerOptions(WrappedModel):
     """A model that is asked for answers as the settings have them, by prompts in the question's language."""
 
     def __init__(
         self, model: Model, question: str, settings: AnswerSettings, languages: Sequence[str] = ()
     ) -> None:
         """`languages` are those of what is asked, of which a question that tells none is taken to be in the first."""
-        self.name = model.name
-        self.generative = model.generative
-        self._model = model
+        super().__init__(model)
         self._values: dict[str, Any] = {
             "language": language_of([question], languages),
             "response": settings.response,
             "general_knowledge": settings.general_knowledge,
         }
 
+    async def prepare(self, task: Task[R]) -> Task[R]:
+        return self._styled(task)
+
     def _styled(self, task: Task[R]) -> Task[R]:
         accepted = _fields(type(task))
         return replace(task, **{name: value for name, value in self._values.items() if name in accepted})
-
-    async def perform(self, task: Task[R]) -> R:
-        return await self._model.perform(self._styled(task))
-
-    async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
-        return await self._model.perform_all([self._styled(task) for task in tasks], tick)
-
-    def stream(self, task: Task[str]) -> AsyncIterator[str]:
-        return self._model.stream(self._styled(task))
 
 
 @cache
@@ -74,19 +90,17 @@ FINAL = (ReduceAnswer, AnswerFromContext)
 """The tasks whose reply is the answer."""
 
 
-class StreamingModel:
-    """A model whose final reply is told piece by piece; a method that is given it need not know."""
+class StreamingModel(WrappedModel):
+    """A model that passes its final reply to `on_text` piece by piece; a method that is given it need not know."""
 
-    def __init__(self, model: Model, index: Index, tell: Callable[[str], None]) -> None:
-        self.name = model.name
-        self.generative = model.generative
-        self._model = model
+    def __init__(self, model: Model, index: Index, on_text: Callable[[str], None]) -> None:
+        super().__init__(model)
         self._index = index
-        self._tell = tell
+        self._on_text = on_text
 
     async def perform(self, task: Task[R]) -> R:
         if not isinstance(task, FINAL):
-            return await self._model.perform(task)
+            return await super().perform(task)
         text = shown = ""
         async for piece in self._model.stream(cast("Task[str]", task)):
             text += piece
@@ -94,15 +108,9 @@ class StreamingModel:
             cited = cite(text, self._index)[0] if CLOSING.search(piece) else shown + piece
             cited = cited if shown else cited.lstrip()
             if len(cited) > len(shown):
-                self._tell(cited[len(shown) :])
+                self._on_text(cited[len(shown) :])
                 shown = cited
         return cast("R", text)
-
-    async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
-        return await self._model.perform_all(tasks, tick)
-
-    def stream(self, task: Task[str]) -> AsyncIterator[str]:
-        return self._model.stream(task)
 
 
 _REPLIES: dict[type[Task[Any]], Any] = {
@@ -113,27 +121,21 @@ _REPLIES: dict[type[Task[Any]], Any] = {
 }
 
 
-class ContextRecorder:
-    """A model that performs the tasks on the way to an answer, and notes the windows that it would be made from."""
+class ContextRecorder(WrappedModel):
+    """A model that performs the tasks on the way to an answer, and records the windows that it would be made from."""
 
     def __init__(self, model: Model) -> None:
-        self.name = model.name
-        self.generative = model.generative
+        super().__init__(model)
         self.windows: list[Context] = []
-        self._model = model
 
-    def _noted(self, task: Task[R]) -> R:
+    async def perform(self, task: Task[R]) -> R:
+        if type(task) not in _REPLIES:
+            return await super().perform(task)
         if isinstance(task, AnswerFromContext | MapAnswer):
             self.windows.append(task.context)
         return cast("R", _REPLIES[type(task)])
 
-    async def perform(self, task: Task[R]) -> R:
-        return self._noted(task) if type(task) in _REPLIES else await self._model.perform(task)
-
     async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
         if any(type(task) in _REPLIES for task in tasks):
             return [await self.perform(task) for task in tasks]
-        return await self._model.perform_all(tasks, tick)
-
-    def stream(self, task: Task[str]) -> AsyncIterator[str]:
-        return self._model.stream(task)
+        return await super().perform_all(tasks, tick)

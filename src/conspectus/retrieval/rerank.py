@@ -6,18 +6,18 @@ into what an answer is made from. A chunk that could not be scored stands behind
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from conspectus.errors import ModelError
 from conspectus.index import Index
-from conspectus.models.base import Model, Tick, no_tick, performed
+from conspectus.models.base import Model
 from conspectus.models.rerankers import Reranker, open_reranker
 from conspectus.retrieval import RANKINGS, Answering, Ranking
-from conspectus.rows import Answer, Chunk, Hit
+from conspectus.retrieval.model_wrappers import WrappedModel
+from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tasks import AnswerFromContext, NextThought, Task
 
@@ -37,18 +37,12 @@ def with_depth(settings: Settings) -> Settings:
     return settings.model_copy(update={"search": settings.search.model_copy(update={"k": depth})})
 
 
-@dataclass(frozen=True)
-class Order:
+class Order(NamedTuple):
     """Places of passages, the best first, with the scores of those that have one."""
 
     places: tuple[int, ...]
     scores: tuple[float | None, ...]
     """Of the passage at each of these places."""
-
-    @property
-    def unscored(self) -> int:
-        """How many passages have no score."""
-        return self.scores.count(None)
 
 
 async def order(question: str, passages: Sequence[str], reranker: Reranker) -> Order:
@@ -116,57 +110,41 @@ async def answer_reranked(
     return reranking.described(await answering(question, index, reranking, with_depth(settings)))
 
 
-class RerankingModel:
+class RerankingModel(WrappedModel):
     """A model that reads the best chunks of a ranking alone; a method that is given it need not know."""
 
     def __init__(self, model: Model, index: Index, reranker: Reranker, k: int) -> None:
-        self.name = model.name
-        self.generative = model.generative
-        self._model = model
+        super().__init__(model)
         self._index = index
         self._reranker = reranker
         self._k = k
-        self._looked_at = self._kept = self._unscored = self._left_out = 0
+        self._chunks = self._used = self._unscored = self._tokens_left_out = 0
 
-    async def _chosen(self, task: Task[R]) -> Task[R]:
+    async def prepare(self, task: Task[R]) -> Task[R]:
         """Return a task with the best of its chunks, in their new order."""
         if not isinstance(task, READING) or not task.context.sources:
             return cast("Task[R]", task)
-        sources = task.context.sources
-        ranking = await order(task.question, [self._passage(chunk) for chunk in sources], self._reranker)
-        best_chunks = tuple(sources[i] for i in ranking.places[: self._k])
-        self._looked_at, self._kept, self._unscored = len(sources), len(best_chunks), ranking.unscored
-        self._left_out = sum(c.n_tokens for c in sources) - sum(c.n_tokens for c in best_chunks)
-        return cast("Any", replace(task, context=replace(task.context, sources=best_chunks)))
-
-    def _passage(self, chunk: Chunk) -> str:
-        return passage(self._index.document_of[chunk.document_id].title, chunk.text)
-
-    async def perform(self, task: Task[R]) -> R:
-        return await self._model.perform(await self._chosen(task))
-
-    async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
-        chosen = await performed(self._model, [self._chosen(task) for task in tasks])
-        return await self._model.perform_all(chosen, tick)
-
-    async def stream(self, task: Task[str]) -> AsyncIterator[str]:
-        async for piece in self._model.stream(await self._chosen(task)):
-            yield piece
+        chunks = task.context.sources
+        titles = (self._index.document_of[chunk.document_id].title for chunk in chunks)
+        passages = [passage(title, chunk.text) for title, chunk in zip(titles, chunks, strict=True)]
+        ranking = await order(task.question, passages, self._reranker)
+        best = tuple(chunks[i] for i in ranking.places[: self._k])
+        self._chunks, self._used, self._unscored = len(chunks), len(best), ranking.scores.count(None)
+        self._tokens_left_out = sum(c.n_tokens for c in chunks) - sum(c.n_tokens for c in best)
+        return cast("Any", replace(task, context=replace(task.context, sources=best)))
 
     def described(self, answer: Answer) -> Answer:
         """Return an answer that says how its chunks were chosen, and counts the tokens of those alone."""
-        if not self._looked_at:
+        if not self._chunks:
             return answer
-        best = f"read are the best {self._kept} of {self._looked_at} chunks, by {self._reranker.name}"
+        best = f"read are the best {self._used} of {self._chunks} chunks, by {self._reranker.name}"
         notices = answer.notices
         if self._unscored:
-            notices = (
-                *notices,
-                f"{self._unscored} of {self._looked_at} chunks could not be scored; they come last.",
-            )
+            unscored = f"{self._unscored} of {self._chunks} chunks could not be scored; they come last."
+            notices = (*notices, unscored)
         return replace(
             answer,
             why="; ".join(part for part in (answer.why, best) if part),
-            context_tokens=answer.context_tokens - self._left_out,
+            context_tokens=answer.context_tokens - self._tokens_left_out,
             notices=notices,
         )
