@@ -142,7 +142,7 @@ def test_prefixes_stand_before_passages_and_questions_and_in_the_index():
     prefixes = Prefixes("ask: ", "tell: ")
 
     index = with_vectors(an_index(), by, "letters:here", prefixes=prefixes)
-    index.derive(vector.OpenEmbedders).by_name["letters:here"] = asked
+    index.derive(vector.open_embedders)["letters:here"] = asked
     vector.question_vectors(["Who lays eggs?"], index, Settings())
 
     assert all(text.startswith("tell: ") for text in by.given)

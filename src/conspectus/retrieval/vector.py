@@ -38,11 +38,9 @@ def reads_texts(index: Index) -> bool:
     return index.settings.get("vectors", {}).get("unread", 0.0) < MOST_UNREAD
 
 
-class OpenEmbedders:
-    """The embedders that were opened for questions of an index, by name."""
-
-    def __init__(self, _: Index) -> None:
-        self.by_name: dict[str, Embedder | None] = {}
+def open_embedders(_: Index) -> dict[str, Embedder | None]:
+    """Return the embedders that were opened for questions of an index, by name."""
+    return {}
 
 
 def embedder_of(index: Index, settings: Settings) -> Embedder:
@@ -60,7 +58,7 @@ def embedder_of(index: Index, settings: Settings) -> Embedder:
         address = index_models_of(index.settings).embedder_base_url
         without = "method='bm25' to search by words"
         checked_address(name, address, f"settings={{'llm.embedder_base_url': {address!r}}}", without)
-    by_name = index.derive(OpenEmbedders).by_name
+    by_name = index.derive(open_embedders)
     if name not in by_name:
         by_name[name] = open_embedder(name, settings, index.folder)
     embedder = by_name[name]

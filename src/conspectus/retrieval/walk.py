@@ -38,6 +38,9 @@ from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_mentions, has
 from conspectus.text.vocabulary import read_vocabulary
 from conspectus.text.words import name_key, search_terms
 
+Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
+Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
+
 PART = 0.3
 """The weight of a seed inside a longer seed."""
 FEW, SHARE = 3, 0.01
@@ -72,25 +75,14 @@ class SentenceEntityGraph:
     @classmethod
     def _made(cls, index: Index) -> SentenceEntityGraph:
         arrays = index.arrays
-        first, last, names, frequency, kinds = (
-            arrays[f"walk.{part}"] for part in ("first", "last", "names", "frequency", "kinds")
-        )
-        sentences = Postings.of(arrays, "walk_terms")
-        shape = len(sentences.lengths), len(names)
-        outward = _matrix(arrays, "walk.out", "names", shape)
-        inward = _matrix(arrays, "walk.in", "sentences", (shape[1], shape[0]))
-        chunks = Postings.of(arrays, "chunk_terms")
-        return cls(
-            first,
-            last,
-            names,
-            frequency,
-            kinds,
-            frequency > COMMON,
-            Incidence(outward, inward),
-            sentences,
-            chunks,
-        )
+        parts = ("first", "last", "names", "frequency", "kinds")
+        first, last, names, frequency, kinds = (arrays[f"walk.{part}"] for part in parts)
+        sentences, chunks = Postings.of(arrays, "walk_terms"), Postings.of(arrays, "chunk_terms")
+        sizes = len(sentences.lengths), len(names)
+        outward = _matrix(arrays, "walk.out", "names", sizes)
+        inward = _matrix(arrays, "walk.in", "sentences", (len(names), len(sentences.lengths)))
+        common, incidence = frequency > COMMON, Incidence(outward, inward)
+        return cls(first, last, names, frequency, kinds, common, incidence, sentences, chunks)
 
     def find(self, keys: Sequence[Sequence[str]]) -> Ints:
         """Return the numbers of names, given in pieces (`mentions.units`), -1 for one that is not known."""
@@ -125,21 +117,17 @@ def seeds_of(question: str, graph: SentenceEntityGraph) -> Seeds:
     """
     words = units(name_key(question))
     named = _named(question, words, graph)
-    weights = {
-        name: (PART if any(_inside(key, other) for other in named) else 1.0) / int(graph.frequency[name])
-        for key, name in named.items()
-    }
+    weights: dict[int, float] = {}
+    dropped: set[int] = set()
+    for key, name in named.items():
+        weight = PART if any(_inside(key, other) for other in named) else 1.0
+        weights[name] = weight / int(graph.frequency[name])
+        if graph.frequency[name] <= max(FEW, SHARE * len(graph.first)):
+            for start in range(len(words) - len(key) + 1):
+                if tuple(words[start : start + len(key)]) == key:
+                    dropped.update(range(start, start + len(key)))
     total = sum(weights.values())
     names = np.array(sorted(weights), np.int64)
-    few = max(FEW, SHARE * len(graph.first))
-    dropped = {
-        at
-        for key, name in named.items()
-        if graph.frequency[name] <= few
-        for start in range(len(words) - len(key) + 1)
-        if tuple(words[start : start + len(key)]) == key
-        for at in range(start, start + len(key))
-    }
     rest = [word for i, word in enumerate(words) if i not in dropped]
     shares = np.array([weights[name] / total for name in names.tolist()], np.float32)
     return Seeds(names, shares, " ".join(rest) if len(rest) > 2 else question)
@@ -149,16 +137,14 @@ def _named(question: str, words: Sequence[str], graph: SentenceEntityGraph) -> d
     """Return what the question names. What it writes small is no name in one that has names with capitals: the place
     of birth of somebody is not about the passage "Place of birth".
     """
+
+    def is_small(text: str) -> bool:
+        return text.islower() and re.search(rf"\b{re.escape(text)}\b", question) is not None
+
     written = _written(question, words, graph)
     named = written | _known_names(words, graph)
-    others = {
-        key: name for key, name in named.items() if key in written or not _is_small(" ".join(key), question)
-    }
+    others = {key: name for key, name in named.items() if key in written or not is_small(" ".join(key))}
     return others if any(key[0][0].isalpha() for key in others) else named
-
-
-def _is_small(text: str, question: str) -> bool:
-    return text.islower() and re.search(rf"\b{re.escape(text)}\b", question) is not None
 
 
 def _written(question: str, words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple[str, ...], int]:
@@ -183,9 +169,6 @@ def _known_names(words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple
 def _inside(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
     return len(part) < len(whole) and f" {' '.join(part)} " in f" {' '.join(whole)} "
 
-
-Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
-Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
 LARGE = 2000
 """Passages from which on the local extent is faster.
@@ -234,11 +217,9 @@ def scores_of(question: str, index: Index, settings: Settings, local_from: int =
     graph = SentenceEntityGraph.of(index)
     seeds = seeds_of(question, graph)
     words, coverage = _by_words(question, index, graph)
-    vectors = (
-        question_vectors([question, seeds.rest], index, settings)
-        if has_vectors(index) and reads_texts(index)
-        else None
-    )
+    vectors: Floats | None = None
+    if has_vectors(index) and reads_texts(index):
+        vectors = question_vectors([question, seeds.rest], index, settings)
     like = _Likeness(_sentences_by_words(question, seeds.rest, index, graph), vectors, index)
     base = scaled(words) if vectors is None else hybrid_scores(vectors[0], words, index)
     weights = BY_WORDS if vectors is None else BY_MEANING
