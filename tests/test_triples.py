@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.index import Index
-from conspectus.indexing.triples import GivenGraph, index_of
+from conspectus.indexing.given_graph import GivenGraph, index_of
 from conspectus.rows import ReasoningPath, Relationship, Triple
 from conspectus.triple_graph import TripleGraph
 

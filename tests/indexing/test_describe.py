@@ -7,7 +7,7 @@ from making import a_document, an_edge, an_entity, whole_chunk
 
 from conspectus.errors import BadKey, BadReply
 from conspectus.indexing.merge import Element, Merged
-from conspectus.indexing.reports import MOST_SPANS, DescribedGraph, describe, undescribed
+from conspectus.indexing.reports import MOST_SPANS, DescribedGraph
 from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Community, Span
 from conspectus.tasks import DescribeElement, Description
@@ -26,11 +26,11 @@ def element(*descriptions: str) -> Element:
 def graph(*entities: Element, edges: tuple[Element, ...] = ()) -> DescribedGraph:
     rows = [an_entity(f"Bee {i}", i, description="") for i in range(len(entities))]
     pairs = [an_edge("Bee 0", f"Bee {i + 1}", i, description="") for i in range(len(edges))]
-    return undescribed(Merged(rows, pairs, list(entities), list(edges)))
+    return DescribedGraph(Merged(rows, pairs, list(entities), list(edges)))
 
 
 async def described(made: DescribedGraph, model: ScriptedModel) -> DescribedGraph:
-    await describe(made, model)
+    await made.describe(model)
     await made.done()
     return made
 
@@ -92,7 +92,7 @@ async def test_where_the_model_fails_the_longest_description_is_kept_and_the_fai
 
 async def test_where_nothing_more_can_be_asked_of_the_model_the_work_stops():
     made = graph(element("It stings.", "It hums."))
-    await describe(made, ScriptedModel({DescribeElement: [BadKey("no key")]}))
+    await made.describe(ScriptedModel({DescribeElement: [BadKey("no key")]}))
 
     with pytest.raises(BadKey, match="no key"):
         await made.done()
@@ -101,7 +101,7 @@ async def test_where_nothing_more_can_be_asked_of_the_model_the_work_stops():
 async def test_a_community_is_ready_when_its_own_rows_are_described():
     model = ScriptedModel({DescribeElement: lambda task: Description(f"{task.name}, described.")})
     made = graph(element("One.", "Two."), element("Three.", "Four."))
-    await describe(made, model)
+    await made.describe(model)
     await made.ready(Community("c", 0, 0, -1, (), (1,)))
 
     assert made.entities.rows[1].description == "Bee 1, described."
@@ -111,7 +111,7 @@ async def test_a_community_is_ready_when_its_own_rows_are_described():
 async def test_what_reports_wait_for_longest_is_asked_with_the_highest_priority():
     model = ScriptedModel({DescribeElement: lambda _: Description("Fine.")})
     made = graph(element("One.", "Two."), element("Three.", "Four."))
-    await describe(made, model, priority=([1.0, 3.0], [], []))
+    await made.describe(model, priority=([1.0, 3.0], [], []))
     await made.done()
 
     assert {task.name: task.priority for task in model.all_seen(DescribeElement)} == {

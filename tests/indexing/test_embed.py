@@ -14,8 +14,8 @@ from conspectus.algorithms.neighbours import nearest
 from conspectus.index import Index
 from conspectus.indexing import embed
 from conspectus.indexing.embed import texts_of, with_vectors, without_vectors
+from conspectus.indexing.given_graph import OpenIe, with_openie
 from conspectus.indexing.pipeline import Silent, index_passages
-from conspectus.indexing.triples import OpenIe, with_openie
 from conspectus.models.base import Tick
 from conspectus.models.embedders import Prefixes
 from conspectus.retrieval import vector

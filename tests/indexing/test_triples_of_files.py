@@ -11,7 +11,8 @@ from conspectus import api, interchange
 from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
 from conspectus.index_status import status_of
-from conspectus.indexing.triples import GivenGraph, index_of, read_openie, triples_of, with_openie
+from conspectus.indexing.given_graph import GivenGraph, index_of, read_openie, with_openie
+from conspectus.indexing.merge import triples_of
 from conspectus.interchange.importing import read_triples
 from conspectus.rows import Chunk, Document
 from conspectus.storage import store

@@ -16,7 +16,7 @@ from making import a_report, an_entity, an_index
 
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.indexing.triples import GivenGraph, index_of
+from conspectus.indexing.given_graph import GivenGraph, index_of
 from conspectus.interchange.exporting import cypher, graphml, json_parts, literal, write_neo4j
 from conspectus.interchange.map import scene_of
 from conspectus.interchange.obsidian import MAX_NAME_CHARS, file_names, write_vault

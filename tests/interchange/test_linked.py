@@ -10,7 +10,7 @@ import pytest
 from conspectus import api, interchange
 from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
-from conspectus.indexing.triples import GivenGraph
+from conspectus.indexing.given_graph import GivenGraph
 from conspectus.interchange.importing import Linked, linked_index, listed_links, read_links
 from conspectus.retrieval import tog
 from conspectus.rows import Document

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conspectus.errors import DocumentError, UsageError
-from conspectus.indexing.triples import GivenGraph
+from conspectus.indexing.given_graph import GivenGraph
 from conspectus.interchange.importing import MAX_FAILURES, read_triples
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"

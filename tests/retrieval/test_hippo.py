@@ -10,9 +10,9 @@ import pytest
 
 from conspectus.errors import UsageError
 from conspectus.index import Index
+from conspectus.indexing.given_graph import OpenIe, read_openie, with_openie
 from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
-from conspectus.indexing.triples import OpenIe, read_openie, with_openie
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import hippo
 from conspectus.retrieval.hippo import PhraseGraph

@@ -14,7 +14,7 @@ import pytest
 
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.indexing.triples import GivenGraph, index_of
+from conspectus.indexing.given_graph import GivenGraph, index_of
 from conspectus.interchange.importing import read_triples
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel

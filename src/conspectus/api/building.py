@@ -17,8 +17,7 @@ from conspectus.corrections import Correction, corrections_for
 from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.index_status import folders_of
-from conspectus.indexing import paused_garbage_collection
-from conspectus.indexing.triples import with_openie_of
+from conspectus.indexing.given_graph import with_openie_of
 from conspectus.indexing.update import Update, origin_of, own_embedder, update_of
 from conspectus.models.base import Model
 from conspectus.models.embedders import NONE, PREFIXES, is_served
@@ -48,6 +47,7 @@ from conspectus.runtime import (
 )
 from conspectus.settings import Settings
 from conspectus.storage import store
+from conspectus.storage.lazy import paused_garbage_collection
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -12,7 +12,7 @@ from conspectus.errors import ModelError, StoreError, UsageError
 from conspectus.index import Index
 from conspectus.index_models import FUNCTION
 from conspectus.indexing import embed as vectors
-from conspectus.indexing.triples import read_openie, with_openie
+from conspectus.indexing.given_graph import read_openie, with_openie
 from conspectus.indexing.update import own_embedder
 from conspectus.models import llm
 from conspectus.models.embedders import (

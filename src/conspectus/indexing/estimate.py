@@ -17,7 +17,7 @@ from conspectus.community_context import CommunityContextBuilder
 from conspectus.errors import ModelError
 from conspectus.indexing.extract import Extracted, extract
 from conspectus.indexing.pipeline import BuildInput, GraphBuild, build_graph
-from conspectus.indexing.reports import describe, undescribed, write_reports
+from conspectus.indexing.reports import DescribedGraph, write_reports
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.models.llm.budget import Budget
@@ -322,8 +322,8 @@ class Estimator:
         """Take the descriptions and reports of a graph through cached replies."""
         cache = _CacheOnly(self._sender)
         model, settings = ChatModel(cache, self._settings), self._settings.reports
-        graph = undescribed(made.merged)
-        await describe(graph, model, language)
+        graph = DescribedGraph(made.merged)
+        await graph.describe(model, language)
         await graph.done()
         rows = graph.entities.rows, graph.relationships.rows
         contexts = CommunityContextBuilder(made.communities, *rows, settings.context_tokens, graph.claims.rows)

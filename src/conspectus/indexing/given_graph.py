@@ -1,4 +1,4 @@
-"""Complete the index of an imported graph: sentences, what they mention, and spans of entities and relationships.
+"""Graphs that were given, not extracted: triples from files, and the sentences of a graph that was imported.
 
 Names are matched regardless of case and articles. The last name of a person alone is an alias if no other entity ends
 with that word and the corpus mostly writes it with a capital letter.
@@ -6,25 +6,183 @@ with that word and the corpus mostly writes it with a capital letter.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
+from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
 from conspectus.indexing.arrays import inverted_indexes, sentence_entity_graph, walk_terms
-from conspectus.indexing.merge import Element, Merged
-from conspectus.indexing.resolve import Names as Resolved
-from conspectus.rows import AliasDecision, Entity, Relationship, Span
+from conspectus.indexing.communities import find_communities
+from conspectus.indexing.merge import Element, Merged, triples_of
+from conspectus.indexing.resolve import Names as ResolvedNames
+from conspectus.readers.encodings import decode
+from conspectus.rows import AliasDecision, Entity, Failure, Relationship, Span, Triple, content_id
+from conspectus.settings import CommunitySettings
+from conspectus.tasks import FoundTriple
 from conspectus.text.lexicon import read_lexicon
 from conspectus.text.mentions import units
 from conspectus.text.sentences import quality
 from conspectus.text.words import fold, name_key, stem
 
+OPENIE = "openie"
+"""Where the origin of an index names the file whose triples it was given."""
 MAX_SPANS = 10
 """Spans stored per entity or relationship, from the clearest sentences."""
+TripleText = tuple[str, str, str]
+"""Subject, relation and object, as texts."""
+
+# Knowledge graphs without documents
+
+
+@dataclass(frozen=True)
+class GivenGraph:
+    """A knowledge graph read from a file: each triple once, and what could not be read."""
+
+    triples: Sequence[TripleText]
+    failures: Sequence[Failure] = ()
+    descriptions: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Long texts about entities, by name."""
+
+
+def index_of(graph: GivenGraph, settings: CommunitySettings | None = None) -> Index:
+    """Return an index of a graph alone: names as entities, pairs of names as relationships, and their communities."""
+    rows = graph_rows(graph)
+    communities = find_communities(rows["entities"], rows["relationships"], settings or CommunitySettings())
+    names = ResolvedNames({}, {}, {}, {}, [])  # every method expects words and arrays to be there
+    words, arrays = inverted_indexes([], [], read_lexicon([], ()), Merged([], [], [], []), names)
+    return Index(**rows, communities=communities, failures=graph.failures, words=words, arrays=arrays)
+
+
+def graph_rows(graph: GivenGraph) -> dict[str, Any]:
+    """Return the triples of a given graph, names as entities, and an undirected relationship for each pair of names.
+
+    Entities come in the order in which they occur; their degree counts neighbours. The description of a relationship
+    is all triples between its ends.
+    """
+    neighbours: dict[str, set[str]] = {}
+    pairs: dict[tuple[str, str], list[TripleText]] = {}
+    for head, relation, tail in graph.triples:
+        neighbours.setdefault(head, set()).add(tail)
+        neighbours.setdefault(tail, set()).add(head)
+        if head != tail:
+            pairs.setdefault((min(head, tail), max(head, tail)), []).append((head, relation, tail))
+    degree = {name: len(others - {name}) for name, others in neighbours.items()}
+    descriptions = graph.descriptions
+    entities = [
+        Entity(content_id("entity", name), i, name, "", descriptions.get(name, ""), (), degree=degree[name])
+        for i, name in enumerate(neighbours)
+    ]
+    relationships: list[Relationship] = []
+    for i, ((source, target), between) in enumerate(pairs.items()):
+        text = "; ".join(f"{head} {relation.replace('_', ' ')} {tail}" for head, relation, tail in between)
+        row = Relationship(
+            content_id("relationship", source, target), i, source, target, text, float(len(between))
+        )
+        relationships.append(replace(row, combined_degree=degree[source] + degree[target]))
+    triples = [Triple(content_id(*texts), i, *texts) for i, texts in enumerate(graph.triples)]
+    return {"entities": entities, "relationships": relationships, "triples": triples}
+
+
+# OpenIE files
+
+
+@dataclass(frozen=True)
+class OpenIe:
+    """The triples of one passage in an OpenIE file; `dropped` counts entries that are no triple of three texts."""
+
+    id: str
+    triples: tuple[FoundTriple, ...]
+    dropped: int = 0
+
+
+def read_openie(path: Path) -> list[OpenIe]:
+    """Read named entities and triples of passages, a JSON object a line: `_id`, `entities`, `triples` as lists of 3.
+
+    Raises DocumentError, naming the line, where a line is no such object.
+    """
+    try:
+        lines = decode(path.read_bytes()).text.split("\n")
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror}") from None
+    read: list[OpenIe] = []
+    for n, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = cast("Mapping[str, Any]", json.loads(line))
+            given = cast("list[Any]", record["triples"])
+            lists = (cast("list[Any]", t) for t in given if isinstance(t, list))
+            triples = [FoundTriple(*(" ".join(str(part).split()) for part in t)) for t in lists if len(t) == 3]
+            whole = tuple(t for t in triples if t.head and t.relation and t.tail)
+            read.append(OpenIe(str(record["_id"]), whole, len(given) - len(whole)))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DocumentError(f"{path}, line {n}: not an object with _id and triples ({error})") from None
+    return read
+
+
+def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> Index:
+    """Return the index with the triples of passages in place of its own; its graph and reports stay as they are.
+
+    A passage is the document whose record had its `_id` (or `id`), and its triples belong to all its chunks. What has
+    no document, or is no triple, is a failure of stage `import`.
+
+    Raises UsageError where no passage has a document.
+    """
+    chunks: dict[str, list[str]] = {}
+    for chunk in index.chunks:
+        chunks.setdefault(chunk.document_id, []).append(chunk.id)
+    documents = {
+        key: d for d in index.documents for key in (d.metadata.get("_id"), d.metadata.get("id"), d.path) if key
+    }
+    matched = [p for p in passages if p.id in documents]
+    if not matched:
+        raise UsageError(
+            f"none of the {len(passages)} passages of {source or 'the file'} is a document of this index; "
+            "index the corpus whose records have their _id first"
+        )
+    by_chunk = [(chunk, p.triples) for p in matched for chunk in chunks.get(documents[p.id].id, ())]
+    unmatched = [p for p in passages if p.id not in documents]
+    dropped = sum(p.dropped for p in matched)
+    failures = [f for f in index.failures if f.stage != "import"]
+    if unmatched:
+        missing = f"{len(unmatched)} passages have no document here, the first {unmatched[0].id}"
+        failures.append(Failure("import", missing, source))
+    if dropped:
+        failures.append(Failure("import", f"{dropped} entries are no triples of head, relation and tail", source))
+    return replace(
+        index, triples=triples_of(by_chunk), failures=failures, origin={**index.origin, OPENIE: source}
+    )
+
+
+def with_openie_of(before: Index, index: Index) -> tuple[Index, tuple[str, ...]]:
+    """Return an index with the imported triples of one before, as far as their chunks are the same, and what of them
+    is gone or missing. An index whose model found triples keeps those.
+    """
+    if OPENIE not in before.origin or index.triples:
+        return index, ()
+    source, present = before.origin[OPENIE], {chunk.id for chunk in index.chunks}
+    rows = ((t, tuple(chunk for chunk in t.chunk_ids if chunk in present)) for t in before.triples)
+    remaining = [(triple, chunks) for triple, chunks in rows if chunks]
+    triples = [replace(triple, number=i, chunk_ids=chunks) for i, (triple, chunks) in enumerate(remaining)]
+    removed = sum(chunk.id not in present for chunk in before.chunks)
+    new = len(present) - (len(before.chunks) - removed)
+    notice = (
+        f"Imported triples were kept of {len(present) - new:,} chunks that are the same; {removed:,} chunks are gone "
+        f"with theirs, and {new:,} new ones have none: conspectus import openie {source or 'FILE'} brings them.",
+    )
+    return replace(
+        index, triples=triples, origin={**index.origin, OPENIE: source}
+    ), notice if removed or new else ()
+
+
+# Sentences of an imported graph
 
 
 def with_sentences(index: Index) -> Index:
@@ -32,7 +190,9 @@ def with_sentences(index: Index) -> Index:
     lexicon = read_lexicon(index.documents)
     elements = [Element((name_key(e.name) or e.name,)) for e in index.entities]
     merged = Merged(list(index.entities), list(index.relationships), elements, [])
-    words, arrays = inverted_indexes(index.documents, index.chunks, lexicon, merged, Resolved({}, {}, {}, {}, []))
+    words, arrays = inverted_indexes(
+        index.documents, index.chunks, lexicon, merged, ResolvedNames({}, {}, {}, {}, [])
+    )
     table = lexicon.sentences
     number = {word: i for i, word in enumerate(words)}
     arrays |= walk_terms(index.documents, table, lexicon.term_starts, lexicon.term_ids, number)

@@ -7,13 +7,13 @@ distinct instances, so that what stands in the overlap of two chunks counts once
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from conspectus.indexing.resolve import Names
-from conspectus.rows import Chunk, Claim, Entity, Relationship, Span, content_id
-from conspectus.tasks import Extraction, FoundClaim, FoundEntity, FoundRelationship
+from conspectus.rows import Chunk, Claim, Entity, Relationship, Span, Triple, content_id
+from conspectus.tasks import Extraction, FoundClaim, FoundEntity, FoundRelationship, FoundTriple
 from conspectus.text.sentences import located
 from conspectus.text.words import name_key
 
@@ -214,3 +214,12 @@ def _claim(number: int, key: Key, instances: _ClaimInstances) -> Claim:
         content_id("claim", *key), number, subject, object_, kind, status, "",
         tuple(instances.element.chunk_ids), (), start or None, end or None,
     )  # fmt: skip
+
+
+def triples_of(extracted: Iterable[tuple[str, Sequence[FoundTriple]]]) -> list[Triple]:
+    """Return the triples of chunks, given by their ids, as rows; a triple of several chunks is one row."""
+    chunks: dict[tuple[str, str, str], dict[str, None]] = {}
+    for chunk, triples in extracted:
+        for triple in triples:
+            chunks.setdefault((triple.head, triple.relation, triple.tail), {})[chunk] = None
+    return [Triple(content_id(*texts), i, *texts, tuple(ids)) for i, (texts, ids) in enumerate(chunks.items())]

@@ -16,7 +16,6 @@ from conspectus.algorithms.ranking import postings
 from conspectus.community_context import CommunityContextBuilder
 from conspectus.corrections import Correction
 from conspectus.index import Index
-from conspectus.indexing import paused_garbage_collection
 from conspectus.indexing.arrays import (
     Arrays,
     chunk_terms,
@@ -28,13 +27,13 @@ from conspectus.indexing.chunk import chunk as cut
 from conspectus.indexing.communities import find_communities
 from conspectus.indexing.corrections import CorrectionResult, apply_corrections, correct_triples
 from conspectus.indexing.extract import Extracted, extract
-from conspectus.indexing.merge import Merged, merge, merge_claims
-from conspectus.indexing.reports import DescribedGraph, describe, priorities, reported, undescribed, write_reports
+from conspectus.indexing.merge import Merged, merge, merge_claims, triples_of
+from conspectus.indexing.reports import DescribedGraph, priorities, reported, write_reports
 from conspectus.indexing.resolve import resolve
-from conspectus.indexing.triples import triples_of
 from conspectus.models.base import Model, Tick, together
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id
 from conspectus.settings import Settings
+from conspectus.storage.lazy import paused_garbage_collection
 from conspectus.text.language import in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.sentence_table import SentenceTable, find_sentences
@@ -182,7 +181,7 @@ def build_graph(
     communities = find_communities(
         merged.entities, merged.relationships, build.settings.communities, every, build.before
     )
-    return GraphBuild(corrected, merged, triples, communities, undescribed(merged))
+    return GraphBuild(corrected, merged, triples, communities, DescribedGraph(merged))
 
 
 Check = Callable[[GraphBuild, str], Awaitable[None]]
@@ -251,7 +250,7 @@ async def _describe_and_report(
         graph.claims.rows,
     )
     try:
-        await describe(graph, model, language, priorities(large, contexts), show.stage("describe", 0))
+        await graph.describe(model, language, priorities(large, contexts), show.stage("describe", 0))
         tick = show.stage("reports", len(large))
         writing = write_reports(communities, contexts, model, settings.reports, language, tick, graph.ready)
         reports = asyncio.ensure_future(writing)

@@ -21,8 +21,7 @@ from conspectus import Index
 from conspectus.errors import DocumentError, UsageError
 from conspectus.indexing.chunk import chunk
 from conspectus.indexing.communities import find_communities
-from conspectus.indexing.given_graph import with_sentences
-from conspectus.indexing.triples import GivenGraph, TripleText, graph_rows, index_of
+from conspectus.indexing.given_graph import GivenGraph, TripleText, graph_rows, index_of, with_sentences
 from conspectus.interchange.graphrag import read_graphrag
 from conspectus.readers import suffix_of
 from conspectus.readers.encodings import decode

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from threading import Lock
 from typing import Generic, TypeVar, overload
@@ -111,3 +113,21 @@ class LazyMapping(Mapping[K, T]):
 
     def __len__(self) -> int:
         return len(self._keys)
+
+
+@contextmanager
+def paused_garbage_collection() -> Generator[None]:
+    """Pause Python's cycle collector: many rows that stay are made, and it would visit them all often.
+
+    Afterwards they count as old, so that it does not visit them at once.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            if not gc.get_freeze_count():  # what somebody else has frozen stays frozen
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from itertools import chain, pairwise
@@ -32,6 +30,7 @@ from conspectus.rows import (
     Span,
     Triple,
 )
+from conspectus.storage.lazy import paused_garbage_collection
 
 if TYPE_CHECKING:
     from conspectus.index import Index
@@ -387,18 +386,6 @@ def _encoded(index: Index, name: str, table: Table[Any], row_of_document: Mappin
     return memoryview(sink.getvalue())
 
 
-@contextmanager
-def _collector_resting() -> Generator[None]:
-    """Keep the garbage collector from searching a growing mass of new rows over and over (half the time)."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
 class Stored(Generic[Row]):
     """One table in the bytes of its Parquet file, which are read once, on first use.
 
@@ -429,7 +416,7 @@ class Stored(Generic[Row]):
     def rows(self, start: int, stop: int) -> list[Row]:
         """Return the rows from `start` to `stop`, built column by column."""
         part = self._arrow.slice(start, stop - start)
-        with _collector_resting():
+        with paused_garbage_collection():
             columns = [
                 [v for array in part.column(c.name).chunks for v in c.kind.unpack(array, self._document_ids)]
                 for c in self._table.stored

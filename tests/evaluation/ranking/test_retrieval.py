@@ -12,7 +12,7 @@ from making import Letters
 from conspectus.errors import UsageError
 from conspectus.evaluation import evaluate_answers, evaluate_retrieval, retrieval
 from conspectus.indexing.embed import without_vectors
-from conspectus.indexing.triples import OpenIe, with_openie
+from conspectus.indexing.given_graph import OpenIe, with_openie
 from conspectus.settings import Settings, VectorSettings
 from conspectus.storage import store
 from conspectus.tasks import FoundTriple

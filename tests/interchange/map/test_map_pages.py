@@ -18,7 +18,7 @@ from making import a_report, an_index
 
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.indexing.triples import GivenGraph, index_of
+from conspectus.indexing.given_graph import GivenGraph, index_of
 from conspectus.interchange import map as pages
 from conspectus.interchange.map import GREY, Scene, colours, labels, page, picture, scene_of
 from conspectus.rows import Community
