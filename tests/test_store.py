@@ -33,7 +33,8 @@ from conspectus.errors import (
 from conspectus.index import Index
 from conspectus.rows import Chunk, Document, Entity, Failure, Report, Span, Usage
 from conspectus.storage import TABLES, store
-from conspectus.storage.store import Rows, commit, history, read, rollback, table_files, writing
+from conspectus.storage.manifests import snapshots as history
+from conspectus.storage.store import Rows, commit, read, rollback, table_files, writing
 
 
 def an_index(mark: str = "a", n: int = 3, **more: Any) -> Index:

@@ -194,7 +194,7 @@ def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
     """Return the snapshots that an index's folder keeps, the newest first; raise IndexMissing where there is none."""
     target = path_of(folder)
     now = manifests.current(target).snapshot
-    manifests_kept = store.history(target)
+    manifests_kept = manifests.snapshots(target)
     usages = [{task: Usage(**row) for task, row in m.usage.items()} for m in manifests_kept]
     return [
         Snapshot(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -24,7 +24,6 @@ from conspectus.errors import (
     StoreError,
     UsageError,
 )
-from conspectus.settings import StoreSettings
 
 USUAL = ".conspectus"
 """The folder of an index where none is named."""
@@ -120,8 +119,12 @@ def _is_ours(manifest: Path) -> bool:
 def snapshots(folder: Path) -> list[Manifest]:
     """Return the manifests that a folder keeps, the current one among them, the newest first; raise as `current`."""
     now = current(folder)
-    earlier = (m for m in _earlier(folder) if m.snapshot != now.snapshot)
-    return sorted((now, *earlier), key=lambda m: (-m.generation, m.snapshot))
+    manifests = {now.snapshot: now}
+    for path in sorted((folder / HISTORY).glob("*.json")):
+        with suppress(FileNotFoundError, StoreError):  # swept meanwhile, or of an earlier format
+            manifest = _read(path)
+            manifests.setdefault(manifest.snapshot, manifest)
+    return sorted(manifests.values(), key=lambda m: (-m.generation, m.snapshot))
 
 
 def chosen(folder: Path, snapshot: str) -> Manifest:
@@ -139,17 +142,6 @@ def chosen(folder: Path, snapshot: str) -> Manifest:
         wrong = "no snapshot" if not matching else f"{len(matching)} snapshots"
         raise NotFound(f"{folder} keeps {wrong} whose id begins with {snapshot!r}; there are {names}")
     return matching[0]
-
-
-def _earlier(folder: Path) -> Iterator[Manifest]:
-    for path in sorted((folder / HISTORY).glob("*.json")):
-        try:
-            yield _read(path)
-        except (
-            FileNotFoundError,
-            StoreError,
-        ):  # swept meanwhile, or of an earlier format: not to be gone back to
-            continue
 
 
 def _read(path: Path) -> Manifest:
@@ -172,11 +164,6 @@ def _read(path: Path) -> Manifest:
     raise IndexDamaged(f"{path} is not the manifest of an index; {advice}")
 
 
-def keep_of(settings: Mapping[str, Any]) -> int:
-    """Return how many snapshots are kept, by the settings of an index."""
-    return int(settings.get("store", {}).get("snapshots", StoreSettings().snapshots))
-
-
 _locks: dict[Path, int] = {}
 """The locks of this process: file descriptors by folder."""
 
@@ -186,8 +173,9 @@ def _release_all() -> None:
         os.close(_locks.popitem()[1])
 
 
-if hasattr(os, "register_at_fork"):
-    # a forked child shares the lock, and would keep it past the end of its parent
+if hasattr(
+    os, "register_at_fork"
+):  # a forked child shares the lock, and would keep it past the end of its parent
     os.register_at_fork(after_in_child=_release_all)
 
 

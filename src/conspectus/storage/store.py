@@ -27,7 +27,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
@@ -35,9 +35,10 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from hashlib import sha256
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from threading import get_ident
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -45,6 +46,7 @@ from numpy.lib import format as npy
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, UsageError
 from conspectus.index import Index
 from conspectus.rows import Usage
+from conspectus.settings import StoreSettings
 from conspectus.storage import TABLES, Stored, encode, manifests
 from conspectus.storage.lazy import LazyMapping, Rows
 from conspectus.storage.manifests import Manifest, is_locked_here, writing
@@ -58,8 +60,6 @@ WRITERS = 8
 """Files that are written at once."""
 LARGE = 2**24
 """Bytes of a file above which nothing else is encoded before it is written."""
-
-T = TypeVar("T")
 
 SMALL = 1 << 16
 """Bytes up to which a file is read when its index is opened: each that is mapped holds a file open."""
@@ -160,7 +160,17 @@ def trim(folder: Path, settings: Mapping[str, Any]) -> None:
     now = _manifest(folder)
     earlier = [m for m in manifests.snapshots(folder) if m.snapshot != now.snapshot]
     earlier.sort(key=lambda m: m.snapshot != now.before)  # the others stay in their order
-    _sweep(folder, now, earlier[: manifests.keep_of(settings) - 1])
+    number = int(settings.get("store", {}).get("snapshots", StoreSettings().snapshots))
+    kept = earlier[: number - 1]
+    needed = {path for manifest in (now, *kept) for path in manifest.files}
+    needed |= {f"{manifests.HISTORY}/{manifest.snapshot}.json" for manifest in kept}
+    for path in (p for name in _FOLDERS for p in (folder / name).glob("*")):
+        # what others have put in the folder stays
+        if _OURS.fullmatch(path.name) and path.relative_to(folder).as_posix() not in needed:
+            with suppress(
+                PermissionError
+            ):  # Windows does not remove a file that a reader has mapped: a later commit will
+                path.unlink()
 
 
 def _archive(folder: Path, manifest: Manifest) -> None:
@@ -173,19 +183,13 @@ def _put_all(folder: Path, index: Index) -> dict[str, dict[str, Any]]:
     """Store every file of a snapshot, and return what each is by its path."""
     waiting: list[Future[tuple[str, dict[str, Any]]]] = []
     with ThreadPoolExecutor(WRITERS) as pool:  # many small files, each of which waits for the disk
-        for stem, suffix, parts in _contents(index):
+        tables = ((f"{OBJECTS}/{name}", ".parquet", [content]) for name, content in encode(index))
+        arrays = ((f"{ARRAYS}/{name}", ".npy", _npy(name, index.arrays[name])) for name in sorted(index.arrays))
+        for stem, suffix, parts in chain(tables, arrays):
             waiting.append(pool.submit(_put, folder, stem, suffix, parts))
             if sum(map(len, parts)) > LARGE:  # there is room for one of those
                 waiting[-1].result()
     return dict(done.result() for done in waiting)
-
-
-def _contents(index: Index) -> Iterator[tuple[str, str, list[bytes | memoryview]]]:
-    """Yield path without hash, suffix and content (in parts) of every file of a snapshot."""
-    for name, content in encode(index):
-        yield f"{OBJECTS}/{name}", ".parquet", [content]
-    for name in sorted(index.arrays):
-        yield f"{ARRAYS}/{name}", ".npy", _npy(name, index.arrays[name])
 
 
 def _npy(name: str, array: np.ndarray[Any, Any]) -> list[bytes | memoryview]:
@@ -207,7 +211,7 @@ def _read_npy(content: mmap.mmap | bytes) -> np.ndarray[Any, Any]:
     return np.ndarray(shape, dtype, buffer=content, offset=head.tell())
 
 
-def _put(folder: Path, stem: str, suffix: str, parts: list[bytes | memoryview]) -> tuple[str, dict[str, Any]]:
+def _put(folder: Path, stem: str, suffix: str, parts: Sequence[bytes | memoryview]) -> tuple[str, dict[str, Any]]:
     """Store a file under the name of its content, unless it is there, and return its path and what it is."""
     digest = sha256()
     for part in parts:
@@ -221,7 +225,7 @@ def _put(folder: Path, stem: str, suffix: str, parts: list[bytes | memoryview]) 
     return path, facts
 
 
-def _write(path: Path, parts: list[bytes | memoryview]) -> None:
+def _write(path: Path, parts: Sequence[bytes | memoryview]) -> None:
     """Write a file so that under its name it is there as a whole or not at all."""
     path.parent.mkdir(exist_ok=True)
     temporary = path.with_name(path.name + ".tmp")
@@ -242,17 +246,6 @@ def _sync(*folders: Path) -> None:
             os.close(descriptor)
 
 
-def _sweep(folder: Path, current: Manifest, earlier: Sequence[Manifest]) -> None:
-    """Remove our files that no kept snapshot names; what others have put in the folder stays."""
-    needed = {*current.files, *(path for m in earlier for path in m.files)}
-    needed |= {f"{manifests.HISTORY}/{m.snapshot}.json" for m in earlier}
-    for path in (p for name in _FOLDERS for p in (folder / name).glob("*")):
-        if _OURS.fullmatch(path.name) and path.relative_to(folder).as_posix() not in needed:
-            # Windows does not remove a file that a reader has mapped: a later commit will
-            with suppress(PermissionError):
-                path.unlink()
-
-
 def _publish(folder: Path, manifest: Manifest) -> None:
     """Let the names in `tables` lead to the tables of a snapshot, or of the one that has come in its place meanwhile.
 
@@ -266,21 +259,16 @@ def _publish(folder: Path, manifest: Manifest) -> None:
             try:
                 if not _is_published(path, stored):
                     path.parent.mkdir(exist_ok=True)
-                    _link(stored, temporary)
+                    try:
+                        temporary.hardlink_to(stored)
+                    except OSError:  # a file system without hard links
+                        shutil.copy2(stored, temporary)
                     temporary.replace(path)
             except OSError as error:  # on Windows, while another program has the table open
                 log.info("%s is still that of an earlier snapshot: %s", path, error)
         if (now := _manifest(folder)).snapshot == manifest.snapshot:
             return
         manifest = now
-
-
-def _link(stored: Path, path: Path) -> None:
-    """Make a file appear under another path: by a hard link, which takes no room, or where there are none by a copy."""
-    try:
-        path.hardlink_to(stored)
-    except OSError:
-        shutil.copy2(stored, path)
 
 
 def _is_published(path: Path, stored: Path) -> bool:
@@ -310,7 +298,8 @@ def read(folder: Path, verify: bool = False) -> Index:
 
 def read_snapshot(folder: Path, manifest: Manifest) -> Index:
     """Open a snapshot that a folder keeps, by its manifest; raise `IndexDamaged` where a file of it is missing."""
-    return _index(folder, manifest, _mapped(folder, manifest, verify=False))
+    files = {path: _map(folder / path, facts, verify=False) for path, facts in manifest.files.items()}
+    return _index(folder, manifest, files)
 
 
 def _index(folder: Path, manifest: Manifest, files: Mapping[str, mmap.mmap | bytes]) -> Index:
@@ -350,24 +339,15 @@ def table_files(folder: Path) -> dict[str, Path]:
     return {_name(path): folder / path for path in manifest.files if path.endswith(".parquet")}
 
 
-def history(folder: Path) -> list[Manifest]:
-    """Return the manifests of the snapshots that a folder keeps, the newest first; raise as `read` does."""
-    return manifests.snapshots(folder)
-
-
 def _open(folder: Path, verify: bool) -> tuple[Manifest, dict[str, mmap.mmap | bytes]]:
     while True:
         manifest = _manifest(folder)
         try:
-            return manifest, _mapped(folder, manifest, verify)
+            return manifest, {path: _map(folder / path, facts, verify) for path, facts in manifest.files.items()}
         except IndexDamaged:
             if _manifest(folder).snapshot == manifest.snapshot:
                 raise
             # commits have replaced the snapshot between reading its manifest and its files: take the new one
-
-
-def _mapped(folder: Path, manifest: Manifest, verify: bool) -> dict[str, mmap.mmap | bytes]:
-    return {path: _map(folder / path, facts, verify) for path, facts in manifest.files.items()}
 
 
 def _map(path: Path, facts: Mapping[str, Any], verify: bool) -> mmap.mmap | bytes:
@@ -390,7 +370,6 @@ __all__ = [
     "Manifest",
     "Rows",
     "commit",
-    "history",
     "read",
     "read_snapshot",
     "rollback",
