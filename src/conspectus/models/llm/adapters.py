@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dis import get_instructions
@@ -51,6 +52,43 @@ from conspectus.models.llm.wire import (
 )
 from conspectus.tokens import count
 
+
+class Client(ABC):
+    """Asks one model, once per call: no cache, no retries, no limits. `name` is what errors call its server."""
+
+    def __init__(self, name: str, key: str | None = None) -> None:
+        self.name = name
+        self.key = key
+
+    @abstractmethod
+    def parts(self, request: Request, *, stream: bool) -> AsyncIterator[Part]:
+        """Yield the reply to a request as it comes: in one part, where it is not to be streamed."""
+
+    @abstractmethod
+    async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
+        """Return a vector for each text, and the tokens that they took."""
+
+    async def ask(self, request: Request) -> Completion:
+        """Return the reply to a request."""
+        reply = Part()
+        async for part in self.parts(request, stream=False):
+            reply = part
+        return self._completion(request, reply)
+
+    async def stream(self, request: Request) -> AsyncIterator[str | Completion]:
+        """Yield the pieces of the reply, and last the whole of it."""
+        async for piece in without_thinking_streamed(self.parts(request, stream=True)):
+            yield self._completion(request, piece) if isinstance(piece, Part) else piece
+
+    def _completion(self, request: Request, part: Part) -> Completion:
+        if part.refusal or part.finish_reason == "content_filter":
+            why = redact(part.refusal, self.key) or "its content filter"
+            raise Refused(f"{self.name} would not answer ({why})")
+        return completion_of(request, part)
+
+
+# Functions
+
 ChatFunction = Callable[[list[dict[str, str]]], Awaitable[str] | str]
 """From the messages of a conversation, each with `role` and `content`, to the text of the reply."""
 EmbedFunction = Callable[[list[str]], Awaitable[Sequence[Sequence[float]]] | Sequence[Sequence[float]]]
@@ -79,7 +117,7 @@ def _name_of(function: Callable[..., Any]) -> str:
     inner: Any = function
     while isinstance(inner, partial):
         bound = cast("partial[Any]", inner)
-        details += [*map(repr, _plain(dict(enumerate(bound.args)))), *map(repr, _plain(bound.keywords))]
+        details += _plain({**dict(enumerate(bound.args)), **cast("dict[Any, Any]", bound.keywords)})
         inner = bound.func
     owner = getattr(inner, "__self__", None)
     inner = getattr(inner, "__func__", inner)
@@ -87,7 +125,7 @@ def _name_of(function: Callable[..., Any]) -> str:
         owner, inner = inner, cast("Any", type(inner))
     seen: set[int] = set()
     if owner is not None:
-        details += map(repr, _plain(getattr(owner, "__dict__", {})))
+        details += _plain(getattr(owner, "__dict__", {}))
         kind = cast("type[Any]", type(owner))
         methods: Mapping[str, Any] = vars(kind) if kind.__module__ == "__main__" else {}
         details += [fact for m in methods.values() if isinstance(m, FunctionType) for fact in _facts(m, seen)]
@@ -95,6 +133,12 @@ def _name_of(function: Callable[..., Any]) -> str:
         details += _facts(inner, seen)
     name = f"{inner.__module__}.{inner.__qualname__}".replace("<locals>.", "")
     return f"{name}@{digest(details)[:8]}" if details else name
+
+
+def _plain(values: Mapping[Any, Any]) -> list[str]:
+    """Return those values that are the same in every process, with their names, as texts."""
+    plain = str | int | float | bool | None
+    return [repr((name, value)) for name, value in values.items() if isinstance(value, plain)]
 
 
 def _facts(function: FunctionType, seen: set[int]) -> Iterator[str]:
@@ -108,16 +152,14 @@ def _facts(function: FunctionType, seen: set[int]) -> Iterator[str]:
         for code in codes:
             yield f"{code.co_code.hex()} {code.co_names} {_constant(code.co_consts)}"
     steps = [step for code in codes for step in get_instructions(code)]
-    changed = {
-        step.argval for step in steps if step.opname in ("STORE_GLOBAL", "STORE_DEREF")
-    }  # such as counters
     used = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    changed = {step.argval for step in steps if step.opname in ("STORE_GLOBAL", "STORE_DEREF")}
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     values: dict[Any, Any] = dict(enumerate(function.__defaults__ or ())) | (function.__kwdefaults__ or {})
     values |= {name: function.__globals__[name] for name in sorted(used) if name in function.__globals__}
     values |= {name: cell.cell_contents for name, cell in cells}
-    values = {name: value for name, value in values.items() if name not in changed}
-    yield from map(repr, _plain(values))
+    values = {name: value for name, value in values.items() if name not in changed}  # such as counters
+    yield from _plain(values)
     for name, value in values.items():
         if isinstance(value, FunctionType):
             yield f"{name} {value.__module__}.{value.__qualname__}"
@@ -143,39 +185,31 @@ def _constant(value: object) -> str:
     return repr(value)
 
 
-def _plain(values: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
-    """Return those values that are the same in every process."""
-    return [(key, value) for key, value in values.items() if isinstance(value, str | int | float | bool | None)]
-
-
-class FunctionClient:
+class FunctionClient(Client):
     """A client that calls a function; one that is not asynchronous is called in threads."""
 
     def __init__(self, name: str, timeout: float, concurrency: int) -> None:
+        super().__init__(name)
         if name not in _functions:
             raise UsageError(
                 f"the model {name} is a Python function that this process does not have: give the function itself"
                 " (model=..., embedder=...), or name another model, as model='extractive'"
             )
-        self.name = name
-        self._function = _functions[name]
+        self._function = inner = _functions[name]
         self._timeout = timeout
         self._threads: ThreadPoolExecutor | None = None
-        if not _is_asynchronous(self._function):
+        while isinstance(inner, partial):
+            inner = cast("partial[Any]", inner).func
+        call = getattr(inner, "__call__", None)  # noqa: B004 - of an object
+        if not inspect.iscoroutinefunction(inner) and not inspect.iscoroutinefunction(call):
             self._threads = ThreadPoolExecutor(max(1, concurrency), thread_name_prefix="model function")
 
-    async def ask(self, request: Request) -> Completion:
+    async def parts(self, request: Request, *, stream: bool) -> AsyncIterator[Part]:
         text = await self._call([{"role": m.role, "content": m.content} for m in request.messages])
         if not isinstance(text, str):
-            raise Unusable(
-                f"{self.name} returned {_kind(text)}: it takes messages and returns the text of the reply"
-            )
-        return completion_of(request, Part(text))
-
-    async def stream(self, request: Request) -> AsyncIterator[str | Completion]:
-        reply = await self.ask(request)
-        yield reply.text
-        yield reply
+            what = type(text).__name__
+            raise Unusable(f"{self.name} returned {what}: it takes messages and returns the text of the reply")
+        yield Part(text)
 
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
         made = await self._call(list(texts))
@@ -184,9 +218,9 @@ class FunctionClient:
         except (TypeError, ValueError):
             vectors = []
         if len(vectors) != len(texts) or len(set(map(len, vectors))) > 1:
-            message = f"{_kind(made)} of {len(made)}" if hasattr(made, "__len__") else _kind(made)
+            what = type(made).__name__ + (f" of {len(made)}" if hasattr(made, "__len__") else "")
             raise Unusable(
-                f"{self.name} returned {message} for {len(texts)} texts: it takes a list of texts and returns a list of"
+                f"{self.name} returned {what} for {len(texts)} texts: it takes a list of texts and returns a list of"
                 " numbers for each, all of one length"
             )
         return vectors, sum(map(count, texts))
@@ -220,79 +254,55 @@ class FunctionClient:
             return RateLimited(message)
         if isinstance(status, int):
             return Refused(message) if 400 <= status < 500 else ServerFailed(message)
-        return ServerFailed(message) if _of_a_connection(error) else CallFailed(message)
+        # Errors of a connection or a file pass, others come again. httpx, which is not imported here, has its own.
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, OSError) or "TransportError" in (kind.__name__ for kind in type(cause).__mro__):
+                return ServerFailed(message)
+            cause = cause.__cause__ or cause.__context__
+        return CallFailed(message)
 
 
-def _of_a_connection(error: BaseException | None) -> bool:
-    """Tell whether an error, or one that it came of, is of a connection or a file: such pass, others come again."""
-    while error is not None and not isinstance(error, OSError):
-        if any(
-            kind.__name__ == "TransportError" for kind in type(error).__mro__
-        ):  # httpx, which we do not import
-            return True
-        error = error.__cause__ or error.__context__
-    return error is not None
-
-
-def _is_asynchronous(function: Callable[..., Any]) -> bool:
-    inner: Any = function
-    while isinstance(inner, partial):
-        inner = cast("partial[Any]", inner).func
-    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
-
-
-def _kind(value: object) -> str:
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
-
+# Providers with an SDK of their own
 
 EXTRA = "native"
 
 
-def installed() -> bool:
-    """Tell whether the extra is there."""
-    try:
-        import_module("any_llm")
-    except ImportError:
-        return False
-    return True
-
-
-class NativeClient:
+class NativeClient(Client):
     """A client of one model of a provider that does not speak OpenAI's wire format."""
 
     def __init__(self, endpoint: Endpoint, timeout: float) -> None:
-        self.endpoint = endpoint
+        super().__init__(endpoint.name, endpoint.key)
+        self._endpoint = endpoint
         self._timeout = timeout
         try:
             any_llm: Any = import_module("any_llm")
-
-            # Its own retries would hide from the gate that the server is pressed.
+            if endpoint.lacks_key:
+                raise BadKey(f"{endpoint.name}/{endpoint.model} needs a key: set {endpoint.key_variable}")
+            # Its own retries would hide from the rate limiter that the server is pressed.
             self._provider: Any = any_llm.AnyLLM.create(
                 endpoint.name, api_key=endpoint.key, max_retries=0, unified_exceptions=True
             )
         except ImportError:
+            key = f", and a key: set {endpoint.key_variable}" if endpoint.lacks_key else ""
             raise UsageError(
-                f"{endpoint.name} models need the extra `{EXTRA}`: pip install 'conspectus[{EXTRA}]'"
+                f"{endpoint.name} models need the extra `{EXTRA}`: pip install 'conspectus[{EXTRA}]'{key}"
             ) from None
+        except BadKey:
+            raise
         except Exception as error:  # the providers' own libraries raise errors of many kinds
             raise self._fault(error, None) from None
 
-    async def ask(self, request: Request) -> Completion:
+    async def parts(self, request: Request, *, stream: bool) -> AsyncIterator[Part]:
+        body = OpenAIDialect().chat_body(request, self._endpoint.model, (), stream=False)
+        more = {"stream": True} if stream else {}
         try:
-            reply = await self._provider.acompletion(**self._arguments(request))
-        except Exception as error:  # as above
-            raise self._fault(error, request) from None
-        choice = reply.choices[0]
-        return completion_of(request, _part(choice.message.content, choice.finish_reason, reply.usage))
-
-    async def stream(self, request: Request) -> AsyncIterator[str | Completion]:
-        async for piece in without_thinking_streamed(self._parts(request)):
-            yield completion_of(request, piece) if isinstance(piece, Part) else piece
-
-    async def _parts(self, request: Request) -> AsyncIterator[Part]:
-        try:
-            async for event in await self._provider.acompletion(**self._arguments(request), stream=True):
+            reply = await self._provider.acompletion(**body, **more, timeout=self._timeout)
+            if not stream:
+                choice = reply.choices[0]
+                yield _part(choice.message.content, choice.finish_reason, reply.usage)
+                return
+            async for event in reply:
                 choice = event.choices[0] if event.choices else None
                 delta, reason = (choice.delta.content, choice.finish_reason) if choice else ("", "")
                 yield _part(delta, reason, event.usage)
@@ -301,30 +311,26 @@ class NativeClient:
 
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
         try:
-            reply = await self._provider.aembedding(self.endpoint.model, list(texts))
+            reply = await self._provider.aembedding(self._endpoint.model, list(texts))
         except Exception as error:  # as above
             raise self._fault(error, None) from None
         used = reply.usage.prompt_tokens if reply.usage else sum(map(count, texts))
         return [row.embedding for row in sorted(reply.data, key=lambda row: row.index)], used
 
-    def _arguments(self, request: Request) -> dict[str, Any]:
-        body = OpenAIDialect().chat_body(request, self.endpoint.model, (), stream=False)
-        return {**body, "timeout": self._timeout}
-
     def _fault(self, error: Exception, request: Request | None) -> ModelError:
         """Return our error for one of a provider's library, by the HTTP status that it carries."""
         if isinstance(error, TimeoutError) or "timeout" in type(error).__name__.lower():
-            return TimedOut(f"{self.endpoint.name} sent no reply within {self._timeout:g} seconds (llm.timeout)")
+            return TimedOut(f"{self.name} sent no reply within {self._timeout:g} seconds (llm.timeout)")
         original = getattr(error, "original_exception", None)
         status = getattr(error, "status_code", None) or getattr(original, "status_code", None)
-        message = redact(" ".join(str(error).split()), self.endpoint.key)
+        message = redact(" ".join(str(error).split()), self.key)
         if not isinstance(status, int) or status < 400:
-            return ServerFailed(f"{self.endpoint.name} failed ({type(error).__name__}: {message[:300]})")
+            return ServerFailed(f"{self.name} failed ({type(error).__name__}: {message[:300]})")
         body = getattr(original, "body", None)
         reply = json.dumps(body if isinstance(body, dict) else {"error": message}, default=str)
         retry_after = getattr(error, "retry_after", None)
         headers = {"Retry-After": str(retry_after)} if retry_after is not None else {}
-        return error_of_response(status, headers, reply, self.endpoint, request)
+        return error_of_response(status, headers, reply, self._endpoint, request)
 
 
 def _part(text: str | None, reason: str | None, usage: Any) -> Part:

@@ -1,121 +1,91 @@
-"""Clients of models, one each: a request out, a reply or an error back; over aiohttp where there is a server."""
+"""Clients of models, one each, over aiohttp where there is a server: a request out, a reply or an error back."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
 from conspectus import tokens
-from conspectus.errors import (
-    BadKey,
-    ContextTooLong,
-    ModelError,
-    NotAccepted,
-    Refused,
-    ServerFailed,
-    TimedOut,
-    UsageError,
-)
-from conspectus.models.llm.adapters import EXTRA, FunctionClient, NativeClient, installed
+from conspectus.errors import BadKey, ContextTooLong, NotAccepted, Refused, ServerFailed, TimedOut
+from conspectus.models.llm.adapters import Client, FunctionClient, NativeClient
 from conspectus.models.llm.cache import ResponseCache
 from conspectus.models.llm.providers import (
-    OWN_KEY,
     Endpoint,
     error_of_response,
     find_endpoint,
     find_reranker,
     redact,
     remedy,
-    server_name,
     unreachable,
 )
 from conspectus.models.llm.wire import (
-    Completion,
     Feature,
     OllamaDialect,
     OpenAIDialect,
     Part,
     Request,
-    completion_of,
     dropped_parameter,
     prompt_tokens,
-    without_thinking_streamed,
 )
 from conspectus.settings import ModelSettings
 
 T = TypeVar("T")
 CONNECT_SECONDS = 10.0  # an address that answers at all does so in 1
-RERANK_PATH = "/rerank"
 
 
-def open_session() -> aiohttp.ClientSession:
-    """Return the one session of a run; the rate limiter bounds its connections, and cookies are of no use to it."""
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(
-            limit=0, keepalive_timeout=4.0
-        ),  # servers close idle ones after five seconds
-        cookie_jar=aiohttp.DummyCookieJar(),
-    )
+class HttpClient(Client):
+    """A client of one model in OpenAI's wire format or Ollama's, or of one reranker."""
 
-
-class _ParameterDropped(Exception):
-    """A request was refused for a parameter that is left out from now on."""
-
-
-class HttpClient:
-    """A client of one model in OpenAI's wire format or Ollama's, or of one reranker: no cache, retries or limits."""
-
-    def __init__(
-        self, endpoint: Endpoint, session: aiohttp.ClientSession, timeout: float, context_window: int
-    ) -> None:
-        self.endpoint = endpoint
+    def __init__(self, endpoint: Endpoint, session: aiohttp.ClientSession, settings: ModelSettings) -> None:
+        super().__init__(endpoint.server, endpoint.key)
+        self._endpoint = endpoint
         self._session = session
-        self._timeout = timeout
-        self._window = context_window if endpoint.preset.dialect == "ollama" else None
+        self._timeout = settings.timeout
+        self._window = settings.context_window if endpoint.preset.dialect == "ollama" else None
         self._dialect = OllamaDialect(self._window) if self._window else OpenAIDialect()
         self._headers = {"Content-Type": "application/json", **endpoint.headers}
         self._dropped: set[str] = {"max_tokens", "temperature"} if endpoint.reasoning else set()
         self._wants_texts = False
-        self._proxy = _proxy(endpoint.base_url)
+        scheme, _, rest = endpoint.base_url.partition("://")
+        host = rest.partition("/")[0].rpartition("@")[2]
+        # What the environment names is looked up once, not for every call.
+        self._proxy = None if proxy_bypass(host) else getproxies().get(scheme)
 
-    async def ask(self, request: Request) -> Completion:
-        """Return the reply to a request."""
+    async def parts(self, request: Request, *, stream: bool) -> AsyncIterator[Part]:
+        """Yield the reply; a parameter that the server refuses, and that can go, is left out from now on."""
         self._check_length(request)
         while True:
-            body = self._dialect.chat_body(request, self.endpoint.model, self._dropped, stream=False)
+            body = self._dialect.chat_body(request, self._endpoint.model, self._dropped, stream)
             try:
                 async with self._post(self._dialect.chat_path, body, request) as response:
-                    part = self._read(await response.read(), self._dialect.read_reply)
-                return self._completion(request, part)
-            except _ParameterDropped:
-                continue
-
-    async def stream(self, request: Request) -> AsyncIterator[str | Completion]:
-        """Yield the pieces of the reply, and last the whole of it."""
-        self._check_length(request)
-        while True:
-            body = self._dialect.chat_body(request, self.endpoint.model, self._dropped, stream=True)
-            try:
-                async with self._post(self._dialect.chat_path, body, request) as response:
-                    async for piece in without_thinking_streamed(self._parts(response)):
-                        yield self._completion(request, piece) if isinstance(piece, Part) else piece
-                return
-            except _ParameterDropped:
-                continue
+                    if not stream:
+                        yield self._read(await response.read(), self._dialect.read_reply)
+                        return
+                    ended = False
+                    async for line in response.content:
+                        if (part := self._read(line, self._dialect.read_line)) is not None:
+                            ended = ended or bool(part.finish_reason)
+                            yield part
+                    if not ended:
+                        raise ServerFailed(f"{self.name} ended a streamed reply before it was whole")
+                    return
+            except Refused as refusal:
+                spare = None if isinstance(refusal, NotAccepted) else dropped_parameter(str(refusal), body)
+                if spare is None:
+                    raise
+                self._dropped.add(spare)
 
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
-        """Return a vector for each text, and the tokens that they took."""
-        body = self._dialect.embed_body(texts, self.endpoint.model)
+        body = self._dialect.embed_body(texts, self._endpoint.model)
         async with self._post(self._dialect.embed_path, body) as response:
             vectors, used = self._read(await response.read(), self._dialect.read_vectors)
         if len(vectors) != len(texts):
-            raise ServerFailed(f"{server_name(self.endpoint)} sent {len(vectors)} vectors for {len(texts)} texts")
+            raise ServerFailed(f"{self.name} sent {len(vectors)} vectors for {len(texts)} texts")
         return vectors, sum(map(tokens.count, texts)) if used is None else used
 
     async def rerank(self, question: str, passages: Sequence[str]) -> tuple[list[float], int]:
@@ -128,9 +98,9 @@ class HttpClient:
             body: dict[str, Any] = {"query": question, "texts": list(passages), "truncate": True}
         else:
             body = {"query": question, "documents": list(passages), "top_n": len(passages)}
-            body |= {"model": self.endpoint.model} if self.endpoint.model else {}
+            body |= {"model": self._endpoint.model} if self._endpoint.model else {}
         try:
-            async with self._post(RERANK_PATH, body) as response:
+            async with self._post("/rerank", body) as response:
                 rows, used = self._read(await response.read(), _read_scores)
         except Refused as refusal:
             if self._wants_texts or "texts" not in str(refusal):
@@ -138,10 +108,9 @@ class HttpClient:
             self._wants_texts = True
             return await self.rerank(question, passages)
         if missing := [position for position in range(len(passages)) if position not in rows]:
-            raise ServerFailed(f"{server_name(self.endpoint)} sent no score for some passages ({missing[0]})")
-        return [rows[position] for position in range(len(passages))], used or sum(
-            map(tokens.count, (question, *passages))
-        )
+            raise ServerFailed(f"{self.name} sent no score for some passages ({missing[0]})")
+        counted = used or sum(map(tokens.count, (question, *passages)))
+        return [rows[position] for position in range(len(passages))], counted
 
     @asynccontextmanager
     async def _post(
@@ -156,7 +125,7 @@ class HttpClient:
         )
         try:
             async with self._session.post(
-                self.endpoint.base_url + path,
+                self._endpoint.base_url + path,
                 data=json.dumps(body).encode(),
                 headers=self._headers,
                 allow_redirects=False,
@@ -164,50 +133,25 @@ class HttpClient:
                 timeout=timeout,
             ) as response:
                 if response.status != 200:
-                    raise self._refusal(response, await response.text("utf-8", "replace"), body, request)
+                    text = await response.text("utf-8", "replace")
+                    raise error_of_response(
+                        response.status, response.headers, text, self._endpoint, request, streamed=streamed
+                    )
                 yield response
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+            raise unreachable(self._endpoint, str(getattr(error, "os_error", None) or error)) from None
+        except TimeoutError:
+            slow = "llm.timeout; a slow server is asked less at once by llm.concurrency"
+            raise TimedOut(f"{self.name} sent no reply within {self._timeout:g} seconds ({slow})") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise self._broken(error) from None
+            raise _charged(f"{self.name} broke the connection ({type(error).__name__})") from None
 
-    def _refusal(
-        self, response: aiohttp.ClientResponse, text: str, body: Mapping[str, Any], request: Request | None
-    ) -> Exception:
-        """Return what a refusal means: where it is for a parameter that can go, that this is left out from now on."""
-        streamed = bool(body.get("stream"))
-        error = error_of_response(
-            response.status, response.headers, text, self.endpoint, request, streamed=streamed
-        )
-        refused = request is not None and isinstance(error, Refused) and not isinstance(error, NotAccepted)
-        spare = dropped_parameter(text, body) if refused else None
-        if spare is None:
-            return error
-        self._dropped.add(spare)
-        return _ParameterDropped()
-
-    def _read(self, data: bytes, read: Callable[[Any], T]) -> T:
+    def _read(self, data: bytes, read: Callable[[bytes], T]) -> T:
         try:
-            return read(json.loads(data))
+            return read(data)
         except (ValueError, LookupError, TypeError, AttributeError):
-            raise self._unreadable(data) from None
-
-    async def _parts(self, response: aiohttp.ClientResponse) -> AsyncIterator[Part]:
-        ended = False
-        async for line in response.content:
-            try:
-                part = self._dialect.read_line(line)
-            except (ValueError, LookupError, TypeError, AttributeError):
-                raise self._unreadable(line) from None
-            if part is not None:
-                ended = ended or bool(part.finish_reason)
-                yield part
-        if not ended:
-            raise ServerFailed(f"{server_name(self.endpoint)} ended a streamed reply before it was whole")
-
-    def _completion(self, request: Request, part: Part) -> Completion:
-        if part.refusal or part.finish_reason == "content_filter":
-            why = redact(part.refusal, self.endpoint.key) or "its content filter"
-            raise Refused(f"{server_name(self.endpoint)} would not answer ({why})")
-        return completion_of(request, part)
+            start = redact(" ".join(data[:120].decode("utf-8", "replace").split()), self.key)
+            raise _charged(f"{self.name} sent something that is no reply ({start!r})") from None
 
     def _check_length(self, request: Request) -> None:
         """Refuse what Ollama would cut to its context without a word."""
@@ -215,50 +159,24 @@ class HttpClient:
             return
         if (count := prompt_tokens(request)) > self._window:
             raise ContextTooLong(
-                f"the request has {count} tokens, and {self.endpoint.model} is run with a context"
+                f"the request has {count} tokens, and {self._endpoint.model} is run with a context"
                 f" of {self._window}; raise llm.context_window or {remedy(request)}"
             )
 
-    def _broken(self, error: Exception) -> ModelError:
-        host = server_name(self.endpoint)
-        if isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)):
-            return unreachable(self.endpoint, str(getattr(error, "os_error", None) or error))
-        if isinstance(error, asyncio.TimeoutError):
-            slow = "llm.timeout; a slow server is asked less at once by llm.concurrency"
-            return TimedOut(f"{host} sent no reply within {self._timeout:g} seconds ({slow})")
-        return _charged(ServerFailed(f"{host} broke the connection ({type(error).__name__})"))
 
-    def _unreadable(self, data: bytes) -> ServerFailed:
-        start = redact(" ".join(data[:120].decode("utf-8", "replace").split()), self.endpoint.key)
-        return _charged(ServerFailed(f"{server_name(self.endpoint)} sent something that is no reply ({start!r})"))
-
-
-def _charged(error: ServerFailed) -> ServerFailed:
+def _charged(message: str) -> ServerFailed:
+    error = ServerFailed(message)
     error.charged = True  # the server may have done its work
     return error
 
 
-def _read_scores(reply: Any) -> tuple[dict[int, float], int]:
+def _read_scores(data: bytes) -> tuple[dict[int, float], int]:
     """Return the scores of passages by their positions, and the tokens that the reply tells (0 for none)."""
+    reply: Any = json.loads(data)
     rows = cast("list[Any]", reply if isinstance(reply, list) else reply["results"])
     usage: Any = {} if isinstance(reply, list) else reply.get("usage") or {}
     scores = {int(row["index"]): float(row.get("relevance_score", row.get("score"))) for row in rows}
     return scores, int(usage.get("total_tokens") or 0)
-
-
-def _proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for an address: looked up once, not for every call."""
-    scheme, _, rest = url.partition("://")
-    host = rest.partition("/")[0].rpartition("@")[2]
-    return None if proxy_bypass(host) else getproxies().get(scheme)
-
-
-class Client(Protocol):
-    """Asks one model, once per call: no cache, no retries, no limits. `HttpClient` says what the methods return."""
-
-    async def ask(self, request: Request) -> Completion: ...
-    def stream(self, request: Request) -> AsyncIterator[str | Completion]: ...
-    async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]: ...
 
 
 class Clients:
@@ -304,23 +222,20 @@ class Clients:
         """Return the client of a reranker; raises as `of` does."""
         if model not in self._clients:
             self._endpoints[model] = find_reranker(model, self._environ)
-            self._clients[model] = self._open(self._endpoints[model], model)
-        return cast("HttpClient", self._clients[model])
+        return cast("HttpClient", self.of(model))
 
     def _open(self, endpoint: Endpoint, model: str) -> Client:
-        dialect = endpoint.preset.dialect
-        lacks_key = endpoint.preset.needs_key and endpoint.key_variable != OWN_KEY and not endpoint.key
+        settings, dialect = self._settings, endpoint.preset.dialect
         if dialect == "function":
-            return FunctionClient(model, self._settings.timeout, self._settings.concurrency)
-        if dialect == "native" and not installed():
-            key = f", and a key: set {endpoint.key_variable}" if lacks_key else ""
-            raise UsageError(f"{model} needs the extra `{EXTRA}`: pip install 'conspectus[{EXTRA}]'{key}")
-        if lacks_key:
-            raise BadKey(f"{model} needs a key: set {endpoint.key_variable}")
+            return FunctionClient(model, settings.timeout, settings.concurrency)
         if dialect == "native":
-            return NativeClient(endpoint, self._settings.timeout)
-        self._session = self._session or open_session()
-        return HttpClient(endpoint, self._session, self._settings.timeout, self._settings.context_window)
+            return NativeClient(endpoint, settings.timeout)
+        if endpoint.lacks_key:
+            raise BadKey(f"{model} needs a key: set {endpoint.key_variable}")
+        if self._session is None:  # one for the run; the rate limiter bounds its connections
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0)  # servers close idle ones after five
+            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+        return HttpClient(endpoint, self._session, settings)
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
         """Return whether a model's server takes a feature, None if that is not known."""
@@ -335,10 +250,10 @@ class Clients:
         if features.get((model, feature)) is not accepted:
             features[model, feature] = accepted
             if self._replies is not None:
-                await self._replies.learn(server_name(self.endpoint(model)), model, feature, accepted)
+                await self._replies.learn(self.endpoint(model).server, model, feature, accepted)
 
     def _features_at(self, model: str) -> dict[tuple[str, str], bool]:
-        server = server_name(self.endpoint(model))
+        server = self.endpoint(model).server
         if server not in self._features:
             self._features[server] = self._replies.features(server) if self._replies is not None else {}
         return self._features[server]

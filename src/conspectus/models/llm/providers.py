@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 
 from conspectus.errors import (
     BadKey,
-    CallFailed,
     ContextTooLong,
     ModelError,
     NotAccepted,
@@ -121,9 +120,14 @@ class Endpoint:
         return {self.preset.key_header: bearer + self.key}
 
     @property
-    def local(self) -> bool:
-        """Whether its server is on this machine."""
-        return is_local(self.base_url)
+    def server(self) -> str:
+        """What messages call its server: the host, or its kind where it has no address."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else self.name
+
+    @property
+    def lacks_key(self) -> bool:
+        return self.preset.needs_key and self.key_variable != OWN_KEY and not self.key
 
     @property
     def reasoning(self) -> bool:
@@ -144,9 +148,8 @@ def find_endpoint(name: str, base_url: str = "", environ: Mapping[str, str] = os
         return Endpoint(FUNCTION, Provider(dialect="function", features=()), rest, "", "")
     preset = PRESETS.get(prefix) if rest else None
     if base_url:
-        preset = preset if preset and preset.dialect != "native" else Provider()
-        known = rest and prefix in PRESETS
-        return _endpoint(name, preset, rest if known else name, _address(base_url), OWN_KEY, environ)
+        own = preset if preset and preset.dialect != "native" else Provider()
+        return _endpoint(name, own, rest if preset else name, base_url, OWN_KEY, environ)
     if preset is None:
         raise UsageError(f"no server is known for the model {name!r}: {_naming(name)}")
     address = environ.get(preset.address, "").rstrip("/")
@@ -154,7 +157,7 @@ def find_endpoint(name: str, base_url: str = "", environ: Mapping[str, str] = os
         address += preset.address_ends
     if not address and not preset.base_url and preset.dialect != "native":
         raise UsageError(f"{name} needs the address of its server: set {preset.address}")
-    return _endpoint(name, preset, rest, _address(address or preset.base_url), preset.key, environ)
+    return _endpoint(name, preset, rest, address or preset.base_url, preset.key, environ)
 
 
 def _naming(name: str) -> str:
@@ -178,9 +181,7 @@ def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoin
     """
     if name.startswith(("http://", "https://")):
         url, _, model = name.partition("#")
-        if not urlsplit(url).hostname:
-            raise UsageError(f"{url!r} is not the address of a server: it has the form https://host/v1")
-        return _endpoint(name, Provider(), model, _address(url).removesuffix("/rerank"), OWN_KEY, environ)
+        return _endpoint(name, Provider(), model, re.sub(r"/rerank/?$", "", url), OWN_KEY, environ)
     prefix, _, rest = name.partition("/")
     if prefix not in RERANKERS or not rest:
         raise UsageError(
@@ -192,24 +193,18 @@ def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoin
 
 
 def _endpoint(
-    name: str, preset: Provider, model: str, base_url: str, variable: str, environ: Mapping[str, str]
+    name: str, preset: Provider, model: str, address: str, variable: str, environ: Mapping[str, str]
 ) -> Endpoint:
-    if preset.dialect == "ollama":
-        base_url = base_url.removesuffix("/v1")
-    key = environ.get(variable) or None
-    if key and "@" in urlsplit(base_url).netloc:
-        raise UsageError(f"the address of {name} holds a password, and {variable} a key: take one of them away")
-    return Endpoint(name.partition("/")[0], preset, model, base_url, variable, key)
-
-
-def _address(url: str) -> str:
-    if not url:
-        return url
-    url = url.rstrip("/")
-    url = url if "://" in url else f"http://{url}"
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+    url = address if "://" in address or not address else f"http://{address}"
+    if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
         raise UsageError(f"{url!r} is not the address of a server: it has the form https://host/v1")
-    return url.replace("://0.0.0.0", "://127.0.0.1")
+    url = url.rstrip("/").replace("://0.0.0.0", "://127.0.0.1")
+    if preset.dialect == "ollama":
+        url = url.removesuffix("/v1")
+    key = environ.get(variable) or None
+    if key and "@" in urlsplit(url).netloc:
+        raise UsageError(f"the address of {name} holds a password, and {variable} a key: take one of them away")
+    return Endpoint(name.partition("/")[0], preset, model, url, variable, key)
 
 
 def is_local(url: str) -> bool:
@@ -251,12 +246,6 @@ def redact(text: str, key: str | None = None) -> str:
     return _KEY.sub("[key]", text.replace(key, "[key]") if key else text)
 
 
-def server_name(endpoint: Endpoint) -> str:
-    """Name a server as messages do: by its host, or its kind where it has no address."""
-    parts = urlsplit(endpoint.base_url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else endpoint.name
-
-
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Return the seconds that Retry-After asks to wait, given as a number or a date; None without it."""
     try:
@@ -276,28 +265,25 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 def message_of(body: str) -> tuple[str, str]:
     """Return a server's error message, and what it says for machines (code, type, parameter)."""
     try:
-        answer: Any = json.loads(body)
+        reply: Any = json.loads(body)
     except ValueError:
         return re.sub(r"<[^>]*>", " ", body), ""
-    error: Any = answer
-    if isinstance(answer, dict):
-        fields = cast("dict[str, Any]", answer)
+    error: Any = reply
+    if isinstance(reply, dict):
+        fields = cast("dict[str, Any]", reply)
         error = fields.get("error") or fields.get("detail") or fields
-    if isinstance(error, list):
-        return "; ".join(map(_complaint, cast("list[Any]", error))), ""
+    if isinstance(error, list):  # of FastAPI, whose `input` is left out: that is the text of a document
+        complaints: list[str] = []
+        for one in cast("list[Any]", error):
+            details = cast("dict[str, Any]", one) if isinstance(one, dict) else {"msg": one}
+            where = ".".join(map(str, details.get("loc") or ()))
+            complaints.append(f"{where}: {details.get('msg')}" if where else str(details.get("msg")))
+        return "; ".join(complaints), ""
     if not isinstance(error, dict):
         return str(error), ""
     details = cast("dict[str, Any]", error)
     codes = " ".join(str(details.get(name) or "") for name in ("code", "type", "param"))
     return str(details.get("message") or details), codes
-
-
-def _complaint(complaint: Any) -> str:
-    """Return where and what one of FastAPI's complaints is, without its `input`: that is the text of a document."""
-    if not isinstance(complaint, dict):
-        return str(complaint)
-    fields = cast("dict[str, Any]", complaint)
-    return f"{'.'.join(map(str, fields.get('loc') or ()))}: {fields.get('msg')}"
 
 
 def one_line(text: str, key: str | None) -> str:
@@ -317,7 +303,10 @@ def error_of_response(
 ) -> ModelError:
     """Return the error that an HTTP reply other than 200 stands for; `request` is None for embeddings."""
     text, codes = message_of(body)
-    message, everything, host = one_line(text, at.key), f"{codes} {text}", server_name(at)
+    message, everything, host = one_line(text, at.key), f"{codes} {text}", at.server
+    seen = f"(HTTP {status}: {message})"
+    if status == 402 or (status in (403, 429) and _NO_CREDIT.search(everything)):
+        return BadKey(f"the account behind {at.key_variable} has no credit left at {host} ({message})")
     if status in (401, 403):
         what = (
             f"does not accept the key in {at.key_variable}" if at.key else f"wants a key: set {at.key_variable}"
@@ -325,67 +314,54 @@ def error_of_response(
         if at.key_variable == OWN_KEY:
             what += ", the only variable that is read for a server named by its address"
             what += " (OPENAI_API_KEY goes to OpenAI's own, or the one in OPENAI_BASE_URL)"
-        return BadKey(f"{host} {what} (HTTP {status}: {message})")
-    if status == 402 or (status in (403, 429) and _NO_CREDIT.search(everything)):
-        return BadKey(f"the account behind {at.key_variable} has no credit left at {host} ({message})")
+        return BadKey(f"{host} {what} {seen}")
     if status == 404 and body.lstrip()[:1] != "{":
-        return ServerDown(f"no language model is served at {redact(at.base_url)} (HTTP 404): {_address_hint(at)}")
+        url = redact(at.base_url)
+        lacks_version = at.preset.dialect == "openai" and not re.search(r"/v\d", urlsplit(at.base_url).path)
+        hint = f"try base_url='{url}/v1'" if lacks_version else "check base_url=..."
+        return ServerDown(f"no language model is served at {url} (HTTP 404): {hint}")
     if status == 404 or (status in (400, 422) and _NO_MODEL.search(everything)):
         pull = f"; `ollama pull {at.model}` fetches it" if at.preset.dialect == "ollama" else "; check model=..."
         return UnknownModel(f"{host} has no model {at.model!r} ({message}){pull}")
     if status == 408:
-        return TimedOut(f"{host} gave up waiting (HTTP 408: {message})")
-    if status == 429:
-        wait = retry_after(headers) or 0.0
-        says = "keeps saying that there are too many calls"
-        if wait > LONGEST_RETRY_AFTER:
-            says = f"asks to wait {wait:,.0f} seconds, there being too many calls"
-        return _passing(RateLimited(f"{host} {says} (HTTP 429: {message})"), headers)
-    if status == 413 or _CONTEXT.search(everything):
+        return TimedOut(f"{host} gave up waiting {seen}")
+    if status == 413 or (status != 429 and _CONTEXT.search(everything)):
         return ContextTooLong(
             f"the request is longer than the context of {at.model} ({message}); {remedy(request)}"
         )
-    if status >= 500 or status in (409, 425):
-        return _passing(ServerFailed(f"{host} failed (HTTP {status}: {message})"), headers)
+    if status >= 500 or status in (409, 425, 429):
+        wait = retry_after(headers)
+        says = "keeps saying that there are too many calls"
+        if (wait or 0.0) > LONGEST_RETRY_AFTER:
+            says = f"asks to wait {wait:,.0f} seconds, there being too many calls"
+        error = RateLimited(f"{host} {says} {seen}") if status == 429 else ServerFailed(f"{host} failed {seen}")
+        error.retry_after = wait
+        return error
     if status < 400:
         return ServerDown(f"{host} sends calls elsewhere (HTTP {status}): give its own address with base_url=...")
-    if request and (feature := _refused_feature(everything, request, streamed)):
-        return NotAccepted(f"{host} does not take {feature} for {at.model} ({message})", feature)
-    return Refused(f"{host} refused the request (HTTP {status}: {message})")
-
-
-def _address_hint(at: Endpoint) -> str:
-    """Return what to try where a server answers, but not under this address."""
-    lacks_version = at.preset.dialect == "openai" and not re.search(r"/v\d", urlsplit(at.base_url).path)
-    return f"try base_url='{redact(at.base_url)}/v1'" if lacks_version else "check base_url=..."
+    if request:
+        bias = "logit_bias" if request.logit_bias else ""
+        used = (request.response_format, bias, "streaming" if streamed else "")
+        for feature, named in _FEATURES.items():
+            if feature in used and named.search(everything):
+                return NotAccepted(f"{host} does not take {feature} for {at.model} ({message})", feature)
+    return Refused(f"{host} refused the request {seen}")
 
 
 def unreachable(at: Endpoint, reason: str) -> ServerDown:
     """Return the error for a server that nothing answers for, with what starts it or leads to it."""
     if re.search("WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE", reason):
         plain = redact(at.base_url).replace("https://", "http://", 1)
-        return ServerDown(f"{server_name(at)} speaks http, not https: try base_url={plain!r}")
-    if at.preset.dialect == "ollama" and at.local:
-        advice = "start it with `ollama serve`"
-    elif at.local:
-        advice = "start it, or check base_url=..."
-    elif at.base_url == at.preset.base_url:
-        advice = "check the network connection, and the proxy if there is one (HTTPS_PROXY)"
+        return ServerDown(f"{at.server} speaks http, not https: try base_url={plain!r}")
+    network = "check the network connection, and the proxy if there is one (HTTPS_PROXY)"
+    if is_local(at.base_url):
+        ollama = at.preset.dialect == "ollama"
+        advice = "start it with `ollama serve`" if ollama else "start it, or check base_url=..."
     else:
-        advice = "check its address, the network connection, and the proxy if there is one (HTTPS_PROXY)"
-    return ServerDown(f"no server answers at {server_name(at)} ({redact(reason, at.key)}): {advice}")
+        advice = network if at.base_url == at.preset.base_url else f"check its address; {network}"
+    return ServerDown(f"no server answers at {at.server} ({redact(reason, at.key)}): {advice}")
 
 
 def remedy(request: Request | None) -> str:
     """Return what makes requests of a task shorter."""
     return f"lower {request.size_setting if request else 'context_tokens'}"
-
-
-def _passing(error: CallFailed, headers: Mapping[str, str]) -> CallFailed:
-    error.retry_after = retry_after(headers)
-    return error
-
-
-def _refused_feature(message: str, request: Request, streamed: bool) -> str | None:
-    used = {request.response_format, "logit_bias" if request.logit_bias else "", "streaming" if streamed else ""}
-    return next((name for name, named in _FEATURES.items() if name in used and named.search(message)), None)

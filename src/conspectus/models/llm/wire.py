@@ -142,16 +142,6 @@ class Part:
     completion_tokens: int | None = None
     refusal: str = ""
 
-    def followed_by(self, part: Part) -> Part:
-        """Return what two pieces of a stream say together, without their texts."""
-        return Part(
-            "",
-            part.finish_reason or self.finish_reason,
-            self.prompt_tokens if part.prompt_tokens is None else part.prompt_tokens,
-            self.completion_tokens if part.completion_tokens is None else part.completion_tokens,
-            self.refusal + part.refusal,
-        )
-
 
 def completion_of(request: Request, part: Part) -> Completion:
     """Return a reply without its thinking; its tokens are counted here where the server tells none."""
@@ -164,8 +154,8 @@ def completion_of(request: Request, part: Part) -> Completion:
     )
 
 
-# Wire formats. What `read_*` is given is any JSON; what does not fit raises LookupError, TypeError, ValueError or
-# AttributeError, for the caller to make an error of ours.
+# Wire formats. What does not fit raises LookupError, TypeError, ValueError or AttributeError, for the caller to make an
+# error of ours.
 
 
 class OpenAIDialect:
@@ -176,33 +166,32 @@ class OpenAIDialect:
 
     def chat_body(self, request: Request, model: str, dropped: Collection[str], stream: bool) -> dict[str, Any]:
         """Return the body of a request; what is `dropped` stays out, or goes under its newer name."""
-        limit = "max_completion_tokens" if "max_tokens" in dropped else "max_tokens"
+        schema = {"name": request.schema_name or "reply", "schema": request.schema, "strict": True}
+        formats: Mapping[str, Any] = {
+            "json_schema": {"type": "json_schema", "json_schema": schema},
+            "json_object": {"type": "json_object"},
+        }
         body: dict[str, Any] = {
             "model": model,
             "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-            limit: request.max_tokens,
+            "max_completion_tokens" if "max_tokens" in dropped else "max_tokens": request.max_tokens,
             "temperature": request.temperature,
             "seed": request.seed,
             "reasoning_effort": request.reasoning_effort,
             "logit_bias": {str(k): v for k, v in request.logit_bias.items()} if request.logit_bias else None,
-            "response_format": self._format(request),
+            "response_format": formats.get(request.response_format),
             "stream": True if stream else None,
             "stream_options": {"include_usage": True} if stream else None,
         }
         return {name: value for name, value in body.items() if value is not None and name not in dropped}
 
-    @staticmethod
-    def _format(request: Request) -> dict[str, Any] | None:
-        if request.response_format == "json_schema":
-            schema = {"name": request.schema_name or "reply", "schema": request.schema, "strict": True}
-            return {"type": "json_schema", "json_schema": schema}
-        return {"type": "json_object"} if request.response_format == "json_object" else None
-
-    def read_reply(self, reply: Any) -> Part:
+    def read_reply(self, data: bytes) -> Part:
+        reply: Any = json.loads(data)
         choice: Any = reply["choices"][0]
         return self._part(choice, choice["message"], reply.get("usage"))
 
     def read_line(self, line: bytes) -> Part | None:
+        """Return what a line of a stream brings, None where it brings nothing."""
         if not line.startswith(b"data:") or (data := line[5:].strip()) == b"[DONE]":
             return None
         event: Any = json.loads(data)
@@ -226,7 +215,8 @@ class OpenAIDialect:
     def embed_body(self, texts: Sequence[str], model: str) -> dict[str, Any]:
         return {"model": model, "input": list(texts), "encoding_format": "float"}
 
-    def read_vectors(self, reply: Any) -> tuple[list[list[float]], int | None]:
+    def read_vectors(self, data: bytes) -> tuple[list[list[float]], int | None]:
+        reply: Any = json.loads(data)
         rows = sorted(reply["data"], key=lambda row: row["index"])
         usage: Any = reply.get("usage") or {}
         return [row["embedding"] for row in rows], usage.get("prompt_tokens")
@@ -261,7 +251,10 @@ class OllamaDialect(OpenAIDialect):
             body["think"] = {"none": False, "minimal": "low", "xhigh": "high"}.get(effort, effort)
         return {name: value for name, value in body.items() if name not in dropped}
 
-    def read_reply(self, reply: Any) -> Part:
+    def read_reply(self, data: bytes) -> Part:
+        reply: Any = json.loads(data)
+        if "error" in reply:
+            raise LookupError(str(reply["error"]))
         return Part(
             reply["message"].get("content") or "",
             reply.get("done_reason") or ("stop" if reply.get("done") else ""),
@@ -270,25 +263,20 @@ class OllamaDialect(OpenAIDialect):
         )
 
     def read_line(self, line: bytes) -> Part | None:
-        event: Any = json.loads(line) if line.strip() else {}
-        if "error" in event:
-            raise LookupError(str(event["error"]))
-        return self.read_reply(event) if event else None
+        return self.read_reply(line) if line.strip() else None
 
     def embed_body(self, texts: Sequence[str], model: str) -> dict[str, Any]:
         return {"model": model, "input": list(texts), "truncate": False}
 
-    def read_vectors(self, reply: Any) -> tuple[list[list[float]], int | None]:
+    def read_vectors(self, data: bytes) -> tuple[list[list[float]], int | None]:
+        reply: Any = json.loads(data)
         return reply["embeddings"], reply.get("prompt_eval_count")
 
 
 def dropped_parameter(message: str, body: Mapping[str, Any]) -> str | None:
     """Return the parameter that a request was refused for, if it can go without changing what is asked."""
-    if not re.search(
-        r"unsupported|not support|unrecogni[sz]ed|unknown|not permitted|extra|use '?max_comp",
-        message,
-        re.IGNORECASE,
-    ):
+    refused = r"unsupported|not support|unrecogni[sz]ed|unknown|not permitted|extra|use '?max_comp"
+    if not re.search(refused, message, re.IGNORECASE):
         return None
     spare = ("max_tokens", "temperature", "seed", "stream_options", "truncate")
     return next((name for name in spare if name in body and re.search(rf"\b{name}\b", message)), None)
@@ -318,7 +306,13 @@ async def without_thinking_streamed(parts: AsyncIterator[Part]) -> AsyncIterator
     buffer: str | None = ""
     shown, whole = list[str](), Part()
     async for part in parts:
-        whole = whole.followed_by(part)
+        whole = Part(
+            "",
+            part.finish_reason or whole.finish_reason,
+            whole.prompt_tokens if part.prompt_tokens is None else part.prompt_tokens,
+            whole.completion_tokens if part.completion_tokens is None else part.completion_tokens,
+            whole.refusal + part.refusal,
+        )
         text = tokens.well_formed(part.text)
         if buffer is not None:
             buffer += text
