@@ -140,7 +140,7 @@ def test_a_model_is_named_with_the_address_of_its_server(tmp_path: Path):
 @pytest.mark.parametrize(
     ("returned", "expected"),
     [
-        (None, "returned a NoneType"),
+        (None, "returned NoneType"),
         (TypeError("takes 0 arguments"), "takes 0 arguments"),
         (ValueError("no"), "no"),
     ],
@@ -192,7 +192,7 @@ def test_an_answer_says_how_many_references_of_a_model_led_nowhere(tmp_path: Pat
 
 
 def test_vectors_that_are_none_are_named(tmp_path: Path):
-    with pytest.raises(ModelError, match="returned a list of 2 for 1 texts"):
+    with pytest.raises(ModelError, match="returned list of 2 for 1 texts"):
         conspectus.build(
             documents=TEXTS, folder=tmp_path, embedder=lambda texts: [[1.0]] * (2 if len(texts) == 1 else 1)
         )
